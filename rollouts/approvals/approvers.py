@@ -48,7 +48,12 @@ def shares(stage: Stage, standing: Iterable[Approval], *, may: set[str], inside:
     approved = {each.by for each in standing if not each.is_rejection}
     can = may - decided - stage.plan.proposers
     found = [
-        Share(group, number, _sorted(approved & _in(inside, group)), _sorted(can & _in(inside, group)))
+        Share(
+            group,
+            number,
+            _sorted(approved & _members_in_group(inside, group)),
+            _sorted(can & _members_in_group(inside, group)),
+        )
         for group, number in sorted(gate.groups.items())
     ]
     if (left := gate.people - sum(gate.groups.values())) > 0:
@@ -57,7 +62,7 @@ def shares(stage: Stage, standing: Iterable[Approval], *, may: set[str], inside:
     return found
 
 
-def _in(inside: Members, group: str) -> frozenset[str]:
+def _members_in_group(inside: Members, group: str) -> frozenset[str]:
     return inside.get(group, frozenset())
 
 
@@ -66,7 +71,7 @@ def _sorted(those: Iterable[str]) -> tuple[str, ...]:
 
 
 def missing(gate: ApprovalGate, standing: Iterable[Approval], inside: Members) -> int:
-    return gate.missing(_in_groups(_givers(standing), inside))[0]
+    return gate.missing(_groups_by_person(_givers(standing), inside))[0]
 
 
 def counts_not(gate: ApprovalGate, who: str, standing: Iterable[Approval], inside: Members) -> str:
@@ -74,8 +79,8 @@ def counts_not(gate: ApprovalGate, who: str, standing: Iterable[Approval], insid
     if not gate.groups:
         return ""
     givers = _givers(standing)
-    before, owed = gate.missing(_in_groups(givers, inside))
-    after, _ = gate.missing(_in_groups({*givers, who}, inside))
+    before, owed = gate.missing(_groups_by_person(givers, inside))
+    after, _ = gate.missing(_groups_by_person({*givers, who}, inside))
     if after < before or not before:
         return ""
     return f"Your approval would not count: {owes(owed)} {are(sum(owed.values()))} to come, and you are not of them."
@@ -85,7 +90,7 @@ def _givers(standing: Iterable[Approval]) -> set[str]:
     return {each.by for each in standing if not each.is_rejection}
 
 
-def _in_groups(people: Iterable[str], inside: Members) -> dict[str, list[str]]:
+def _groups_by_person(people: Iterable[str], inside: Members) -> dict[str, list[str]]:
     return {name: [group for group in inside if name in inside[group]] for name in people}
 
 
@@ -106,9 +111,9 @@ def too_few(plan: Plan, stage: Stage, people: Iterable[str]) -> str:
     group = min(owed)
     can = [name for name in there if group in inside[name]]
     who = f"only {', '.join(can[:FIRST])} of it may give one" if can else "nobody of it may give one"
-    author = " but who wrote the plan" if not can and _wrote(plan, group) else ""
+    author = " but who wrote the plan" if not can and _is_author_alone_in_group(plan, group) else ""
     return f"{needs}, {gate.groups[group]} of group {group}, and {who}{author}."
 
 
-def _wrote(plan: Plan, group: str) -> bool:
+def _is_author_alone_in_group(plan: Plan, group: str) -> bool:
     return not members([group]).get(group, frozenset()).isdisjoint(plan.proposers)

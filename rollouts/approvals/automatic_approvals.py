@@ -68,7 +68,7 @@ def ask_where_one_must(plan: Plan, *, actor: str, now: datetime) -> bool:
     found = to_ask(plan, plan.stages.all())
     for stage, asked in found:
         stage.plan = plan
-        _ask(stage, asked, actor=actor, now=now)
+        _halt_for_approval(stage, asked, actor=actor, now=now)
     return bool(found)
 
 
@@ -78,16 +78,16 @@ def to_ask(plan: Plan, stages: Iterable[Stage]) -> list[tuple[Stage, dict[str, s
         for stage in stages
         if not stage.is_rollback and stage.state not in OVER and GATE not in stage.gate_options
     )
-    return [(stage, asked) for stage in unasked if (asked := _to_ask(plan, stage))]
+    return [(stage, asked) for stage in unasked if (asked := _nodes_needing_approval(plan, stage))]
 
 
-def _to_ask(plan: Plan, stage: Stage) -> dict[str, str]:
+def _nodes_needing_approval(plan: Plan, stage: Stage) -> dict[str, str]:
     uids = stage.targets.filter(state=TargetState.HELD).values("node_uid")
     nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=uids).prefetch_related("pools")
     return {node.name: reason for node in nodes if (reason := why(plan.cluster, node))}
 
 
-def _ask(stage: Stage, asked: Mapping[str, str], *, actor: str, now: datetime) -> None:
+def _halt_for_approval(stage: Stage, asked: Mapping[str, str], *, actor: str, now: datetime) -> None:
     plan = stage.plan
     options: dict[str, Any] = {GATE: {}, **stage.gate_options}
     Stage.objects.filter(pk=stage.pk).update(gate_options=options)

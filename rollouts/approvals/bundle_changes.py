@@ -14,15 +14,15 @@ Stages = Mapping[int, str]  # index → name
 def changes(shown: Content, now: Content, stages: Stages) -> list[str]:
     """Returns the differences; empty if there are none."""
     return [
-        *_of_answers(shown["answers"], now["answers"], stages),
-        *_of_targets(shown["targets"], now["targets"]),
-        *_of_advisory(shown.get("advisory", {}), now.get("advisory", {})),
-        *_of_overrides(shown.get("overrides", {}), now.get("overrides", {}), stages),
+        *_result_changes(shown["answers"], now["answers"], stages),
+        *_target_changes(shown["targets"], now["targets"]),
+        *_advisory_changes(shown.get("advisory", {}), now.get("advisory", {})),
+        *_override_changes(shown.get("overrides", {}), now.get("overrides", {}), stages),
         *(["The plan itself is another."] if shown["plan_hash"] != now["plan_hash"] else []),
     ]
 
 
-def _of_answers(shown: Mapping[str, str], now: Mapping[str, str], stages: Stages) -> Iterator[str]:
+def _result_changes(shown: Mapping[str, str], now: Mapping[str, str], stages: Stages) -> Iterator[str]:
     for place in sorted({*shown, *now}):
         before, after = shown.get(place), now.get(place)
         if before == after:
@@ -34,7 +34,7 @@ def _of_answers(shown: Mapping[str, str], now: Mapping[str, str], stages: Stages
             yield f"{gate} was {before} and is {after}." if before else f"{gate} had not answered and is {after}."
 
 
-def _of_targets(shown: list[str], now: list[str]) -> Iterator[str]:
+def _target_changes(shown: list[str], now: list[str]) -> Iterator[str]:
     before, after = set(shown), set(now)
     gone = [name for name in shown if name not in after]
     new = [name for name in now if name not in before]
@@ -46,15 +46,15 @@ def _of_targets(shown: list[str], now: list[str]) -> Iterator[str]:
         yield "The nodes go in another order."
 
 
-def _of_advisory(shown: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+def _advisory_changes(shown: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     for gate in sorted({*shown, *now}):
         if gate not in now:
-            yield f"{_title(gate)} is not only advisory any more."
+            yield f"{_title_of_gate(gate)} is not only advisory any more."
         elif shown.get(gate) != now[gate]:
-            yield f"{_title(gate)} is only advisory now: {now[gate]}"
+            yield f"{_title_of_gate(gate)} is only advisory now: {now[gate]}"
 
 
-def _of_overrides(shown: Mapping[str, Any], now: Mapping[str, Any], stages: Stages) -> Iterator[str]:
+def _override_changes(shown: Mapping[str, Any], now: Mapping[str, Any], stages: Stages) -> Iterator[str]:
     for place, override in sorted(now.items()):
         if shown.get(place) != override:
             yield f"{override['by']} overrode {_gate_of(place, stages)}: {override['reason']}"
@@ -62,8 +62,8 @@ def _of_overrides(shown: Mapping[str, Any], now: Mapping[str, Any], stages: Stag
 
 def _gate_of(place: str, stages: Stages) -> str:
     index, _, gate = place.partition(":")
-    return f"{_title(gate)} of {stages.get(int(index), f'stage {int(index) + 1}')}"
+    return f"{_title_of_gate(gate)} of {stages.get(int(index), f'stage {int(index) + 1}')}"
 
 
-def _title(gate: str) -> str:
+def _title_of_gate(gate: str) -> str:
     return GATES[gate].title if gate in GATES else gate

@@ -120,7 +120,7 @@ def bound_by(where: Where, *, binds_rollbacks: bool, user: User) -> list[BoundPl
     counts = {(plan, kind == StageKind.ROLLBACK, state): 0 for plan, kind, state, _ in rows}
     for plan, kind, state, number in rows:
         counts[plan, kind == StageKind.ROLLBACK, state] += number
-    found = [_bound(plan, counts, binds_rollbacks=binds_rollbacks) for plan in plans]
+    found = [_bound_plan(plan, counts, binds_rollbacks=binds_rollbacks) for plan in plans]
     return [one for one in found if where.pool is None or one.to_go or one.called_back or one.going_on]
 
 
@@ -156,7 +156,7 @@ def _plans_in_pools(plans: Sequence[Plan], pools: Sequence[int]) -> set[tuple[in
     return {(pool, plan) for uid, pool in members.values_list("node__uid", "pool_id") for plan in found.get(uid, ())}
 
 
-def _bound(plan: Plan, counts: Mapping[tuple[int, bool, str], int], *, binds_rollbacks: bool) -> BoundPlan:
+def _bound_plan(plan: Plan, counts: Mapping[tuple[int, bool, str], int], *, binds_rollbacks: bool) -> BoundPlan:
     is_rollback = plan.state in GOES_BACK
 
     def number(*states: TargetState) -> int:
@@ -279,7 +279,7 @@ def _write(where: Where, row: Freeze, *, now: datetime) -> list[PendingCommand]:
         row.save(force_insert=True)
         _record(row, now=now)
         sentence = restraint_by(row, now=now).sentence
-        return _notify(row, sentence, verb=_word(row), actor=row.by, reason=row.reason, now=now)
+        return _notify(row, sentence, verb=_verb_of(row), actor=row.by, reason=row.reason, now=now)
 
 
 def _given(row: Freeze, *, now: datetime) -> Freeze | None:
@@ -299,12 +299,12 @@ def _key_of(row: Freeze) -> IdempotencyKey:
         "cluster": row.cluster_id, "pool": row.pool_id, "until": row.until and row.until.timestamp(),
         "binds_rollbacks": row.binds_rollbacks, "reason": row.reason,
     }  # fmt: skip
-    return IdempotencyKey.of(row.key, person=row.by, verb=_word(row), body=body)
+    return IdempotencyKey.of(row.key, person=row.by, verb=_verb_of(row), body=body)
 
 
 def _record(row: Freeze, *, now: datetime) -> None:
     evidence = {"scope": row.place, "until": row.until, "binds_rollbacks": row.binds_rollbacks}
-    AuditEntry.record(row.mark, verb=_word(row), actor=row.by, reason=row.reason, evidence=evidence, now=now)
+    AuditEntry.record(row.mark, verb=_verb_of(row), actor=row.by, reason=row.reason, evidence=evidence, now=now)
 
 
 def _notify(row: Freeze, sentence: str, *, verb: str, actor: str, reason: str, now: datetime) -> list[PendingCommand]:
@@ -341,7 +341,7 @@ def record_notice(notice: PendingCommand, *, now: datetime) -> None:
     plan.wake(now=now)
 
 
-def _word(row: Freeze) -> str:
+def _verb_of(row: Freeze) -> str:
     return "stop" if row.is_stop else "freeze"
 
 

@@ -49,7 +49,7 @@ def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str =
                 plan=plan, to_version=plan.to_version, nodes_each=nodes_each, asked_by=who, asked_at=now,
                 reason=reason, key=key, left_out=left_out[:500], next_look_at=now, lease_until=now,
             )  # fmt: skip
-            PullJob.objects.bulk_create(_row(pull, position, one) for position, one in enumerate(chosen, 1))
+            PullJob.objects.bulk_create(_new_pull_job(pull, position, one) for position, one in enumerate(chosen, 1))
             evidence = {"version": plan.to_version, "nodes": {one.node.name: one.image for one in chosen}}
             AuditEntry.record(plan.mark, verb="pull-image", actor=who, reason=reason, evidence=evidence, now=now)
             record_event(plan=plan, what="note", was="", to="image-pull", now=now, actor=who, reason=reason)
@@ -128,7 +128,7 @@ class NodeToPullOn:
     system: str
 
 
-def _row(pull: ImagePull, position: int, one: NodeToPullOn) -> PullJob:
+def _new_pull_job(pull: ImagePull, position: int, one: NodeToPullOn) -> PullJob:
     return PullJob(
         pull=pull, position=position, node_uid=one.node.uid, node_name=one.node.name,
         daemonset_uid=one.daemonset.uid, namespace=one.daemonset.namespace, daemonset_name=one.daemonset.name,
@@ -142,12 +142,12 @@ def _choose(plan: Plan, nodes_each: int, *, now: datetime) -> tuple[list[NodeToP
     A node that is not Ready is chosen only if its OS has no other.
     """
     nodes = _nodes_in_order(plan, now=now)
-    known = _known(plan, nodes)
+    known = _images_of_nodes(plan, nodes)
     by_system: dict[str, list[NodeToPullOn]] = {}
     for node in nodes:
         if node.uid in known:
             by_system.setdefault(known[node.uid].image, []).append(known[node.uid])
-    chosen = [one for _, those in sorted(by_system.items()) for one in _first(those, nodes_each)]
+    chosen = [one for _, those in sorted(by_system.items()) for one in _choose_nodes(those, nodes_each)]
     untold = [node.name for node in nodes if node.uid not in known]
     have = either(len(untold), "has", "have")
     told = f"{count(len(untold), 'node')} {have} no driver pod that tells the image: {names(untold)}." if untold else ""
@@ -156,7 +156,7 @@ def _choose(plan: Plan, nodes_each: int, *, now: datetime) -> tuple[list[NodeToP
     return chosen, told
 
 
-def _first(those: Sequence[NodeToPullOn], nodes_each: int) -> Sequence[NodeToPullOn]:
+def _choose_nodes(those: Sequence[NodeToPullOn], nodes_each: int) -> Sequence[NodeToPullOn]:
     ready = [one for one in those if one.node.is_ready]
     return ready[:nodes_each] if ready else those[:1]
 
@@ -173,7 +173,7 @@ def _nodes_in_order(plan: Plan, *, now: datetime) -> list[Node]:
     return [by_uid[uid] for uid in uids if uid in by_uid]
 
 
-def _known(plan: Plan, nodes: Sequence[Node]) -> Mapping[str, NodeToPullOn]:
+def _images_of_nodes(plan: Plan, nodes: Sequence[Node]) -> Mapping[str, NodeToPullOn]:
     """Returns the image of each node by UID, from its driver DaemonSet. Two queries."""
     daemonsets = {row.uid: row for row in driver_daemonsets(plan)}
     pods = Pod.objects.filter(cluster=plan.cluster_id, owner_uid__in=daemonsets, deleted_at=None).order_by("pk")

@@ -31,7 +31,7 @@ def ask(plan: Plan, *, actor: User, now: datetime) -> LiveCheck:
     """
     if reason := why_no_live_check(plan):
         raise Refusal(reason)
-    row = _row(plan, now=now)
+    row = _create_row(plan, now=now)
     if row.is_in_force:
         return row
     asked: dict[str, Any] = {"is_start": False, "reason": "", "override_reason": "", "key": ""}
@@ -59,7 +59,7 @@ def ask_start(
         return
     try:
         look_before(plan, asked, now=now)
-        row = _row(plan, now=now)
+        row = _create_row(plan, now=now)
         _refuse_a_second(row)
         written = {"is_start": True, "reason": reason[:1000], "override_reason": override_reason[:1000], "key": key}
         _write(plan, row, written, actor=actor, now=now)
@@ -88,7 +88,7 @@ def _refuse_a_second(row: LiveCheck) -> None:
         raise Refusal(f"{row.asked_by} asked for its start at {at}, and the cluster is being asked. Wait for that.")
 
 
-def _row(plan: Plan, *, now: datetime) -> LiveCheck:
+def _create_row(plan: Plan, *, now: datetime) -> LiveCheck:
     row, _ = LiveCheck.objects.get_or_create(
         plan=plan, defaults={"asked_by": "", "asked_at": now, "revision": plan.revision, "lease_until": now}
     )

@@ -51,8 +51,8 @@ def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindo
         if MaintenanceWindow.objects.filter(cluster=window.cluster, pool=window.pool).count() >= MOST:
             raise Refusal(f"{capitalized(window.place)} has {MOST} windows already: remove one that is over.")
         window.save(force_insert=True)
-        _record(window, "make", actor=window.by, reason=window.reason, now=now)
-        _tell(plans, window, to="window", actor=window.by, now=now)
+        _record_in_audit(window, "make", actor=window.by, reason=window.reason, now=now)
+        _notify_plans(plans, window, to="window", actor=window.by, now=now)
     wake_plans(where.plans(), now=now)
     return window
 
@@ -67,8 +67,8 @@ def remove_window(window: MaintenanceWindow, *, actor: str, reason: str, now: da
         plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
         if not MaintenanceWindow.objects.filter(pk=window.pk).delete()[0]:
             raise Refusal("Somebody has removed this window already.")
-        _record(window, "remove", actor=actor, reason=reason, now=now)
-        _tell(plans, window, to="window removed", actor=actor, now=now)
+        _record_in_audit(window, "remove", actor=actor, reason=reason, now=now)
+        _notify_plans(plans, window, to="window removed", actor=actor, now=now)
     wake_plans(where.plans(), now=now)
 
 
@@ -108,14 +108,14 @@ def _never_met(window: MaintenanceWindow, *, now: datetime) -> Iterator[str]:
             yield place
 
 
-def _tell(plans: list[Plan], window: MaintenanceWindow, *, to: str, actor: str, now: datetime) -> None:
+def _notify_plans(plans: list[Plan], window: MaintenanceWindow, *, to: str, actor: str, now: datetime) -> None:
     for plan in plans:
         if not restores(plan):
             reason = f"{capitalized(window.place)}: {window}. {window.reason}".strip()
             record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, reason=reason)
 
 
-def _record(window: MaintenanceWindow, verb: str, *, actor: str, reason: str, now: datetime) -> None:
+def _record_in_audit(window: MaintenanceWindow, verb: str, *, actor: str, reason: str, now: datetime) -> None:
     AuditEntry.record(window.mark, verb=verb, actor=actor, reason=reason, evidence=_record_of(window), now=now)
 
 

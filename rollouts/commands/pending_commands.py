@@ -24,7 +24,7 @@ def record_pending(*, now: datetime) -> None:
             if one.plan_id in locked:
                 continue
             try:
-                _record(one, now=now)
+                _record_pending(one, now=now)
             except Refusal as refusal:
                 log.warning("a stop ended unwritten", plan=one.plan.mark, verb=one.verb, reason=str(refusal))
             except LostRace:
@@ -35,7 +35,7 @@ def record_pending(*, now: datetime) -> None:
                 locked.add(one.plan_id)
 
 
-def _record(one: PendingCommand, *, now: datetime) -> None:
+def _record_pending(one: PendingCommand, *, now: datetime) -> None:
     if one.verb in STOPS:
         record_stop(one, plan=one.plan, actor=User(username=one.actor), now=now)
     else:

@@ -34,7 +34,7 @@ def approve(stage: Stage, *, actor: User, bundle_hash: str, reason: str, now: da
     :raises AlreadyDecided: when this person has decided already
     """
     asked = AskedDecision(actor, bundle_hash, reason, is_rejection=False)
-    return _decide(stage, asked, now=now)
+    return _store_decision(stage, asked, now=now)
 
 
 def reject(stage: Stage, *, actor: User, bundle_hash: str, reason: str, now: datetime) -> Approval:
@@ -44,7 +44,7 @@ def reject(stage: Stage, *, actor: User, bundle_hash: str, reason: str, now: dat
     """
     if not reason.strip():
         raise Refusal(WHY_REJECT)
-    return _decide(stage, AskedDecision(actor, bundle_hash, reason, is_rejection=True), now=now)
+    return _store_decision(stage, AskedDecision(actor, bundle_hash, reason, is_rejection=True), now=now)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class AskedDecision:
     is_rejection: bool
 
 
-def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
+def _store_decision(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
     plan, who = stage.plan, asked.actor.get_username()
     if not plan.author or not plan.last_editor:
         raise NotYours("Nobody knows who wrote this plan, so nobody may approve it. Draft it anew.")

@@ -82,7 +82,7 @@ def draft(
         plan = unsaved(cluster, title, driver_object, to_version, actor=actor, now=now)
         plan.save(force_insert=True)
         _write_stages(plan, stages, now=now)
-        _record(plan, "draft", actor=actor, document=document, now=now)
+        _record_in_audit(plan, "draft", actor=actor, document=document, now=now)
     return plan
 
 
@@ -143,11 +143,11 @@ def edit(
         )
         if not changed:
             plan.refresh_from_db()
-            raise OutOfDate(f"{_who_was_first(plan, now=now)} Read it again before you change it.")
+            raise OutOfDate(f"{_other_edit_sentence(plan, now=now)} Read it again before you change it.")
         plan.stages.all().delete()
         plan.refresh_from_db()
         _write_stages(plan, stages, now=now)
-        _record(plan, "edit", actor=actor, document=document, now=now)
+        _record_in_audit(plan, "edit", actor=actor, document=document, now=now)
     return plan
 
 
@@ -161,7 +161,7 @@ def _checked(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) ->
     return with_approvals(cluster, stages)
 
 
-def _who_was_first(plan: Plan, *, now: datetime) -> str:
+def _other_edit_sentence(plan: Plan, *, now: datetime) -> str:
     """Returns a sentence about the other edit; it may be the same person's in another tab."""
     if plan.state != PlanState.DRAFT:
         return f"The plan is {plan.state.replace('-', ' ')}, and no draft any more."
@@ -251,7 +251,7 @@ def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) ->
     Stage.objects.bulk_create(rows)
 
 
-def _record(plan: Plan, verb: str, *, actor: User, document: str, now: datetime) -> None:
+def _record_in_audit(plan: Plan, verb: str, *, actor: User, document: str, now: datetime) -> None:
     who = actor.get_username()
     record_event(
         plan=plan, what="plan", was="", to=verb, now=now, actor=who, reason=f"{plan.from_version} → {plan.to_version}"

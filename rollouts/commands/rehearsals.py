@@ -40,7 +40,7 @@ def ask(plan: Plan, *, actor: User, fault: str, seed: int, now: datetime) -> Reh
             AuditEntry.record(plan.mark, verb="rehearse", actor=who, reason=reason, now=now)
             record_event(plan=plan, what="note", was="", to="rehearse", now=now, actor=who, reason=reason)
     except IntegrityError as clash:
-        raise Refusal(_in_progress(plan)) from clash
+        raise Refusal(_in_progress_sentence(plan)) from clash
     Rehearsal.queue_round(row.pk)
     return row
 
@@ -49,7 +49,7 @@ def why_no_rehearsal(plan: Plan) -> str:
     """Returns why the plan cannot be rehearsed now; empty if it can. One query for a draft."""
     if plan.state != PlanState.DRAFT:
         return "Only a draft is rehearsed."
-    return _in_progress(plan) if plan.rehearsals.in_force().exists() else ""
+    return _in_progress_sentence(plan) if plan.rehearsals.in_force().exists() else ""
 
 
 def why_no_rehearsal_by(user: User, plan: Plan) -> str:
@@ -58,7 +58,7 @@ def why_no_rehearsal_by(user: User, plan: Plan) -> str:
     return why_no_rehearsal(plan) or why_not(user, Permission.DRAFT, cluster_id=plan.cluster_id, where=where)
 
 
-def _in_progress(plan: Plan) -> str:
+def _in_progress_sentence(plan: Plan) -> str:
     row = plan.rehearsals.in_force().first()
     asked = f" {row.asked_by} requested it at {to_the_second(row.asked_at)}." if row else ""
     return f"A rehearsal is in progress.{asked} Wait until it finishes."

@@ -75,9 +75,9 @@ def look(job: JobLook, *, now: datetime) -> PullProgress:
     if pod is not None and (pod.has_run or pod.waits in AFTER_THE_PULL):
         return _pulled(pod)
     if pod is not None and pod.waits in PULLING:
-        return _not_pulled(job, pod, now=now)
+        return _progress_of_missing_image(job, pod, now=now)
     if job.failed:
-        return _ended(job)
+        return _progress_of_ended_job(job)
     if pod is None:
         return _without_pod(job, now=now)
     if pod.phase == "Failed":
@@ -99,7 +99,7 @@ def _pulled(pod: PodLook) -> PullProgress:
     return PullProgress(f"Pulled{within}.", outcome=PullOutcome.PULLED, took=took)
 
 
-def _not_pulled(job: JobLook, pod: PodLook, *, now: datetime) -> PullProgress:
+def _progress_of_missing_image(job: JobLook, pod: PodLook, *, now: datetime) -> PullProgress:
     events = [Event(reason, message) for reason, message in job.events]
     signs = PodSigns("", reason=pod.waits, message=pod.waits_message, events=events, image=job.image)
     cause = image_pull(Signs(operand=DRIVER, title="", node="", labels={}, pod=signs, os_image=job.system))
@@ -111,7 +111,7 @@ def _not_pulled(job: JobLook, pod: PodLook, *, now: datetime) -> PullProgress:
     return PullProgress(says, cause.quote, outcome if is_over else None, is_failing=True)
 
 
-def _ended(job: JobLook) -> PullProgress:
+def _progress_of_ended_job(job: JobLook) -> PullProgress:
     if job.failed == "DeadlineExceeded":
         return PullProgress("It was not pulled in the time that its Job has.", job.failed_message, PullOutcome.UNKNOWN)
     return PullProgress("Its Job failed before it was pulled.", job.failed_message or job.failed, PullOutcome.UNKNOWN)

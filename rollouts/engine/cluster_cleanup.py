@@ -58,7 +58,7 @@ class Mark:
 def marks(connection: client.Connection) -> tuple[list[Mark], list[str]]:
     """Returns the marks of all nodes from one list, and the names of nodes that cannot be read."""
     nodes, unread = client.list_nodes_and_unread(connection)
-    found = (_mark(node) for node in nodes)
+    found = (_mark_of_node(node) for node in nodes)
     return [mark for mark in found if mark], sorted(one.name for one in unread)
 
 
@@ -118,7 +118,7 @@ def _remove(connection: client.Connection, mark: Mark) -> str:
     for _ in range(TRIES):
         try:
             node = client.get_node(connection, mark.node)
-            now = _mark(node)
+            now = _mark_of_node(node)
             if now and now.unclear:
                 return said_of_unclear(now)
             if patch := _without_marks(node):
@@ -145,7 +145,7 @@ def said_of_unclear(mark: Mark) -> str:
     return f"{PUT_BACK} does not say what was there before {there}: {by_hand}."
 
 
-def _mark(node: NodeSeen) -> Mark | None:
+def _mark_of_node(node: NodeSeen) -> Mark | None:
     """Returns the node's mark; None if it has none. An annotation of our name without a plan is somebody else's."""
     has = node.annotations
     is_held = _is_of_a_plan(has.get(HELD_BY)) or (HELD_SINCE in has and HELD_BY not in has)
@@ -193,7 +193,7 @@ def _is_queued(node: NodeSeen, *, is_cordoned: bool) -> bool:
 def _without_marks(node: NodeSeen) -> client.Patch:
     labels: dict[str, str | None] = {}
     annotations: dict[str, str | None] = {}
-    mark = _mark(node)
+    mark = _mark_of_node(node)
     if mark and mark.is_held:
         labels |= {UPGRADE_SKIP: None} if mark.has_label else {}
         annotations |= {HELD_BY: None, HELD_SINCE: None}

@@ -51,7 +51,10 @@ def read_work(
     if not there:
         return {}
     first = min(changed[uid] for uid in there)
-    over, busy = _over(cluster_id, there, first), _busy(cluster_id, [node.name for node in there.values()], first)
+    over, busy = (
+        _placements_since(cluster_id, there, first),
+        _busy_hours(cluster_id, [node.name for node in there.values()], first),
+    )
     found = {}
     for uid, node in there.items():
         layout = Layout.read(node.layout)
@@ -113,7 +116,7 @@ def _completed(rows: Iterable[PodPlacement], layout: Layout, clock: ClusterClock
             yield Allocated(clock.at_the_latest(row.since), until, whole_gpus(row.resources, layout))
 
 
-def _over(cluster_id: int, uids: Collection[str], first: datetime) -> Mapping[str, Sequence[PodPlacement]]:
+def _placements_since(cluster_id: int, uids: Collection[str], first: datetime) -> Mapping[str, Sequence[PodPlacement]]:
     rows = PodPlacement.objects.filter(cluster=cluster_id, node_uid__in=uids, until__gt=first, ended__in=COMPLETED)
     found: dict[str, list[PodPlacement]] = defaultdict(list)
     for row in rows.only("node_uid", "resources", "since", "until", "seen_until").order_by():
@@ -121,7 +124,7 @@ def _over(cluster_id: int, uids: Collection[str], first: datetime) -> Mapping[st
     return found
 
 
-def _busy(cluster_id: int, names: Collection[str], first: datetime) -> Mapping[str, Busy]:
+def _busy_hours(cluster_id: int, names: Collection[str], first: datetime) -> Mapping[str, Busy]:
     """Returns busy hours by node name, for nodes that reported since the hour before `first`.
 
     A GPU in parts counts as its busiest part, since nothing tells whether the parts were busy at the same time.

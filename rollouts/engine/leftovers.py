@@ -24,14 +24,15 @@ def what_is_left(plan: Plan, nodes: Iterable[NodeSeen], connection: client.Conne
     """
     uids = set(plan.holds.values_list("node_uid", flat=True))
     ours = [node for node in nodes if node.uid in uids or _marked_by(plan, node)]
-    return " ".join([*_on_nodes(plan, ours), *_of_jobs(plan, connection)])
+    return " ".join([*_leftovers_on_nodes(plan, ours), *_leftover_jobs(plan, connection)])
 
 
-def _on_nodes(plan: Plan, nodes: Sequence[NodeSeen]) -> Iterator[str]:
+def _leftovers_on_nodes(plan: Plan, nodes: Sequence[NodeSeen]) -> Iterator[str]:
     if cordoned := [node.name for node in nodes if node.is_unschedulable]:
-        yield f"{_are(cordoned, 'cordoned')}: {_command('kubectl uncordon', cordoned)}."
+        yield f"{_names_with_state(cordoned, 'cordoned')}: {_command('kubectl uncordon', cordoned)}."
     if held := [node.name for node in nodes if Driver.hold and Driver.hold.is_on(node.labels)]:
-        yield f"{_are(held, 'held')} (docs/takeover.md): {_command('kubectl label node', held, f'{UPGRADE_SKIP}-')}."
+        command = _command("kubectl label node", held, f"{UPGRADE_SKIP}-")
+        yield f"{_names_with_state(held, 'held')} (docs/takeover.md): {command}."
     annotated = {node.name: _marked_by(plan, node) for node in nodes if _marked_by(plan, node)}
     if annotated:
         keys = sorted({key for those in annotated.values() for key in those})
@@ -41,7 +42,7 @@ def _on_nodes(plan: Plan, nodes: Sequence[NodeSeen]) -> Iterator[str]:
         yield f"{names(list(annotated))} {carry} annotations of this plan: {said}."
 
 
-def _of_jobs(plan: Plan, connection: client.Connection) -> Iterator[str]:
+def _leftover_jobs(plan: Plan, connection: client.Connection) -> Iterator[str]:
     selectors = [f"{label}={plan.mark}" for label in (PROVES_FOR, PULLS_FOR)]
     try:
         jobs = [job for selector in selectors for job in client.list_jobs(connection, label_selector=selector)]
@@ -60,7 +61,7 @@ def _marked_by(plan: Plan, node: NodeSeen) -> Collection[str]:
     return {key for keys in mine for key in keys if key in node.annotations}
 
 
-def _are(those: Sequence[str], how: str) -> str:
+def _names_with_state(those: Sequence[str], how: str) -> str:
     return f"{names(those)} {are(len(those))} {how}"
 
 

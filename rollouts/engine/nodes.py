@@ -44,7 +44,7 @@ class PlanNodes:
 def from_rows(plan: Plan, targets: Mapping[str, str]) -> PlanNodes:
     """Returns the plan's nodes from rows with five queries. `targets` is uid → name of every target."""
     selected = tuple(nodes_of(plan).only(*COLUMNS).order_by("name"))
-    holds = _holds(plan)
+    holds = _holds_by_uid(plan)
     missing = _ours(targets, holds)
     for node in selected:
         missing.pop(node.uid, None)
@@ -60,7 +60,7 @@ def from_cluster(plan: Plan, live: Live, seen: NodesNow, targets: Mapping[str, s
     :raises Unreadable: when a node of the plan exists and cannot be read; it must not count as removed
     """
     known = {node.uid: node for node in Node.objects.filter(cluster=plan.cluster_id).only(*COLUMNS).order_by()}
-    nodes = [_as_seen(plan, known.get(one.uid), one, seen.offered.get(one.name)) for one in seen.nodes]
+    nodes = [_node_from_list(plan, known.get(one.uid), one, seen.offered.get(one.name)) for one in seen.nodes]
     selects = [daemonset.node_selector.items() for daemonset in live.daemonsets if daemonset.node_selector]
     labels = {one.uid: one.labels.items() for one in seen.nodes}
     wanted = {
@@ -69,7 +69,7 @@ def from_cluster(plan: Plan, live: Live, seen: NodesNow, targets: Mapping[str, s
         if node.name in seen.driver_pods or any(selector <= labels[node.uid] for selector in selects)
     }
     selected = tuple(node for node in nodes if node.is_gpu_node and node.uid in wanted)
-    holds = _holds(plan)
+    holds = _holds_by_uid(plan)
     missing = _ours(targets, holds)
     if unread := sorted(name for uid, name in seen.unread.items() if uid in missing):
         raise client.Unreadable(f"Node {unread[0]} cannot be read.")
@@ -79,7 +79,7 @@ def from_cluster(plan: Plan, live: Live, seen: NodesNow, targets: Mapping[str, s
     return _sorted_out(plan, selected, others, missing, seen.driver_pods, holds, are_live=True)
 
 
-def _holds(plan: Plan) -> dict[str, Hold]:
+def _holds_by_uid(plan: Plan) -> dict[str, Hold]:
     return {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan).order_by("node_name")}
 
 
@@ -103,17 +103,17 @@ def _sorted_out(
     kept = {uid for uid, hold in holds.items() if not hold.is_foreign and hold.is_in_the_way}
     unmanaged_nodes = tuple(node for uid, node in left.items() if node.held_by == plan.mark or uid in kept)
     there = {node.name for node in (*selected, *left.values())}
-    gone = {uid: _what_became(plan, uid, name, left, there) for uid, name in missing.items()}
+    gone = {uid: _fate_of_node(plan, uid, name, left, there) for uid, name in missing.items()}
     return PlanNodes(selected, unmanaged_nodes, gone, drivers, holds, are_live)
 
 
-def _what_became(plan: Plan, uid: str, name: str, left: Mapping[str, Node], there: Iterable[str]) -> str:
+def _fate_of_node(plan: Plan, uid: str, name: str, left: Mapping[str, Node], there: Iterable[str]) -> str:
     if uid in left:
         return f"is no longer selected by {plan.object_kind} {plan.object_name}"
     return "was deleted and made again under the same name" if name in there else "was deleted"
 
 
-def _as_seen(plan: Plan, known: Node | None, seen: NodeSeen, offered: Offered | None) -> Node:
+def _node_from_list(plan: Plan, known: Node | None, seen: NodeSeen, offered: Offered | None) -> Node:
     """Returns the node as listed. Its version comes from its DRA driver where no label names it."""
     row = fold(node_row(seen), offered)
     node = known or Node(cluster=plan.cluster, uid=seen.uid)

@@ -42,7 +42,7 @@ def record_answers(
         made: list[tuple[GateAnswer, GateAnswer | None]] = []
         for index, answers in results.items():
             stage = by_index[index]
-            opens = _opens(current.get((stage.pk, Window.key)), answers.get(Window.key))
+            opens = _ends_reported_wait(current.get((stage.pk, Window.key)), answers.get(Window.key))
             for gate, result in answers.items():
                 before = current.get((stage.pk, gate))
                 is_anew = (opens and GATES[gate].when is When.WAVE) or _was_bound(before, result)
@@ -60,7 +60,7 @@ def record_answers(
             GateAnswer.objects.filter(pk__in=replaced).update(is_current=False)
         GateAnswer.objects.bulk_create(answer for answer, _ in made)
         for answer, before in made:
-            _tell(plan, answer, before, now=now)
+            _record_result_event(plan, answer, before, now=now)
 
 
 def _is_as_before(before: GateAnswer, answer: GateAnswer) -> bool:
@@ -68,7 +68,7 @@ def _is_as_before(before: GateAnswer, answer: GateAnswer) -> bool:
     return before.rested_on_at is None and before.says_the_same(answer)
 
 
-def _opens(before: GateAnswer | None, window: GateResult | None) -> bool:
+def _ends_reported_wait(before: GateAnswer | None, window: GateResult | None) -> bool:
     """Returns whether a wait that ended by itself is over, so that a person may have to end the next one."""
     was_shut = before is not None and before.comes_by_itself
     return was_shut and window is not None and not comes_by_itself(Window.key, window.cause)
@@ -87,7 +87,7 @@ def _answer(
     return GateAnswer(stage=stage, gate=gate, is_advisory=is_advisory, **said)
 
 
-def _tell(plan: Plan, answer: GateAnswer, before: GateAnswer | None, *, now: datetime) -> None:
+def _record_result_event(plan: Plan, answer: GateAnswer, before: GateAnswer | None, *, now: datetime) -> None:
     """Records an event for a changed result. A new cause of the same result is in its row only."""
     was = before.answer if before is not None else ""
     if was == answer.answer:
@@ -127,7 +127,7 @@ def make_moves(plan: Plan, stages: Iterable[Stage], moves: tuple[Move, ...], *, 
             with transaction.atomic():
                 plan.keep_lease(now=now)
                 for move in others:
-                    _make(plan, by_index, move, now=now)
+                    _apply_move(plan, by_index, move, now=now)
                 if any(rests_on_answers(move) for move in others):
                     _keep_answers(plan, now=now)
         for move, uids in of_targets.items():
@@ -175,7 +175,7 @@ def note_served(plan: Plan, node_uids: Collection[str], *, now: datetime) -> Non
         served.filter(state_since__lte=now).update(tenants_ready_at=now)
 
 
-def _make(plan: Plan, stages: Mapping[int, Stage], move: MoveStage | MovePlan, *, now: datetime) -> None:
+def _apply_move(plan: Plan, stages: Mapping[int, Stage], move: MoveStage | MovePlan, *, now: datetime) -> None:
     if isinstance(move, MoveStage):
         stage = stages[move.stage_index]
         if move.to is StageState.PROMOTING and _is_rejected(stage):

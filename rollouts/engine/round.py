@@ -50,12 +50,12 @@ def run_round(plan_id: int, *, owner: str, clock: Callable[[], datetime]) -> Non
     except Exception as bug:
         # Nothing was decided, so nothing moves; the page says so, and the worker's log has the stack.
         reason = f"{failure_sentence(bug)} Nothing is released meanwhile."
-        _end(plan, AFTER_A_BUG, reason, clock=clock)
+        _end_round(plan, AFTER_A_BUG, reason, clock=clock)
         raise
-    _end(plan, wait, waiting_for, clock=clock)
+    _end_round(plan, wait, waiting_for, clock=clock)
 
 
-def _end(plan: Plan, wait: timedelta, waiting_for: str, *, clock: Callable[[], datetime]) -> None:
+def _end_round(plan: Plan, wait: timedelta, waiting_for: str, *, clock: Callable[[], datetime]) -> None:
     """Ends the round. It queues another if somebody woke the plan meanwhile and found it busy."""
     now = clock()
     was_woken = plan.end_lease(now=now, next_look_at=now + wait, waiting_for=waiting_for)
@@ -66,7 +66,7 @@ def _end(plan: Plan, wait: timedelta, waiting_for: str, *, clock: Callable[[], d
 def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
     try:
         with closing(client.connect(plan.cluster.kubeconfig, plan.cluster.context)) as connection:
-            return _round(plan, connection, clock=clock)
+            return _observe_and_act(plan, connection, clock=clock)
     except client.ClusterError as error:
         log.warning("cluster does not answer", plan=plan.mark, cluster=plan.cluster.name, error=str(error))
         wait = timedelta(seconds=error.retry_after_s or NOT_SOON.total_seconds())
@@ -88,7 +88,9 @@ def _pause_all(cluster_id: int, reason: str, *, clock: Callable[[], datetime]) -
             pause(plan, reason, told=plan.commands.newest(), now=clock())
 
 
-def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
+def _observe_and_act(
+    plan: Plan, connection: client.Connection, *, clock: Callable[[], datetime]
+) -> tuple[str, timedelta]:
     told = plan.commands.newest()
     live = ask_cluster(plan, connection)
     now = clock()
@@ -122,21 +124,23 @@ def _decide(plan: Plan, live: Live, connection: client.Connection, *, told: int 
 
     Rows may be older than our last act, and nodes may have left the object with our label.
     """
-    decision = decide(_look(plan, live, told=told, now=now), now=now)
+    decision = decide(_load_snapshot(plan, live, told=told, now=now), now=now)
     if not decision.is_for_good:
         return decision
     seen = ask_nodes(plan, connection, live.daemonsets)
     record_holds(plan, seen.nodes, now=now)
     record_exclusions(plan, seen.nodes, now=now)
     record_cordons(plan, seen.nodes, now=now)
-    decision = decide(_look(plan, live, told=told, now=now, seen=seen), now=now)
+    decision = decide(_load_snapshot(plan, live, told=told, now=now, seen=seen), now=now)
     if not decision.ends:
         return decision
     left = what_is_left(plan, seen.nodes, connection)
     return decision.ending_with(left) if left else decision
 
 
-def _look(plan: Plan, live: Live, *, told: int | None, now: datetime, seen: NodesNow | None = None) -> Snapshot:
+def _load_snapshot(
+    plan: Plan, live: Live, *, told: int | None, now: datetime, seen: NodesNow | None = None
+) -> Snapshot:
     snapshot = observe(plan, live, now=now, seen=seen)
     _check_nobody_moved_it(plan, told)
     return snapshot

@@ -38,7 +38,7 @@ def measure_service_levels(plan: Plan, *, now: datetime) -> bool:
         due = [each for each in stage.targets.all() if _is_due(each, gate, now)]
         before = last.get(stage.pk)
         if due and (before is None or before.is_older_than(EVERY, now=now)):
-            ServiceLevelSample.keep(stage.pk, _level(plan, stages, gate, due, now=now))
+            ServiceLevelSample.keep(stage.pk, _measure_level(plan, stages, gate, due, now=now))
             asked = True
     return asked
 
@@ -59,21 +59,23 @@ def _is_due(target: Target, gate: Slo, now: datetime) -> bool:
     return target.state == TargetState.CHANGED and gate.has_window(target.state_since, now)
 
 
-def _level(plan: Plan, stages: Sequence[Stage], gate: Slo, due: Sequence[Target], *, now: datetime) -> ServiceLevel:
+def _measure_level(
+    plan: Plan, stages: Sequence[Stage], gate: Slo, due: Sequence[Target], *, now: datetime
+) -> ServiceLevel:
     names = tuple(target.node_name for target in due)
     try:
         source = source_of(plan.cluster_id)
         found = _measure(source, gate, names, until=now)
         if not gate.has_baseline:
-            return _made(now, names, found)
+            return _new_level(now, names, found)
         others, at = _baseline(plan, stages, gate, due, now=now)
         base = _measure(source, gate, others, until=at)
-        return _made(now, names, found, base, len(others))
+        return _new_level(now, names, found, base, len(others))
     except NotMeasured as error:
         return ServiceLevel(now, names, trouble=str(error), cause=error.cause)
 
 
-def _made(
+def _new_level(
     now: datetime, names: tuple[str, ...], found: Measured, base: Measured | None = None, nodes: int = 0
 ) -> ServiceLevel:
     return ServiceLevel(

@@ -76,7 +76,7 @@ def stage_snapshot(
 ) -> StageSnapshot:
     targets = list(stage.targets.all())
     gates = tuple(stage.gates)
-    said, compared = _said_by_matrix(plan, stage, targets, gates, now=now)
+    said, compared = _load_compatibility(plan, stage, targets, gates, now=now)
     answers = {answer.gate: answer for answer in stage.answers.all()}
     overridden = frozenset(stage.overrides_now(now=now))
     soaked = _soaked_by(gates, overridden)
@@ -183,7 +183,7 @@ def _windows(targets: Sequence[Target], around: AroundStages) -> tuple[WindowEvi
     )
 
 
-def _said_by_matrix(
+def _load_compatibility(
     plan: Plan, stage: Stage, targets: Sequence[Target], gates: Sequence[Gate], *, now: datetime
 ) -> tuple[tuple[Combination, ...], int]:
     """Returns the compatibility of the opening stage's nodes. At most five queries per round.

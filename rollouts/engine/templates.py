@@ -48,7 +48,7 @@ def learn(plan: Plan, live: Live, *, now: datetime) -> None:
     """Records the template at the plan's start, and the first one that the new version produces."""
     known = learned(plan, live)
     if known != plan.templates:
-        _keep(plan, now=now, templates=known)
+        _save_template(plan, now=now, templates=known)
 
 
 def learned(plan: Plan, live: Live) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def change(plan: Plan, live: Live) -> TemplateChange | None:
     # In the rollback the spec alone stops nobody: the template that it makes is what is waited for.
     if not newest and (not (fields or new_owners) or (plan.put_back_at and not is_forward)):
         return None
-    says = _say(plan, fields, newest, live, new_owners)
+    says = _change_sentence(plan, fields, newest, live, new_owners)
     return TemplateChange(says, spec, **{"new" if is_forward else "old": newest}, owners=live.owned_by)
 
 
@@ -95,7 +95,7 @@ def _foreign(known: Mapping[str, Digests], newest: Digests, *, is_forward: bool)
     return {uid: now for uid, now in newest.items() if uid in expected and now not in expected[uid]}
 
 
-def _say(plan: Plan, fields: list[str], newest: Digests, live: Live, new_owners: list[str]) -> str:
+def _change_sentence(plan: Plan, fields: list[str], newest: Digests, live: Live, new_owners: list[str]) -> str:
     name = f"{plan.object_kind} {plan.object_name}"
     if new_owners and not (fields or newest):
         return f"{name} belongs to {' and '.join(new_owners)} now, which may write its own version over it"
@@ -109,10 +109,10 @@ def remember(plan: Plan, found: TemplateChange | None, *, now: datetime) -> None
     """Records the change that a person accepts by resuming: the last one reported."""
     written = found.written if found else {}
     if written != plan.template_change:
-        _keep(plan, now=now, template_change=written)
+        _save_template(plan, now=now, template_change=written)
 
 
-def _keep(plan: Plan, *, now: datetime, **given: Any) -> None:
+def _save_template(plan: Plan, *, now: datetime, **given: Any) -> None:
     """Saves the plan's known template.
 
     :raises LostRace: when a person has accepted a change since the plan was read

@@ -35,14 +35,14 @@ def _hashed(entry: Mapping[str, Any]) -> list[Any]:
 def against_the_chain(content: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[Flaw]:
     """Yields decisions, starts and overrides without an audit entry, and entries without their row."""
     audit = rows_of(content, "audit")
-    yield from _of_who_wrote_it(plan, audit)
-    yield from _of_its_start(plan, [entry for entry in audit if entry.get("verb") == "start"])
+    yield from _author_flaws(plan, audit)
+    yield from _start_flaws(plan, [entry for entry in audit if entry.get("verb") == "start"])
     yield from _check_overrides(rows_of(content, "overrides"), audit)
-    yield from _of_decisions(rows_of(content, "decisions"), audit)
-    yield from _of_answers(rows_of(content, "answers"), audit)
+    yield from _decision_flaws(rows_of(content, "decisions"), audit)
+    yield from _result_flaws(rows_of(content, "answers"), audit)
 
 
-def _of_who_wrote_it(plan: Mapping[str, Any], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
+def _author_flaws(plan: Mapping[str, Any], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
     writers = [entry.get("actor") for entry in audit if str(entry.get("verb")) in {"draft", "edit"}]
     if writers and plan.get("author") != writers[0]:
         yield Flaw("plan.author", "the entry of its draft says somebody else")
@@ -50,7 +50,7 @@ def _of_who_wrote_it(plan: Mapping[str, Any], audit: list[Mapping[str, Any]]) ->
         yield Flaw("plan.last_editor", "the entry of its last change says somebody else")
 
 
-def _of_its_start(plan: Mapping[str, Any], starts: list[Mapping[str, Any]]) -> Iterator[Flaw]:
+def _start_flaws(plan: Mapping[str, Any], starts: list[Mapping[str, Any]]) -> Iterator[Flaw]:
     if not plan.get("content_hash"):
         if starts:
             yield Flaw("plan.content_hash", "the audit chain says that it was started")
@@ -60,7 +60,7 @@ def _of_its_start(plan: Mapping[str, Any], starts: list[Mapping[str, Any]]) -> I
         yield Flaw("plan.sealed_at", "the entry of its start says another time")
 
 
-def _of_decisions(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
+def _decision_flaws(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
     left = [_decided(entry) for entry in audit if str(entry.get("verb")) in DECISIONS]
     altered = 0
     for number, decision in enumerate(rows):
@@ -83,37 +83,37 @@ def _of_decisions(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]])
         yield Flaw("decisions", "the audit chain says a decision which is not here")
 
 
-def _of_answers(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
+def _result_flaws(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
     """Yields gate results whose time does not fit the decision or move that rested on them.
 
     The file has the present result of every gate, so that each entry finds its row.
     """
     told = defaultdict[tuple[str, datetime | None], list[Mapping[str, Any]]](list)
     for entry in audit:
-        verb, evidence = str(entry.get("verb")), _given(entry)
+        verb, evidence = str(entry.get("verb")), _evidence_of_entry(entry)
         if verb in DECISIONS:
-            for gate, said in _by_gate(evidence.get("evidence")):
+            for gate, said in _results_by_gate(evidence.get("evidence")):
                 told[gate, _instant(said.get("at"))].append(said)
         elif verb.startswith("become "):
-            for gate, said in _by_gate(evidence.get("answers")):
+            for gate, said in _results_by_gate(evidence.get("answers")):
                 told[gate, _instant(entry.get("at"))].append(said)
     shown = set()
     for number, row in enumerate(rows):
         gate = f"{row.get('stage')}:{row.get('gate')}"
         shown.add(gate)
         known = told.get((gate, _instant(row.get("at"))), [])
-        if known and not any(_says(said, row) for said in known):
+        if known and not any(_entry_matches_row(said, row) for said in known):
             yield Flaw(f"answers[{number}]", "the audit chain says another answer at that time")
     if {gate for gate, _ in told} - shown:
         yield Flaw("answers", "the audit chain says an answer of a gate which has none here")
 
 
-def _by_gate(answers: Any) -> list[tuple[str, Mapping[str, Any]]]:
+def _results_by_gate(answers: Any) -> list[tuple[str, Mapping[str, Any]]]:
     given = answers.items() if isinstance(answers, Mapping) else ()
     return [(gate, said) for gate, said in given if isinstance(said, Mapping)]
 
 
-def _says(said: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+def _entry_matches_row(said: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     return all(said[name] == row.get(name) for name in ANSWERED if name in said)
 
 
@@ -132,7 +132,7 @@ def _check_overrides(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any
             entry.get("actor"),
             entry.get("at"),
             entry.get("reason"),
-            *(_given(entry).get(name) for name in names),
+            *(_evidence_of_entry(entry).get(name) for name in names),
         )
         for entry in audit
         if str(entry.get("verb")) in {"break-glass", "acknowledge-override"}
@@ -149,13 +149,13 @@ def _check_overrides(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any
         yield Flaw("overrides", "the audit chain says an override or an acknowledgement that is missing here")
 
 
-def _given(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+def _evidence_of_entry(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     evidence = entry.get("evidence")
     return evidence if isinstance(evidence, Mapping) else {}
 
 
 def _decided(entry: Mapping[str, Any]) -> dict[str, Any]:
-    given = _given(entry)
+    given = _evidence_of_entry(entry)
     return {
         "verb": entry.get("verb"),
         "by": entry.get("actor"),

@@ -23,7 +23,7 @@ def evidence_of(plan: Plan) -> bytes:
             "author": plan.author,
             "last_editor": plan.last_editor,
             "state": plan.state,
-            "sealed_at": _at(plan.sealed_at),
+            "sealed_at": _instant_text(plan.sealed_at),
             "sealed": plan.sealed,
             "content_hash": plan.content_hash,
         },
@@ -31,7 +31,7 @@ def evidence_of(plan: Plan) -> bytes:
         "answers": [_answer(each) for each in _answers(plan)],
         "audit": [_entry(each) for each in AuditEntry.objects.filter(subject=plan.mark).order_by("number")],
     }
-    if overrides := [_override_entry(each) for each in _broken(plan)]:
+    if overrides := [_override_entry(each) for each in _overrides_of_plan(plan)]:
         content["overrides"] = overrides
     content["parts"] = hashes_of_parts(content)
     return bytes_of(content | {"hash": digest(content)})
@@ -53,11 +53,11 @@ def _decision(approval: Approval) -> dict[str, Any]:
         "stage_name": approval.stage.name,
         "decision": "reject" if approval.is_rejection else "approve",
         "by": approval.by,
-        "at": _at(approval.at),
+        "at": _instant_text(approval.at),
         "reason": approval.reason,
         "bundle": approval.bundle,
         "bundle_hash": approval.bundle_hash,
-        "void_at": _at(approval.void_at),
+        "void_at": _instant_text(approval.void_at),
         "void_reason": approval.void_reason,
     }
 
@@ -71,13 +71,13 @@ def _answer(answer: GateAnswer) -> dict[str, Any]:
         "cause": answer.cause,
         **answer.report,
         "nodes": answer.nodes,
-        "since": _at(answer.since),
-        "at": _at(answer.at),
-        "rested_on_at": _at(answer.rested_on_at),
+        "since": _instant_text(answer.since),
+        "at": _instant_text(answer.at),
+        "rested_on_at": _instant_text(answer.rested_on_at),
     }
 
 
-def _broken(plan: Plan) -> QuerySet[GateOverride]:
+def _overrides_of_plan(plan: Plan) -> QuerySet[GateOverride]:
     return GateOverride.objects.filter(stage__plan=plan).select_related("stage").order_by("pk")
 
 
@@ -88,11 +88,11 @@ def _override_entry(override: GateOverride) -> dict[str, Any]:
         "gate": override.gate,
         "said": override.said,
         "by": override.by,
-        "at": _at(override.at),
+        "at": _instant_text(override.at),
         "reason": override.reason,
-        "until": _at(override.until),
+        "until": _instant_text(override.until),
         "acknowledged_by": override.acknowledged_by,
-        "acknowledged_at": _at(override.acknowledged_at),
+        "acknowledged_at": _instant_text(override.acknowledged_at),
     }
 
 
@@ -100,7 +100,7 @@ def _entry(entry: AuditEntry) -> dict[str, Any]:
     return {
         "subject": entry.subject,
         "number": entry.number,
-        "at": _at(entry.at),
+        "at": _instant_text(entry.at),
         "actor": entry.actor,
         "verb": entry.verb,
         "reason": entry.reason,
@@ -110,5 +110,5 @@ def _entry(entry: AuditEntry) -> dict[str, Any]:
     }
 
 
-def _at(at: Any) -> str | None:
+def _instant_text(at: Any) -> str | None:
     return at.isoformat(timespec="microseconds") if at else None

@@ -42,7 +42,7 @@ def hashes_of_parts(content: Mapping[str, Any]) -> dict[str, str]:
 
 def read(file: bytes) -> dict[str, Any]:
     try:
-        content = json.loads(file, object_pairs_hook=_once, parse_constant=_no_number)
+        content = json.loads(file, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
     except NoEvidence:
         raise
     except (ValueError, RecursionError) as error:
@@ -65,12 +65,12 @@ def first_difference(file: bytes, written: bytes) -> int:
     return next((number for number, (one, other) in enumerate(pairs, 1) if one != other), 1)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) != len(pairs):
         raise NoEvidence("A key is said twice in one place.")
     return content
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise NoEvidence(f"{name} is no number")

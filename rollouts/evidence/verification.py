@@ -37,7 +37,7 @@ def verify(file: bytes) -> Verified:
     :raises NoEvidence: when it is no JSON, repeats a key, or has another shape
     """
     content = read(file)
-    flaws = list(_flaws(content))
+    flaws = list(_find_flaws(content))
     if not flaws and (line := first_difference(file, bytes_of(content))):
         flaws = [Flaw(f"line {line}", "it says the same in other bytes than it was written in")]
     audit = rows_of(content, "audit")
@@ -45,7 +45,7 @@ def verify(file: bytes) -> Verified:
     return Verified(flaws, len(rows_of(content, "decisions")), len(audit), last, sha256(file).hexdigest())
 
 
-def _flaws(content: Mapping[str, Any]) -> Iterator[Flaw]:
+def _find_flaws(content: Mapping[str, Any]) -> Iterator[Flaw]:
     """Yields the differences of parts first, then of the whole: if only the whole differs, the change has no hash of
     its own."""
     if odd := sorted((content.keys() ^ KEYS) - MAY_BE_THERE):
@@ -54,17 +54,17 @@ def _flaws(content: Mapping[str, Any]) -> Iterator[Flaw]:
     if not isinstance(plan, Mapping):
         yield Flaw("plan", "it is missing")
         plan = {}
-    yield from _of_the_seal(plan)
+    yield from _flaws_of_seal(plan)
     for number, decision in enumerate(rows_of(content, "decisions")):
-        yield from _of_a_decision(decision, plan, f"decisions[{number}]")
+        yield from _flaws_of_decision(decision, plan, f"decisions[{number}]")
     yield from of_the_chain(rows_of(content, "audit"), str(plan.get("mark")))
     yield from against_the_chain(content, plan)
-    yield from _of_the_parts(content)
+    yield from _flaws_of_parts(content)
     if digest({key: value for key, value in content.items() if key != "hash"}) != content.get("hash"):
         yield Flaw("hash", "the content as a whole is not what was written")
 
 
-def _of_the_parts(content: Mapping[str, Any]) -> Iterator[Flaw]:
+def _flaws_of_parts(content: Mapping[str, Any]) -> Iterator[Flaw]:
     written, found = content.get("parts"), hashes_of_parts(content)
     known = written if isinstance(written, Mapping) else {}
     for place in sorted({*known, *found}):
@@ -72,13 +72,13 @@ def _of_the_parts(content: Mapping[str, Any]) -> Iterator[Flaw]:
             yield Flaw(place, "it is not what was written" if place in found else "it is missing")
 
 
-def _of_the_seal(plan: Mapping[str, Any]) -> Iterator[Flaw]:
+def _flaws_of_seal(plan: Mapping[str, Any]) -> Iterator[Flaw]:
     sealed, written = plan.get("sealed"), plan.get("content_hash")
     if (sealed or written) and digest(sealed) != written:
         yield Flaw("plan.sealed", "the sealed plan is not what its hash was made of")
 
 
-def _of_a_decision(decision: Mapping[str, Any], plan: Mapping[str, Any], at: str) -> Iterator[Flaw]:
+def _flaws_of_decision(decision: Mapping[str, Any], plan: Mapping[str, Any], at: str) -> Iterator[Flaw]:
     bundle = decision.get("bundle")
     bound = bundle.get("content") if isinstance(bundle, Mapping) else None
     if not isinstance(bound, Mapping):

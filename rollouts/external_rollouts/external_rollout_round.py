@@ -59,11 +59,11 @@ def take_up(*, now: datetime) -> None:
     driver_objects = DriverObject.objects.filter(
         changeable(), cluster__mode=ClusterMode.FOLLOW, kind__in=DRIVER_OBJECT_KINDS
     )
-    rows = [_standing(each, now=now) for each in driver_objects.filter(~Exists(open_ones))]
+    rows = [_new_standing_row(each, now=now) for each in driver_objects.filter(~Exists(open_ones))]
     ExternalRollout.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def _standing(each: DriverObject, *, now: datetime, seen_at: datetime | None = None) -> ExternalRollout:
+def _new_standing_row(each: DriverObject, *, now: datetime, seen_at: datetime | None = None) -> ExternalRollout:
     return ExternalRollout(
         cluster_id=each.cluster_id, object_kind=each.kind, object_name=each.name, object_uid=each.uid,
         to_version=each.version, state=ExternalRolloutState.STANDING, state_since=now, seen_at=seen_at,
@@ -78,7 +78,7 @@ def run_external_rollout(rollout_id: int, *, owner: str, clock: Callable[[], dat
     following = None
     try:
         with suppress(LostRace):  # another worker has it, or a person changed the mode: the next round sees it
-            following = _look(rollout, now=clock())
+            following = _run_round(rollout, now=clock())
     finally:
         now = clock()
         wait = LOOK_AGAIN.get(ExternalRolloutState(rollout.state), timedelta(0))
@@ -87,19 +87,21 @@ def run_external_rollout(rollout_id: int, *, owner: str, clock: Callable[[], dat
         run_external_rollout(following.pk, owner=owner, clock=clock)
 
 
-def _look(rollout: ExternalRollout, *, now: datetime) -> ExternalRollout | None:
+def _run_round(rollout: ExternalRollout, *, now: datetime) -> ExternalRollout | None:
     """Runs the round. Returns the row that follows an ended rollout."""
     driver_object = DriverObject.objects.filter(
         changeable(), cluster=rollout.cluster_id, uid=rollout.object_uid
     ).first()
     looked = row_age(rollout, now=now)
     if reason := _why_no_longer_followed(rollout, driver_object, is_seen=not looked.stale_reason):
-        _leave(rollout, reason, now=now)
+        _stop_following(rollout, reason, now=now)
     elif rollout.state == ExternalRolloutState.STANDING:
         if driver_object is not None and not looked.stale_reason:
-            _stand(rollout, driver_object, now=now)
+            _observe_without_rollout(rollout, driver_object, now=now)
     else:
-        return _follow(rollout, driver_object, is_stale=bool(looked.stale_reason), seen_at=looked.oldest, now=now)
+        return _follow_rollout(
+            rollout, driver_object, is_stale=bool(looked.stale_reason), seen_at=looked.oldest, now=now
+        )
     return None
 
 
@@ -119,7 +121,7 @@ def _plan_of_ours(rollout: ExternalRollout) -> Plan | None:
     return Plan.objects.under_way().filter(cluster=rollout.cluster_id, object_uid=rollout.object_uid).first()
 
 
-def _leave(rollout: ExternalRollout, reason: str, *, now: datetime) -> None:
+def _stop_following(rollout: ExternalRollout, reason: str, *, now: datetime) -> None:
     with transaction.atomic():
         rollout.keep_lease(now=now)
         if rollout.state == ExternalRolloutState.STANDING:
@@ -131,9 +133,9 @@ def _leave(rollout: ExternalRollout, reason: str, *, now: datetime) -> None:
 # While it stands
 
 
-def _stand(rollout: ExternalRollout, driver_object: DriverObject, *, now: datetime) -> None:
+def _observe_without_rollout(rollout: ExternalRollout, driver_object: DriverObject, *, now: datetime) -> None:
     """Handles an object without a rollout. Five queries, and more once in ten minutes."""
-    why = begins(was=rollout.to_version, version=driver_object.version, at_work=_at_work(driver_object))
+    why = begins(was=rollout.to_version, version=driver_object.version, at_work=_nodes_at_work(driver_object))
     is_watched = rollout.seen_at is not None and now - rollout.seen_at <= BLIND
     seen = [] if not why or _plan_of_ours(rollout) else _first_look(rollout, driver_object)
     if not seen:  # nothing begins, or a plan of ours did it, or it runs on no node: only that is kept in mind
@@ -144,7 +146,9 @@ def _stand(rollout: ExternalRollout, driver_object: DriverObject, *, now: dateti
     _replace_nodes(rollout, nodes, now=now)
     with transaction.atomic():
         rollout.keep_lease(now=now)
-        rollout.move(ExternalRolloutState.ROLLING, now=now, reason=why, **_began(driver_object, was=was, now=now))
+        rollout.move(
+            ExternalRolloutState.ROLLING, now=now, reason=why, **_start_columns(driver_object, was=was, now=now)
+        )
 
 
 def _begun_before(rollout: ExternalRollout) -> dict[str, ExternalRolloutNode]:
@@ -177,7 +181,7 @@ def _replace_nodes(rollout: ExternalRollout, nodes: Sequence[ExternalRolloutNode
         rollout.nodes.filter(state_since__lt=now).delete()
 
 
-def _at_work(driver_object: DriverObject) -> list[str]:
+def _nodes_at_work(driver_object: DriverObject) -> list[str]:
     """Returns the nodes that the operator changes or will change next.
 
     A node held in its queue may stay there for ever.
@@ -188,7 +192,7 @@ def _at_work(driver_object: DriverObject) -> list[str]:
     )
 
 
-def _began(driver_object: DriverObject, *, was: str, now: datetime) -> dict[str, str | datetime]:
+def _start_columns(driver_object: DriverObject, *, was: str, now: datetime) -> dict[str, str | datetime]:
     return {
         "from_version": was,
         "to_version": driver_object.version,
@@ -212,18 +216,20 @@ class ObservedNode:
 
 def _first_look(rollout: ExternalRollout, driver_object: DriverObject) -> list[ObservedNode]:
     wanted = driver_object.version
-    seen = _see(rollout, nodes_of(driver_object).only(*COLUMNS).order_by("name"), wanted, {})
+    seen = _observe_nodes(rollout, nodes_of(driver_object).only(*COLUMNS).order_by("name"), wanted, {})
     return [one for one in seen if one.pod_hash or one.look.phase is not Phase.UNKNOWN]
 
 
-def _see(rollout: ExternalRollout, nodes, wanted: str, hashes: dict[str, str]) -> list[ObservedNode]:
+def _observe_nodes(rollout: ExternalRollout, nodes, wanted: str, hashes: dict[str, str]) -> list[ObservedNode]:
     """Returns the nodes as seen. `hashes` are the pods' templates before the nodes began, by UID."""
     pods = driver_pods(rollout)
     newest = newest_hashes(rollout.cluster_id, {pod.owner_uid for pod in pods.values()})
-    return [_seen(rollout, node, wanted, pods.get(node.name), newest, hashes.get(node.uid, "")) for node in nodes]
+    return [
+        _observe_node(rollout, node, wanted, pods.get(node.name), newest, hashes.get(node.uid, "")) for node in nodes
+    ]
 
 
-def _seen(
+def _observe_node(
     rollout: ExternalRollout, node: Node, wanted: str, pod: DriverPod | None, newest: dict[str, str], was: str
 ) -> ObservedNode:
     has, component = pod.revision_hash if pod else "", rollout.its_component
@@ -278,7 +284,7 @@ def _nodes_as(
 # While it rolls
 
 
-def _follow(
+def _follow_rollout(
     rollout: ExternalRollout,
     driver_object: DriverObject | None,
     *,
@@ -291,7 +297,7 @@ def _follow(
     by_uid = {row.uid: row for row in rows.only(*COLUMNS).order_by()}
     moved, looked_at = ([], []) if is_stale else _moved(rollout, nodes, by_uid, now=now)
     current = {answer.gate: answer for answer in rollout.answers.filter(is_current=True)}
-    around = _around(rollout, nodes, by_uid, is_stale=is_stale, seen_at=seen_at, now=now)
+    around = _surroundings_of_stages(rollout, nodes, by_uid, is_stale=is_stale, seen_at=seen_at, now=now)
     targets = [target for node in nodes if not is_untouched(target := target_evidence(node, around))]
     stage = _stage(rollout, nodes, targets, around, current)
     results = evaluate(stage, When.THROUGH, now=now)
@@ -325,7 +331,7 @@ def _follow(
 
 def _go_on(ended: ExternalRollout, driver_object: DriverObject, *, now: datetime) -> ExternalRollout:
     """Returns the row that follows: it stands, and its first round begins the rollout to a replacing version."""
-    following = _standing(driver_object, now=now, seen_at=now)
+    following = _new_standing_row(driver_object, now=now, seen_at=now)
     if ended.state == ExternalRolloutState.REPLACED:
         following.to_version = ended.to_version
     following.save()
@@ -339,9 +345,9 @@ def _moved(
 
     At most `AT_ONCE` baselines are taken per round, so that they do not all come due together.
     """
-    there = _still_of_it(rollout, by_uid)
+    there = _nodes_of_object(rollout, by_uid)
     hashes = {node.node_uid: node.pod_hash for node in nodes}
-    seen = {one.row.uid: one for one in _see(rollout, there.values(), rollout.to_version, hashes)}
+    seen = {one.row.uid: one for one in _observe_nodes(rollout, there.values(), rollout.to_version, hashes)}
     moved = list[ExternalRolloutNode]()
     for node in nodes:
         one, was = seen.get(node.node_uid), TargetState(node.state)
@@ -368,7 +374,7 @@ def _is_due(node: ExternalRolloutNode, by_uid: dict[str, Node], *, now: datetime
     return is_as_then and now - datetime.fromisoformat(node.baseline["at"]) > BASELINE_HOLDS
 
 
-def _still_of_it(rollout: ExternalRollout, by_uid: dict[str, Node]) -> dict[str, Node]:
+def _nodes_of_object(rollout: ExternalRollout, by_uid: dict[str, Node]) -> dict[str, Node]:
     """Returns the nodes without those that left the object; unknown while the operator recreates its DaemonSets."""
     if not driver_daemonsets(rollout):
         return by_uid
@@ -376,11 +382,11 @@ def _still_of_it(rollout: ExternalRollout, by_uid: dict[str, Node]) -> dict[str,
     return {uid: row for uid, row in by_uid.items() if uid in selected}
 
 
-def _begun(nodes: Sequence[ExternalRolloutNode]) -> list[ExternalRolloutNode]:
+def _begun_nodes(nodes: Sequence[ExternalRolloutNode]) -> list[ExternalRolloutNode]:
     return [node for node in nodes if node.state in BEGUN]
 
 
-def _around(
+def _surroundings_of_stages(
     rollout: ExternalRollout,
     nodes: Sequence[ExternalRolloutNode],
     by_uid: dict[str, Node],
@@ -389,8 +395,8 @@ def _around(
     seen_at: datetime,
     now: datetime,
 ) -> AroundStages:
-    ready, waiting = ready_and_waiting(rollout) if most_ready(_begun(nodes)) else (Counter[str](), Counter[str]())
-    names = [node.node_name for node in _begun(nodes)]
+    ready, waiting = ready_and_waiting(rollout) if most_ready(_begun_nodes(nodes)) else (Counter[str](), Counter[str]())
+    names = [node.node_name for node in _begun_nodes(nodes)]
     ahead = clock_ahead(rollout.cluster_id)
     pods = pods_on(rollout, names)
     why = why_unready(pods, now=now)
@@ -407,7 +413,7 @@ def _stage(
     current: dict[str, ExternalGateAnswer],
 ) -> StageSnapshot:
     """Returns the rollout as one soaking stage, so that missing evidence fails closed here too."""
-    before = most_ready(_begun(nodes))
+    before = most_ready(_begun_nodes(nodes))
     evidence = Evidence(
         seen_at=around.seen_at,
         to_version=rollout.to_version,
@@ -415,7 +421,7 @@ def _stage(
         workloads_ready_now={owner: around.ready[owner] for owner in before},
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
         workloads_ready_before=before,
-        workloads_refused=refused_since(rollout, _begun(nodes), before, around),
+        workloads_refused=refused_since(rollout, _begun_nodes(nodes), before, around),
         others_passing_since=passing_since([gate.key for gate in ASKED if gate.key != Soak.key], current, None),
     )
     return StageSnapshot(

@@ -36,26 +36,26 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Prob
             Problem(
                 severity=Severity.CRITICAL,
                 title=fit("Plan #{} “{}” is halted", plan.pk, plan.title),
-                summary=_how_far(plan),
+                summary=_progress_of_plan(plan),
                 evidence=(
                     *((EvidenceItem("Reason", reason),) if reason else ()),
                     EvidenceItem("From version", plan.from_version or "unknown"),
                     EvidenceItem("To version", plan.to_version),
                     *((EvidenceItem("Gate that it lacked", lacked),) if lacked else ()),
                 ),
-                steps=_after_halt(plan),
+                steps=_steps_after_halt(plan),
                 facts={"plan": plan.pk},
-                identity=f"{plan.pk} {reason} {_how_far(plan)} {plan.write_intended_at is None} {lacked}",
+                identity=f"{plan.pk} {reason} {_progress_of_plan(plan)} {plan.write_intended_at is None} {lacked}",
             ),
         )
 
 
-def _after_halt(plan: Plan) -> tuple[str, ...]:
+def _steps_after_halt(plan: Plan) -> tuple[str, ...]:
     end = "If it does harm, roll the plan back." if plan.write_intended_at else "If it is not needed, abort the plan."
     return (*HALTED_STEPS, end, "If the reason of the halt is gone, resume the plan with a reason.")
 
 
-def _how_far(plan: Plan) -> str:
+def _progress_of_plan(plan: Plan) -> str:
     """Returns the state of the plan's nodes, without excluded ones."""
     targets = Target.objects.filter(stage__plan=plan).forward().exclude(state=TargetState.EXCLUDED)
     untouched = targets.filter(state=TargetState.HELD).count()
@@ -103,7 +103,7 @@ def left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Probl
             plan = plans[mark]
             yield (
                 f"node {name}",
-                _left_on_node(
+                _leftover_problem(
                     plan,
                     name,
                     title="Hold of an ended plan on {}",
@@ -127,7 +127,7 @@ def exclusions_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple
         patch = f'kubectl patch node {name} --type=merge -p "$(kubectl get node {name} -o jsonpath={PUT_BACK_PATH})"'
         yield (
             f"node {name}",
-            _left_on_node(
+            _leftover_problem(
                 plan,
                 name,
                 title="Exclusion of an ended plan on {}",
@@ -145,7 +145,7 @@ def cordons_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[st
     for plan, name, _ in _marked_by_plans_over(cluster, CORDONED_BY):
         yield (
             f"node {name}",
-            _left_on_node(
+            _leftover_problem(
                 plan,
                 name,
                 title="Cordon of an ended plan on {}",
@@ -160,7 +160,7 @@ def cordons_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[st
         )
 
 
-def _left_on_node(
+def _leftover_problem(
     plan: Plan, node: str, *, title: str, summary: str, steps: tuple[str, ...], evidence: tuple[EvidenceItem, ...] = ()
 ) -> Problem:
     """Returns the problem of marks that an ended plan left on a node."""

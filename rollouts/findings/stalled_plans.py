@@ -98,7 +98,7 @@ def _wait_of(standing: PlanStanding, *, now: datetime) -> Wait | None:
     """Returns what the plan waits for; None if the wait ends by itself at a stated time."""
     plan = standing.plan
     if _soaks(plan) and not standing.pause:
-        return Wait(_evaluated_at(plan), _of_machines(plan), "No gate has been evaluated")
+        return Wait(_evaluated_at(plan), _longest_machine_wait(plan), "No gate has been evaluated")
     wait_timeout = _wait_timeout(standing, now=now)
     return None if wait_timeout is None else Wait(_moved_at(plan), wait_timeout)
 
@@ -122,10 +122,10 @@ def _wait_timeout(standing: PlanStanding, *, now: datetime) -> timedelta | None:
         return None
     if restraint or plan.state not in OF_MACHINES:
         return OF_PEOPLE
-    return _of_machines(plan)
+    return _longest_machine_wait(plan)
 
 
-def _of_machines(plan: Plan) -> timedelta:
+def _longest_machine_wait(plan: Plan) -> timedelta:
     return timedelta(seconds=plan.stages.aggregate(most=Max("timeout_s"))["most"])
 
 

@@ -26,8 +26,8 @@ class AllocatableRestored(Gate):
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         short = [target for target in evidence.changed if fewer(target)]
         seen = [target for target in evidence.changed if target.is_seen]
-        was = _sum(target.baseline.allocatable for target in seen if target.baseline)
-        has = _sum(target.allocatable for target in seen)
+        was = _sum_offers(target.baseline.allocatable for target in seen if target.baseline)
+        has = _sum_offers(target.allocatable for target in seen)
         offers = before_and_now(was, has)
         if settled := [target for target in short if now - target.state_since > self.settle]:
             nodes = tuple(target.name for target in settled)
@@ -74,7 +74,7 @@ def _allocatable_before(target: TargetEvidence) -> Mapping[str, int]:
     return (target.baseline.allocatable if target.baseline else None) or {}
 
 
-def _sum(offers: Iterable[Mapping[str, int] | None]) -> Counter[str]:
+def _sum_offers(offers: Iterable[Mapping[str, int] | None]) -> Counter[str]:
     """Returns the offers by resource; whole GPUs, slices and shares are never added up."""
     total: Counter[str] = Counter()
     for offer in offers:

@@ -64,7 +64,10 @@ class ApprovalGate(Gate):
         given = (
             EvidenceItem("Approved by", ", ".join(sorted(valid)) or "nobody"),
             EvidenceItem("Approvals needed", self.people),
-            *(EvidenceItem(f"Of group {name}", f"{of - owed.get(name, 0)} of {of}") for name, of in _in_order(self)),
+            *(
+                EvidenceItem(f"Of group {name}", f"{of - owed.get(name, 0)} of {of}")
+                for name, of in _sorted_groups(self)
+            ),
         )
         if missing:
             title = f"{self.people - missing} of {count(self.people, 'approval')} given"
@@ -107,5 +110,5 @@ def _seat(
     return False
 
 
-def _in_order(gate: ApprovalGate) -> list[tuple[str, int]]:
+def _sorted_groups(gate: ApprovalGate) -> list[tuple[str, int]]:
     return sorted(gate.groups.items())

@@ -40,7 +40,7 @@ class Compatibility(Gate):
             return wait(title, "The versions there are unknown.", cause="unseen", nodes=unseen, evidence=shown)
         worst = next((line for line in lines if line.support in BAD), None)
         if worst and not evidence.despite:
-            title = f"{_subject(version, worst.support)} on {_of(worst.nodes, len(asked))}"
+            title = f"{_subject(version, worst.support)} on {_nodes_text(worst.nodes, len(asked))}"
             return fail(title, worst.sentence, cause=worst.support, evidence=shown, steps=SUPPORTED_VERSION)
         if evidence.compared < len(asked) or not lines:
             title = f"{share(min(evidence.compared, len(asked)), len(asked))} compared with driver {version}"
@@ -48,7 +48,7 @@ class Compatibility(Gate):
             return wait(title, summary, cause="not-compared", evidence=shown, steps=ALLOW, is_final=True)
         unknown = next((line for line in lines if line.support is Support.UNKNOWN), None)
         if unknown and not self.allow_unknown and not evidence.despite:
-            title = f"{_subject(version, Support.UNKNOWN)} on {_of(unknown.nodes, len(asked))}"
+            title = f"{_subject(version, Support.UNKNOWN)} on {_nodes_text(unknown.nodes, len(asked))}"
             return wait(title, unknown.sentence, cause=Support.UNKNOWN, evidence=shown, steps=ALLOW, is_final=True)
         if worst or (unknown and evidence.despite):
             return passed("The matrix was overridden at the start", evidence.despite, cause="despite", evidence=shown)
@@ -73,5 +73,5 @@ def _subject(version: str, support: Support) -> str:
     return f"Driver {version} is {str(support).replace('-', ' ')}"
 
 
-def _of(nodes: int, of: int) -> str:
+def _nodes_text(nodes: int, of: int) -> str:
     return f"{nodes} of {count(of, 'node')}" if nodes < of else count(of, "node")

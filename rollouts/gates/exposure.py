@@ -35,8 +35,8 @@ class Exposure(Gate):
     def evaluate(self, evidence: Evidence, *, now: object) -> GateResult:
         if not evidence.counted:
             return no_target()
-        worked = [target for target in evidence.changed if _seen(target) >= MINUTE]
-        minutes = sum((_seen(target) for target in evidence.changed), timedelta()) // MINUTE
+        worked = [target for target in evidence.changed if _seen_gpu_time(target) >= MINUTE]
+        minutes = sum((_seen_gpu_time(target) for target in evidence.changed), timedelta()) // MINUTE
         shown = (
             EvidenceItem("Tenants' work", minutes, "GPU-min"),
             EvidenceItem("Work needed", self.gpu_minutes, "GPU-min"),
@@ -71,7 +71,7 @@ class Exposure(Gate):
         return wait(title, asked, cause="idle", nodes=nodes, evidence=shown)
 
 
-def _seen(target: TargetEvidence) -> timedelta:
+def _seen_gpu_time(target: TargetEvidence) -> timedelta:
     """Returns the GPU time; zero for a node that is not seen now."""
     return target.work.gpu_time if target.work and target.is_seen else timedelta()
 

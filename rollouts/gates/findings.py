@@ -87,7 +87,7 @@ class NewFindings(Gate):
         if evidence.not_changed:
             return to_come(evidence, items)
         title = f"No new finding on {count(len(evidence.changed), 'changed node')}"
-        return passed(title, _with_input(evidence.health), evidence=items)
+        return passed(title, _input_sentence(evidence.health), evidence=items)
 
     def unmeasured(self, telemetry: ByNode, health: HealthEvidence | None, items: Items = ()) -> GateResult | None:
         """Returns WAIT for missing telemetry. Without a source, rules about nodes and pods still have their input."""
@@ -185,7 +185,7 @@ def _unconfirmed(new: Pairs, items: Items) -> GateResult:
     return wait(title, summary, cause="confirming", nodes=nodes, evidence=shown)
 
 
-def _with_input(health: HealthEvidence | None) -> str:
+def _input_sentence(health: HealthEvidence | None) -> str:
     if health is None or not health.has_source:
         return "The cluster has no GPU telemetry, so that no rule about GPUs has run."
     return "The rules have run with samples from after the change."

@@ -73,7 +73,7 @@ def shortage(wave: NextWave) -> str:
 
 def room_items(wave: NextWave) -> tuple[EvidenceItem, ...]:
     """Returns the wave's nodes and pods, and the needed and free number of each resource."""
-    wanted, free = _wanted(wave), _free(wave)
+    wanted, free = _wanted_resources(wave), _free_resources(wave)
     return (
         EvidenceItem("Nodes of the wave", names(wave.nodes)),
         EvidenceItem("GPU pods", len(wave.pods)),
@@ -110,21 +110,21 @@ def without_room(wave: NextWave) -> list[PodWants]:
     return homeless
 
 
-def _wanted(wave: NextWave) -> Counter[str]:
+def _wanted_resources(wave: NextWave) -> Counter[str]:
     total: Counter[str] = Counter()
     for pod in wave.pods:
         total.update(pod.resources)
     return total
 
 
-def _free(wave: NextWave) -> Counter[str]:
+def _free_resources(wave: NextWave) -> Counter[str]:
     """Returns the free resources on nodes with a wanted product."""
     total: Counter[str] = Counter()
     for product in {pod.product for pod in wave.pods}:
         for node in wave.free.get(product, ()):
-            total.update(_positive(node))
+            total.update(_positive_amounts(node))
     return total
 
 
-def _positive(node: Mapping[str, int]) -> dict[str, int]:
+def _positive_amounts(node: Mapping[str, int]) -> dict[str, int]:
     return {name: number for name, number in node.items() if number > 0}

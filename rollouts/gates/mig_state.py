@@ -33,18 +33,21 @@ class MigState(Gate):
         seen = [target for target in evidence.changed if target.is_seen]
         cut = [target for target in seen if had_mig(target)]
         watched = [target for target in seen if had_mig(target) or _was_managed(target)]
-        was, has = _sum(_slices_before(target) for target in cut), _sum(slices(target.allocatable) for target in cut)
+        was, has = (
+            _sum_slices(_slices_before(target) for target in cut),
+            _sum_slices(slices(target.allocatable) for target in cut),
+        )
         items = (EvidenceItem("Changed nodes with MIG", len(cut)), *before_and_now(was, has))
         if failed := tuple(target.name for target in watched if target.mig_config_state == FAILED):
             title = f"The MIG manager failed on {subject(failed)}"
             summary = "The label nvidia.com/mig.config.state is failed."
             return fail(title, summary, cause="failed", nodes=failed, evidence=items, steps=READ_MANAGER)
         at_work = [target for target in watched if _waits_for_manager(target)]
-        fewer = [target for target in cut if not _waits_for_manager(target) and _lost(target)]
+        fewer = [target for target in cut if not _waits_for_manager(target) and _lost_slices(target)]
         if gone := [target for target in fewer if now - target.state_since > self.settle]:
             nodes = tuple(target.name for target in gone)
             title = f"{subject(nodes)} {either(len(nodes), 'offers', 'offer')} fewer MIG slices than before"
-            summary = of_first(nodes, _lost(gone[0]))
+            summary = of_first(nodes, _lost_slices(gone[0]))
             return fail(title, summary, cause="fewer", nodes=nodes, evidence=items, steps=READ_MANAGER)
         if at_work:
             nodes = tuple(target.name for target in at_work)
@@ -55,7 +58,7 @@ class MigState(Gate):
         if fewer:
             nodes = tuple(target.name for target in fewer)
             title = f"{subject(nodes)} {either(len(nodes), 'does', 'do')} not offer all MIG slices yet"
-            summary = of_first(nodes, _lost(fewer[0]))
+            summary = of_first(nodes, _lost_slices(fewer[0]))
             return wait(title, summary, cause="not-yet", nodes=nodes, evidence=items)
         if unknown := tuple(target.name for target in seen if target.baseline is None):
             return unknown_before(unknown, "The MIG layout", items)
@@ -95,11 +98,11 @@ def _was_managed(target: TargetEvidence) -> bool:
     return target.baseline is not None and bool(target.baseline.mig_config_state)
 
 
-def _lost(target: TargetEvidence) -> str:
+def _lost_slices(target: TargetEvidence) -> str:
     return lost(target, _slices_before(target))
 
 
-def _sum(offers) -> Counter[str]:
+def _sum_slices(offers) -> Counter[str]:
     total: Counter[str] = Counter()
     for offer in offers:
         total.update(offer)

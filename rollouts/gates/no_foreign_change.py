@@ -29,7 +29,7 @@ class NoForeignChange(Gate):
         """Returns FAIL for a different machine, and WAIT for a change that somebody can undo."""
         seen = [target for target in evidence.changed if target.is_seen]
         other = [target for target in seen if differences(target)]
-        kept = [target for target in seen if _kept_by_others(target)]
+        kept = [target for target in seen if _foreign_restraint(target)]
         if other:
             nodes = tuple(target.name for target in other)
             title = f"{subject(nodes)} {either(len(nodes), 'differs', 'differ')} from the state at release"
@@ -39,8 +39,8 @@ class NoForeignChange(Gate):
         if kept:
             nodes = tuple(target.name for target in kept)
             title = f"Somebody else changed {subject(nodes)} since the release"
-            items = at_most(EvidenceItem(target.name, _kept_by_others(target)) for target in kept)
-            summary = of_first(nodes, f"the node was {_kept_by_others(kept[0])}")
+            items = at_most(EvidenceItem(target.name, _foreign_restraint(target)) for target in kept)
+            summary = of_first(nodes, f"the node was {_foreign_restraint(kept[0])}")
             return wait(title, summary, cause="kept", nodes=nodes, evidence=items, steps=UNDO)
         if unknown := tuple(target.name for target in seen if target.baseline is None or not target.baseline.traits):
             return unknown_before(unknown, "The state of the node")
@@ -60,7 +60,7 @@ def differences(target: TargetEvidence) -> list[str]:
     ]
 
 
-def _kept_by_others(target: TargetEvidence) -> str:
+def _foreign_restraint(target: TargetEvidence) -> str:
     was_cordoned = target.baseline is not None and target.baseline.is_unschedulable
     if target.is_unschedulable and not (was_cordoned or target.is_cordoned_by_us):
         return "cordoned"

@@ -101,7 +101,7 @@ class Slo(Gate):
             return fail(title, worse, cause="out-of-limits", nodes=level.nodes, evidence=items, steps=READ_SERVICE)
         if unmet is not None:
             return unmet
-        if due and level is not None and (missing := _names(due, without=level.nodes)):
+        if due and level is not None and (missing := _names_of_targets(due, without=level.nodes)):
             title = f"{subject(missing)} {'is' if len(missing) == 1 else 'are'} not in the last measurement"
             return wait(title, "The next one is due soon.", cause="not-asked", nodes=missing, evidence=items)
         if young := [target for target in changed if not self.has_window(target.state_since, now)]:
@@ -212,7 +212,7 @@ class Slo(Gate):
 
     def _in_window(self, young: list[TargetEvidence], items: Items, *, now: datetime) -> GateResult:
         until = max(target.state_since for target in young) + self.window
-        nodes = _names(young)
+        nodes = _names_of_targets(young)
         title = f"The window of {subject(nodes)} ends at {moment(until, now=now)}"
         summary = f"A node is measured {spell(self.window)} after its change."
         return wait(title, summary, cause="window", nodes=nodes, evidence=items)
@@ -225,6 +225,6 @@ class Slo(Gate):
         return f"It is compared with {count(level.baseline_nodes, 'unchanged node')}."
 
 
-def _names(targets: Iterable[TargetEvidence], *, without: Iterable[str] = ()) -> tuple[str, ...]:
+def _names_of_targets(targets: Iterable[TargetEvidence], *, without: Iterable[str] = ()) -> tuple[str, ...]:
     left = set(without)
     return tuple(target.name for target in targets if target.name not in left)

@@ -29,7 +29,7 @@ class Soak(Gate):
             who = sorted({controller for controllers in off.values() for controller in controllers})
             summary = f"{names(who)} must be allowed on {subject(tuple(off))} again."
             return wait("The soak has not begun", summary, cause="opted-out", nodes=tuple(off), evidence=(needed,))
-        since, others = evidence.others_passing_since, _others(evidence)
+        since, others = evidence.others_passing_since, _awaited_gates(evidence)
         if since is None:
             return wait(
                 "The soak has not begun",
@@ -46,6 +46,6 @@ class Soak(Gate):
         return passed(title, f"Every {others} has passed since {moment(since, now=now)}.", evidence=clock)
 
 
-def _others(evidence: Evidence) -> str:
+def _awaited_gates(evidence: Evidence) -> str:
     """Returns the gates that the soak waits for, without gates that do not count."""
     return f"other gate but {names(evidence.others_uncounted)}" if evidence.others_uncounted else "other gate"

@@ -62,12 +62,12 @@ def unmeasured(
         shown = (*items, EvidenceItem("Reason", health.trouble))
         return wait(title, "Missing samples are no pass.", cause="source-silent", evidence=shown, steps=CHECK_SOURCE)
     if silent := {name: each for name, each in telemetry.items() if each is None or each.reporting < each.gpus}:
-        return _silent(silent, items)
+        return _wait_for_samples(silent, items)
     if by is None:
         return None
     known = [(name, each) for name, each in telemetry.items() if each is not None]
     blind = {name: each for name, each in known if not _can_measure(by, each)}
-    return _blind(blind, by, items) if blind else None
+    return _wait_for_metric(blind, by, items) if blind else None
 
 
 def reporting(telemetry: ByNode) -> Items:
@@ -79,7 +79,7 @@ def reporting(telemetry: ByNode) -> Items:
     )
 
 
-def _silent(silent: ByNode, items: Items) -> GateResult:
+def _wait_for_samples(silent: ByNode, items: Items) -> GateResult:
     nodes = tuple(silent)
     shown = at_most(
         EvidenceItem(name, f"{each.reporting} of {count(each.gpus, 'GPU')}" if each else "no telemetry")
@@ -101,7 +101,7 @@ def _can_measure(rule: GpuRule, telemetry: GpuTelemetry) -> bool:
     return can_see(rule, [key for key, gpus in telemetry.fresh.items() if gpus >= telemetry.gpus])
 
 
-def _blind(blind: Mapping[str, GpuTelemetry], rule: GpuRule, items: Items) -> GateResult:
+def _wait_for_metric(blind: Mapping[str, GpuTelemetry], rule: GpuRule, items: Items) -> GateResult:
     nodes, metrics = tuple(blind), names([METRICS[key].title for key in rule.metrics])
     shown = (*items, EvidenceItem("Metrics, any of them", metrics), EvidenceItem("Nodes", names(nodes)))
     if any(telemetry.exported.intersection(rule.metrics) for telemetry in blind.values()):

@@ -76,14 +76,18 @@ class TestJobGate(Gate):
             nodes = tuple(target.name for target in failed)
             is_late = failed[0].test_job is not None and failed[0].test_job.has_timed_out
             title = f"The test Job {'timed out' if is_late else 'failed'} on {subject(nodes)}"
-            summary = _words(failed[0])
+            summary = _job_text(failed[0])
             items = (*counts, *_results(failed))
             return fail(
                 title, summary, cause="timed-out" if is_late else "failed", nodes=nodes, evidence=items, steps=READ_JOB
             )
         if self.metric:
-            counts = (*counts, *self._limits(), *at_most(EvidenceItem(name, value) for name, value in _values(done)))
-            if bad := [(name, value) for name, value in _values(done) if not self._is_within(value)]:
+            counts = (
+                *counts,
+                *self._limits(),
+                *at_most(EvidenceItem(name, value) for name, value in _results_of_jobs(done)),
+            )
+            if bad := [(name, value) for name, value in _results_of_jobs(done) if not self._is_within(value)]:
                 return self._fails_by_metric(bad, counts)
             counts = (*counts, *self._changes(done))
             if worse := [
@@ -121,7 +125,7 @@ class TestJobGate(Gate):
         of_base = {target.name: target for target in done}
         items = (
             EvidenceItem(
-                f"{name}: worse by", f"{worse:.1f} % than {_baseline(of_base[name]):g} ({_basis(of_base[name])})"
+                f"{name}: worse by", f"{worse:.1f} % than {_baseline(of_base[name]):g} ({_basis_text(of_base[name])})"
             )
             for name, worse in self._compared(of_base.values())
         )
@@ -161,9 +165,9 @@ class TestJobGate(Gate):
             return wait(title, summary, cause="not-made", nodes=nodes, evidence=items)
         if first.test_job.outcome == TestJobOutcome.UNKNOWN:
             title = f"The test Job on {subject(nodes)} is created again"
-            return wait(title, _words(first), cause="unknown", nodes=nodes, evidence=items)
+            return wait(title, _job_text(first), cause="unknown", nodes=nodes, evidence=items)
         title = f"The test Job on {subject(nodes)} has not completed"
-        return wait(title, _words(first), cause="not-through", nodes=nodes, evidence=items)
+        return wait(title, _job_text(first), cause="not-through", nodes=nodes, evidence=items)
 
     def _resource(self, target: TargetEvidence) -> str:
         return resource_of(target.allocatable, self.gpus)
@@ -174,7 +178,7 @@ def cordons_by(gates: Iterable[Gate]) -> bool:
     return any(isinstance(gate, TestJobGate) and gate.cordon and not gate.advisory for gate in gates)
 
 
-def _values(targets: Iterable[TargetEvidence]) -> list[tuple[str, float]]:
+def _results_of_jobs(targets: Iterable[TargetEvidence]) -> list[tuple[str, float]]:
     """Returns the result of each test Job with one."""
     jobs = ((target.name, target.test_job) for target in targets)
     return [(name, job.value) for name, job in jobs if job is not None and job.value is not None]
@@ -188,7 +192,7 @@ def _baseline(target: TargetEvidence) -> float | None:
     return median(job.past or job.peers) or None
 
 
-def _basis(target: TargetEvidence) -> str:
+def _basis_text(target: TargetEvidence) -> str:
     job = target.test_job
     past, peers = (len(job.past), len(job.peers)) if job else (0, 0)
     return f"{count(past, 'earlier result')} of the node" if past else count(peers, "peer")
@@ -198,7 +202,7 @@ def _is_settled(target: TargetEvidence) -> bool:
     return target.is_seen and target.is_ready is True
 
 
-def _words(target: TargetEvidence) -> str:
+def _job_text(target: TargetEvidence) -> str:
     """Returns the state of a test Job with its last output."""
     return f"{target.test_job.says} {target.test_job.said.strip()}".strip() if target.test_job else ""
 

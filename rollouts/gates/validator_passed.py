@@ -41,8 +41,8 @@ class ValidatorPassed(Gate):
         if failed:
             nodes = tuple(target.name for target in failed)
             title = f"The validator fails on {subject(nodes)}"
-            summary = of_first(nodes, _what_fails(failed[0]))
-            items = (*counts, *at_most(item for target in failed for item in _words(target)))
+            summary = of_first(nodes, _failing_step(failed[0]))
+            items = (*counts, *at_most(item for target in failed for item in _last_output(target)))
             return fail(title, summary, cause=_step(failed[0]), nodes=nodes, evidence=items, steps=STEPS)
         if without := tuple(t.name for t in seen if t.validator is None and not _had_one(t)):
             title = f"No validator runs on {subject(without)}"
@@ -79,13 +79,13 @@ def _had_one(target: TargetEvidence) -> bool:
     return target.baseline is None or OPERAND in target.baseline.operands
 
 
-def _what_fails(target: TargetEvidence) -> str:
+def _failing_step(target: TargetEvidence) -> str:
     reason = (target.validator.reason or target.validator.status) if target.validator else ""
     return f"step {_step(target)} fails ({reason})" if reason else f"step {_step(target)} fails"
 
 
-def _words(target: TargetEvidence) -> Iterator[EvidenceItem]:
-    yield EvidenceItem(target.name, _what_fails(target))
+def _last_output(target: TargetEvidence) -> Iterator[EvidenceItem]:
+    yield EvidenceItem(target.name, _failing_step(target))
     if target.validator and target.validator.last_words:
         yield EvidenceItem(f"Last output on {target.name}", target.validator.last_words)
 

@@ -43,7 +43,7 @@ class WorkloadsReady(Gate):
             *([EvidenceItem("Crashed before the change", names(sorted(sick)))] if sick else []),
         )
         if len(broken) > self.tolerate:
-            return _broken(broken, counts)
+            return _fail_broken_pods(broken, counts)
         if len(unready) > self.tolerate:
             title = f"{count(len(unready), 'GPU pod')} {are(len(unready))} not Ready yet"
             summary = f"A pod may take {spell(self.timeout)} to become Ready."
@@ -68,7 +68,7 @@ class WorkloadsReady(Gate):
         return pod.restarts > self.max_restarts or now - pod.started_at > self.timeout
 
 
-def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], counts: Items) -> GateResult:
+def _fail_broken_pods(broken: list[tuple[TargetEvidence, PodEvidence]], counts: Items) -> GateResult:
     nodes = tuple(dict.fromkeys(target.name for target, _ in broken))
     _, pod = broken[0]
     pods = pod.name if len(broken) == 1 else count(len(broken), "GPU pod")

@@ -49,7 +49,7 @@ def _look_and_act(pull: ImagePull, *, clock: Callable[[], datetime]) -> tuple[st
     cluster = pull.plan.cluster
     try:
         with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
-            return _go(PullRound(pull, connection, clock))
+            return _advance(PullRound(pull, connection, clock))
     except client.ClusterError as error:
         log.warning("an image pull does not go on", pull=pull.pk, cluster=cluster.name, error=str(error))
         wait = timedelta(seconds=error.retry_after_s or NOT_SOON.total_seconds())
@@ -60,7 +60,7 @@ def _look_and_act(pull: ImagePull, *, clock: Callable[[], datetime]) -> tuple[st
         return str(lost), IN_MOTION
 
 
-def _go(pull_round: PullRound) -> tuple[str, timedelta]:
+def _advance(pull_round: PullRound) -> tuple[str, timedelta]:
     _check_cluster(pull_round)
     _stop_what_is_over(pull_round)
     job_results.see(pull_round)
@@ -74,7 +74,7 @@ def _go(pull_round: PullRound) -> tuple[str, timedelta]:
     for row in pull_round.rows().in_the_cluster():
         if row.outcome or pull_round.pull.ends_reason:
             waiting_for = job_cleanup.delete(pull_round, row) or waiting_for
-    _end(pull_round)
+    _end_pull(pull_round)
     return waiting_for, NOT_SOON if waiting_for else IN_MOTION if pull_round.is_in_motion else LOOK_AGAIN
 
 
@@ -101,7 +101,7 @@ def _stop_what_is_over(pull_round: PullRound) -> None:
         pull_round.pull.stop(reason, by=BY_ITSELF, now=now)
 
 
-def _end(pull_round: PullRound) -> None:
+def _end_pull(pull_round: PullRound) -> None:
     rows = list(pull_round.rows())
     if any(row.intended_at and not row.gone_at for row in rows):
         return

@@ -34,7 +34,7 @@ def make(pull_round: PullRound) -> str:
         if room <= 0 or pull_round.pull.ends_reason:
             return why_not
         if pull_round.may_still_land(row):  # beside another try it would be made once more, after the end of all
-            why_not, room = _not_known_yet(row), room - 1
+            why_not, room = _unknown_creation_sentence(row), room - 1
         elif said := _make_one(pull_round, row):
             why_not = said
         else:
@@ -42,7 +42,7 @@ def make(pull_round: PullRound) -> str:
     return why_not
 
 
-def _not_known_yet(row: PullJob) -> str:
+def _unknown_creation_sentence(row: PullJob) -> str:
     return (
         f"Whether the Job for {row.node_name} was made is not known yet: a minute after the last try it is tried again."
     )

@@ -44,20 +44,20 @@ def run_live_check(check_id: int, *, owner: str, clock: Callable[[], datetime]) 
     if row is None or not row.take_lease(owner=owner, now=clock()):
         return
     try:
-        _go(row, clock=clock)
+        _run_check(row, clock=clock)
     except LostRace:
         log.info("a live check was taken over", plan=row.plan.mark)
     except Exception as bug:
-        _end(row, f"{failure_sentence(bug)} The worker's log has more.", now=clock())
+        _record_end(row, f"{failure_sentence(bug)} The worker's log has more.", now=clock())
         raise
 
 
-def _go(row: LiveCheck, *, clock: Callable[[], datetime]) -> None:
+def _run_check(row: LiveCheck, *, clock: Callable[[], datetime]) -> None:
     plan = row.plan
     if reason := _why_not_asked(row, plan, now=clock()):
-        _end(row, reason, now=clock())
+        _record_end(row, reason, now=clock())
         return
-    answers, spec = _ask(plan, clock=clock)
+    answers, spec = _ask_cluster(plan, clock=clock)
     now = clock()
     may_come = any(answer.result is LiveResult.UNANSWERED and not answer.is_for_good for answer in answers)
     if may_come and now - row.asked_at < ASKED_AGAIN_FOR:
@@ -70,11 +70,11 @@ def _go(row: LiveCheck, *, clock: Callable[[], datetime]) -> None:
     }
     barred = barring(answers, is_overridden=bool(row.override_reason.strip()))
     if not row.is_start:
-        _end(row, "", now=now, **told)
+        _record_end(row, "", now=now, **told)
     elif barred:
-        _end(row, _says(barred), now=now, **told)
+        _record_end(row, _blocker_sentence(barred), now=now, **told)
     else:
-        _start(row, LiveSeal(answers, now, spec), told, now=now)
+        _start_plan(row, LiveSeal(answers, now, spec), told, now=now)
 
 
 def _why_not_asked(row: LiveCheck, plan: Plan, *, now: datetime) -> str:
@@ -87,7 +87,7 @@ def _why_not_asked(row: LiveCheck, plan: Plan, *, now: datetime) -> str:
     return ""
 
 
-def _ask(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[list[LiveAnswer], dict[str, str]]:
+def _ask_cluster(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[list[LiveAnswer], dict[str, str]]:
     cluster = plan.cluster
     try:
         with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
@@ -95,22 +95,22 @@ def _ask(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[list[LiveAnswer]
             return evaluate(facts_of(questions)), questions.spec
     except client.ClusterError as error:
         log.warning("a cluster cannot be asked", plan=plan.mark, cluster=cluster.name, error=str(error))
-        return evaluate(LiveFacts(_nobody(plan), silence=bounded(error))), {}
+        return evaluate(LiveFacts(_facts_without_cluster(plan), silence=bounded(error))), {}
 
 
-def _nobody(plan: Plan) -> PlanFacts:
+def _facts_without_cluster(plan: Plan) -> PlanFacts:
     cluster = plan.cluster
     return PlanFacts(cluster.name, cluster.uid, cluster.own_namespace, "", "", None, "", "", "")
 
 
-def _start(row: LiveCheck, live: LiveSeal, told: dict, *, now: datetime) -> None:
+def _start_plan(row: LiveCheck, live: LiveSeal, told: dict, *, now: datetime) -> None:
     """Starts the plan. The turn ends in the same transaction, so a worker that overslept its turn starts nothing."""
     plan = row.plan
     try:
         actor = User.objects.get(username=row.asked_by)
         require(actor, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         with transaction.atomic():
-            _take(plan)
+            _lock_plan(plan)
             if not row.end(lease_until=now, **told):
                 raise LostRace("Somebody else has the turn.")
             start(
@@ -124,15 +124,15 @@ def _start(row: LiveCheck, live: LiveSeal, told: dict, *, now: datetime) -> None
                 now=now,
             )
     except (IllegalMove, NotAllowed, Refusal, User.DoesNotExist) as refusal:
-        _end(row, str(refusal), now=now, **told)
+        _record_end(row, str(refusal), now=now, **told)
 
 
-def _take(plan: Plan) -> None:
+def _lock_plan(plan: Plan) -> None:
     """Locks the plan's row before the check's row, in the order of requests."""
     Plan.objects.select_for_update(no_key=True).only("pk").get(pk=plan.pk)
 
 
-def _says(barred: Sequence[Check]) -> str:
+def _blocker_sentence(barred: Sequence[Check]) -> str:
     """Returns the first blocker and the number of others."""
     more = (
         f"; {count(len(barred) - 1, 'more answer')} {either(len(barred) - 1, 'bars', 'bar')} it, too"
@@ -142,11 +142,11 @@ def _says(barred: Sequence[Check]) -> str:
     return f"{barred[0].sentence.rstrip('.')}{more}."
 
 
-def _end(row: LiveCheck, reason: str, *, now: datetime, **told: object) -> None:
+def _record_end(row: LiveCheck, reason: str, *, now: datetime, **told: object) -> None:
     """Records the result, also where a start failed."""
     plan = row.plan
     with transaction.atomic():
-        _take(plan)
+        _lock_plan(plan)
         if not row.end(outcome=reason[:1000], lease_until=now, **told):
             return
         if not row.is_start:

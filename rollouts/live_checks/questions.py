@@ -71,7 +71,7 @@ class Questions:
 def facts_of(questions: Questions) -> LiveFacts:
     """Returns the cluster's answers. About twenty requests, and one more per stage's first node."""
     plan, connection = questions.plan, questions.connection
-    its = _of_plan(plan)
+    its = _facts_of_plan(plan)
     uid = questions.put(lambda: client.kube_system_uid(connection))
     if uid != its.cluster_uid:
         return LiveFacts(its, silence=questions.silence, cluster_uid=uid)
@@ -93,7 +93,7 @@ def bounded(error: Exception) -> str:
     return with_period(redacted(" ".join(str(error)[: 4 * LONGEST].split()))[:LONGEST])
 
 
-def _of_plan(plan: Plan) -> PlanFacts:
+def _facts_of_plan(plan: Plan) -> PlanFacts:
     cluster = plan.cluster
     row = DriverObject.objects.filter(cluster=cluster, uid=plan.object_uid).only("generation").first()
     return PlanFacts(
@@ -137,12 +137,12 @@ def _rights(questions: Questions) -> Iterator[Right]:
     namespaces = sorted({daemonset.namespace for daemonset in driver_daemonsets(plan)})
     with_jobs = any(TestJobGate.key in stage.gate_options for stage in plan.stages.all())
     for access in needed(plan, namespaces, with_slices=has_slices(plan), with_jobs=with_jobs):
-        yield _right(questions, access, is_needed=True)
+        yield _ask_right(questions, access, is_needed=True)
     for access in spared(namespaces):
-        yield _right(questions, access, is_needed=False)
+        yield _ask_right(questions, access, is_needed=False)
 
 
-def _right(questions: Questions, access: client.AccessAsked, *, is_needed: bool) -> Right:
+def _ask_right(questions: Questions, access: client.AccessAsked, *, is_needed: bool) -> Right:
     allowed = questions.put(lambda: client.may(questions.connection, access).allowed)
     return Right(access.verb, access.resource.name, access.namespace, is_needed, allowed)
 
@@ -156,7 +156,7 @@ def _version_patch(questions: Questions, seen: ObjectFacts | NoAnswer) -> Tried 
         return NoAnswer(
             f"It was not tried: {plan.object_kind} {plan.object_name} is not what the plan was written for."
         )
-    return _try(questions, lambda: _patch_version(plan, questions.connection))
+    return _try_patch(questions, lambda: _patch_version(plan, questions.connection))
 
 
 def _patch_version(plan: Plan, connection: client.Connection) -> None:
@@ -178,7 +178,7 @@ def _first_nodes(plan: Plan, *, now: datetime) -> list[str]:
 
 
 def _node_patch(questions: Questions, name: str) -> Tried | NoAnswer:
-    return _try(questions, lambda: _patch_node(questions, name))
+    return _try_patch(questions, lambda: _patch_node(questions, name))
 
 
 def _patch_node(questions: Questions, name: str) -> None:
@@ -191,7 +191,7 @@ def _patch_node(questions: Questions, name: str) -> None:
     client.patch_node(questions.connection, name, patch, is_dry_run=True)
 
 
-def _try(questions: Questions, patch: Callable[[], None]) -> Tried | NoAnswer:
+def _try_patch(questions: Questions, patch: Callable[[], None]) -> Tried | NoAnswer:
     """Tries a patch. A refusal is an answer. A webhook that does not support dry run gives none."""
 
     def put() -> Tried | NoAnswer:

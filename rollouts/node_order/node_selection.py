@@ -61,22 +61,24 @@ def representatives(candidates: Sequence[Candidate], count: int) -> list[Candida
     covered: set[tuple[str, str]] = set()
     while left and len(chosen) < count:
         new = {one.uid: one.cohorts - covered for one in left}
-        if like := _that_add_nothing(left, new):
+        if like := _without_new_values(left, new):
             chosen += like[: count - len(chosen)]
             left = left[len(like) :]
             continue
-        best = max(left, key=lambda one: _worth(one, new[one.uid], alike))  # max keeps the first of equals
+        best = max(left, key=lambda one: _sort_key(one, new[one.uid], alike))  # max keeps the first of equals
         chosen.append(best)
         covered |= best.cohorts
         left.remove(best)
     return chosen
 
 
-def _worth(one: Candidate, new: AbstractSet[tuple[str, str]], alike: Mapping[tuple[str, str], int]) -> tuple[int, ...]:
+def _sort_key(
+    one: Candidate, new: AbstractSet[tuple[str, str]], alike: Mapping[tuple[str, str], int]
+) -> tuple[int, ...]:
     return one.is_fit, len(new), one.has_tenants, sum(alike[cohort] for cohort in new)
 
 
-def _that_add_nothing(left: Sequence[Candidate], new: Mapping[str, frozenset[tuple[str, str]]]) -> list[Candidate]:
+def _without_new_values(left: Sequence[Candidate], new: Mapping[str, frozenset[tuple[str, str]]]) -> list[Candidate]:
     like = [one for one in left if one.is_fit is left[0].is_fit]
     return [] if any(new[one.uid] for one in like) else like
 

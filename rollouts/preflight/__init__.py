@@ -38,7 +38,7 @@ from rollouts.preflight.subject import PreflightSubject
 PreflightRule = Callable[[PreflightSubject], Iterable[Check]]
 
 
-def _seen(rule: Callable[[PreflightFacts], Iterable[Check]]) -> PreflightRule:
+def _as_subject_rule(rule: Callable[[PreflightFacts], Iterable[Check]]) -> PreflightRule:
     """Wraps a pure rule about the facts on nodes."""
     return wraps(rule)(lambda subject: rule(subject.facts))
 
@@ -53,10 +53,10 @@ BLOCKERS: tuple[PreflightRule, ...] = (
     unapproved_stages.cannot_be_approved,
     versions.barred,
     restraints.never_opens,
-    _seen(operator_down.is_down),
-    _seen(lost_work.is_lost),
-    _seen(disruption_budgets.keep_pods),
-    _seen(undeleted_pods.fail_their_node),
+    _as_subject_rule(operator_down.is_down),
+    _as_subject_rule(lost_work.is_lost),
+    _as_subject_rule(disruption_budgets.keep_pods),
+    _as_subject_rule(undeleted_pods.fail_their_node),
 )
 WARNINGS: tuple[PreflightRule, ...] = (
     unapproved_stages.goes_unasked,
@@ -76,17 +76,17 @@ WARNINGS: tuple[PreflightRule, ...] = (
     restraints.restrained,
     changed_pools.is_used_up,
     changed_pools.domains_are_full,
-    _seen(disruption_budgets.slow_down),
-    _seen(undeleted_pods.are_drained),
-    _seen(awaited_pods.are_waited_for),
-    _seen(pinned_drivers.pin_the_driver),
-    _seen(dra_plugins.outlive_the_driver),
-    _seen(driver_pods.are_missing),
-    _seen(operator_down.is_unseen),
-    _seen(not_ready.are_not_ready),
-    _seen(cuda.fits),
-    _seen(autoscalers.may_take_nodes),
-    _seen(nvsentinel.is_watching),
+    _as_subject_rule(disruption_budgets.slow_down),
+    _as_subject_rule(undeleted_pods.are_drained),
+    _as_subject_rule(awaited_pods.are_waited_for),
+    _as_subject_rule(pinned_drivers.pin_the_driver),
+    _as_subject_rule(dra_plugins.outlive_the_driver),
+    _as_subject_rule(driver_pods.are_missing),
+    _as_subject_rule(operator_down.is_unseen),
+    _as_subject_rule(not_ready.are_not_ready),
+    _as_subject_rule(cuda.fits),
+    _as_subject_rule(autoscalers.may_take_nodes),
+    _as_subject_rule(nvsentinel.is_watching),
 )
 
 
@@ -116,8 +116,8 @@ class Checks:
 
 
 def checks(subject: PreflightSubject) -> Checks:
-    warnings = sorted(_said(WARNINGS, subject), key=lambda check: not check.is_grave)
-    return Checks(_said(BLOCKERS, subject), warnings)
+    warnings = sorted(_run_rules(WARNINGS, subject), key=lambda check: not check.is_grave)
+    return Checks(_run_rules(BLOCKERS, subject), warnings)
 
 
 def checks_under_way(subject: PreflightSubject) -> list[Check]:
@@ -125,11 +125,11 @@ def checks_under_way(subject: PreflightSubject) -> list[Check]:
 
     Blockers become grave warnings and come first.
     """
-    barring = _said((rule for rule in BLOCKERS if rule not in BEFORE_START), subject)
-    warned = _said((rule for rule in WARNINGS if rule not in BEFORE_START), subject)
+    barring = _run_rules((rule for rule in BLOCKERS if rule not in BEFORE_START), subject)
+    warned = _run_rules((rule for rule in WARNINGS if rule not in BEFORE_START), subject)
     found = [*(replace(check, is_grave=True) for check in barring), *(check for check in warned if not check.is_good)]
     return sorted(found, key=lambda check: not check.is_grave)
 
 
-def _said(rules: Iterable[PreflightRule], subject: PreflightSubject) -> list[Check]:
+def _run_rules(rules: Iterable[PreflightRule], subject: PreflightSubject) -> list[Check]:
     return [check for rule in rules for check in rule(subject)]

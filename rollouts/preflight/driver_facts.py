@@ -79,24 +79,26 @@ def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node])
 
 def pods_on(cluster_id: int, names: Collection[str]) -> list[Pod]:
     """Returns the pods on these nodes without ended, terminating and per-node pods. One query."""
-    return list(_there(cluster_id, names).exclude(OF_ITS_NODE).only(*OF_A_POD))
+    return list(_pods_on_nodes(cluster_id, names).exclude(OF_ITS_NODE).only(*OF_A_POD))
 
 
 def tenants_on(cluster_id: int, names: Collection[str]) -> list[Pod]:
     """Returns the tenants' pods among them. One query."""
-    return list(_there(cluster_id, names).tenants().only(*OF_A_POD))
+    return list(_pods_on_nodes(cluster_id, names).tenants().only(*OF_A_POD))
 
 
 def operands_on(cluster_id: int, names: Collection[str]) -> dict[str, frozenset[OperandPod]]:
     """Returns the GPU stack's running pods by node name. One query."""
     found: dict[str, set[OperandPod]] = defaultdict(set)
-    rows = _there(cluster_id, names).exclude(operand="").order_by().values_list("node_name", "operand", "is_ready")
+    rows = (
+        _pods_on_nodes(cluster_id, names).exclude(operand="").order_by().values_list("node_name", "operand", "is_ready")
+    )
     for name, operand, is_ready in rows.distinct():
         found[name].add(OperandPod(operand, is_ready=is_ready))
     return {name: frozenset(those) for name, those in found.items()}
 
 
-def _there(cluster_id: int, names: Collection[str]) -> PodQuerySet:
+def _pods_on_nodes(cluster_id: int, names: Collection[str]) -> PodQuerySet:
     return Pod.objects.filter(cluster=cluster_id, node_name__in=names, deleted_at=None).not_done()
 
 
@@ -214,12 +216,12 @@ def _dra_plugins(cluster_id: int, pods: Iterable[Pod]) -> list[DraPluginFacts]:
     if not on:
         return []
     return [
-        DraPluginFacts(f"{row.namespace}/{row.name}", _named_by(row), tuple(sorted(set(on[row.namespace]))))
+        DraPluginFacts(f"{row.namespace}/{row.name}", _label_keys_of_pod(row), tuple(sorted(set(on[row.namespace]))))
         for row in Operand.objects.filter(cluster=cluster_id, operand=DRA_PLUGIN, namespace__in=on).order_by("pk")
     ]
 
 
-def _named_by(row: Operand) -> frozenset[str]:
+def _label_keys_of_pod(row: Operand) -> frozenset[str]:
     return frozenset(row.node_selector).union(one["key"] for term in row.node_affinity for one in term)
 
 

@@ -51,14 +51,14 @@ def meaningless(subject: PreflightSubject) -> Iterator[Check]:
     for stage in subject.stages:
         names = [node.name for node in subject.picks.by_stage.get(stage.index, [])]
         at_once = budgets.largest(names, stage.max_unavailable)
-        yield from _of_one(stage, nodes=len(names), at_once=at_once, pods=sum(by_node[name] for name in names))
+        yield from _checks_of_stage(stage, nodes=len(names), at_once=at_once, pods=sum(by_node[name] for name in names))
 
 
-def _of_one(stage: Stage, *, nodes: int, at_once: int, pods: int) -> Iterator[Check]:
+def _checks_of_stage(stage: Stage, *, nodes: int, at_once: int, pods: int) -> Iterator[Check]:
     """Yields settings without effect. `at_once` is the number of nodes at a time, `pods` are the tenants' pods."""
-    said = list(_of_the_stage(stage, nodes, at_once))
+    said = list(_stage_problems(stage, nodes, at_once))
     for gate in stage.gates:
-        of_gate = (*_of_a_gate(gate, nodes=nodes, pods=pods), *_too_long(gate))
+        of_gate = (*_gate_problems(gate, nodes=nodes, pods=pods), *_too_long(gate))
         said += [(f"gate_options.{gate.key}", sentence) for sentence in of_gate]
     for name, sentence in said:
         field = stage_field(stage.index, name)
@@ -67,18 +67,18 @@ def _of_one(stage: Stage, *, nodes: int, at_once: int, pods: int) -> Iterator[Ch
         yield Check("meaningless", title=title, summary=summary, steps=(CHANGE_IT,), is_grave=True, field=field)
 
 
-def _of_the_stage(stage: Stage, nodes: int, at_once: int) -> Iterator[tuple[str, str]]:
+def _stage_problems(stage: Stage, nodes: int, at_once: int) -> Iterator[tuple[str, str]]:
     """Yields each setting without effect with its field."""
     if nodes > 1 and at_once >= nodes:
         yield (
             "max_unavailable",
             f"its budget lets all {nodes} nodes go at once, so that no wave can stop the next.",
         )
-    for sentence in _of_its_gates(stage):
+    for sentence in _missing_gates(stage):
         yield "gate_options", sentence
 
 
-def _of_its_gates(stage: Stage) -> Iterator[str]:
+def _missing_gates(stage: Stage) -> Iterator[str]:
     present = {gate.key for gate in stage.gates if not gate.advisory}
     if "soak" not in present:
         yield "it has no soak: what fails a minute later is not seen before the next stage."
@@ -88,14 +88,14 @@ def _of_its_gates(stage: Stage) -> Iterator[str]:
         yield "it has no failure budget: a node that is lost does not stop the others."
 
 
-def _of_a_gate(gate: Gate, *, nodes: int, pods: int) -> Iterator[str]:
+def _gate_problems(gate: Gate, *, nodes: int, pods: int) -> Iterator[str]:
     if isinstance(gate, FailureBudget) and gate.tolerate and gate.tolerate >= nodes:
         yield f"it tolerates {count(gate.tolerate, 'failure')} and takes {count(nodes, 'node')}: it never stops."
     if isinstance(gate, Soak) and not gate.duration:
         yield "it soaks for no time at all."
     if isinstance(gate, WorkloadsReady):
         if gate.tolerate and gate.tolerate >= pods:
-            yield f"it tolerates {count(gate.tolerate, 'broken pod')}, and {_are(pods)} on its nodes."
+            yield f"it tolerates {count(gate.tolerate, 'broken pod')}, and {_pods_on_nodes_text(pods)} on its nodes."
         if gate.max_restarts > MOST_RESTARTS:
             yield f"a pod may restart {gate.max_restarts} times before it counts as crashing."
 
@@ -106,5 +106,5 @@ def _too_long(gate: Gate) -> Iterator[str]:
             yield f"{gate.title} has {name.removesuffix('_s').replace('_', ' ')} {spell(timedelta(seconds=value))}."
 
 
-def _are(pods: int) -> str:
+def _pods_on_nodes_text(pods: int) -> str:
     return f"{count(pods, 'GPU pod')} {are(pods)}"

@@ -84,7 +84,7 @@ IDLE: Mapping[str, tuple[str, str]] = {
 def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
     """Yields warnings. Three queries if a stage asks for headroom."""
     plan, stages, picked = subject.plan, subject.stages, subject.picks.by_stage
-    pods = _by_node(subject.pods)
+    pods = _pods_by_node(subject.pods)
     asks = any(Headroom.key in stage.gate_options for stage in stages)
     products = {node.gpu_product for nodes in picked.values() for node in nodes}
     room = read_room(plan.cluster_id, products) if asks else None
@@ -92,10 +92,10 @@ def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
         nodes = picked.get(stage.index, ())
         first = _first_wave(subject, stage, nodes) if room and nodes else ()
         for gate in stage.gates if nodes else ():
-            yield from _of_gate(subject, stage, gate, pods, _lacks_room(room, gate, first, pods))
+            yield from _checks_of_gate(subject, stage, gate, pods, _lacks_room(room, gate, first, pods))
 
 
-def _by_node(pods: Sequence[Pod]) -> Pods:
+def _pods_by_node(pods: Sequence[Pod]) -> Pods:
     found: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
         if pod.is_tenant:
@@ -109,7 +109,7 @@ def _first_wave(subject: PreflightSubject, stage: Stage, nodes: Sequence[Node]) 
     return [node for node in nodes if node.name in going]
 
 
-def _of_gate(
+def _checks_of_gate(
     subject: PreflightSubject, stage: Stage, gate: Gate, pods: Pods, lacks: NextWave | None
 ) -> Iterator[Check]:
     nodes = subject.picks.by_stage[stage.index]

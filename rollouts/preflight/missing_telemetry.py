@@ -36,7 +36,7 @@ def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
     cluster, nodes = subject.plan.cluster, subject.picks.nodes
     if not nodes:
         return
-    field = _where_it_soaks(subject.stages)
+    field = _first_soak_gate(subject.stages)
     asked = [(one, gate) for one in subject.stages for gate in one.gates if reads_health(gate) and not gate.advisory]
     wanted = metrics_of(gate for _, gate in asked).union(*(rule.metrics for rule in WANTED))
     telemetry = telemetry_of_clusters([cluster.pk], wanted, now=subject.now)[cluster.pk]
@@ -59,7 +59,7 @@ def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
         )
         yield Check("telemetry-silent", title=title, summary=summary, steps=steps, field=field)
     else:
-        yield from _of_each_node(nodes, telemetry, field=field)
+        yield from _checks_by_node(nodes, telemetry, field=field)
 
 
 def _gates_without_input(
@@ -100,31 +100,31 @@ def _gates_without_prometheus(subject: PreflightSubject) -> Iterator[Check]:
         )
 
 
-def _of_each_node(nodes: Sequence[Node], telemetry: ClusterTelemetry, *, field: str) -> Iterator[Check]:
+def _checks_by_node(nodes: Sequence[Node], telemetry: ClusterTelemetry, *, field: str) -> Iterator[Check]:
     """Yields warnings by node, since exporters of one cluster can export different metrics."""
     is_known = telemetry.kept is not None  # else the first frame is still to come, or Redis lost it
     silent = {node.name for node in nodes if is_known and node.name not in telemetry.boards.by_node}
     if silent:
         yield Check(
             "telemetry-not-received",
-            title=f"No telemetry from {_part(silent, nodes)} within a day",
+            title=f"No telemetry from {_share_of_nodes(silent, nodes)} within a day",
             summary="Their GPUs are not observed during the change.",
             evidence=listed("Nodes", silent),
             steps=("Check whether an exporter runs there and is scraped.", BY_HAND),
             field=field,
         )
-    for blind, rules in _blind([node for node in nodes if node.name not in silent], telemetry).items():
+    for blind, rules in _rules_without_input([node for node in nodes if node.name not in silent], telemetry).items():
         yield Check(
             "telemetry-not-exported",
-            title=f"{count(len(rules), 'rule')} cannot see {_part(blind, nodes)}",
+            title=f"{count(len(rules), 'rule')} cannot see {_share_of_nodes(blind, nodes)}",
             summary="The exporters do not export the metrics of these rules.",
-            evidence=(*each((rule.title, _any_of(rule)) for rule in rules), *listed("Nodes", blind)),
+            evidence=(*each((rule.title, _readable_metrics(rule)) for rule in rules), *listed("Nodes", blind)),
             steps=("Enable one metric of each rule at the exporter (dcgm-exporter: in its file of counters).", BY_HAND),
             field=field,
         )
 
 
-def _blind(nodes: Iterable[Node], telemetry: ClusterTelemetry) -> dict[frozenset[str], list[GpuRule]]:
+def _rules_without_input(nodes: Iterable[Node], telemetry: ClusterTelemetry) -> dict[frozenset[str], list[GpuRule]]:
     """Returns the rules without input by set of nodes; none until a snapshot shows what is exported."""
     exported, found = telemetry.standing.exported, dict[frozenset[str], list[GpuRule]]()
     for rule in WANTED if exported or telemetry.kept else ():
@@ -139,16 +139,16 @@ def _blind(nodes: Iterable[Node], telemetry: ClusterTelemetry) -> dict[frozenset
     return found
 
 
-def _part(some: Collection[str], nodes: Sequence[Node]) -> str:
+def _share_of_nodes(some: Collection[str], nodes: Sequence[Node]) -> str:
     return f"{len(some)} of {count(len(nodes), 'node')}"
 
 
-def _any_of(rule: GpuRule) -> str:
+def _readable_metrics(rule: GpuRule) -> str:
     """Returns the metrics that the rule could read, by their display names."""
     return names([METRICS[key].title for key in rule.metrics], most=len(rule.metrics))
 
 
-def _where_it_soaks(stages: Sequence[Stage]) -> str:
+def _first_soak_gate(stages: Sequence[Stage]) -> str:
     """Returns the soak gate of the first stage that has one; empty if none has."""
     fields = (stage_field(one.index, f"gate_options.{Soak.key}") for one in stages if Soak.key in one.gate_options)
     return next(fields, "")

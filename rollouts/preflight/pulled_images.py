@@ -84,10 +84,10 @@ def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
     if shown is None or shown.pull.to_version != version:
         yield Check("image-untried", title=f"The image of driver {version} was not pulled yet", steps=(PULL_IT,))
         return
-    now = _on_picks(left, needed, shown)
+    now = _pulls_on_picks(left, needed, shown)
     if now.failed:
         title = f"The image of driver {version} cannot be pulled"
-        results = (EvidenceItem("Result", failed_sentence(shown, now.failed)), *_about(now.failed))
+        results = (EvidenceItem("Result", failed_sentence(shown, now.failed)), *_evidence_of_jobs(now.failed))
         summary = f"The pull failed on {count(len(now.failed), 'node')}."
         yield Check("image-failed", title=title, summary=summary, evidence=results, steps=(MEND_IT,), is_grave=True)
     elif not now.jobs:
@@ -104,7 +104,9 @@ def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
             f"Whether the image of driver {version} can be pulled is unknown",
             _unknown(shown, now.unproven[0]),
         )
-        yield Check("image-unknown", title=title, summary=summary, evidence=_about(now.unproven), steps=(PULL_IT,))
+        yield Check(
+            "image-unknown", title=title, summary=summary, evidence=_evidence_of_jobs(now.unproven), steps=(PULL_IT,)
+        )
     elif now.pulled and not now.failed:
         steps = (shown.pull.left_out,) if shown.pull.left_out else ()
         title = f"The image of driver {version} can be pulled"
@@ -130,7 +132,7 @@ def _running(subject: PreflightSubject, images: set[str]) -> set[str]:
     return set(pods.order_by().values_list("image", flat=True).distinct())
 
 
-def _on_picks(nodes: Sequence[Node], needed: Mapping[str, str], shown: PullOnPage) -> PulledOnPicks:
+def _pulls_on_picks(nodes: Sequence[Node], needed: Mapping[str, str], shown: PullOnPage) -> PulledOnPicks:
     jobs = [job for job in shown.jobs if needed.get(job.node_uid) in ("", job.image)]
     tried = {job.node_uid for job in jobs if job.outcome or shown.is_under_way(job)}
     untried: dict[str, list[str]] = {}
@@ -147,5 +149,5 @@ def _unknown(shown: PullOnPage, first: PullJob) -> str:
     return f"{first.node_name}: {reason}"
 
 
-def _about(jobs: Sequence[PullJob]) -> tuple[EvidenceItem, ...]:
+def _evidence_of_jobs(jobs: Sequence[PullJob]) -> tuple[EvidenceItem, ...]:
     return each((job.node_name, f"{job.image}. {job.says}".rstrip()) for job in jobs)

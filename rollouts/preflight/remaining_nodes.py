@@ -31,7 +31,7 @@ def ahead_of(stage: Stage, *, now: datetime) -> Ahead:
     plan = stage.plan
     stages = [one for one in _forward(stage) if one.state not in OVER]
     nodes = list(nodes_of(plan).prefetch_related("pools"))
-    picks = _still_to_go(stages, nodes, now=now)
+    picks = _remaining_picks(stages, nodes, now=now)
     driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
     looked = row_age(plan, now=now)
     found: list[Check] = []
@@ -47,7 +47,7 @@ def _forward(stage: Stage) -> list[Stage]:
     return list(later.select_related("pool").order_by("index"))
 
 
-def _still_to_go(stages: Sequence[Stage], nodes: Sequence[Node], *, now: datetime) -> Picks:
+def _remaining_picks(stages: Sequence[Stage], nodes: Sequence[Node], *, now: datetime) -> Picks:
     by_uid = {node.uid: node for node in nodes}
     held = Target.objects.filter(stage__in=stages, state=TargetState.HELD).order_by("position")
     picks = Picks(sick=sick_nodes(nodes[0].cluster_id) if nodes else {})

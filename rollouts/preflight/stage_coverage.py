@@ -26,7 +26,7 @@ def takes_none(subject: PreflightSubject) -> Iterator[Check]:
     for stage in subject.stages:
         if not subject.picks.by_stage.get(stage.index):
             steps = ("Widen its selector, or remove the stage.",)
-            shown = (*_taken_before(subject, stage), *_left_out_sick(subject, stage))
+            shown = (*_nodes_of_earlier_stages(subject, stage), *_sick_nodes_left_out(subject, stage))
             title = f"{stage.name} takes no node"
             yield Check("empty-stage", title=title, evidence=shown, steps=steps, field=_chosen_by(stage))
 
@@ -36,17 +36,17 @@ def _chosen_by(stage: Stage) -> str:
     return stage_field(stage.index, "selector" if stage.selector else "pool" if stage.pool_id else "")
 
 
-def _taken_before(subject: PreflightSubject, stage: Stage) -> Iterator[EvidenceItem]:
-    for earlier, both in _in_earlier(subject, stage):
+def _nodes_of_earlier_stages(subject: PreflightSubject, stage: Stage) -> Iterator[EvidenceItem]:
+    for earlier, both in _overlapping_stages(subject, stage):
         yield from listed(f"In the earlier stage {earlier.name}", both)
 
 
-def _left_out_sick(subject: PreflightSubject, stage: Stage) -> Iterator[EvidenceItem]:
+def _sick_nodes_left_out(subject: PreflightSubject, stage: Stage) -> Iterator[EvidenceItem]:
     if sick := [node.name for node in subject.picks.left_out_sick if takes(stage, node)]:
         yield from listed("Left out as sick", sick)
 
 
-def _in_earlier(subject: PreflightSubject, stage: Stage) -> Iterator[tuple[Stage, list[str]]]:
+def _overlapping_stages(subject: PreflightSubject, stage: Stage) -> Iterator[tuple[Stage, list[str]]]:
     """Yields earlier stages with nodes that this stage selects too; the first stage takes them."""
     for earlier in subject.stages:
         if earlier.index >= stage.index:
@@ -59,7 +59,7 @@ def takes_twice(subject: PreflightSubject) -> Iterator[Check]:
     for stage in subject.stages:
         if not subject.picks.by_stage.get(stage.index):
             continue  # said of a stage that takes none
-        for earlier, both in _in_earlier(subject, stage):
+        for earlier, both in _overlapping_stages(subject, stage):
             if not _is_what_it_leaves(earlier, stage):
                 yield Check(
                     "twice",

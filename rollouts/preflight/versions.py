@@ -27,7 +27,7 @@ def warned(subject: PreflightSubject) -> Iterator[Check]:
     to, back = subject.plan.to_version, subject.plan.from_version
     yield from _unlisted(to)
     yield from (check for check in _found(subject) if check.code not in BARS)
-    yield from _of_the_rollback(back, subject.said_of_versions[back])
+    yield from _rollback_checks(back, subject.said_of_versions[back])
 
 
 def _found(subject: PreflightSubject) -> Iterator[Check]:
@@ -48,7 +48,7 @@ def _gates_that_cannot_tell(stages: Sequence[Stage], lines: Sequence[Line]) -> I
             yield Check(
                 "unmeasured",
                 title=f"{gate.title} of {stage.name} could never pass",
-                summary=_first(unknown.verdict.sentence),
+                summary=_first_clause(unknown.verdict.sentence),
                 evidence=(EvidenceItem("Entry", unknown.verdict.sentence),),
                 steps=("Set its option allow_unknown, or make it advisory with a reason.",),
                 field=stage_field(stage.index, f"gate_options.{gate.key}"),
@@ -64,7 +64,7 @@ def _check(line: Line, version: str, nodes: int, *, may: bool) -> Check:
     answer = str(verdict.answer).replace("-", " ")
     text: dict[str, Any] = {
         "title": f"{verdict.subject}: {answer}",
-        "summary": _first(verdict.sentence),
+        "summary": _first_clause(verdict.sentence),
         "evidence": (
             EvidenceItem("Entry", verdict.sentence),
             EvidenceItem("Nodes", f"{line.nodes} of {nodes}"),
@@ -78,7 +78,7 @@ def _check(line: Line, version: str, nodes: int, *, may: bool) -> Check:
     return Check(f"version-{verdict.answer}", steps=_steps(verdict.action), **text)
 
 
-def _first(sentence: str) -> str:
+def _first_clause(sentence: str) -> str:
     """Returns the first clause of an entry of the matrix."""
     return re.split(r"[;.] ", sentence)[0].rstrip(".") + "."
 
@@ -104,13 +104,13 @@ def _is_unknown_branch(verdict: Verdict, version: str) -> bool:
     return verdict.rule == "driver" and the_matrix().branch_of(version) is None and verdict.subject.startswith("Driver")
 
 
-def _of_the_rollback(version: str, lines: Sequence[Line]) -> Iterator[Check]:
+def _rollback_checks(version: str, lines: Sequence[Line]) -> Iterator[Check]:
     """Yields warnings about the present version; they never block leaving it."""
     for line in lines:
         if line.verdict.answer in BARRED or _is_unknown_branch(line.verdict, version):
             title = f"A rollback leads to driver {version}"
             steps, entry = _steps(line.verdict.action), (EvidenceItem("Entry", line.verdict.sentence),)
-            summary = _first(line.verdict.sentence)
+            summary = _first_clause(line.verdict.sentence)
             yield Check("rollback", title=title, summary=summary, evidence=entry, steps=steps, is_grave=True)
 
 

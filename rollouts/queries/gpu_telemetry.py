@@ -42,14 +42,14 @@ def telemetry_of_nodes(
     standing = telemetry.standing
     trouble = telemetry.trouble or ("Its source is silent." if standing.is_silent else "")
     by_node = {
-        node.uid: _of_node(node, places, telemetry, metrics, (since or {}).get(node.uid, LONG_AGO), now)
+        node.uid: _telemetry_of_node(node, places, telemetry, metrics, (since or {}).get(node.uid, LONG_AGO), now)
         for node in nodes
         if (places := telemetry.boards.by_node.get(node.name))
     }
     return NodesTelemetry(standing.has_source, trouble, by_node)
 
 
-def _of_node(
+def _telemetry_of_node(
     node: Node, places: Collection[int], telemetry: ClusterTelemetry, metrics: Collection[str], since: datetime,
     now: datetime,
 ) -> GpuTelemetry:  # fmt: skip

@@ -39,22 +39,22 @@ def read_room(cluster_id: int, products: Collection[str]) -> ClusterRoom:
     """Returns the free resources. Three queries at most."""
     classes = PriorityClass.objects.filter(cluster=cluster_id, value__lt=EXPENDABLE_BELOW)
     expendable = list(classes.values_list("name", flat=True))
-    given_up = _held_by(cluster_id, expendable) if expendable else {}
+    given_up = _requests_by_node(cluster_id, expendable) if expendable else {}
     nodes = Node.objects.filter(cluster=cluster_id, is_gpu_node=True, is_ready=True, is_unschedulable=False)
     rows = nodes.filter(gpu_product__in=products).values_list("name", "gpu_product", "allocatable", "requested")
     left, in_use = {}, {}
     for name, product, allocatable, requested in rows:
         back = given_up.get(name, {})
-        left[name] = (product, _left(allocatable, requested, back))
+        left[name] = (product, _remaining_amounts(allocatable, requested, back))
         in_use[name] = {kind: min(amount, left[name][1].get(kind, 0)) for kind, amount in back.items()}
     return ClusterRoom(expendable, left, in_use)
 
 
-def _left(has: Mapping[str, int], requested: Mapping[str, int], back: Mapping[str, int]) -> dict[str, int]:
+def _remaining_amounts(has: Mapping[str, int], requested: Mapping[str, int], back: Mapping[str, int]) -> dict[str, int]:
     return {kind: max(0, amount - requested.get(kind, 0) + back.get(kind, 0)) for kind, amount in has.items()}
 
 
-def _held_by(cluster_id: int, classes: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
+def _requests_by_node(cluster_id: int, classes: Sequence[str]) -> Mapping[str, Mapping[str, int]]:
     held: dict[str, Counter[str]] = defaultdict(Counter)
     pods = Pod.objects.filter(cluster=cluster_id, priority_class__in=classes).tenants().not_done().exclude(node_name="")
     for name, resources in pods.values_list("node_name", "resources"):

@@ -17,7 +17,7 @@ def outcome_of(virtual: VirtualPlan, rehearsal: RehearsalResult) -> dict[str, An
     """Returns the outcome as JSON: figures, `rows` of a label and a value, and one `sentence`."""
     spared = len(rehearsal.unseen)
     why = "" if rehearsal.stage is None else f", by {_gate(rehearsal)}: {rehearsal.stopped_by}"
-    result = with_period(f"{_result(virtual, rehearsal)}{why}")[:LONGEST_SENTENCE]
+    result = with_period(f"{_outcome_text(virtual, rehearsal)}{why}")[:LONGEST_SENTENCE]
     what = virtual.fault.title if virtual.fault else "No fault"
     harm = f" Harmed: {count(len(rehearsal.harmed), 'node')} of {len(virtual.fleet.nodes)}." if virtual.fault else ""
     return {
@@ -32,14 +32,14 @@ def outcome_of(virtual: VirtualPlan, rehearsal: RehearsalResult) -> dict[str, An
         "released_without_sign": len(virtual.affected) - len(rehearsal.harmed) - spared,
         "not_released": spared,
         "released_after_sign": rehearsal.released_after_sign,
-        "rows": [{"label": label, "value": value} for label, value in _rows(virtual, rehearsal)],
+        "rows": [{"label": label, "value": value} for label, value in _outcome_rows(virtual, rehearsal)],
         "sentence": f"{what}: {result}{harm}",
     }
 
 
-def _rows(virtual: VirtualPlan, rehearsal: RehearsalResult) -> list[tuple[str, str]]:
+def _outcome_rows(virtual: VirtualPlan, rehearsal: RehearsalResult) -> list[tuple[str, str]]:
     every = len(virtual.fleet.nodes)
-    rows = [("Fault", _fault(virtual)), ("Result", _result(virtual, rehearsal))]
+    rows = [("Fault", _fault(virtual)), ("Result", _outcome_text(virtual, rehearsal))]
     if rehearsal.stage is not None:
         rows += [("Gate", _gate(rehearsal)), ("Reason", rehearsal.stopped_by)]
     rows += [
@@ -69,7 +69,7 @@ def _fault(virtual: VirtualPlan) -> str:
     return f"{virtual.fault.title}: {count(len(virtual.affected), 'node')} of {len(virtual.fleet.nodes)}{where}"
 
 
-def _result(virtual: VirtualPlan, rehearsal: RehearsalResult) -> str:
+def _outcome_text(virtual: VirtualPlan, rehearsal: RehearsalResult) -> str:
     if rehearsal.stage is None:
         return "every stage passes"
     passed = names([virtual.stages[index].name for index in rehearsal.passed])

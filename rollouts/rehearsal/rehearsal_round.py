@@ -38,7 +38,7 @@ def run_rehearsal(key: int, *, owner: str, clock: Callable[[], datetime]) -> Non
     except LostRace:
         log.info("a rehearsal was taken over", plan=row.plan.mark)
     except Exception as bug:
-        _end(row, now=clock(), trouble=f"{failure_sentence(bug)} The worker's log has more.")
+        _record_end(row, now=clock(), trouble=f"{failure_sentence(bug)} The worker's log has more.")
         raise
 
 
@@ -47,18 +47,22 @@ def _rehearse(row: Rehearsal, *, clock: Callable[[], datetime]) -> None:
     try:
         virtual = virtual_plan(plan, FAULTS[row.fault] if row.fault else None, seed=row.seed, now=now)
         if not Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=row.revision).exists():
-            _end(row, now=now, trouble="The draft was changed or started since the request. Request a new rehearsal.")
+            _record_end(
+                row, now=now, trouble="The draft was changed or started since the request. Request a new rehearsal."
+            )
             return
         rehearsal = rehearse(virtual.fleet, virtual.stages, begins=now, tell=_renewal(row, clock))
     except NothingToRehearse as nothing:
-        _end(row, now=clock(), trouble=f"{nothing} The draft names why each node is left out.")
+        _record_end(row, now=clock(), trouble=f"{nothing} The draft names why each node is left out.")
     except TookTooLong:
         took = f"It took longer than {spell(LONGEST)}, and was ended."
-        _end(row, now=clock(), trouble=f"{took} {IN_A_TERMINAL.format(plan=plan.pk)}")
+        _record_end(row, now=clock(), trouble=f"{took} {IN_A_TERMINAL.format(plan=plan.pk)}")
     except Unending as unending:
-        _end(row, now=clock(), trouble=f"The plan neither ends nor stops in virtual time. {with_period(str(unending))}")
+        _record_end(
+            row, now=clock(), trouble=f"The plan neither ends nor stops in virtual time. {with_period(str(unending))}"
+        )
     else:
-        _end(row, now=clock(), outcome=outcome_of(virtual, rehearsal))
+        _record_end(row, now=clock(), outcome=outcome_of(virtual, rehearsal))
 
 
 def _renewal(row: Rehearsal, clock: Callable[[], datetime]) -> Callable[[timedelta], None]:
@@ -77,7 +81,7 @@ def _renewal(row: Rehearsal, clock: Callable[[], datetime]) -> Callable[[timedel
     return renew
 
 
-def _end(row: Rehearsal, *, now: datetime, trouble: str = "", **written: dict) -> None:
+def _record_end(row: Rehearsal, *, now: datetime, trouble: str = "", **written: dict) -> None:
     """Records the end and notifies open pages."""
     with transaction.atomic():
         if row.end(now=now, trouble=trouble[:1000], **written):

@@ -53,7 +53,7 @@ def table_of(bundle: Bundle, look: Look | None, changed: Sequence[str]) -> Appro
     opened = look.answers if look else {}
     titles = look.titles if look else {}
     now: Mapping[str, str] = bundle.content["answers"]
-    rows = [_row(place, opened, titles, now, bundle.evidence.get(place, {})) for place in {*opened, *now}]
+    rows = [_compare_gate(place, opened, titles, now, bundle.evidence.get(place, {})) for place in {*opened, *now}]
     return ApprovalTable(sorted(rows, key=lambda row: row.place), list(_advisory(bundle)), _locked(look, changed))
 
 
@@ -64,7 +64,7 @@ def _advisory(bundle: Bundle) -> Iterator[AdvisoryRow]:
             yield AdvisoryRow(int(index), gate, shown["answer"], shown)
 
 
-def _row(
+def _compare_gate(
     place: str, opened: Mapping[str, str], titles: Mapping[str, str], now: Mapping[str, str], shown: Mapping[str, Any]
 ) -> GateComparison:
     index, _, gate = place.partition(":")

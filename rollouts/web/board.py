@@ -95,7 +95,7 @@ class WaveGroup:
     @property
     def key(self) -> str:
         """Returns a key that changes with the shown nodes."""
-        return digest([_shown_of(target) for target in self.targets])
+        return digest([_shown_fields(target) for target in self.targets])
 
     @property
     def is_over(self) -> bool:
@@ -111,7 +111,7 @@ class WaveGroup:
         return frozenset(self.more).union(target.shown_state for target in self.targets)
 
 
-def _shown_of(target: Target) -> list[Any]:
+def _shown_fields(target: Target) -> list[Any]:
     of_rows = [target.node_uid, target.shown_state, target.reason, target.state_since.isoformat()]
     beside = [target.cordon.says if target.cordon else "", *(one.says for one in target.exclusions)]
     return [*of_rows, target.node_id, beside]  # type: ignore[attr-defined]
@@ -163,7 +163,7 @@ def column_of(
     stage, counts = on_page.stage, on_page.counts
     total = sum(counts.values()) - counts[TargetState.EXCLUDED]
     happened = Counter(target.state for target in on_page.targets)
-    blamed = _blamed(on_page)
+    blamed = _failing_gates_by_node(on_page)
     excludable = {TargetState.FAILED} if stage.state == StageState.ABANDONED else EXCLUDABLE
     goes_on = stage.state in TRIED_AGAIN_IN and not stage.is_rollback
     for target in on_page.targets:
@@ -181,7 +181,7 @@ def column_of(
         soak_until=None if seen_until else soak_until(on_page),
         waves=list(_waves(on_page.targets)),
         node_ids=node_ids,
-        segments=_segments(_with_blamed(on_page.targets, counts), total),
+        segments=_segments(_count_with_failing_gates(on_page.targets, counts), total),
         changed=happened[TargetState.CHANGED],
         failed=happened[TargetState.FAILED],
         unfinished=sum(happened[state] for state in IN_FLIGHT),
@@ -193,7 +193,7 @@ def column_of(
     )
 
 
-def _blamed(on_page: StageOnPage) -> dict[str, str]:
+def _failing_gates_by_node(on_page: StageOnPage) -> dict[str, str]:
     """Returns the failing gate of each node; advisory gates are left out."""
     failing = [gate for gate in on_page.stage.gates if not gate.advisory and _answers(on_page, gate) == "fail"]
     return {node: gate.title for gate in failing for node in on_page.answers[gate.key].nodes}
@@ -286,7 +286,7 @@ def said_of(wave: Wave, before: Wave | None) -> str:
     return f"{number}." if is_said else wave.reason
 
 
-def _with_blamed(targets: Iterable[Target], counts: Counter[str]) -> Counter[str]:
+def _count_with_failing_gates(targets: Iterable[Target], counts: Counter[str]) -> Counter[str]:
     """Counts a changed node with a failing gate as failed, so that no bar is green for a failing stage."""
     blamed = sum(target.shown_state == TargetState.CHANGED and bool(target.fails) for target in targets)  # type: ignore[attr-defined]
     return counts + Counter({TargetState.FAILED: blamed}) - Counter({TargetState.CHANGED: blamed})

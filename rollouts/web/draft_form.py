@@ -56,15 +56,15 @@ class DraftForm(forms.Form):
         """Returns the problems that are about readable fields; none if stages are missing."""
         unread = {field for field, _ in self._unread()}
         whole_lot = not self.rows.non_form_errors()
-        return [each for each in problems if whole_lot and _on_form(each[0]) not in unread]
+        return [each for each in problems if whole_lot and _form_field_of(each[0]) not in unread]
 
     def _unread(self) -> Iterator[tuple[str, str]]:
         """Yields (field, problem) for unreadable fields."""
-        yield from _sentences(self.errors)
+        yield from _error_sentences(self.errors)
         for sentence in self.rows.non_form_errors():
             yield "stages", str(sentence)
         for at, row in enumerate(self.rows):
-            for name, sentence in _sentences(row.errors):
+            for name, sentence in _error_sentences(row.errors):
                 yield f"stages.{at}.{name}", sentence
 
     def refuse(self, problems: Iterable[Mapping[str, str]]) -> None:
@@ -76,12 +76,12 @@ class DraftForm(forms.Form):
                 refuse(self, problem["field"], problem["sentence"])
 
 
-def _on_form(field: str) -> str:
+def _form_field_of(field: str) -> str:
     place, _, name = field.rpartition(".")
     return f"{place}.{FORM_NAMES.get(name, name)}" if place else field
 
 
-def _sentences(errors: ErrorDict) -> Iterator[tuple[str, str]]:
+def _error_sentences(errors: ErrorDict) -> Iterator[tuple[str, str]]:
     for name, said in errors.items():
         for sentence in said:
             yield name, str(sentence)

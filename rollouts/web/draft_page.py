@@ -76,7 +76,7 @@ def _save(
 
 def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None, plan: Plan | None) -> Plan:
     actor, now = request.user, timezone.now()
-    stages = _read(form, plan.cluster if plan else chosen.cluster)  # type: ignore[union-attr]
+    stages = _stages_of_form(form, plan.cluster if plan else chosen.cluster)  # type: ignore[union-attr]
     given = form.cleaned_data
     if plan is not None:
         return plan_drafts.edit(
@@ -101,7 +101,7 @@ def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None,
     )
 
 
-def _read(form: DraftForm, cluster: Cluster) -> list[StageDraft]:
+def _stages_of_form(form: DraftForm, cluster: Cluster) -> list[StageDraft]:
     """Returns the stages.
 
     :raises BadPlan: with every problem
@@ -120,7 +120,7 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
     context: dict[str, Any] = {
         "form": form,
         "chosen": chosen,
-        "subject": chosen or (plan and _as_it_was(plan)),
+        "subject": chosen or (plan and _object_at_draft(plan)),
         "cluster": clusters[0] if chosen or plan else None,
         "plan": plan,
         "choices": choices,
@@ -132,7 +132,7 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
     return render(request, "rollouts/draft/page.html", context, status=status)
 
 
-def _as_it_was(plan: Plan) -> DriverObject:
+def _object_at_draft(plan: Plan) -> DriverObject:
     return DriverObject(name=plan.object_name, kind=plan.object_kind, version=plan.from_version)
 
 

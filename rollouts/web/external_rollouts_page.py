@@ -65,11 +65,11 @@ def _context(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
     visible = ExternalRollout.objects.visible_to(request.user).told().select_related("cluster")
     rollout, now = get_object_or_404(visible, pk=rollout_id), timezone.now()
     (shown,) = shown_external_rollouts([rollout])
-    in_order = sorted(rollout.nodes.only("state", "node_name"), key=_first)  # a baseline is some kB of JSON
+    in_order = sorted(rollout.nodes.only("state", "node_name"), key=_sort_key_of_node)  # a baseline is some kB of JSON
     page = Paginator(in_order, PER_PAGE).get_page(request.GET.get("page"))
     rows = rollout.nodes.in_bulk([node.pk for node in page.object_list])
     of_page = [rows[node.pk] for node in page.object_list if node.pk in rows]
-    page.object_list = _with_pages(request.user, rollout, of_page)
+    page.object_list = _with_node_pages(request.user, rollout, of_page)
     observation = load_cluster_freshness(rollout.cluster, now=now).observation
     return {
         "shown": shown,
@@ -82,11 +82,11 @@ def _context(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
     }
 
 
-def _first(node: ExternalRolloutNode) -> tuple[int, str]:
+def _sort_key_of_node(node: ExternalRolloutNode) -> tuple[int, str]:
     return FIRST.index(SHOWN[TargetState(node.state)]), node.node_name
 
 
-def _with_pages(
+def _with_node_pages(
     user: User, rollout: ExternalRollout, nodes: Sequence[ExternalRolloutNode]
 ) -> Sequence[ExternalRolloutNode]:
     """Returns the nodes with the key of their page if this person sees it. One query."""

@@ -93,7 +93,7 @@ def _freezes(request: PersonRequest) -> dict[str, Any]:
     visible = Freeze.objects.visible_to(user).select_related("cluster", "pool")
     in_force = list(visible.in_force(now=now))
     bound, may_lift = plans_bound(in_force, user), scope_of(user, Permission.RUN)
-    rows = [_row(one, bound[one.pk], may_lift, now=now) for one in in_force]
+    rows = [_freeze_row(one, bound[one.pk], may_lift, now=now) for one in in_force]
     return {
         "rows": sorted(rows, key=lambda row: not row.freeze.is_stop),
         "past": visible.exclude(pk__in=[one.pk for one in in_force])[:PAST],
@@ -106,7 +106,7 @@ def _freezes(request: PersonRequest) -> dict[str, Any]:
     }
 
 
-def _row(freeze: Freeze, plans: int, may_lift: Scope, *, now: datetime) -> FreezeRow:
+def _freeze_row(freeze: Freeze, plans: int, may_lift: Scope, *, now: datetime) -> FreezeRow:
     is_theirs = (
         may_lift.everywhere
         or (freeze.cluster_id is not None and freeze.cluster_id in may_lift.cluster_ids)

@@ -15,14 +15,14 @@ OF_A_PLAN = ("reason", "override_reason", "hours", "nodes_each")
 def kept_if_refused(
     request: PersonRequest, plan: Plan, verb: str, refusals: tuple[type[Exception], ...]
 ) -> Iterator[None]:
-    with kept_input.kept_if_refused(request, _about(plan), *OF_A_PLAN, refusals=refusals, verb=verb):
+    with kept_input.kept_if_refused(request, _input_key(plan), *OF_A_PLAN, refusals=refusals, verb=verb):
         yield
 
 
 def take(request: PersonRequest, plan: Plan) -> dict[str, Any]:
     """Returns the kept input of this plan; empty if there is none."""
-    return kept_input.take(request, _about(plan))
+    return kept_input.take(request, _input_key(plan))
 
 
-def _about(plan: Plan) -> str:
+def _input_key(plan: Plan) -> str:
     return f"plan-{plan.pk}"

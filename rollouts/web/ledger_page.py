@@ -42,7 +42,7 @@ def ledger(request: PersonRequest, cluster_id: int) -> HttpResponse:
     return render(
         request,
         "rollouts/ledger/page.html",
-        context | {"clusters": clusters, "written": take(request, _about(cluster_id))},
+        context | {"clusters": clusters, "written": take(request, _input_key(cluster_id))},
     )
 
 
@@ -54,7 +54,7 @@ def ledger_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
 @require_POST
 def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
-    kept = kept_if_refused(request, _about(cluster.pk), *WRITTEN, refusals=REFUSALS, verb="budget")
+    kept = kept_if_refused(request, _input_key(cluster.pk), *WRITTEN, refusals=REFUSALS, verb="budget")
     with answered(request, REFUSALS), kept:
         require(request.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         given = read(BudgetForm(request.POST))
@@ -64,7 +64,7 @@ def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
     return redirect("ledger", cluster_id=cluster.pk)
 
 
-def _about(cluster_id: int) -> str:
+def _input_key(cluster_id: int) -> str:
     return f"budgets-of-{cluster_id}"
 
 
@@ -77,14 +77,14 @@ def _context(request: PersonRequest, cluster_id: int) -> dict:
         "observation": load_cluster_freshness(cluster, now=timezone.now()).observation,
         "budgets": [(one, EACH[one.kind]) for one in budgets_of(cluster)],
         "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster).order_by("name"),
-        "disruptions": _with_plans(disruptions[:SHOWN]),
+        "disruptions": _entries_with_plans(disruptions[:SHOWN]),
         "more": max(0, disruptions.count() - SHOWN),
-        "past": _with_plans(lines.filter(ended_at__isnull=False).order_by("-ended_at", "-pk")[:PAST]),
+        "past": _entries_with_plans(lines.filter(ended_at__isnull=False).order_by("-ended_at", "-pk")[:PAST]),
         "why_not": why_not(request.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}"),
     }
 
 
-def _with_plans(disruptions: QuerySet[Disruption]) -> list[tuple[Disruption, Plan | None]]:
+def _entries_with_plans(disruptions: QuerySet[Disruption]) -> list[tuple[Disruption, Plan | None]]:
     """Returns each entry with the plan that owns it, if one does. Two queries."""
     rows = list(disruptions)
     ids = {row.pk: plan_of_mark(row.taken_by) for row in rows}

@@ -33,17 +33,17 @@ def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 @require_POST
 def check(request: PersonRequest, plan_id: int) -> HttpResponse:
-    _ask(request, plan_for(request.user, plan_id))
+    _request_check(request, plan_for(request.user, plan_id))
     return redirect("plan", plan_id=plan_id)
 
 
 @require_POST
 def check_of_stage(request: PersonRequest, stage_id: int) -> HttpResponse:
-    _ask(request, stage_for(request.user, stage_id).plan)
+    _request_check(request, stage_for(request.user, stage_id).plan)
     return redirect("approval", stage_id=stage_id)
 
 
-def _ask(request: PersonRequest, plan: Plan) -> None:
+def _request_check(request: PersonRequest, plan: Plan) -> None:
     done = "Asked: what the cluster says stands under “Asked of the cluster”."
     with answered(request, (NotAllowed, Refusal), done=done):
         where = f"cluster {plan.cluster.name}"

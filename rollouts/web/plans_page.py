@@ -37,7 +37,7 @@ def plans_part(request: PersonRequest) -> HttpResponse:
 
 @part
 def strip_part(request: PersonRequest) -> HttpResponse:
-    under_way = _under_way(Plan.objects.visible_to(request.user))
+    under_way = _plans_in_progress(Plan.objects.visible_to(request.user))
     return render(request, "rollouts/plans/_strip.html", {"plans": under_way, "may_draft": _may_draft(request)})
 
 
@@ -45,28 +45,31 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
     visible = Plan.objects.visible_to(request.user)
     over = Paginator(_counted(visible.filter(state__in=sorted(PLAN_FINAL))), PER_PAGE).get_page(request.GET.get("page"))
     now = timezone.now()
-    over.object_list = _standing(_with_back(over.object_list), now=now)
-    under_way = _under_way(visible)
+    over.object_list = _add_wait_reasons(_add_node_counts(over.object_list), now=now)
+    under_way = _plans_in_progress(visible)
     return {
         "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),  # type: ignore[attr-defined]
         "under_way": under_way,
         "external_rollouts": listed(request.user, now=now),
-        "drafts": _standing(list(_counted(visible.filter(state=PlanState.DRAFT))), now=now),
+        "drafts": _add_wait_reasons(list(_counted(visible.filter(state=PlanState.DRAFT))), now=now),
         "over": over,
-        "waiting_for_me": _to_decide(request),
+        "waiting_for_me": _stages_to_decide(request),
         "may_draft": _may_draft(request),
     }
 
 
-def _under_way(visible) -> list[Plan]:
+def _plans_in_progress(visible) -> list[Plan]:
     now = timezone.now()
-    under_way, observations = _standing(_with_back(_counted(visible.under_way())), now=now), all_observations(now=now)
+    under_way, observations = (
+        _add_wait_reasons(_add_node_counts(_counted(visible.under_way())), now=now),
+        all_observations(now=now),
+    )
     for plan in under_way:
         plan.observation = observations[plan.cluster_id]  # type: ignore[attr-defined]
     return under_way
 
 
-def _standing(plans: list[Plan], *, now: datetime) -> list[Plan]:
+def _add_wait_reasons(plans: list[Plan], *, now: datetime) -> list[Plan]:
     """Adds why each plan does not move. One query."""
     for each in standings_of(plans, now=now):
         each.plan.standing = each  # type: ignore[attr-defined]
@@ -86,7 +89,7 @@ def _counted(plans: PlanQuerySet) -> QuerySet[Plan]:
     )
 
 
-def _with_back(plans: Iterable[Plan]) -> list[Plan]:
+def _add_node_counts(plans: Iterable[Plan]) -> list[Plan]:
     """Adds how many nodes run the old and the new version. One query."""
     listed = list(plans)
     back = Target.objects.filter(stage__plan__in=[plan.pk for plan in listed]).gone_back().order_by()
@@ -102,7 +105,7 @@ def _with_back(plans: Iterable[Plan]) -> list[Plan]:
     return listed
 
 
-def _to_decide(request: PersonRequest) -> list[Stage]:
+def _stages_to_decide(request: PersonRequest) -> list[Stage]:
     return [each.stage for each in waits_for(request.user) if each.is_theirs]
 
 

@@ -25,7 +25,8 @@ def resume_says(
     if plan.state != PlanState.ROLLING_BACK and (why := _why_it_does_not_help(plan, driver_object)):
         return f"Resuming does not help: {why}"
     current = on_page.current
-    goes = f"{_next(plan, current, at_once.get(current.stage.pk))} {_after(on_page, current)}".strip()
+    wave = _next_wave_sentence(plan, current, at_once.get(current.stage.pk))
+    goes = f"{wave} {_later_stages_sentence(on_page, current)}".strip()
     if failing := _failing(on_page):
         return f"It halts again at once while this fails: {failing}. Once that passes: {goes}"
     return goes
@@ -43,7 +44,7 @@ def _why_it_does_not_help(plan: Plan, driver_object: DriverObject | None) -> str
     return f"{off.reason}, and nothing goes until that is undone." if off else ""
 
 
-def _next(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:
+def _next_wave_sentence(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:
     stage = current.stage
     held = [target.node_name for target in current.targets if target.state == TargetState.HELD]
     on_the_way = sum(target.state in IN_FLIGHT for target in current.targets)
@@ -77,7 +78,7 @@ def _release_sentence(going: list[str], held: int) -> str:
     return f"{names(tuple(going), most=5)} {verb} next ({count(len(going), 'node')} at most{more})"
 
 
-def _after(on_page: PlanOnPage, current: StageOnPage) -> str:
+def _later_stages_sentence(on_page: PlanOnPage, current: StageOnPage) -> str:
     later = [one for one in on_page.stages if one.stage.index > current.stage.index]
     forward = [one for one in later if one.stage.kind != StageKind.ROLLBACK]
     if current.stage.is_rollback or not forward:

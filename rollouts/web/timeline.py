@@ -28,7 +28,7 @@ def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineL
     plans = Plan.objects.visible_to(user).filter(cluster=node.cluster_id)
     with_it = Target.objects.filter(node_uid=node.uid).values("stage__plan")
     halted = Q(to=PlanState.HALTED) & (
-        ~Q(actor__in=ENGINE) | Q(reason__regex=_names(node.name)) | Exists(_failures(node))
+        ~Q(actor__in=ENGINE) | Q(reason__regex=_name_pattern(node.name)) | Exists(_failures(node))
     )
     of_plan = Q(what="plan", plan__in=with_it) & (Q(to__in=OF_ALL_NODES) | halted)
     is_told = Q(target__node_uid=node.uid) | of_plan
@@ -37,7 +37,7 @@ def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineL
         yield TimelineLine(
             at=event.at,
             kind=PLAN,
-            sentence=f"{event.plan.title}: {_whole(event)}{word_of(event.to)}. {event.reason}",
+            sentence=f"{event.plan.title}: {_whole_plan_prefix(event)}{word_of(event.to)}. {event.reason}",
             who=event.actor,
             href=reverse("plan", args=[event.plan_id]),
             glyph=glyph_of("target" if event.target_id else "plan", event.to),
@@ -46,11 +46,11 @@ def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineL
         )
 
 
-def _whole(event: PlanEvent) -> str:
+def _whole_plan_prefix(event: PlanEvent) -> str:
     return "" if event.target_id else "whole plan "
 
 
-def _names(name: str) -> str:
+def _name_pattern(name: str) -> str:
     """Returns a pattern that matches this node's name, and no longer name that contains it."""
     return rf"(^|[^a-z0-9.-]){re.escape(name)}\.?([^a-z0-9.-]|$)"
 
@@ -69,7 +69,7 @@ def plans_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
     moves = PlanEvent.objects.filter(plan__in=mine, what="plan").order_by("plan_id", "at", "pk")
     of_targets = list(PlanEvent.objects.filter(target__in=targets).order_by("at", "pk"))
     for plan_id, events in groupby(moves, key=lambda event: event.plan_id):
-        under_way = _under_way(list(events), at)
+        under_way = _time_in_progress(list(events), at)
         if under_way is None:
             continue
         began, until = under_way
@@ -80,7 +80,7 @@ def plans_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
         yield TrueThen(PLAN, f"{plan.title} was in progress{where}.", began, until, href, glyph_of("target", state))
 
 
-def _under_way(moves: list[PlanEvent], at: datetime) -> tuple[datetime, datetime | None] | None:
+def _time_in_progress(moves: list[PlanEvent], at: datetime) -> tuple[datetime, datetime | None] | None:
     """Returns the plan's begin and end; None if it had not begun or had ended."""
     began = next((move.at for move in moves if move.to in PLAN_UNDER_WAY), None)
     until = next((move.at for move in moves if move.to in PLAN_FINAL), None)

@@ -100,10 +100,10 @@ def place_part(request: PersonRequest, cluster_id: int, pool_id: int = 0) -> Htt
 def window_rows(windows, user: User, *, now: datetime) -> list[WindowRow]:
     found = list(windows)
     places = dict(places_for(user, MAY)) if found else {}
-    return [_row(window, places, now=now) for window in found]
+    return [_window_row(window, places, now=now) for window in found]
 
 
-def _row(window: MaintenanceWindow, places: dict[str, str], *, now: datetime) -> WindowRow:
+def _window_row(window: MaintenanceWindow, places: dict[str, str], *, now: datetime) -> WindowRow:
     following = next(union([window.schedule], after=now), None)
     key = f"pool-{window.pool_id}" if window.pool_id else f"cluster-{window.cluster_id}"
     why_not = "" if key in places else f"To remove it you need the role admin on {window.place}."

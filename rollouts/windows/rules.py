@@ -38,7 +38,7 @@ def openings_of(text: str, starts_at: datetime, before_year: int) -> tuple[datet
     :raises BadWindow: as `read_rule`
     """
     parts = read_rule(text)
-    until, most = _until(parts.pop("UNTIL", "")), int(parts.pop("COUNT", "0")) or None
+    until, most = _end_of_until(parts.pop("UNTIL", "")), int(parts.pop("COUNT", "0")) or None
     rule = rrulestr(
         ";".join(f"{name}={value}" for name, value in parts.items()),
         dtstart=starts_at.replace(year=starts_at.year + LATER),
@@ -106,7 +106,7 @@ def _numbered(value: str, *, most: int) -> str:
     return ",".join([*(f"{max(-most - 1, min(int(day[1]), most + 1))}{day[2]}" for day in found if day[1]), *every])
 
 
-def _until(value: str) -> datetime | None:
+def _end_of_until(value: str) -> datetime | None:
     """Returns the local time of UNTIL, the end of the day for a date; None if the rule has no end."""
     if not value:
         return None
@@ -117,7 +117,7 @@ def _until(value: str) -> datetime | None:
 
 def _is_until(value: str) -> bool:
     try:
-        return UNTIL.fullmatch(value) is not None and _until(value) is not None
+        return UNTIL.fullmatch(value) is not None and _end_of_until(value) is not None
     except (ValueError, OverflowError):
         return False
 

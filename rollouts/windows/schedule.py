@@ -106,11 +106,11 @@ def common(groups: Sequence[Iterable[Schedule]], *, after: datetime) -> Iterator
     first, *others = (union(group, after=after) for group in groups)
     found: Iterator[Interval] = first
     for other in others:
-        found = _both(found, other)
+        found = _intersect(found, other)
     return found
 
 
-def _both(one: Iterator[Interval], other: Iterator[Interval]) -> Iterator[Interval]:
+def _intersect(one: Iterator[Interval], other: Iterator[Interval]) -> Iterator[Interval]:
     left, right = next(one, None), next(other, None)
     while left and right:
         both = Interval(max(left.opens_at, right.opens_at), min(left.closes_at, right.closes_at))

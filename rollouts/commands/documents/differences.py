@@ -50,7 +50,7 @@ class Difference:
     document: Any
 
     def __str__(self) -> str:
-        return f"{self.field} is {_shown(self.drafted)} there and {_shown(self.document)} here"
+        return f"{self.field} is {_value_text(self.drafted)} there and {_value_text(self.document)} here"
 
 
 class NotAsShown(OutOfDate):
@@ -94,7 +94,7 @@ class _Wanted:
 
 def look(document: PlanDocument, *, actor: User, now: datetime) -> Applied:
     """Returns what applying would do, and the preview of the plan. Changes nothing."""
-    wanted = _wanted(document, actor=actor, now=now)
+    wanted = _resolve_document(document, actor=actor, now=now)
     told = by_document(preview(wanted.plan, stages=wanted.rows, now=now))
     return Applied(wanted.outcome, wanted.there or wanted.plan, wanted.differences, told, wanted.mark)
 
@@ -109,7 +109,7 @@ def apply(document: PlanDocument, *, actor: User, now: datetime, seen: str = "")
     :raises NotAllowed: without the right to draft in that cluster
     :raises OutOfDate: when somebody has edited the draft otherwise since, with the differences; NotAsShown
     """
-    wanted = _wanted(document, actor=actor, now=now)
+    wanted = _resolve_document(document, actor=actor, now=now)
     if seen and seen != wanted.mark:
         raise NotAsShown("Since you looked it would do something else. Look again: nothing was written.")
     plan, name = wanted.there, wanted.name
@@ -138,14 +138,14 @@ def apply(document: PlanDocument, *, actor: User, now: datetime, seen: str = "")
     return Applied(wanted.outcome, plan, wanted.differences, None)
 
 
-def _wanted(document: PlanDocument, *, actor: User, now: datetime) -> _Wanted:
+def _resolve_document(document: PlanDocument, *, actor: User, now: datetime) -> _Wanted:
     """Resolves the document with a fixed number of queries.
 
     :raises BadPlan, NotAllowed, OutOfDate: as `apply`
     """
     cluster = _cluster(document, actor)
     driver_object = _driver_object(document, cluster)
-    there = _there(document, cluster, driver_object)
+    there = _find_draft(document, cluster, driver_object)
     _check_versions(document, driver_object, there)
     pools = {pool.name: pool for pool in Pool.objects.filter(cluster=cluster)}
     stages = with_approvals(cluster, list(_drafts(document, cluster, pools)))
@@ -161,9 +161,9 @@ def _wanted(document: PlanDocument, *, actor: User, now: datetime) -> _Wanted:
     if there is None:
         return wanted
     plan.edited_at = there.edited_at
-    wanted = replace(wanted, differences=differences(_plain(content_of(there)), contents(plan, rows)))
+    wanted = replace(wanted, differences=differences(_without_plan_id(content_of(there)), contents(plan, rows)))
     if wanted.differences and (reason := _why_not(document, there)):
-        raise OutOfDate(f"{reason} {_says(wanted.differences)}")
+        raise OutOfDate(f"{reason} {_list_differences(wanted.differences)}")
     return wanted
 
 
@@ -189,7 +189,7 @@ def _driver_object(document: PlanDocument, cluster: Cluster) -> DriverObject:
     return driver_object
 
 
-def _there(document: PlanDocument, cluster: Cluster, driver_object: DriverObject) -> Plan | None:
+def _find_draft(document: PlanDocument, cluster: Cluster, driver_object: DriverObject) -> Plan | None:
     """Returns the draft to edit: the one that the document names, else the newest of the same object and title."""
     plans = Plan.objects.filter(cluster=cluster, object_uid=driver_object.uid).select_related("cluster")
     if document.plan is None:
@@ -279,7 +279,7 @@ def _why_not(document: PlanDocument, there: Plan) -> str:
     return f"Plan {there.pk}, “{there.title}”, was {how} by {there.last_editor} and not by a document."
 
 
-def _says(found: Sequence[Difference]) -> str:
+def _list_differences(found: Sequence[Difference]) -> str:
     told = "; ".join(str(each) for each in found[:MOST_SAID])
     more = f"; and {count(len(found) - MOST_SAID, 'other difference')}" if len(found) > MOST_SAID else ""
     return f"{told[0].upper()}{told[1:]}{more}. Read the draft's own document, and apply that with your changes."
@@ -291,21 +291,21 @@ def differences(drafted: Any, document: Any, at: str = "") -> list[Difference]:
         places = [(f"{at}.{key}".removeprefix("."), drafted.get(key), document.get(key)) for key in keys]
     elif isinstance(drafted, list) and isinstance(document, list):
         longest = range(max(len(drafted), len(document)))
-        places = [(f"{at}[{n}]", _at(drafted, n), _at(document, n)) for n in longest]
+        places = [(f"{at}[{n}]", _item_or_none(drafted, n), _item_or_none(document, n)) for n in longest]
     else:
         return [] if drafted == document else [Difference(at, drafted, document)]
     return [each for place, was, now in places for each in differences(was, now, place)]
 
 
-def _at(those: Sequence[Any], number: int) -> Any:
+def _item_or_none(those: Sequence[Any], number: int) -> Any:
     return those[number] if number < len(those) else None
 
 
-def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
+def _without_plan_id(content: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in content.items() if key not in {"plan", "revision"}}
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is None:
         return "not there"
     if isinstance(value, dict):

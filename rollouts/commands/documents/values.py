@@ -34,43 +34,43 @@ def values(content: str | bytes) -> Any:
     :raises BadDocument: when it is too large, too deep, neither YAML nor JSON, or repeats a key
     """
     text = text_of(content) if isinstance(content, bytes) else content
-    return _of_json(text) if text.lstrip()[:1] == "{" and len(text) <= LARGEST_BYTES else _of_yaml(text)
+    return _parse_json(text) if text.lstrip()[:1] == "{" and len(text) <= LARGEST_BYTES else _parse_yaml(text)
 
 
-def _of_json(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     """Parses JSON; text that only begins like JSON may be YAML."""
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+        return json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        return _of_yaml(text)
+        return _parse_yaml(text)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if not all(is_text(key) for key, _ in pairs):
         raise BadDocument([FileProblem(1, NO_WORD)])
-    if twice := _twice(key for key, _ in pairs):
+    if twice := _repeated_name(key for key, _ in pairs):
         raise BadDocument([FileProblem(1, f"“{twice[:40]}” is said twice.")])
     return dict(pairs)
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _of_yaml(text: str) -> Any:
-    return _value(compose(text, begins="cluster"))
+def _parse_yaml(text: str) -> Any:
+    return _value_of_node(compose(text, begins="cluster"))
 
 
-def _value(node: yaml.Node) -> Any:
+def _value_of_node(node: yaml.Node) -> Any:
     if isinstance(node, yaml.MappingNode):
         names = [_name(key) for key, _ in node.value]
-        if twice := _twice(names):
+        if twice := _repeated_name(names):
             again = [key for key, _ in node.value][len(names) - 1 - names[::-1].index(twice)]
             raise BadDocument([FileProblem(line_of(again), f"“{twice[:40]}” is said twice.")])
-        return {name: _value(value) for name, (_, value) in zip(names, node.value, strict=True)}
+        return {name: _value_of_node(value) for name, (_, value) in zip(names, node.value, strict=True)}
     if isinstance(node, yaml.SequenceNode):
-        return [_value(each) for each in node.value]
-    return _scalar(node)
+        return [_value_of_node(each) for each in node.value]
+    return _value_of_scalar(node)
 
 
 def _name(key: yaml.Node) -> str:
@@ -81,7 +81,7 @@ def _name(key: yaml.Node) -> str:
     raise BadDocument([FileProblem(line_of(key), "A key is a word.")])
 
 
-def _scalar(node: yaml.Node) -> Any:
+def _value_of_scalar(node: yaml.Node) -> Any:
     written = str(node.value)
     if node.tag == STRING:
         return written
@@ -97,7 +97,7 @@ def _scalar(node: yaml.Node) -> Any:
     raise BadDocument([FileProblem(line_of(node), said)])
 
 
-def _twice(names: Iterable[str]) -> str:
+def _repeated_name(names: Iterable[str]) -> str:
     seen: set[str] = set()
     for name in names:
         if name in seen:

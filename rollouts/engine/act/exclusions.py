@@ -82,7 +82,7 @@ def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
             if changed and not (is_ours and row.controller in earlier_values(here)):
                 row.was = was[row.controller]
                 Exclusion.objects.in_force().filter(pk=row.pk).update(was=row.was)
-        return _as_write(excluded(here, was, writer.plan.mark))
+        return _node_write_of(excluded(here, was, writer.plan.mark))
 
     return written if rows else nothing_else
 
@@ -92,7 +92,7 @@ def beside_recall(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
 
     def written(seen: NodeSeen) -> NodeWrite:
         is_ours = seen.annotations.get(EXCLUDED_BY) == writer.plan.mark
-        return _as_write(as_before(metadata_of(seen), known)) if is_ours else NodeWrite()
+        return _node_write_of(as_before(metadata_of(seen), known)) if is_ours else NodeWrite()
 
     return written if rows else nothing_else
 
@@ -102,7 +102,7 @@ def exclude_again(writer: Writer, act: ExcludeAgain) -> None:
     node."""
     rows = rows_of(writer.plan, act.nodes)
     for uid, name in writer.some(act.nodes):
-        if seen := writer.change(uid, name, alone(beside_release(writer, rows[uid])), rows=_of(rows[uid])):
+        if seen := writer.change(uid, name, alone(beside_release(writer, rows[uid])), rows=_rows_in_force(rows[uid])):
             read_back(writer, seen, rows[uid])
 
 
@@ -117,11 +117,11 @@ def put_back(writer: Writer, act: PutBack) -> None:
     for uid, name in writer.some(dict(in_turn)):
         if not rows[uid]:
             continue
-        seen = writer.change(uid, name, alone(beside_recall(writer, rows[uid])), rows=_of(rows[uid]))
+        seen = writer.change(uid, name, alone(beside_recall(writer, rows[uid])), rows=_rows_in_force(rows[uid]))
         if seen is not None:
             settle(writer, seen, rows[uid])
         elif writer.is_gone(uid, name):
-            _of(rows[uid]).update(ended_at=writer.clock(), left_reason="The node is gone.", trouble="")
+            _rows_in_force(rows[uid]).update(ended_at=writer.clock(), left_reason="The node is gone.", trouble="")
 
 
 def unwant(plan: Plan, uids: Iterable[str], *, now: datetime) -> None:
@@ -135,10 +135,10 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None
     for row in rows:
         one = row.external_controller
         if row.controller in ours:
-            _of([row]).update(placed_at=now, trouble="")
+            _rows_in_force([row]).update(placed_at=now, trouble="")
         elif row.controller not in before(here, [one]):  # else it was not written yet, and will be
             reason = f"{one.title} left it alone already: {one.name} is {here.value(one) or 'blank'}, and not by us."
-            _of([row]).update(ended_at=now, is_wanted=False, left_reason=reason[:500], trouble="")
+            _rows_in_force([row]).update(ended_at=now, is_wanted=False, left_reason=reason[:500], trouble="")
     if those := [row.external_controller for row in rows if row.controller in ours]:
         marks = " and ".join(one.mark for one in those)
         writer.note(
@@ -154,9 +154,9 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
     if not rows or seen.annotations.get(EXCLUDED_BY) == writer.plan.mark:
         return
     now, here = writer.clock(), metadata_of(seen)
-    left = {row.pk: _left(row, here) if row.placed_at else "" for row in rows}
+    left = {row.pk: _reason_left_in_place(row, here) if row.placed_at else "" for row in rows}
     for row in rows:
-        _of([row]).update(ended_at=now, is_wanted=False, left_reason=left[row.pk], trouble="")
+        _rows_in_force([row]).update(ended_at=now, is_wanted=False, left_reason=left[row.pk], trouble="")
     if placed := [row for row in rows if row.placed_at]:
         back = [row.external_controller.title for row in placed if not left[row.pk]]
         said = [f"{names(back)}: as it was before."] if back else []
@@ -164,7 +164,7 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
         writer.note(seen.uid, seen.name, "put-back", reason, now=now)
 
 
-def _left(row: Exclusion, here: Metadata) -> str:
+def _reason_left_in_place(row: Exclusion, here: Metadata) -> str:
     one = row.external_controller
     value = here.value(one)
     if value == row.was:
@@ -173,11 +173,11 @@ def _left(row: Exclusion, here: Metadata) -> str:
     return f"{one.name} {is_now}: somebody else's, and left."
 
 
-def _of(rows: Sequence[Exclusion]):
+def _rows_in_force(rows: Sequence[Exclusion]):
     return Exclusion.objects.in_force().filter(pk__in=[row.pk for row in rows])
 
 
-def _as_write(wanted: Metadata) -> NodeWrite:
+def _node_write_of(wanted: Metadata) -> NodeWrite:
     return NodeWrite(wanted.labels, wanted.annotations)
 
 

@@ -27,7 +27,7 @@ def place_holds(writer: Writer, act: PlaceHolds) -> None:
     is_known = set(known.values_list("node_uid", flat=True))
     ours = want(writer.plan, act.nodes, is_wanted=True, now=writer.clock())
     older = set(Hold.objects.older().filter(plan=writer.plan).values_list("node_uid", flat=True))
-    for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=True)):
+    for uid, name in writer.some(_order_of_writing(writer.plan, ours, is_wanted=True)):
         hold_node(writer, uid, name, anew=uid in older, may_be_theirs=uid not in is_known)
 
 
@@ -36,7 +36,7 @@ def lift_holds(writer: Writer, act: LiftHolds) -> str:
     if waits := why_nothing_is_released(writer):
         return waits
     ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
-    for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
+    for uid, name in writer.some(_order_of_writing(writer.plan, ours, is_wanted=False)):
         if waits := why_nothing_is_released(writer):
             return waits
         free_node(writer, uid, name, even_queued=False)
@@ -53,7 +53,7 @@ def release_unmanaged_nodes(writer: Writer, act: ReleaseUnmanagedNodes) -> str:
         return waits
     others, kept = OthersDrivers(writer), list[str]()
     ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
-    for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
+    for uid, name in writer.some(_order_of_writing(writer.plan, ours, is_wanted=False)):
         if waits := why_nothing_is_released(writer):
             return waits
         if others.would_change(name):
@@ -79,13 +79,13 @@ def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime
             uids = some.whole()
             with transaction.atomic():
                 plan.keep_lease(now=now)
-                others |= _want(plan, {uid: nodes[uid] for uid in uids}, is_wanted=is_wanted, now=now)
+                others |= _set_wanted(plan, {uid: nodes[uid] for uid in uids}, is_wanted=is_wanted, now=now)
     except IntegrityError as clash:
         raise LostRace("Another plan has begun to change one of these nodes.") from clash
     return {uid: name for uid, name in nodes.items() if uid not in others}
 
 
-def _want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> set[str]:
+def _set_wanted(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> set[str]:
     """Writes the wanted state of some nodes, and returns those that another plan changes."""
     known = Hold.objects.filter(plan=plan, node_uid__in=nodes)
     is_foreign = dict(known.values_list("node_uid", "is_foreign"))
@@ -101,7 +101,7 @@ def _want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetim
     return others
 
 
-def _in_turn(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool) -> dict[str, str]:
+def _order_of_writing(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool) -> dict[str, str]:
     """Returns the nodes in the order of writing: first those not read back yet, last those whose last try failed.
 
     An act may not have time for all nodes. Without a hold label the result is None, since rows are all there is to

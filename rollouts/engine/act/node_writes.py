@@ -67,11 +67,11 @@ def requeue_failed(writer: Writer, act: RequeueFailed) -> None:
 
 
 def _write(writer: Writer, uid: str, name: str, was: str, to: str | None) -> None:
-    if writer.change(uid, name, lambda seen: _from(seen, was, to)) is not None:
+    if writer.change(uid, name, lambda seen: _patch_between(seen, was, to)) is not None:
         Hold.objects.filter(plan=writer.plan, node_uid=uid).exclude(trouble="").update(trouble="")
 
 
-def _from(seen: NodeSeen, was: str, to: str | None) -> client.Patch:
+def _patch_between(seen: NodeSeen, was: str, to: str | None) -> client.Patch:
     """Returns the patch from one state to another; it is empty if the operator has moved the node meanwhile.
 
     A node that leaves the queue also loses the operator's annotation about its cordon. Otherwise the next upgrade would

@@ -20,13 +20,13 @@ def why_nothing_is_released(writer: Writer) -> str:
         return stopped
     if stop := Freeze.objects.filter(is_stop=True, ended_at=None).prefetch_related("cluster", "pool").first():
         return restraint_by(stop, now=writer.clock()).sentence  # it has no end but that somebody lifts it
-    if writer.asked is None or _asked(writer, _spec_now(writer)) == _asked(writer, writer.asked):
+    if writer.asked is None or _requested_state(writer, _spec_now(writer)) == _requested_state(writer, writer.asked):
         return ""
     plan = writer.plan
     return f"Somebody has changed {plan.object_kind} {plan.object_name} meanwhile: it is looked at again."
 
 
-def _asked(writer: Writer, spec: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _requested_state(writer: Writer, spec: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return version_in(writer.component, spec), writer.component.template(spec) if spec else {}
 
 
@@ -66,9 +66,9 @@ class OthersDrivers:
     @cached_property
     def _newest(self) -> dict[str, str]:
         uids = {row.uid for row in self._daemonsets}
-        seen = _flat(client.list_revisions(self.writer.connection, namespace=one) for one in self._namespaces)
+        seen = _flatten(client.list_revisions(self.writer.connection, namespace=one) for one in self._namespaces)
         return newest_of(revision for revision in seen if revision.daemonset_uid in uids)
 
 
-def _flat(lists: Iterable[Iterable[Any]]) -> Iterable[Any]:
+def _flatten(lists: Iterable[Iterable[Any]]) -> Iterable[Any]:
     return (one for those in lists for one in those)

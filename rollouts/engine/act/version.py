@@ -46,7 +46,7 @@ def write_version(writer: Writer, act: WriteVersion) -> str:
     shown = client.patch_driver_object(writer.connection, plan.object_kind, plan.object_name, patch) if patch else spec
     if version_in(writer.component, shown) != act.new:
         return ""  # Something in between changed it again; the next round reads it and says so.
-    _written(plan, act, is_forward=is_forward, now=now)
+    _record_written(plan, act, is_forward=is_forward, now=now)
     return ""
 
 
@@ -58,7 +58,7 @@ def _not_held_live(writer: Writer) -> dict[str, str]:
     """
     free = {node.uid: node.name for node in client.list_nodes(writer.connection) if not writer.is_kept(node.labels)}
     wanted = set(Hold.objects.filter(plan=writer.plan, is_wanted=True).values_list("node_uid", flat=True))
-    with_driver_pod = _with_driver_pod(writer)
+    with_driver_pod = _nodes_with_driver_pod(writer)
     return {uid: name for uid, name in free.items() if uid in wanted or name in with_driver_pod}
 
 
@@ -74,7 +74,7 @@ def _hold_the_rest(writer: Writer) -> None:
         hold_node(writer, uid, name, may_be_theirs=uid not in is_known)
 
 
-def _with_driver_pod(writer: Writer) -> set[str]:
+def _nodes_with_driver_pod(writer: Writer) -> set[str]:
     daemonsets = driver_daemonsets(writer.plan)
     uids = {daemonset.uid for daemonset in daemonsets}
     return {
@@ -110,7 +110,7 @@ def _refuse_if_stopped(plan: Plan, *, now: datetime) -> None:
         raise LostRace(frozen.sentence)
 
 
-def _written(plan: Plan, act: WriteVersion, *, is_forward: bool, now: datetime) -> None:
+def _record_written(plan: Plan, act: WriteVersion, *, is_forward: bool, now: datetime) -> None:
     field = "armed_since" if is_forward else "put_back_at"
     with transaction.atomic():
         plan.keep_lease(now=now)

@@ -83,9 +83,9 @@ class Command(BaseCommand):
             self._stop_pulls(cluster, why)
             rounds, stopped = self._remove(cluster, connection)
             self._remove_jobs(cluster, connection)
-            left = stopped or _left(connection, rounds) or self._remove_lease(cluster, connection)
+            left = stopped or _remaining_marks(connection, rounds) or self._remove_lease(cluster, connection)
             # The Lease was the last write: that nothing is left rests on what was read after it.
-            left = left or _left(connection, rounds)
+            left = left or _remaining_marks(connection, rounds)
             _say_how_they_ended(plans, connection, why)
         except client.ClusterError as error:
             return [error.in_full]
@@ -118,9 +118,9 @@ class Command(BaseCommand):
             self.stdout.write(f"{cluster.name} {where}: {cluster_cleanup.is_for(job.labels)}; would be deleted")
         found, unread = marks(connection)
         for mark in found:
-            for line in _would(mark):
+            for line in _planned_changes(mark):
                 self.stdout.write(f"{cluster.name} {mark.node}: {line}")
-        troubles += [one for one in (unlisted, _said_of_unread(unread)) if one]
+        troubles += [one for one in (unlisted, _unread_sentence(unread)) if one]
         lease = cluster_cleanup.lease(connection, cluster)
         if lease and not cluster_cleanup.is_of_another(lease):
             self.stdout.write(f"{cluster.name} Lease {cluster.own_namespace}/{LEASE_NAME}: would be deleted")
@@ -132,7 +132,7 @@ class Command(BaseCommand):
         """Returns why nodes that would change stay held (Z38); empty if none would, or a person has decided and no
         freeze binds them."""
         plans = _holding(cluster)
-        of_others = {plan: change for plan in plans if (change := _of_others(plan, connection))}
+        of_others = {plan: change for plan in plans if (change := _foreign_change(plan, connection))}
         if of_others and not self.to_another_version:
             plan, change = next(iter(of_others.items()))
             then = f"Every node that {plan.mark} holds would change to that, as fast as the operator goes"
@@ -158,7 +158,7 @@ class Command(BaseCommand):
             with transaction.atomic():
                 plan.refresh_from_db(from_queryset=Plan.objects.select_for_update(no_key=True))
                 if plan.is_under_way:
-                    _end(plan, why)
+                    _end_plan(plan, why)
                     given_up.append(plan)
         return given_up
 
@@ -224,7 +224,7 @@ class Command(BaseCommand):
         return [f"{named} was made anew. {by_hand}"] if cluster_cleanup.lease(connection, cluster) else []
 
 
-def _end(plan: Plan, why: str) -> None:
+def _end_plan(plan: Plan, why: str) -> None:
     """Ends a plan. A running round loses its turn, and no hold remains in force."""
     now = timezone.now()
     for to in (PlanState.ABORTING, PlanState.ABORTED):
@@ -254,7 +254,7 @@ def _holding(cluster: Cluster) -> list[Plan]:
     return list(plans.filter(Q(state__in=PLAN_UNDER_WAY) | Q(pk__in=labelled)).order_by("pk"))
 
 
-def _of_others(plan: Plan, connection: client.Connection) -> str:
+def _foreign_change(plan: Plan, connection: client.Connection) -> str:
     named = f"{plan.object_kind} {plan.object_name}"
     try:
         _, spec = client.get_driver_object_whole(connection, plan.object_kind, plan.object_name)
@@ -307,7 +307,7 @@ def _stopped(cluster: Cluster, connection: client.Connection) -> str:
     return ""
 
 
-def _would(mark: Mark) -> list[str]:
+def _planned_changes(mark: Mark) -> list[str]:
     """Returns what would be done with a node."""
     lines = []
     if mark.is_held:
@@ -325,7 +325,7 @@ def _would(mark: Mark) -> list[str]:
     return lines
 
 
-def _left(connection: client.Connection, rounds: int) -> list[str]:
+def _remaining_marks(connection: client.Connection, rounds: int) -> list[str]:
     found, unread = marks(connection)
     ours, unlisted = _jobs(connection)
     pods = [] if unlisted else _pods(connection, wait=not ours)
@@ -335,7 +335,7 @@ def _left(connection: client.Connection, rounds: int) -> list[str]:
         f"{count(len(ours), 'Job')} of ours {are(len(ours))} still there. Run it again, or: {BY_HAND}" if ours else "",
         f"{count(len(pods), 'pod')} of our Jobs {are(len(pods))} still there. Run it again." if pods else "",
         f"{unlisted} Mend that and run it again, or: {BY_HAND}" if unlisted else "",
-        _said_of_unread(unread),
+        _unread_sentence(unread),
     ]
     return [one for one in there if one]
 
@@ -350,7 +350,7 @@ def _pods(connection: client.Connection, *, wait: bool) -> list[client.PodSeen]:
     return found
 
 
-def _said_of_unread(unread: list[str]) -> str:
+def _unread_sentence(unread: list[str]) -> str:
     if not unread:
         return ""
     cannot = f"{count(len(unread), 'node')} ({names(unread)}) cannot be read"

@@ -29,7 +29,11 @@ def too_new(
     `proven` are images that were seen to run on it.
     """
     users = [pod for pod in pods if pod.is_tenant]
-    needs = {pod: floor for pod in users if (floor := _floor(pod.cuda)) and driver and is_older(driver, floor.driver)}
+    needs = {
+        pod: floor
+        for pod in users
+        if (floor := _minimum_driver(pod.cuda)) and driver and is_older(driver, floor.driver)
+    }
     if needs:
         pods_shown = one_or_count([pod.name for pod in needs], "pod")
         title = fit("{} {} a newer driver than {}", pods_shown, either(len(needs), "needs", "need"), driver)
@@ -39,19 +43,19 @@ def too_new(
         )
         summary = "The CUDA version of the image is too new for the driver."
         yield Check("cuda-too-new", title=title, summary=summary, evidence=items, steps=HELPS, is_grave=True)
-    unknown = [pod for pod in users if pod.image not in proven and not _floor(pod.cuda)]
+    unknown = [pod for pod in users if pod.image not in proven and not _minimum_driver(pod.cuda)]
     if unknown and driver and before and is_older(driver, before):
         title = fit("The CUDA version of {} is unknown", one_or_count([pod.name for pod in unknown], "pod"))
-        items = each((f"{pod.name} on {pod.node}", _said(pod)) for pod in unknown)
+        items = each((f"{pod.name} on {pod.node}", _cuda_text(pod)) for pod in unknown)
         summary = f"Driver {driver} is older than {before}. The pods may not run on it."
         steps = ("Test one pod of each workload on a node with that driver first.",)
         yield Check("cuda-unknown", title=title, summary=summary, evidence=items, steps=steps)
 
 
-def _floor(cuda: str) -> CudaFloor | None:
+def _minimum_driver(cuda: str) -> CudaFloor | None:
     """Returns the minimum driver of a CUDA version; None if the version or its minimum is unknown."""
     return next((entry for entry in the_matrix().cuda if cuda and cuda in entry.cuda), None)
 
 
-def _said(pod: PodFacts) -> str:
+def _cuda_text(pod: PodFacts) -> str:
     return f"CUDA {pod.cuda}, which the matrix does not know" if pod.cuda else pod.image or "no image"

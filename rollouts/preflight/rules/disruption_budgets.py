@@ -14,8 +14,8 @@ from wording.reports import fit
 def keep_pods(facts: PreflightFacts) -> Iterator[Check]:
     """Yields blockers for budgets that fail a node now. A person may override them with a reason."""
     of = facts.budgets_of
-    yield from _several({pod: those for pod, those in of.items() if len(those) > 1})
-    yield from _none_allowed(facts, {pod: one for pod, one in _alone(facts).items() if not one.allowed})
+    yield from _checks_of_several_budgets({pod: those for pod, those in of.items() if len(those) > 1})
+    yield from _none_allowed(facts, {pod: one for pod, one in _single_budgets(facts).items() if not one.allowed})
 
 
 def slow_down(facts: PreflightFacts) -> Iterator[Check]:
@@ -24,16 +24,16 @@ def slow_down(facts: PreflightFacts) -> Iterator[Check]:
         title = "PodDisruptionBudgets are not seen"
         yield Check("budgets-unseen", title=title, summary=facts.budgets_unseen, steps=steps)
         return
-    yield from _too_few_allowed(facts, {pod: one for pod, one in _alone(facts).items() if one.allowed})
+    yield from _too_few_allowed(facts, {pod: one for pod, one in _single_budgets(facts).items() if one.allowed})
 
 
-def _alone(facts: PreflightFacts) -> dict[PodFacts, BudgetFacts]:
+def _single_budgets(facts: PreflightFacts) -> dict[PodFacts, BudgetFacts]:
     """Returns the one budget of each pod that has exactly one."""
     of = facts.budgets_of
     return {pod: those[0] for pod, those in of.items() if len(those) == 1 and those[0].is_asked(pod)}
 
 
-def _several(pods: dict[PodFacts, Sequence[BudgetFacts]]) -> Iterator[Check]:
+def _checks_of_several_budgets(pods: dict[PodFacts, Sequence[BudgetFacts]]) -> Iterator[Check]:
     if pods:
         yield Check(
             "several-budgets",
@@ -51,13 +51,13 @@ def _none_allowed(facts: PreflightFacts, pods: dict[PodFacts, BudgetFacts]) -> I
             "budget-allows-none",
             title=fit("PodDisruptionBudgets block the eviction of {}", one_or_count([pod.name for pod in pods], "pod")),
             summary=while_it_tries(facts.policy),
-            evidence=each((f"{pod.name} on {pod.node}", _said(budget)) for pod, budget in pods.items()),
+            evidence=each((f"{pod.name} on {pod.node}", _budget_text(budget)) for pod, budget in pods.items()),
             steps=("Let the budgets allow an eviction, or add a replica to the workloads.",),
             may_be_overridden=True,
         )
 
 
-def _said(budget: BudgetFacts) -> str:
+def _budget_text(budget: BudgetFacts) -> str:
     if budget.allowed is None:
         return f"{budget} is not counted yet"
     return f"{budget} needs {budget.needed} healthy and has {budget.healthy}"

@@ -13,13 +13,15 @@ STEPS = ("Let the pods end first.", "Or start the plan with a reason. It is stor
 
 
 def is_lost(facts: PreflightFacts) -> Iterator[Check]:
-    deleted, stuck = _parted(facts)
-    yield from _lost("podDeletion", facts.policy.pods, deleted)
+    deleted, stuck = _split_deleted_pods(facts)
+    yield from _checks_of_lost_pods("podDeletion", facts.policy.pods, deleted)
     if facts.policy.drain is not None:
-        yield from _lost("drain", facts.policy.drain, _drained(facts, facts.policy.drain, stuck), code="drain-loses")
+        yield from _checks_of_lost_pods(
+            "drain", facts.policy.drain, _drained(facts, facts.policy.drain, stuck), code="drain-loses"
+        )
 
 
-def _parted(facts: PreflightFacts) -> tuple[list[PodFacts], set[str]]:
+def _split_deleted_pods(facts: PreflightFacts) -> tuple[list[PodFacts], set[str]]:
     """Returns the deleted pods, and the nodes where one pod cannot be deleted so that none is."""
     stuck = {pod.node for pod in facts.evicted if is_refused(facts.policy.pods, pod)}
     return [pod for pod in facts.evicted if pod.node not in stuck], stuck
@@ -32,7 +34,7 @@ def _drained(facts: PreflightFacts, drain: Deletion, nodes: set[str]) -> list[Po
     return [pod for pod in there if pod.node not in refusing]
 
 
-def _lost(how: str, by: Deletion, pods: Sequence[PodFacts], *, code: str = "loses") -> Iterator[Check]:
+def _checks_of_lost_pods(how: str, by: Deletion, pods: Sequence[PodFacts], *, code: str = "loses") -> Iterator[Check]:
     alone = [pod for pod in pods if by.is_forced and not pod.owner_kind]
     keeping = [pod for pod in pods if by.deletes_empty_dir and pod.has_empty_dir]
     if alone:

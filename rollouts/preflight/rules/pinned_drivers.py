@@ -23,7 +23,7 @@ def pin_the_driver(facts: PreflightFacts) -> Iterator[Check]:
     if facts.claims_unseen:
         title, steps = "The ResourceClaims of pods are not seen", ("Let Quarterdeck read resourceclaims.",)
         yield Check("claims-unseen", title=title, summary=facts.claims_unseen, steps=steps)
-    found = {pod: how for pod in facts.pods if (how := _how(facts, pod))}
+    found = {pod: how for pod in facts.pods if (how := _unseen_use(facts, pod))}
     if found:
         title = fit("The operator does not evict {} with GPUs", one_or_count([pod.name for pod in found], "pod"))
         items = each((f"{pod.name} on {pod.node}", how) for pod, how in found.items())
@@ -31,7 +31,7 @@ def pin_the_driver(facts: PreflightFacts) -> Iterator[Check]:
         yield Check("pins-driver", title=title, summary=summary, evidence=items, steps=STEPS, is_grave=True)
 
 
-def _how(facts: PreflightFacts, pod: PodFacts) -> str:
+def _unseen_use(facts: PreflightFacts, pod: PodFacts) -> str:
     """Returns how the pod uses GPUs unseen; empty if it does not, or is evicted or stopped anyway."""
     if pod.is_operand or facts.is_evicted(pod):
         return ""

@@ -19,9 +19,9 @@ def is_as_shown(facts: LiveFacts) -> Iterator[LiveAnswer]:
     elif seen.uid != plan.object_uid:
         yield barred(Check("live-object", title=fit("{} was deleted and created again", plan.object_title), steps=ANEW))
     elif plan.is_written:
-        yield _as_written(plan, seen)
+        yield _answer_after_write(plan, seen)
     elif seen.version != plan.from_version:
-        title, summary = _asks(plan, seen), f"The plan was written for {plan.from_version}."
+        title, summary = _version_title(plan, seen), f"The plan was written for {plan.from_version}."
         yield barred(Check("live-object", title=title, summary=summary, steps=ANEW))
     elif seen.generation != plan.generation:
         generations = (
@@ -40,15 +40,15 @@ def is_as_shown(facts: LiveFacts) -> Iterator[LiveAnswer]:
         yield passed(Check("live-object", title=title, summary=summary, is_good=True))
 
 
-def _as_written(plan: PlanFacts, seen: ObjectFacts) -> LiveAnswer:
+def _answer_after_write(plan: PlanFacts, seen: ObjectFacts) -> LiveAnswer:
     if seen.version == plan.to_version:
         summary = "The plan wrote this version."
-        return passed(Check("live-object", title=_asks(plan, seen), summary=summary, is_good=True))
+        return passed(Check("live-object", title=_version_title(plan, seen), summary=summary, is_good=True))
     summary, steps = f"The plan wrote {plan.to_version}.", ("Find out who changed it. The plan halts.",)
-    return barred(Check("live-object", title=_asks(plan, seen), summary=summary, steps=steps))
+    return barred(Check("live-object", title=_version_title(plan, seen), summary=summary, steps=steps))
 
 
-def _asks(plan: PlanFacts, seen: ObjectFacts) -> str:
+def _version_title(plan: PlanFacts, seen: ObjectFacts) -> str:
     if seen.version:
         return fit("{} asks for {}", plan.object_title, seen.version)
     return fit("{} names no version", plan.object_title)

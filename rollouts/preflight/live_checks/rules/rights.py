@@ -16,18 +16,18 @@ def are_there(facts: LiveFacts) -> Iterator[LiveAnswer]:
     missing = [right for right in facts.rights if right.is_allowed is False]
     if untold := [right for right in unknown if right.is_needed]:
         first = untold[0].is_allowed
-        rights = each(map(_line, untold))
+        rights = each(map(_right_line, untold))
         given = first if isinstance(first, NoAnswer) else None
-        yield unanswered(f"whether Quarterdeck may {_said(untold)}", given, *rights)
+        yield unanswered(f"whether Quarterdeck may {_rights_text(untold)}", given, *rights)
     if needed := [right for right in missing if right.is_needed]:
         title = f"Quarterdeck lacks {count(len(needed), 'right')} that the plan needs"
         steps = ("Apply deploy/rbac/quarterdeck.yaml, or add these verbs to the roles of the service account.",)
-        summary, lines = f"It may not {_said(needed)}.", each(map(_line, needed))
+        summary, lines = f"It may not {_rights_text(needed)}.", each(map(_right_line, needed))
         yield barred(Check("live-rights", title=title, summary=summary, evidence=lines, steps=steps))
     if spared := [right for right in missing if not right.is_needed]:
-        title, lines = "The plan's image cannot be pulled beforehand", each(map(_line, spared))
+        title, lines = "The plan's image cannot be pulled beforehand", each(map(_right_line, spared))
         steps = ("Apply the Role for the operator's namespace in deploy/rbac/quarterdeck.yaml.",)
-        summary = f"Quarterdeck may not {_said(spared)}."
+        summary = f"Quarterdeck may not {_rights_text(spared)}."
         check = Check("live-pull-rights", title=title, summary=summary, evidence=lines, steps=steps)
         yield LiveAnswer(LiveResult.WARNED, check)
     if not any(right.is_needed for right in (*unknown, *missing)):
@@ -35,7 +35,7 @@ def are_there(facts: LiveFacts) -> Iterator[LiveAnswer]:
         yield passed(Check("live-rights", title=f"Quarterdeck has the {held} that the plan needs", is_good=True))
 
 
-def _said(missing: Sequence[Right]) -> str:
+def _rights_text(missing: Sequence[Right]) -> str:
     """Returns text such as "patch nodes, nor create, update leases.coordination.k8s.io in quarterdeck"."""
     by_kind: dict[str, list[str]] = {}
     for right in missing:
@@ -43,5 +43,5 @@ def _said(missing: Sequence[Right]) -> str:
     return ", nor ".join(f"{' or '.join(verbs)} {what}" for what, verbs in by_kind.items())
 
 
-def _line(right: Right) -> tuple[str, str]:
+def _right_line(right: Right) -> tuple[str, str]:
     return f"{right.kind}{right.where}", right.verb
