@@ -125,14 +125,14 @@ def causes(found: Collection[Found], explained_by: Mapping[str, tuple[str, ...]]
             of_gpus[one.rule, one.node].append(one)
     nearest: dict[int, Found] = {}
     for one in found:
-        cause = _nearest(one, explained_by.get(one.rule, ()), of_place, of_gpus)
+        cause = _likeliest_cause(one, explained_by.get(one.rule, ()), of_place, of_gpus)
         if cause is not None:
             nearest[one.key] = cause
     roots = {one.key: _root(nearest[one.key], nearest) for one in found if one.key in nearest}
     return {one.key: roots[one.key].key for one in found if one.key in roots and roots[one.key].explains(one)}
 
 
-def _nearest(one: Found, rules: tuple[str, ...], of_place: OfPlace, of_gpus: OfGpus) -> Found | None:
+def _likeliest_cause(one: Found, rules: tuple[str, ...], of_place: OfPlace, of_gpus: OfGpus) -> Found | None:
     """The likeliest cause: of its GPU, or of GPUs of its node where they are enough; of its node; of its cluster."""
     wrong = [cause for rule in rules for cause in of_gpus.get((rule, one.node), ()) if cause.explains(one)]
     are_enough = not one.gpu and 0 < one.gpus <= len({cause.board for cause in wrong})

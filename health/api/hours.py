@@ -52,7 +52,7 @@ class NodeHours(OfANode):
     def get(self, request, node_id: int) -> Response:
         """Returns the GPU activity and the open findings in each completed hour, oldest first."""
         node = self.node(node_id)
-        hours = hours_of(node, hours=_asked(request), now=timezone.now())
+        hours = hours_of(node, hours=_requested_hours(request), now=timezone.now())
         return Response(NodeHourSerializer(hours, many=True).data)
 
 
@@ -61,11 +61,11 @@ class GpuHours(OfAGpu):
     def get(self, request, node_id: int, index: int) -> Response:
         """Returns the activity and the open findings of the GPU in each completed hour, oldest first."""
         gpu = self.gpu(node_id, index)
-        hours = hours_of(gpu.node, gpu=gpu, hours=_asked(request), now=timezone.now())
+        hours = hours_of(gpu.node, gpu=gpu, hours=_requested_hours(request), now=timezone.now())
         return Response(NodeHourSerializer(hours, many=True).data)
 
 
-def _asked(request) -> int:
+def _requested_hours(request) -> int:
     asked = HoursAsked(data=request.query_params.dict())
     asked.is_valid(raise_exception=True)
     return asked.validated_data["hours"]

@@ -91,14 +91,14 @@ class TelemetrySourceSerializer(RowSerializer):
 
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS)))
     def get_not_exported(self, source: TelemetrySource) -> list[str]:
-        return _lacks(source)[0]
+        return _missing_metrics(source)[0]
 
     @extend_schema_field(serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS)))
     def get_to_be_switched_on(self, source: TelemetrySource) -> list[str]:
-        return _lacks(source)[1]
+        return _missing_metrics(source)[1]
 
 
-def _lacks(source: TelemetrySource) -> tuple[list[str], list[str]]:
+def _missing_metrics(source: TelemetrySource) -> tuple[list[str], list[str]]:
     """Returns missing metrics. For a source that never answered they are unknown."""
     if source.answered_at is None:
         return [], []
@@ -245,10 +245,10 @@ class DeviceTelemetrySerializer(serializers.Serializer):
 
     @extend_schema_field(serializers.DictField(child=MetricReadingSerializer()))
     def get_metrics(self, device: DeviceTelemetry) -> Mapping[str, dict[str, Any]]:
-        return {key: _written(key, reading) for key, reading in device.metrics.items()}
+        return {key: _reading_as_dict(key, reading) for key, reading in device.metrics.items()}
 
 
-def _written(key: str, reading: MetricReading) -> dict[str, Any]:
+def _reading_as_dict(key: str, reading: MetricReading) -> dict[str, Any]:
     return {
         "state": reading.state.value,
         "value": reading.value,

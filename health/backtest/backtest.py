@@ -97,10 +97,10 @@ def replay(
     if limits is not None and (said := _why_not_limits(rule, limits)):
         raise NoReplay(said)
     if rule in ON_TIMELINES:
-        on_nodes = _with(ON_TIMELINES[rule], limits)
-        return [_from_timelines(cluster, on_nodes, last, limits, now=clock()) for cluster in clusters]
-    on_gpus = _with(BY_METRICS[rule], limits)
-    return [_from_metrics(cluster, on_gpus, last, step, limits, report_progress, clock) for cluster in clusters]
+        on_nodes = _with_limits(ON_TIMELINES[rule], limits)
+        return [_replay_timelines(cluster, on_nodes, last, limits, now=clock()) for cluster in clusters]
+    on_gpus = _with_limits(BY_METRICS[rule], limits)
+    return [_replay_metrics(cluster, on_gpus, last, step, limits, report_progress, clock) for cluster in clusters]
 
 
 def _why_not_limits(rule: str, limits: Limits) -> str:
@@ -109,16 +109,16 @@ def _why_not_limits(rule: str, limits: Limits) -> str:
     return " ".join(sentence for _, sentence in COMPARING[rule].scale.problems(limits))
 
 
-def _with(rule: R, limits: Limits | None) -> R:
+def _with_limits(rule: R, limits: Limits | None) -> R:
     """Returns the rule with these limits; None keeps its own."""
     return rule if limits is None else cast("R", replace(cast("Any", rule), limits=limits))
 
 
-def _in_force(cluster: Cluster, rule: AnyRule, limits: Limits | None) -> LimitsInForce:
+def _limits_of_cluster(cluster: Cluster, rule: AnyRule, limits: Limits | None) -> LimitsInForce:
     return LimitsInForce.of(cluster, [rule]) if limits is None else LimitsInForce()
 
 
-def _from_metrics(
+def _replay_metrics(
     cluster: Cluster,
     rule: GpuRule,
     last: timedelta,
@@ -133,7 +133,7 @@ def _from_metrics(
             cluster.name, "It has no Prometheus that is asked: what exporters' pods said is kept as long as it is new."
         )
     replaying, end = (
-        GpuReplay(cluster, source, rule, _in_force(cluster, rule, limits), clock),
+        GpuReplay(cluster, source, rule, _limits_of_cluster(cluster, rule, limits), clock),
         clock().replace(microsecond=0),
     )
     begin = end - last
@@ -160,10 +160,10 @@ def _from_metrics(
     )
 
 
-def _from_timelines(
+def _replay_timelines(
     cluster: Cluster, rule: Rule[NodeFacts], last: timedelta, limits: Limits | None, *, now: datetime
 ) -> Replayed:
-    in_force = _in_force(cluster, rule, limits)
+    in_force = _limits_of_cluster(cluster, rule, limits)
     kept = timedelta(days=settings.KEEP_HISTORY_DAYS)
     begin = max(now - last, now - kept, cluster.added_at)
     found: list[WouldBe] = []

@@ -16,7 +16,7 @@ GAPS_SHOWN = 20
 
 def lines(rule: str, replayed: Sequence[Replayed], *, most: int) -> Iterator[str]:
     for one in replayed:
-        yield from _of_cluster(one, most)
+        yield from _cluster_lines(one, most)
     found = [each for one in replayed for each in one.found]
     known = [one for one in replayed if not one.reason]
     if known:
@@ -32,15 +32,16 @@ def lines(rule: str, replayed: Sequence[Replayed], *, most: int) -> Iterator[str
         yield f"Of {count(unknown, 'cluster')} nothing is known: that is no all-clear."
 
 
-def _of_cluster(one: Replayed, most: int) -> Iterator[str]:
+def _cluster_lines(one: Replayed, most: int) -> Iterator[str]:
     if one.reason or one.begin is None or one.end is None:
         yield f"{one.cluster}: {one.reason}"
         return
-    yield f"{one.cluster}: {_when(one.begin)} to {_when(one.end)} UTC, from {one.read}"
+    yield f"{one.cluster}: {_minute_text(one.begin)} to {_minute_text(one.end)} UTC, from {one.read}"
     if one.reported_ratio is not None:
         yield f"  telemetry for {one.reported_ratio:.1%} of the time of all GPUs since then"
     for gap in one.gaps[:GAPS_SHOWN]:
-        yield f"  not known: {_when(gap.begin)} to {_when(gap.end)} ({spell(gap.end - gap.begin)}): {gap.reason}"
+        span = f"{_minute_text(gap.begin)} to {_minute_text(gap.end)}"
+        yield f"  not known: {span} ({spell(gap.end - gap.begin)}): {gap.reason}"
     if len(one.gaps) > GAPS_SHOWN:
         yield f"  not known: {len(one.gaps) - GAPS_SHOWN} more times"
     for note in one.notes:
@@ -97,13 +98,13 @@ def as_json(rule: str, replayed: Sequence[Replayed]) -> dict[str, Any]:
 
 
 def _line_of(each: WouldBe) -> str:
-    until = _when(each.resolved_at) if each.resolved_at else "still so"
+    until = _minute_text(each.resolved_at) if each.resolved_at else "still so"
     again = f", opened {each.times} times" if each.times > 1 else ""
-    begin, severity = _when(each.opened_at or each.since), each.worst or each.severity
+    begin, severity = _minute_text(each.opened_at or each.since), each.worst or each.severity
     return f"{begin}  {until:16}  {severity:8}  {each.last_sentence}{again}"
 
 
-def _when(at: datetime) -> str:
+def _minute_text(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M}"
 
 

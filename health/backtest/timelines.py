@@ -88,8 +88,8 @@ def pasts(cluster: Cluster, *, since: datetime) -> Iterator[NodePast]:
     for uid, its in groupby(rows, key=itemgetter(0)):
         if uid in nodes:
             events = [(at, sentence, detail) for _, at, sentence, detail in its]
-            yield from (_past(one, events) for one in nodes.pop(uid))
-    yield from (_past(one, ()) for several in nodes.values() for one in several)
+            yield from (_past_of_node(one, events) for one in nodes.pop(uid))
+    yield from (_past_of_node(one, ()) for several in nodes.values() for one in several)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class _NodeNow:
     row: Mapping[str, Any] | None
 
 
-def _past(kept: _NodeNow, events: Sequence[tuple[datetime, str, dict[str, Any]]]) -> NodePast:
+def _past_of_node(kept: _NodeNow, events: Sequence[tuple[datetime, str, dict[str, Any]]]) -> NodePast:
     row = kept.row
     first = next((at for at, _, detail in events if "ready" in detail), LONG_AGO)
     changes = changes_in((at, detail) for at, _, detail in events)

@@ -49,7 +49,7 @@ def _failing_pod(pod: Pod, *, now: datetime) -> FailingPod | None:
         return FailingPod(str(pod), BETWEEN if status == RUNNING else status, pod.restarts, pod.operand)
     reason = failed_of(pod.waiting_reason)
     is_over = state in {PodState.FAILED, PodState.REJECTED}
-    if not is_over or pod.deleted_at or not deserves_finding(pod.owner_kind, reason, _ago(pod, now)):
+    if not is_over or pod.deleted_at or not deserves_finding(pod.owner_kind, reason, _time_since_end(pod, now)):
         return None
     return FailingPod(str(pod), reason or pod.status or pod.phase, pod.restarts, pod.operand, is_over=True)
 
@@ -64,7 +64,7 @@ def _may_have_finding(now: datetime) -> Q:
     return is_new & (Q(owner_kind="") | ~Q(waiting_reason=""))
 
 
-def _ago(pod: Pod, now: datetime) -> timedelta:
+def _time_since_end(pod: Pod, now: datetime) -> timedelta:
     """Returns the time since the pod ended, from its Ready condition. A refused pod ended when it began."""
     ends = (pod.crashed_at, pod.ready_since, pod.started_at, pod.created_at)
     return now - max(end for end in ends if end is not None)

@@ -66,7 +66,7 @@ class _Looking:
                 pod = str(allocation.pod)
                 hours = self.hours.of(uuid, self.reported.get((pod, uuid), 0))
                 if not allocation.only_looks and (lasting := min(hours, _allocated_for(allocation.pod, self.end))):
-                    yield IdleAllocation(pod, lasting, uuid, _way(allocation, board, self.layout))
+                    yield IdleAllocation(pod, lasting, uuid, _way_of_allocation(allocation, board, self.layout))
 
     def _unplaced(self) -> Iterator[IdleAllocation]:
         """Yields pods whose GPU is unknown, if all GPUs of the node are idle."""
@@ -156,7 +156,7 @@ def _hours(cluster: Cluster, reporting: ReportingNodes, names: Collection[str], 
     return _Hours(idle, longest, worked, reporting.busy(idle, least=BELOW))
 
 
-def _way(allocation: GpuAllocation, board: Board, layout: Layout) -> Way:
+def _way_of_allocation(allocation: GpuAllocation, board: Board, layout: Layout) -> Way:
     """Returns how a pod uses a board. A board used by several pods is shared, whatever the resource's name says."""
     way = layout.way(allocation.resource)
     if allocation.profile and not way.profile:

@@ -33,7 +33,7 @@ class LimitsInForce:
                 if row.pool_id in pools:
                     of_rules.setdefault(row.rule, []).append(row)
             for rule, its in of_rules.items():
-                found.setdefault(rule, []).append((_with(comparing[rule], its), nodes))
+                found.setdefault(rule, []).append((_rule_with_limits(comparing[rule], its), nodes))
         return cls({rule: tuple(variants) for rule, variants in found.items()})
 
     def rule_for(self, rule: R, node: str) -> R:
@@ -56,7 +56,7 @@ class LimitsInForce:
         return found
 
 
-def _with(rule: AnyRule, rows: Iterable[PoolLimits]) -> AnyRule:
+def _rule_with_limits(rule: AnyRule, rows: Iterable[PoolLimits]) -> AnyRule:
     variant: AnyRule = replace(cast("Any", rule), limits=strictest([row.limits for row in rows]))
     return variant
 

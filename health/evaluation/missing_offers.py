@@ -52,7 +52,7 @@ def _offer(node: Node, rows: Sequence[OperandOnNode]) -> NoOffer | None:
         return None
     told = [
         row
-        for row in (*_labelling(node, rows), *_before(rows), *offerers)
+        for row in (*_labelling(node, rows), *_awaited_operands(rows), *offerers)
         if row.cause and row.cause.weight is Weight.WRONG
     ]
     first = next(iter(told), None)
@@ -70,7 +70,7 @@ def _labelling(node: Node, rows: Sequence[OperandOnNode]) -> Iterator[OperandOnN
         yield from (row for row in rows if row.operand == NFD)
 
 
-def _before(rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
+def _awaited_operands(rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
     """Yields the operands that those who offer GPUs wait for."""
     return (row for row in rows if row.operand in BEFORE and row.pod)
 

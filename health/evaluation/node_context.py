@@ -119,12 +119,14 @@ def xids_found(cluster: Cluster, *, now: datetime) -> XidsFound:
     found = (
         XidFound(number, node, uuid, at, is_open=resolved_at is None and number == xid)
         for xid, had, node, uuid, since, resolved_at in told
-        for number, at in _read(had, xid, since)
+        for number, at in _xids_of_facts(had, xid, since)
     )
     return XidsFound(found, now=now)
 
 
-def _read(had: Mapping[str, Iterable[str]] | None, xid: int, since: datetime) -> Iterable[tuple[int, datetime]]:
+def _xids_of_facts(
+    had: Mapping[str, Iterable[str]] | None, xid: int, since: datetime
+) -> Iterable[tuple[int, datetime]]:
     """Yields Xid numbers and times from facts. Facts without times stand for their own Xid, when it began."""
     if not had:
         return [(xid, since)]
@@ -176,13 +178,13 @@ class RowsAround:
 
     @cached_property
     def nodes(self) -> Mapping[str, dict[str, Any]]:
-        return _rows(self.cluster, {self.devices[place].node_name for place in self.suspects})
+        return _load_node_rows(self.cluster, {self.devices[place].node_name for place in self.suspects})
 
     @cached_property
     def of_findings(self) -> Mapping[str, dict[str, Any]]:
         keys = [rule.key for rule in GPU_RULES]
         waiting = Finding.objects.filter(cluster=self.cluster, rule__in=keys, resolved_at=None, node__isnull=False)
-        return _rows(self.cluster, set(waiting.values_list("node__name", flat=True)))
+        return _load_node_rows(self.cluster, set(waiting.values_list("node__name", flat=True)))
 
     @cached_property
     def of_one_job(self) -> frozenset[str]:
@@ -221,7 +223,7 @@ def classes_of(cluster: Cluster, nodes: Collection[int]) -> dict[int, frozenset[
     return found
 
 
-def _rows(cluster: Cluster, names: Collection[str]) -> dict[str, dict[str, Any]]:
+def _load_node_rows(cluster: Cluster, names: Collection[str]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     wanted = sorted(names)
     for start in range(0, len(wanted), AT_ONCE):

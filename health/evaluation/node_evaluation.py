@@ -115,14 +115,14 @@ def evaluate_nodes(
     """Yields signals with 17 queries, one more if a pool has its own limits, and those of `_Around` for faults."""
     limits = LimitsInForce.of(cluster, rules)
     around = _Around.read(cluster, reporting, {rule.key for rule in rules}, now=now)
-    for row in _rows(cluster):
+    for row in _load_node_rows(cluster):
         facts = _facts(row, around, now=now)
         for rule in limits.rules_for(rules, row["name"]):
             if wrong := rule.evaluate(facts):
                 yield Signal(Subject(f"node {row['name']}", row["id"], row["uid"], row["name"]), rule, wrong)
 
 
-def _rows(cluster: Cluster) -> Iterator[dict[str, Any]]:
+def _load_node_rows(cluster: Cluster) -> Iterator[dict[str, Any]]:
     """Yields the rows. Identical JSON of several nodes is decoded once."""
     written = {f"{name}_written": Cast(name, TextField()) for name in AS_JSON}
     rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS, **written)

@@ -41,7 +41,7 @@ def rejected_owners(cluster: Cluster, *, now: datetime) -> Iterator[RejectedOwne
             others[row.about_kind, row.about_namespace, row.about_name] = row
         elif row.reason == FAILED_CREATE:
             watched[row.about_uid] = row.message
-    found = {one.name: one for one in (*_watched(cluster, watched), *_others(cluster, others.values()))}
+    found = {one.name: one for one in (*_watched(cluster, watched), *_owners_from_events(cluster, others.values()))}
     yield from list(found.values())[:OWNERS_AT_MOST]
 
 
@@ -61,7 +61,7 @@ def _watched(cluster: Cluster, last: Mapping[str, str]) -> Iterator[RejectedOwne
     yield from found.values()
 
 
-def _others(cluster: Cluster, last: Collection[ClusterEvent]) -> Iterator[RejectedOwner]:
+def _owners_from_events(cluster: Cluster, last: Collection[ClusterEvent]) -> Iterator[RejectedOwner]:
     """Yields owners of other kinds from their last Event. The Event or earlier GPU pods show that they use GPUs."""
     if not last:
         return

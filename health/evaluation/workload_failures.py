@@ -78,7 +78,7 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
     shared = _suspects_by_template(cluster, where)
     found: dict[str, list[WorkloadHere]] = defaultdict(list)
     for node, there, nodes in suspects:
-        found[node].append(_here(node, there, nodes, boards, shared.get(there[0].template)))
+        found[node].append(_workload_on_node(node, there, nodes, boards, shared.get(there[0].template)))
     return {node: tuple(workloads) for node, workloads in found.items()}
 
 
@@ -127,14 +127,14 @@ def _pods(cluster: Cluster, owners: Collection[str], *, now: datetime) -> Iterat
     written: Any = rows.annotate(labelled=Cast("labels", TextField())).order_by("-pk").values(*COLUMNS, "labelled")
     labels = cache(json.loads)
     for row in written[:PODS]:
-        state = _state(row, now=now)
+        state = _pod_state(row, now=now)
         if state is PodState.FAILED and not _is_news(row, now=now):
             continue
         if state in FAILS or state in RUNS:
-            yield _there(row, labels(row["labelled"]), fails=state in FAILS)
+            yield _template_pod(row, labels(row["labelled"]), fails=state in FAILS)
 
 
-def _state(row: Mapping[str, Any], *, now: datetime) -> PodState:
+def _pod_state(row: Mapping[str, Any], *, now: datetime) -> PodState:
     """Returns the same as `Pod.state`. Thousands of running pods need no model instance here."""
     return pod_state(
         phase=row["phase"],
@@ -156,7 +156,7 @@ def _is_news(row: Mapping[str, Any], *, now: datetime) -> bool:
     return not row["waiting_reason"] and crashed_at is not None and now - crashed_at <= FAILED_WITHIN
 
 
-def _there(row: Mapping[str, Any], labels: Mapping[str, str], *, fails: bool) -> TemplatePod:
+def _template_pod(row: Mapping[str, Any], labels: Mapping[str, str], *, fails: bool) -> TemplatePod:
     groups = (labels.get(label, "") for label in GROUPS)
     return TemplatePod(
         row["pk"],
@@ -169,7 +169,7 @@ def _there(row: Mapping[str, Any], labels: Mapping[str, str], *, fails: bool) ->
     )
 
 
-def _here(
+def _workload_on_node(
     node: str,
     there: Sequence[TemplatePod],
     nodes: Mapping[str, Sequence[TemplatePod]],

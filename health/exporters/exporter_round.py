@@ -69,22 +69,22 @@ def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER)
     if epoch is None:
         return None
     try:
-        outcome = _round(cluster, epoch, clock=clock, stop=stop)
+        outcome = _run_leased_round(cluster, epoch, clock=clock, stop=stop)
         if stop.is_set():
             ExporterRound.keep(cluster.pk, epoch=epoch, lease_until=clock(), next_look_at=clock())
             return None
-        _end(cluster, epoch, outcome, now=clock())
+        _end_round(cluster, epoch, outcome, now=clock())
     except LostLease as lost:
         log.warning("somebody else asks these exporters by now", cluster=cluster.name, reason=str(lost))
         return None
     return outcome
 
 
-def _round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop: Event) -> Outcome:
+def _run_leased_round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop: Event) -> Outcome:
     marks, now = list(Bookmark.objects.filter(cluster=cluster, kind__in=(NODES, PODS))), clock()
     if {mark.kind for mark in marks if mark.is_fresh(now=now)} != {NODES, PODS}:
-        return _not_asked(marks)
-    number = _number(cluster)
+        return _outcome_without_query(marks)
+    number = _count_exporters(cluster)
     pods = _pods(cluster) if number <= ASKED_AT_MOST else []
     number = max(number, len(pods))
     if number > ASKED_AT_MOST:
@@ -97,7 +97,7 @@ def _round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop:
         return Outcome(State.UNSEEN, str(error), exporters=len(pods), again=UNSEEN_AGAIN)
 
 
-def _not_asked(marks: Iterable[Bookmark]) -> Outcome:
+def _outcome_without_query(marks: Iterable[Bookmark]) -> Outcome:
     """Returns the result for a cluster whose nodes or pods are not live."""
     if not marks or any(mark.state == BookmarkState.LISTING and mark.listed_at is None for mark in marks):
         message = "Its nodes and pods are being listed for the first time: then its exporters are asked."
@@ -106,7 +106,7 @@ def _not_asked(marks: Iterable[Bookmark]) -> Outcome:
     return Outcome(State.UNSEEN, message, again=NOT_ASKED_AGAIN)
 
 
-def _number(cluster: Cluster) -> int:
+def _count_exporters(cluster: Cluster) -> int:
     """Returns the number of exporters from their DaemonSets, without reading 40,000 pods."""
     sets = Operand.objects.filter(cluster=cluster, operand__in=EXPORTERS)
     return sets.aggregate(number=Sum("desired"))["number"] or 0
@@ -155,7 +155,9 @@ def _ask_all(
     nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
     _store_snapshot(cluster, epoch, samples, nodes=nodes, now=clock())
     state = State.FORBIDDEN if forbidden else State.ASKED
-    odd = " ".join(filter(None, (*_untrue(samples, nodes), _unread(samples), _nameless(samples), _odd(samples))))
+    odd = " ".join(
+        filter(None, (*_untrue(samples, nodes), _unread(samples), _nameless(samples), _impossible_values_note(samples)))
+    )
     return Outcome(state, forbidden or odd, len(pods), keeper.answered, keeper.has_changed)
 
 
@@ -180,7 +182,7 @@ def _nameless(samples: Mapping[str, NodeSamples]) -> str:
     return f"{nameless(number)}: on {names(where)}." if where else ""
 
 
-def _odd(samples: Mapping[str, NodeSamples]) -> str:
+def _impossible_values_note(samples: Mapping[str, NodeSamples]) -> str:
     """Returns a note on impossible values, as for a Prometheus; empty if there are none."""
     where = [(series, node, number) for node, each in samples.items() for series, number in each.impossible.items()]
     named = sorted(one for one in where if one[2])
@@ -221,7 +223,7 @@ def _keep_minute(
         log.exception("a minute of GPUs is lost", cluster=cluster.name)
 
 
-def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> None:
+def _end_round(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> None:
     """Writes the result, releases the lease, and deletes rows of departed nodes."""
     before = ExporterRound.objects.get(cluster=cluster)
     columns: dict[str, Any] = {"state": outcome.state, "message": outcome.message[:500], "lease_until": now}

@@ -40,7 +40,7 @@ def answers(connection: client.Connection, pods: Sequence[Pod], *, stop: Event) 
         if pod.namespace in forbidden:
             return ExporterAnswer(pod.node_name, refused=forbidden[pod.namespace], is_forbidden=True)
         is_over = stop.is_set() or time.monotonic() > until
-        return None if is_over else _ask(connection, pod, forbidden)
+        return None if is_over else _query_exporter(connection, pod, forbidden)
 
     threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="exporters")
     try:
@@ -51,7 +51,7 @@ def answers(connection: client.Connection, pods: Sequence[Pod], *, stop: Event) 
         threads.shutdown(cancel_futures=True)
 
 
-def _ask(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> ExporterAnswer:
+def _query_exporter(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> ExporterAnswer:
     if pod.phase != "Running":
         phase = pod.phase or "not started"
         return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} is {phase}, so that it cannot be asked.")

@@ -54,7 +54,7 @@ def updated_snapshot(
     told = [device for each in said.values() for key, device in each.devices.items() if key not in contested]
     oldest = now - FORGET_AFTER_S
     carried = before.carried(
-        in_order([*told, *_kept(before, told, said, contested, nodes, since=oldest)]), forget_before=oldest
+        in_order([*told, *_missing_devices(before, told, said, contested, nodes, since=oldest)]), forget_before=oldest
     )
     snapshot = carried.copied()
     snapshot.taken_at = now
@@ -78,7 +78,7 @@ def updated_snapshot(
         key for key in METRICS if key in snapshot.columns and not math.isnan(snapshot.columns[key].newest())
     )
     came = snapshot.boards_beside(before)
-    return TelemetryReading(snapshot, exported, xids, parts=_parts(said, contested), anew=anew, came=came)
+    return TelemetryReading(snapshot, exported, xids, parts=_merge_parts(said, contested), anew=anew, came=came)
 
 
 def contested_in(said: Mapping[str, NodeSamples]) -> Mapping[GpuDeviceKey, Collection[str]]:
@@ -89,7 +89,7 @@ def contested_in(said: Mapping[str, NodeSamples]) -> Mapping[GpuDeviceKey, Colle
     return {key: by for key, by in claimed.items() if len(by) > 1}
 
 
-def _kept(
+def _missing_devices(
     before: TelemetrySnapshot,
     told: list[GpuDevice],
     said: Mapping[str, NodeSamples],
@@ -120,5 +120,5 @@ def _xids(said: Mapping[str, NodeSamples], contested: Collection[GpuDeviceKey]) 
     return {key: told for each in said.values() for key, told in each.xids.items() if key not in contested}
 
 
-def _parts(said: Mapping[str, NodeSamples], contested: Collection[GpuDeviceKey]) -> Parts:
+def _merge_parts(said: Mapping[str, NodeSamples], contested: Collection[GpuDeviceKey]) -> Parts:
     return {key: parts for each in said.values() for key, parts in each.parts.items() if key not in contested}

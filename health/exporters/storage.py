@@ -45,7 +45,7 @@ class Keeper:
         self.answered += len(samples)
 
     def _reading(self, answer: ExporterAnswer, uids: Uids, *, now: datetime) -> ExporterReading:
-        devices = [_written(device, answer.node_name, uids) for device in answer.devices]
+        devices = [_device_as_dict(device, answer.node_name, uids) for device in answer.devices]
         before = self.known.get(answer.node_name)
         self.has_changed |= before is None or before.devices != devices or bool(before.refused)
         return self._row(answer, devices=devices, read_at=now, tried_at=now)
@@ -67,7 +67,7 @@ def _upsert(rows: list[ExporterReading], columns: Sequence[str]) -> None:
         )
 
 
-def _written(device: ExporterDevice, node_name: str, uids: Uids) -> dict[str, Any]:
+def _device_as_dict(device: ExporterDevice, node_name: str, uids: Uids) -> dict[str, Any]:
     pods = [
         {"uid": _uid(pod, node_name, uids), "namespace": pod.namespace, "name": pod.name, "container": pod.container}
         for pod in device.pods

@@ -38,7 +38,7 @@ class GpuColumn:
         return self.first or (f"-{self.key}" if self.is_number else self.key)
 
 
-def _of(metric: Metric) -> GpuColumn:
+def _column_of_metric(metric: Metric) -> GpuColumn:
     note = "Whether its counter is above 0: in which unit it counts, nothing says" if metric.key in UNITLESS else ""
     return GpuColumn(
         metric.key, metric.title, can_order=metric.key != "clock_reasons", is_number=True, is_usual=False, note=note,
@@ -64,7 +64,7 @@ COLUMNS: Mapping[str, GpuColumn] = {
         GpuColumn(
             "xid", "Last Xid", first="-xid", note="Since its driver was loaded; when, it does not say", metrics=("xid",)
         ),
-        *(_of(metric) for key, metric in METRICS.items() if key not in READ),
+        *(_column_of_metric(metric) for key, metric in METRICS.items() if key not in READ),
         GpuColumn("driver", "Driver"),
         GpuColumn("sampled", "Sampled", note="When its exporter last said any of these"),
     )

@@ -46,23 +46,23 @@ class Findings:
         `uuid` is its board's, empty if unknown. `is_named` means that a GPU of the node has this UUID.
         """
         if seen.is_of_node:
-            self.of_node[node] = _worse(self.of_node.get(node), seen)
+            self.of_node[node] = _worse_finding(self.of_node.get(node), seen)
             return
         called = subject.removeprefix(OF_A_GPU).partition(" of ")[0]
-        self.of_gpu[node, uuid or called] = _worse(self.of_gpu.get((node, uuid or called)), seen)
+        self.of_gpu[node, uuid or called] = _worse_finding(self.of_gpu.get((node, uuid or called)), seen)
         if not is_named:
-            self.of_number[node, called] = _worse(self.of_number.get((node, called)), seen)
+            self.of_number[node, called] = _worse_finding(self.of_number.get((node, called)), seen)
 
     def of(self, node: int, index: int, uuid: str) -> FindingSeen | None:
         """Returns the worst finding. The GPU's own precedes an equally severe one of its node."""
         by_number = (self.of_gpu if uuid else self.of_number).get((node, str(index)))
         found = None
         for one in (by_number, self.of_gpu.get((node, uuid)), self.of_node.get(node)):
-            found = _worse(found, one) if one else found
+            found = _worse_finding(found, one) if one else found
         return found
 
 
-def _worse(known: FindingSeen | None, other: FindingSeen) -> FindingSeen:
+def _worse_finding(known: FindingSeen | None, other: FindingSeen) -> FindingSeen:
     return other if known is None or other.rank < known.rank else known
 
 

@@ -27,7 +27,7 @@ def csv_of(table: GpuTable) -> StreamingHttpResponse:
 
     :raises TooLong: when too many GPUs match
     """
-    return _file(table, "csv", "text/csv; charset=utf-8", _as_csv(table))
+    return _file(table, "csv", "text/csv; charset=utf-8", _stream_csv(table))
 
 
 def json_of(table: GpuTable) -> StreamingHttpResponse:
@@ -35,7 +35,7 @@ def json_of(table: GpuTable) -> StreamingHttpResponse:
 
     :raises TooLong: when too many GPUs match
     """
-    return _file(table, "json", "application/json", _as_json(table))
+    return _file(table, "json", "application/json", _stream_json(table))
 
 
 def _file(table: GpuTable, kind: str, content_type: str, parts: AsyncIterator[str]) -> StreamingHttpResponse:
@@ -47,13 +47,13 @@ def _file(table: GpuTable, kind: str, content_type: str, parts: AsyncIterator[st
     return response
 
 
-async def _as_csv(table: GpuTable) -> AsyncIterator[str]:
+async def _stream_csv(table: GpuTable) -> AsyncIterator[str]:
     yield as_csv([head(table.metrics)])
     async for text in _pieces(table, lambda rows: as_csv(map(line, rows))):
         yield text
 
 
-async def _as_json(table: GpuTable) -> AsyncIterator[str]:
+async def _stream_json(table: GpuTable) -> AsyncIterator[str]:
     yield f'{{"at": "{spelt(table.now)}", "count": {len(table)}, "without_value": {table.without_value}, "gpus": ['
     between = ""
     async for text in _pieces(table, lambda rows: ",\n".join(json.dumps(written(row)) for row in rows)):
@@ -66,8 +66,8 @@ async def _as_json(table: GpuTable) -> AsyncIterator[str]:
 async def _pieces(table: GpuTable, write: Write) -> AsyncIterator[str]:
     """Yields text. Rows are read in the request's thread, which owns the database connection."""
     for start in range(0, len(table), AT_ONCE):
-        yield await sync_to_async(partial(_piece, table, write, start))()
+        yield await sync_to_async(partial(_piece_of_table, table, write, start))()
 
 
-def _piece(table: GpuTable, write: Write, start: int) -> str:
+def _piece_of_table(table: GpuTable, write: Write, start: int) -> str:
     return write(table.rows(start, start + AT_ONCE))

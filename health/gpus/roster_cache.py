@@ -67,7 +67,7 @@ def gpus_of(clusters: Collection[int]) -> dict[int, ClusterGpus]:
     found = {key: gpus for key, (its, at, gpus) in kept.items() if its == mark and now - at < KEPT_S}
     lacking = [key for key in clusters if key not in found]
     if lacking:
-        read = _read(lacking)
+        read = _load_clusters(lacking)
         found |= read
         with _lock:
             _kept.update({key: (mark, now, gpus) for key, gpus in read.items()})
@@ -89,7 +89,7 @@ def _mark() -> tuple[Any, ...]:
     return (*nodes.values(), Gpu.objects.count(), newest)
 
 
-def _read(clusters: Collection[int]) -> dict[int, ClusterGpus]:
+def _load_clusters(clusters: Collection[int]) -> dict[int, ClusterGpus]:
     found = {key: ClusterGpus() for key in clusters}
     nodes = Node.objects.with_gpus().filter(cluster__in=clusters).order_by("cluster", "name")
     by_node: dict[int, list[tuple[int, int, str, str]]] = {}

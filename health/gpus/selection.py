@@ -56,9 +56,9 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
     nodes = _nodes(user, wanted)
     if nodes is not None:
         found = [at for at in found if roster.node_of[at] in nodes]
-    picked = _picked(roster, found, wanted, now=now)
+    picked = _pick_gpus(roster, found, wanted, now=now)
     if wanted.metric:
-        picked, roster.without_value = _by_reading(roster, picked, wanted, now=now.timestamp())
+        picked, roster.without_value = _gpus_by_reading(roster, picked, wanted, now=now.timestamp())
     roster.matching = len(picked)
     roster.order = ordered(roster, picked, wanted, now=now.timestamp(), stop=stop)
     return roster
@@ -84,7 +84,7 @@ def _nodes(user: User, wanted: GpuFilter) -> set[int] | None:
     return None if is_any else set(found.values_list("pk", flat=True))
 
 
-def _picked(roster: Roster, those: Collection[int], wanted: GpuFilter, *, now: datetime) -> Collection[int]:
+def _pick_gpus(roster: Roster, those: Collection[int], wanted: GpuFilter, *, now: datetime) -> Collection[int]:
     found = those
     if wanted.product:
         found = [at for at in found if roster.product[at] == wanted.product]
@@ -100,7 +100,7 @@ def _picked(roster: Roster, those: Collection[int], wanted: GpuFilter, *, now: d
     return found
 
 
-def _by_reading(
+def _gpus_by_reading(
     roster: Roster, those: Collection[int], wanted: GpuFilter, *, now: float
 ) -> tuple[Collection[int], int]:
     """Returns the GPUs that match by their reading, and how many have no value to compare.

@@ -86,8 +86,9 @@ def line(seen: GpuSeen) -> list[Any]:
         " ".join(said["pools"]), said["use"],
         " ".join(f"{each['namespace']}/{each['name']}" for each in allocations or ()),
         "no" if allocations is None else "yes", finding.get("severity"), finding.get("title"),
-        _yes(finding.get("is_of_node")), said["driver_version"], said["driver_unknown_since"], _yes(said["is_seen"]),
-        _yes(said["is_exported"]),
+        _yes_or_no(finding.get("is_of_node")), said["driver_version"], said["driver_unknown_since"],
+        _yes_or_no(said["is_seen"]),
+        _yes_or_no(said["is_exported"]),
         said["xid_words"], said["sampled_at"],
     )  # fmt: skip
     metrics = said["metrics"].values()
@@ -95,5 +96,5 @@ def line(seen: GpuSeen) -> list[Any]:
     return [*begin, *rest]
 
 
-def _yes(said: bool | None) -> str:  # noqa: FBT001 - a value of a cell
+def _yes_or_no(said: bool | None) -> str:  # noqa: FBT001 - a value of a cell
     return "" if said is None else "yes" if said else "no"

@@ -30,23 +30,25 @@ def ordered(
     """Returns the sorted positions. Ties keep the roster's order, and unknown values come last in both directions."""
     key, is_descending = wanted.order_key, wanted.is_descending
     if key == "health":
-        return _by_health(roster, picked, worst_first=is_descending, stop=stop)
+        return _sort_by_health(roster, picked, worst_first=is_descending, stop=stop)
     if key in OF_NODE:
         of = {pk: OF_NODE[key](node) for pk, node in roster.nodes.items()}
         known = [at for at in picked if of[roster.node_of[at]]]
         unknown = [at for at in picked if not of[roster.node_of[at]]]
-        return [*_first(stop, known, lambda at: of[roster.node_of[at]], is_descending=is_descending), *unknown]
-    return _by_metric(roster, picked, key, now=now, is_descending=is_descending, stop=stop)
+        return [*_sort_first(stop, known, lambda at: of[roster.node_of[at]], is_descending=is_descending), *unknown]
+    return _sort_by_metric(roster, picked, key, now=now, is_descending=is_descending, stop=stop)
 
 
-def _first(stop: int | None, those: Collection[int], key: Callable[[int], Any], *, is_descending: bool) -> list[int]:
+def _sort_first(
+    stop: int | None, those: Collection[int], key: Callable[[int], Any], *, is_descending: bool
+) -> list[int]:
     """Sorts only the first `stop`, or all. A page needs no more."""
     if stop is None or stop * FEW > len(those):
         return sorted(those, key=key, reverse=is_descending)
     return (nlargest if is_descending else nsmallest)(stop, those, key=key)
 
 
-def _by_health(roster: Roster, picked: Collection[int], *, worst_first: bool, stop: int | None) -> list[int]:
+def _sort_by_health(roster: Roster, picked: Collection[int], *, worst_first: bool, stop: int | None) -> list[int]:
     """Sorts the few GPUs with findings, and adds as many others as are displayed."""
     nodes, node_of = roster.findings.nodes, roster.node_of
     on_them = ((at, roster.finding(at)) for at in picked if node_of[at] in nodes)
@@ -57,7 +59,7 @@ def _by_health(roster: Roster, picked: Collection[int], *, worst_first: bool, st
     return ([*ill, *well] if worst_first else [*well, *ill])[:stop]
 
 
-def _by_metric(
+def _sort_by_metric(
     roster: Roster, picked: Collection[int], key: str, *, now: float, is_descending: bool, stop: int | None
 ) -> list[int]:
     """Sorts current values before outdated ones, and missing values last."""
@@ -71,7 +73,7 @@ def _by_metric(
     if stop is not None and stop <= len(fresh):
         kept = none = []
     return [
-        *chain(*(_first(stop, some, values.__getitem__, is_descending=is_descending) for some in (fresh, kept))),
+        *chain(*(_sort_first(stop, some, values.__getitem__, is_descending=is_descending) for some in (fresh, kept))),
         *none,
     ]
 

@@ -114,7 +114,7 @@ class GpuTable:
         """Loads rows with three queries, and those of `allocations_on`."""
         places = self.roster.order[start:stop]
         keys = [self.roster.keys[at] for at in places]
-        gpus = {gpu.pk: gpu for gpu in _whole(Gpu.objects.filter(pk__in=keys))}
+        gpus = {gpu.pk: gpu for gpu in _load_columns(Gpu.objects.filter(pk__in=keys))}
         shown = [(at, gpus[key]) for at, key in zip(places, keys, strict=True) if key in gpus]
         allocated = {each.gpu.pk: each for each in allocated_gpus([gpu for _, gpu in shown], now=self.now)}
         members = pool_names({gpu.node_id for _, gpu in shown}, self.pools)
@@ -156,7 +156,7 @@ class GpuTable:
         return [(clusters[key], each) for key, each in self.roster.telemetry.items() if key in clusters]
 
 
-def _whole(gpus: QuerySet[Gpu]) -> QuerySet[Gpu]:
+def _load_columns(gpus: QuerySet[Gpu]) -> QuerySet[Gpu]:
     """Loads GPUs with the displayed columns of their nodes, and those that `allocations_on` needs."""
     nodes = Node.objects.select_related("cluster").only(*OF_NODE, *FOR_HOLDERS, "cluster__name")
     return gpus.only(*OF_GPU).prefetch_related(Prefetch("node", nodes))  # a node once, and not with each of its GPUs

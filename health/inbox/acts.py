@@ -141,7 +141,7 @@ def _apply_verb(
     if refusal := why_not_now(verb, FindingState(finding.state), acknowledged_by=finding.acknowledged_by):
         raise FindingRefusal(refusal)
     if seen and seen != mark_of(finding, verb):
-        raise LostRace(_by_now(finding, verb))
+        raise LostRace(_changed_sentence(finding, verb))
     try:
         with transaction.atomic():
             cluster = Cluster.objects.select_for_update(no_key=True).get(pk=finding.cluster_id)
@@ -156,13 +156,13 @@ def _apply_verb(
         raise
 
 
-def _by_now(finding: Finding, verb: str) -> str:
+def _changed_sentence(finding: Finding, verb: str) -> str:
     if "steps" in VERBS[verb].changes:
         return f"Its steps changed since you looked: {' '.join(finding.steps)}"
-    return f"It is {_whose(finding)} since you looked. To go on all the same, say it again."
+    return f"It is {_assignee_text(finding)} since you looked. To go on all the same, say it again."
 
 
-def _whose(finding: Finding) -> str:
+def _assignee_text(finding: Finding) -> str:
     return f"{finding.assigned_to}’s" if finding.assigned_to else "nobody’s"
 
 
@@ -223,12 +223,12 @@ def _is_done(finding: Finding, asked: IdempotencyKey) -> bool:
     if act is None or (now := act.finding) is None:
         return False
     key = _key_of(act.key, act.by, act.verb, reason=act.reason, to=act.to)
-    earlier = CarriedOut(key, act.at, HOLDS[act.verb](now, act), lambda: _now_is(now, act.verb))
+    earlier = CarriedOut(key, act.at, HOLDS[act.verb](now, act), lambda: _state_sentence(now, act.verb))
     return is_done(asked, earlier, refusal=FindingRefusal)
 
 
-def _now_is(finding: Finding, verb: str) -> str:
+def _state_sentence(finding: Finding, verb: str) -> str:
     if "steps" in VERBS[verb].changes:
         feedback = f"{finding.feedback_by} {finding.feedback} that" if finding.feedback else "it has no feedback"
         return f"Its steps are: {' '.join(finding.steps)} Feedback: {feedback}."
-    return f"It is {finding.state}, and {_whose(finding)}."
+    return f"It is {finding.state}, and {_assignee_text(finding)}."

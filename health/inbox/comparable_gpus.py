@@ -45,13 +45,15 @@ def comparable_gpu_of(gpu: Gpu, user: User, *, now: datetime) -> ComparableGpu:
     """Returns a comparable GPU with its node and cluster, with 27 queries at most."""
     known = telemetry_of(gpu.node, now=now)
     allocated = allocations_on([gpu.node], now=now)[gpu.node_id]
-    chosen, reason = _beside(gpu, known, {each.pk: allocated.of(each) for each in gpu.node.gpus.all()}, now=now)
+    chosen, reason = _gpu_on_same_node(
+        gpu, known, {each.pk: allocated.of(each) for each in gpu.node.gpus.all()}, now=now
+    )
     there, allocated_there = known, allocated
     if chosen is None:
         node, reason_of_node = chosen_for(gpu.node, user, now=now)
         if node is None:
             return ComparableGpu(None, f"{reason} {reason_of_node}")
-        chosen, of_other = _on(node, gpu)
+        chosen, of_other = _gpu_on_comparable_node(node, gpu)
         reason = f"{reason} {of_other} {reason_of_node}"
         if chosen is None:
             return ComparableGpu(None, reason)
@@ -72,7 +74,7 @@ def comparable_gpu_of(gpu: Gpu, user: User, *, now: datetime) -> ComparableGpu:
     )
 
 
-def _beside(
+def _gpu_on_same_node(
     gpu: Gpu, known: NodeTelemetry, allocated: dict[int, AllocatedGpu], *, now: datetime
 ) -> tuple[Gpu | None, str]:
     """Returns a GPU of the same node: reporting GPUs first, then GPUs of the same pod, then the lowest number."""
@@ -85,7 +87,7 @@ def _beside(
     others = [each.gpu for each in allocated.values() if each.gpu.pk != gpu.pk and each.gpu.product == gpu.product]
     if not others:
         return None, "No other GPU of its node is of its product."
-    well = _well(others)
+    well = _healthy_gpus(others)
     if not well:
         return None, f"Of each of the {count(len(others), 'other GPU')} of its node a finding is open."
     pods = _pods(allocated[gpu.pk])
@@ -105,16 +107,16 @@ def _beside(
     return alike[0], f"{said}; of {count(len(alike), 'such GPU')} it is the first." if len(alike) > 1 else f"{said}."
 
 
-def _on(node: Node, gpu: Gpu) -> tuple[Gpu | None, str]:
+def _gpu_on_comparable_node(node: Node, gpu: Gpu) -> tuple[Gpu | None, str]:
     """Returns a GPU of the comparable node: the one with the same number first."""
     others = list(Gpu.objects.filter(node=node, product=gpu.product).select_related("node__cluster"))
-    well = sorted(_well(others), key=lambda one: (one.index != gpu.index, one.index))
+    well = sorted(_healthy_gpus(others), key=lambda one: (one.index != gpu.index, one.index))
     if not well:
         return None, f"{NOTHING}: on {node.name}, its comparable node, no GPU of its product is without a finding."
     return well[0], f"So it is one of {node.name}, its comparable node."
 
 
-def _well(gpus: Collection[Gpu]) -> list[Gpu]:
+def _healthy_gpus(gpus: Collection[Gpu]) -> list[Gpu]:
     """Returns the GPUs of one node without an open or pending finding, with one query."""
     if not gpus:
         return []

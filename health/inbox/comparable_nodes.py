@@ -42,7 +42,7 @@ PROPERTIES: tuple[tuple[str, PropertyText], ...] = (
     ("Zone", lambda node: node.zone),
     ("NVLink domain", lambda node: node.nvlink_domain),
     ("GPUs allocated", lambda node: str(node.gpu_allocated)),
-    ("GPUs that can be allocated", lambda node: _whole(node.gpu_allocatable)),
+    ("GPUs that can be allocated", lambda node: _whole_number_text(node.gpu_allocatable)),
     ("Device plugin's configuration", lambda node: node.plugin_config),
     ("Taints", lambda node: ", ".join(sorted(f"{one['key']}:{one['effect']}" for one in node.taints))),
 )
@@ -102,7 +102,7 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
     where = f"pool {' or '.join(pool.name for pool in pools)}" if pools else "its cluster that is in no pool"
     running = f"runs driver {driver}{last_named}" if driver else "names no driver that it runs"
     others = Node.objects.visible_to(user).with_gpus().filter(cluster=node.cluster_id, gpu_product=product)
-    rows = _of(others.exclude(pk=node.pk), pools)
+    rows = _nodes_of_pools(others.exclude(pk=node.pk), pools)
     if not rows.exists():
         return None, f"{NOTHING}: no other node of {where}, of those that you may see, has GPUs {product}."
     muted = Finding.objects.muted().exclude(severity=Severity.NOTE).filter(node=OuterRef("pk"))
@@ -139,7 +139,7 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
             number = before.count()
             only, none = f"the only node {such} {instead}", f"none of the {number} nodes {such} {wanted}"
             return None, f"{NOTHING}: {either(number, only, none)}."
-    number, one = rows.count(), _nearest(rows, node)
+    number, one = rows.count(), _nearest_node(rows, node)
     said = f"It {verb} healthy{then}, of {where}, has GPUs {product} and {running}"
     if number == 1:
         return one, f"{said}; it is the only such node."
@@ -150,12 +150,12 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
     )
 
 
-def _nearest(rows: QuerySet[Node], node: Node) -> Node:
+def _nearest_node(rows: QuerySet[Node], node: Node) -> Node:
     other_kernel = Case(When(kernel=node.kernel, then=Value(0)), default=Value(1), output_field=IntegerField())
     return rows.order_by(other_kernel, Abs(F("gpu_allocated") - Value(node.gpu_allocated)), "name")[0]
 
 
-def _of(rows: QuerySet[Node], pools: Sequence[Pool]) -> QuerySet[Node]:
+def _nodes_of_pools(rows: QuerySet[Node], pools: Sequence[Pool]) -> QuerySet[Node]:
     return rows.filter(pk__in=members_of([pool.pk for pool in pools])) if pools else rows.filter(pools__isnull=True)
 
 
@@ -178,7 +178,7 @@ def differences_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: boo
     """
     asked = (
         ("Temperature now", "Hottest GPU now", "temperature_celsius", max, "{:.0f} °C"),
-        ("Power now", "Power now, mean", "power_watts", _mean, "{:.0f} W"),
+        ("Power now", "Power now, mean", "power_watts", _mean_of, "{:.0f} W"),
         ("Power limit", "Power limit, lowest", "power_limit_watts", min, "{:.0f} W"),
         ("SM clock now", "SM clock now, lowest", "sm_clock_mhz", min, "{:.0f} MHz"),
         ("Memory clock now", "Memory clock now, lowest", "memory_clock_mhz", min, "{:.0f} MHz"),
@@ -188,7 +188,7 @@ def differences_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: boo
     busy = "Utilisation now" if is_of_one else "Utilisation now, mean"
     yield Compared(busy, *map(_utilisation_text, (here, there)))
     for of_one, of_all, key, of, form in asked:
-        said = (_format_value(_of_boards(each, key), of, form) for each in (here, there))
+        said = (_format_value(_newest_readings(each, key), of, form) for each in (here, there))
         yield Compared(of_one if is_of_one else of_all, *said)
 
 
@@ -196,10 +196,10 @@ def _utilisation_text(known: NodeTelemetry) -> str:
     """Returns the utilisation of each slice, and of each board that is not partitioned, as text."""
     cut = {device.uuid for device in known.devices if device.gi_id}
     readings = [device.busy for device in known.devices if device.gi_id or device.uuid not in cut]
-    return _format_value(readings, _mean, "{:.0%}", called="GPUs and slices" if cut else "GPUs")
+    return _format_value(readings, _mean_of, "{:.0%}", called="GPUs and slices" if cut else "GPUs")
 
 
-def _of_boards(known: NodeTelemetry, key: str) -> list[MetricReading]:
+def _newest_readings(known: NodeTelemetry, key: str) -> list[MetricReading]:
     """Returns the newest reading of each board. The exporter repeats a board's value on each of its slices."""
     boards: dict[str | int | None, list[MetricReading]] = defaultdict(list)
     for device in known.devices:
@@ -218,13 +218,15 @@ def _format_value(
 
 
 def differences_by_hour(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[Compared]:
-    yield Compared(f"GPU-hours under load, of the last {HOURS} h", *(_busy(hours) for hours in (here, there)))
+    yield Compared(
+        f"GPU-hours under load, of the last {HOURS} h", *(_busy_hours_text(hours) for hours in (here, there))
+    )
     yield Compared("GPU-hours measured", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
     yield Compared("Hours with findings", *(str(sum(bool(hour.findings) for hour in hours)) for hours in (here, there)))
     yield Compared("Xids, at least", *(_xids(hours) for hours in (here, there)))
 
 
-def _busy(hours: Sequence[NodeHour]) -> str:
+def _busy_hours_text(hours: Sequence[NodeHour]) -> str:
     known = [hour.busy_h for hour in hours if hour.busy_h is not None]
     return f"{sum(known):.1f}" if known else ""
 
@@ -234,9 +236,9 @@ def _xids(hours: Sequence[NodeHour]) -> str:
     return str(sum(known)) if known else ""
 
 
-def _mean(values: list[float]) -> float:
+def _mean_of(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
-def _whole(number: int | None) -> str:
+def _whole_number_text(number: int | None) -> str:
     return "" if number is None else str(number)

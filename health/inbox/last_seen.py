@@ -59,7 +59,7 @@ def last_seen_of(
             if not observation.is_live
         }
     found = {one.pk: LastSeen(last_seen_at[one.cluster_id]) for one in waiting if one.cluster_id in last_seen_at}
-    found |= _of_kinds([one for one in waiting if one.pk not in found and one.rule in KINDS_READ], now=now)
+    found |= _paused_findings([one for one in waiting if one.pk not in found and one.rule in KINDS_READ], now=now)
     of_gpus = [one for one in waiting if one.pk not in found and one.rule in GPU_RULE_KEYS]
     if of_gpus:
         silent, nodes = without_telemetry({one.cluster_id for one in of_gpus}, now=now), _silent_nodes(of_gpus)
@@ -70,7 +70,7 @@ def last_seen_of(
     return found
 
 
-def _of_kinds(findings: Collection[Finding], *, now: datetime) -> dict[int, LastSeen]:
+def _paused_findings(findings: Collection[Finding], *, now: datetime) -> dict[int, LastSeen]:
     """Returns findings whose rule is paused since a kind that it reads became stale, with that time."""
     if not findings:
         return {}

@@ -12,19 +12,19 @@ from wording.numbers import count, either
 
 
 def as_markdown(detail: Detail, *, link: str, now: datetime) -> str:
-    return "\n".join(_lines(detail, link, now)) + "\n"
+    return "\n".join(_markdown_lines(detail, link, now)) + "\n"
 
 
-def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
+def _markdown_lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     finding = detail.finding
-    yield f"**{_plain(finding.title)}**"
+    yield f"**{_escape(finding.title)}**"
     yield ""
     if finding.summary:
-        yield _plain(finding.summary)
+        yield _escape(finding.summary)
         yield ""
-    yield f"- {finding.severity}, {finding.state}: {_plain(detail.rule_title)} (`{finding.rule}`)"
+    yield f"- {finding.severity}, {finding.state}: {_escape(detail.rule_title)} (`{finding.rule}`)"
     where = f", {either(len(detail.pools), 'pool', 'pools')} {', '.join(detail.pools)}" if detail.pools else ""
-    yield f"- Where: {_plain(finding.subject)}, cluster {_plain(finding.cluster.name)}{_plain(where)}"
+    yield f"- Where: {_escape(finding.subject)}, cluster {_escape(finding.cluster.name)}{_escape(where)}"
     again = f"; {finding.recurrence}" if finding.recurrence else ""
     yield f"- Since {to_the_second(finding.since)}{again}"
     if detail.last_seen:
@@ -32,21 +32,21 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     if finding.resolved_at:
         reason = f", as {finding.resolved_reason}" if finding.resolved_reason else ""
         yield f"- Resolved {to_the_second(finding.resolved_at)}{reason}"
-    yield from _whose(finding)
+    yield from _assignee_lines(finding)
     if detail.impact:
-        yield f"- Impact: {detail.impact.sentence}{_named(detail.impact)}"
-    yield from (f"- {_plain(item.label)}: {_plain(item.text)}" for item in finding.evidence_items)
-    yield from (f"- Probable cause: {_plain(cause)}" for cause in finding.causes)
-    yield from (f"- Listed under it: {_plain(child.title)}" for child in detail.children)
+        yield f"- Impact: {detail.impact.sentence}{_first_pod_name(detail.impact)}"
+    yield from (f"- {_escape(item.label)}: {_escape(item.text)}" for item in finding.evidence_items)
+    yield from (f"- Probable cause: {_escape(cause)}" for cause in finding.causes)
+    yield from (f"- Listed under it: {_escape(child.title)}" for child in detail.children)
     if detail.alike:
-        named = ", ".join(f"{_plain(one.subject)} in {_plain(one.cluster.name)}" for one in detail.alike)
+        named = ", ".join(f"{_escape(one.subject)} in {_escape(one.cluster.name)}" for one in detail.alike)
         more = f" and {detail.alike_left_out} more" if detail.alike_left_out else ""
-        yield f"- {_plain(detail.code) or 'The same rule'} also: {named}{more}"
+        yield f"- {_escape(detail.code) or 'The same rule'} also: {named}{more}"
     if detail.elsewhere:
         yield f"- The same rule is right in {count(detail.elsewhere, 'other place')} now"
     if detail.driver_change:
         changed = f"{to_the_second(detail.driver_change.at)}, {detail.driver_changed}"
-        yield f"- Last driver change: {changed}: {_plain(detail.driver_change.sentence)}"
+        yield f"- Last driver change: {changed}: {_escape(detail.driver_change.sentence)}"
     elif finding.node_id:
         yield "- Last driver change: none was seen"
     yield f"- {link}"
@@ -54,22 +54,22 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     if finding.steps:
         yield "Steps:"
         yield ""
-        yield from (f"{number}. {_plain(step)}" for number, step in enumerate(finding.steps, 1))
+        yield from (f"{number}. {_escape(step)}" for number, step in enumerate(finding.steps, 1))
         yield ""
     yield f"As of {to_the_second(now)}."
 
 
-def _named(impact: Impact) -> str:
+def _first_pod_name(impact: Impact) -> str:
     """Returns the name of the first affected pod; empty if there is none."""
     more = ", …" if impact.pods > len(impact.names) else ""
-    return f" ({_plain(', '.join(impact.names))}{more})" if impact.names else ""
+    return f" ({_escape(', '.join(impact.names))}{more})" if impact.names else ""
 
 
-def _whose(finding: Finding) -> Iterator[str]:
+def _assignee_lines(finding: Finding) -> Iterator[str]:
     if finding.acknowledged_by and finding.acknowledged_at:
-        yield f"- Acknowledged by {_plain(finding.acknowledged_by)} at {to_the_second(finding.acknowledged_at)}"
+        yield f"- Acknowledged by {_escape(finding.acknowledged_by)} at {to_the_second(finding.acknowledged_at)}"
     if finding.assigned_to:
-        yield f"- Assigned to {_plain(finding.assigned_to)}"
+        yield f"- Assigned to {_escape(finding.assigned_to)}"
 
 
 def handover_as_markdown(handover: Handover, *, inbox: str) -> str:
@@ -95,7 +95,7 @@ def _handed_over(handover: Handover, inbox: str) -> Iterator[str]:
     if late:
         yield ""
         yield "Not seen as it is now:"
-        yield from (f"- {_plain(one)}" for one in late)
+        yield from (f"- {_escape(one)}" for one in late)
     yield from _section("Unresolved, the worst first:", handover.unresolved, inbox)
     yield from _section(f"Resolved in the last {count(handover.hours, 'hour')}:", handover.resolved, inbox)
 
@@ -106,31 +106,31 @@ def _section(head: str, section: ReportSection, inbox: str) -> Iterator[str]:
     if not section.lines:
         yield "- none"
     for line in section.lines:
-        yield f"- {_in_a_line(line)} {inbox}?finding={line.finding.pk}"
+        yield f"- {_finding_in_line(line)} {inbox}?finding={line.finding.pk}"
     if section.left_out:
         yield f"- and {section.left_out} more"
 
 
-def _in_a_line(line: ReportedFinding) -> str:
+def _finding_in_line(line: ReportedFinding) -> str:
     finding = line.finding
-    parts = [f"{finding.severity}, {finding.state}", f"{_plain(finding.subject)} in {_plain(finding.cluster.name)}"]
+    parts = [f"{finding.severity}, {finding.state}", f"{_escape(finding.subject)} in {_escape(finding.cluster.name)}"]
     parts.append(f"since {to_the_minute(finding.since)}")
     if finding.resolved_at:
         reason = f", as {finding.resolved_reason}" if finding.resolved_reason else ""
         parts.append(f"resolved {to_the_minute(finding.resolved_at)}{reason}")
     else:
         if finding.acknowledged_by:
-            parts.append(f"acknowledged by {_plain(finding.acknowledged_by)}")
+            parts.append(f"acknowledged by {_escape(finding.acknowledged_by)}")
         if finding.assigned_to and finding.assigned_to != finding.acknowledged_by:
-            parts.append(f"assigned to {_plain(finding.assigned_to)}")
+            parts.append(f"assigned to {_escape(finding.assigned_to)}")
     if line.impact:
         parts.append(line.impact.short)
     if line.last_seen:
         parts.append(line.last_seen.sentence.removesuffix("."))
-    return f"**{_plain(finding.title)}** ({'; '.join(parts)})"
+    return f"**{_escape(finding.title)}** ({'; '.join(parts)})"
 
 
-def _plain(text: str) -> str:
+def _escape(text: str) -> str:
     """Escapes names from a cluster, so that none becomes a heading, a link, code or a mention.
 
     Mentions are matched in the rendered text, without backslashes. A zero-width space after @ stops them.

@@ -81,7 +81,7 @@ def put_limits(
                 if not same.update(version=version + 1, **columns):
                     raise LostRace(CHANGED)
                 row = PoolLimits.objects.get(pool=pool, rule=rule)
-            _record(row, "put", before=before, actor=actor, reason=reason, now=now)
+            _record_in_audit(row, "put", before=before, actor=actor, reason=reason, now=now)
     except PoolGone as gone:
         raise LostRace(str(gone)) from gone
     except IntegrityError as error:
@@ -100,7 +100,7 @@ def remove_limits(row: PoolLimits, *, version: int | None, actor: str, reason: s
     with transaction.atomic():
         if not PoolLimits.objects.filter(pk=row.pk, version=version or 0).delete()[0]:
             raise LostRace(CHANGED)
-        _record(row, "remove", before=row, actor=actor, reason=reason, now=now)
+        _record_in_audit(row, "remove", before=row, actor=actor, reason=reason, now=now)
 
 
 def _of_pool(pool: Pool) -> QuerySet[PoolLimits]:
@@ -111,13 +111,13 @@ def _describe(pool: Pool, _: datetime) -> list[str]:
     return [f"Its limits of {row.rule} go." for row in _of_pool(pool)]
 
 
-def _end(pool: Pool, actor: str, now: datetime) -> None:
+def _end_limits(pool: Pool, actor: str, now: datetime) -> None:
     for row in _of_pool(pool):
         with suppress(LostRace):  # somebody has removed them since
             remove_limits(row, version=row.version, actor=actor, reason=POOL_DELETED, now=now)
 
 
-LIMITS_OF_A_POOL = GoesWithPool(_describe, _end)
+LIMITS_OF_A_POOL = GoesWithPool(_describe, _end_limits)
 
 
 def _problems(rule: str, asked: LimitsAsked, reason: str) -> list[tuple[str, str]]:
@@ -127,7 +127,9 @@ def _problems(rule: str, asked: LimitsAsked, reason: str) -> list[tuple[str, str
     return problems if reason else [*problems, ("reason", "Say why: it is shown beside them.")]
 
 
-def _record(row: PoolLimits, verb: str, *, before: PoolLimits | None, actor: str, reason: str, now: datetime) -> None:
+def _record_in_audit(
+    row: PoolLimits, verb: str, *, before: PoolLimits | None, actor: str, reason: str, now: datetime
+) -> None:
     values = {name: getattr(row, name) for name in COLUMNS}
     earlier = {name: getattr(before, name) for name in COLUMNS} if before else None
     evidence = {"rule": row.rule, "pool": row.pool.name, "cluster": row.pool.cluster.name, "before": earlier}

@@ -167,7 +167,7 @@ def detail_of(
     pools = {} if node is None else dict(seen_pools_of(node, user=user).values_list("pk", "name"))
     mutes = mutes_of(finding, now=now)
     seen_mutes = [mute for mute in mutes if mute.pool_id is None or mute.pool_id in pools]
-    around, around_left_out = _around(events, finding.since)
+    around, around_left_out = _nearest_events(events, finding.since)
     return Detail(
         finding=finding,
         rule_title=titles().get(finding.rule, finding.rule),
@@ -197,7 +197,7 @@ def _listed_under(finding: Finding) -> FindingQuerySet:
     return finding.children.filter(resolved_at__gte=finding.since)
 
 
-def _around(events: QuerySet[NodeEvent], at: datetime) -> tuple[list[NodeEvent], int]:
+def _nearest_events(events: QuerySet[NodeEvent], at: datetime) -> tuple[list[NodeEvent], int]:
     """Returns the events nearest to that moment in time order, and the number of further events.
 
     One query; four if there are any.

@@ -75,7 +75,7 @@ def mute(row: Mute, *, actor: str, reason: str, until: datetime, now: datetime, 
     :raises FindingRefusal: when the key belongs to another mute, or to one that has ended
     """
     row.by, row.at, row.reason, row.until, row.key = actor, now, reason, until, key
-    if same := _given(row, now=now):
+    if same := _mute_of_key(row, now=now):
         return same
     if problems := _problems(reason, until, now=now):
         raise BadAct(*problems)
@@ -85,9 +85,9 @@ def mute(row: Mute, *, actor: str, reason: str, until: datetime, now: datetime, 
             Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
             _require_node(row)
             row.save(force_insert=True)
-            _record(row, "mute", actor=actor, reason=reason, now=now)
+            _record_in_audit(row, "mute", actor=actor, reason=reason, now=now)
     except IntegrityError:
-        if same := _given(row, now=now):
+        if same := _mute_of_key(row, now=now):
             return same
         raise
     _silence(row, until=time.monotonic() + TIMEOUT_S, now=now)
@@ -116,7 +116,7 @@ def _require_node(row: Mute) -> None:
         raise BadAct(("scope", "Its node is gone since you looked: what is found there is resolved."))
 
 
-def _given(row: Mute, *, now: datetime) -> Mute | None:
+def _mute_of_key(row: Mute, *, now: datetime) -> Mute | None:
     """Returns the mute that this caller's key has made already; None without a key or a mute.
 
     :raises FindingRefusal: when the key belongs to another mute, or to one that has ended
@@ -129,7 +129,7 @@ def _given(row: Mute, *, now: datetime) -> Mute | None:
     ends_alike = row.until - row.at == found.until - found.at
     asked = _key_of(row, until=found.until if ends_alike else row.until)
     earlier = CarriedOut(
-        _key_of(found, until=found.until), found.at, found.is_in_force(now=now), lambda: f"{_how_it_ended(found)}."
+        _key_of(found, until=found.until), found.at, found.is_in_force(now=now), lambda: f"{_end_sentence(found)}."
     )
     return found if is_done(asked, earlier, refusal=FindingRefusal) else None
 
@@ -151,10 +151,10 @@ def lift(row: Mute, *, actor: str, reason: str, now: datetime) -> None:
         ends = {"ended_at": now, "ended_by": actor, "ended_reason": reason}
         if not Mute.objects.in_force(now=now).filter(pk=row.pk).update(**ends):
             left = Mute.objects.filter(pk=row.pk).first()
-            how = _how_it_ended(left) if left else "It went with its pool"
+            how = _end_sentence(left) if left else "It went with its pool"
             raise FindingRefusal(f"{how}: there is nothing to lift.")
         row.refresh_from_db()
-        _record(row, "lift", actor=actor, reason=reason, now=now)
+        _record_in_audit(row, "lift", actor=actor, reason=reason, now=now)
     unmute(cluster, now=now)
     recount(cluster, now=now)
 
@@ -167,13 +167,13 @@ def _describe(pool: Pool, now: datetime) -> list[str]:
     return [f"Its mute of {row.rule} until {to_the_minute(row.until)} is lifted." for row in _of_pool(pool, now)]
 
 
-def _end(pool: Pool, actor: str, now: datetime) -> None:
+def _end_mutes(pool: Pool, actor: str, now: datetime) -> None:
     for row in _of_pool(pool, now):
         with suppress(FindingRefusal):  # somebody has lifted it since
             lift(row, actor=actor, reason=POOL_DELETED, now=now)
 
 
-MUTES_OF_A_POOL = GoesWithPool(_describe, _end)
+MUTES_OF_A_POOL = GoesWithPool(_describe, _end_mutes)
 
 
 def _silence(row: Mute, *, until: float, now: datetime) -> None:
@@ -217,12 +217,12 @@ def _problems(reason: str, until: datetime, *, now: datetime) -> list[tuple[str,
     return problems
 
 
-def _record(row: Mute, verb: str, *, actor: str, reason: str, now: datetime) -> None:
+def _record_in_audit(row: Mute, verb: str, *, actor: str, reason: str, now: datetime) -> None:
     evidence = {"rule": row.rule, "of": row.place, "cluster": row.cluster.name, "until": row.until}
     AuditEntry.record(row.mark, verb=f"mute.{verb}", actor=actor, reason=reason, evidence=evidence, now=now)
 
 
-def _how_it_ended(row: Mute) -> str:
+def _end_sentence(row: Mute) -> str:
     if row.ended_at is None:
         return "It has run out already"
     return f"{row.ended_by} has lifted it already"

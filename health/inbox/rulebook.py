@@ -143,7 +143,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
     said = {
         (rule, verb): number for rule, verb, number in acts.values_list("rule", "verb").annotate(number=Count("pk"))
     }
-    seen_in, silent = _seen_in(user, now=now), _silent(user, now=now)
+    seen_in, silent = _coverage_by_rule(user, now=now), _silent_clusters(user, now=now)
     on_gpus = {rule.key for rule in GPU_RULES}
     return [
         RuleOnPage(
@@ -161,7 +161,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
     ]
 
 
-def _seen_in(user: User, *, now: datetime) -> dict[str, tuple[SeenIn, ...]]:
+def _coverage_by_rule(user: User, *, now: datetime) -> dict[str, tuple[SeenIn, ...]]:
     """Returns the coverage by rule and cluster name."""
     clusters = dict(Cluster.objects.visible_to(user).order_by("name").values_list("pk", "name"))
     reporting = {key: standing for key, standing in standings_of(clusters, now=now).items() if standing.is_reporting}
@@ -172,7 +172,7 @@ def _seen_in(user: User, *, now: datetime) -> dict[str, tuple[SeenIn, ...]]:
     }
 
 
-def _silent(user: User, *, now: datetime) -> tuple[str, ...]:
+def _silent_clusters(user: User, *, now: datetime) -> tuple[str, ...]:
     """Returns the names of clusters without telemetry, in order. Clusters without GPUs are left out."""
     with_gpus = Cluster.objects.visible_to(user).filter(Exists(Node.objects.with_gpus().filter(cluster=OuterRef("pk"))))
     clusters = dict(with_gpus.order_by("name").values_list("pk", "name"))

@@ -50,8 +50,8 @@ def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: 
     last_seen_at = {line.cluster.pk: line.freshness.last_seen_at for line in clusters if not line.freshness.is_fresh}
     own = Finding.objects.on_their_own_to(user).notified().select_related("cluster", "node", "parent")
     over = own.filter(opened_at__isnull=False, resolved_at__gte=now - timedelta(hours=hours))
-    unresolved, left_out = _first(own.unresolved().order_by(WORST_FIRST, "since", "pk"))
-    resolved, resolved_left_out = _first(over.order_by("-resolved_at", "-pk"))
+    unresolved, left_out = _first_rows(own.unresolved().order_by(WORST_FIRST, "since", "pk"))
+    resolved, resolved_left_out = _first_rows(over.order_by("-resolved_at", "-pk"))
     as_seen_by(user, [*unresolved, *resolved])
     impacts = impacts_of(unresolved, now=now)
     unseen = last_seen_of(unresolved, last_seen_at=last_seen_at, now=now)
@@ -59,19 +59,19 @@ def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: 
         at=now,
         hours=hours,
         counts=counts_of(user),
-        unresolved=ReportSection(_lines(unresolved, impacts, unseen), left_out),
-        resolved=ReportSection(_lines(resolved, {}, {}), resolved_left_out),
+        unresolved=ReportSection(_reported_findings(unresolved, impacts, unseen), left_out),
+        resolved=ReportSection(_reported_findings(resolved, {}, {}), resolved_left_out),
         in_shadow_mode=RuleShadow.objects.in_force().count(),
         ages=ages_of(user, clusters, now=now),
     )
 
 
-def _first(rows: QuerySet[Finding]) -> tuple[list[Finding], int]:
+def _first_rows(rows: QuerySet[Finding]) -> tuple[list[Finding], int]:
     found = list(rows[: MOST + 1])
     return (found, 0) if len(found) <= MOST else (found[:MOST], rows.count() - MOST)
 
 
-def _lines(
+def _reported_findings(
     findings: Collection[Finding], impacts: Mapping[int, Impact], unseen: Mapping[int, LastSeen]
 ) -> Sequence[ReportedFinding]:
     named = titles()

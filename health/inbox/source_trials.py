@@ -142,7 +142,9 @@ def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[A
     reporting = {key: standing for key, standing in standings.items() if standing.is_reporting}
     exporting = exporting_of(reporting, Node.objects.visible_to(user))
     return found + [
-        _with_blind(_of_telemetry(one, source, asked, standing, is_whole=is_whole, now=now), exporting.get(one.pk))
+        _with_blind_rules(
+            _telemetry_age(one, source, asked, standing, is_whole=is_whole, now=now), exporting.get(one.pk)
+        )
         for one in clusters
         if one.pk in sources or one.pk in with_gpus
         for source, asked in [(sources.get(one.pk), rounds.get(one.pk))]
@@ -150,7 +152,7 @@ def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[A
     ]
 
 
-def _of_telemetry(
+def _telemetry_age(
     cluster: Cluster,
     source: TelemetrySource | None,
     asked: ExporterRound | None,
@@ -174,7 +176,7 @@ def _of_telemetry(
     return Age(name, source.answered_at, standing.is_silent, reason)
 
 
-def _with_blind(age: Age, exporting: Exporting | None) -> Age:
+def _with_blind_rules(age: Age, exporting: Exporting | None) -> Age:
     """Adds the rules that have no metric to read, where the exported metrics are known."""
     if exporting is None or not exporting.of:
         return age
@@ -182,28 +184,32 @@ def _with_blind(age: Age, exporting: Exporting | None) -> Age:
     for rule in MISSED:
         if those := exporting.blind(rule):
             blind.setdefault(those, []).append(rule.title)
-    said = [_of_blind(titles, exporting.number_of(those), exporting.of) for those, titles in blind.items()]
-    said += [_of_less(rule, number, exporting.of) for rule in SEEING_LESS if (number := _seeing_less(rule, exporting))]
+    said = [_blind_rules_sentence(titles, exporting.number_of(those), exporting.of) for those, titles in blind.items()]
+    said += [
+        _partial_rule_sentence(rule, number, exporting.of)
+        for rule in SEEING_LESS
+        if (number := _seeing_less(rule, exporting))
+    ]
     if exporting.never_reported:
         said.append(f"{exporting.never_reported} of {count(exporting.of, 'node')} reported nothing within a day.")
     return replace(age, is_late=age.is_late or exporting.is_unread, reason=" ".join(filter(None, (age.reason, *said))))
 
 
-def _of_blind(titles: Sequence[str], nodes: int, of: int) -> str:
+def _blind_rules_sentence(titles: Sequence[str], nodes: int, of: int) -> str:
     where = "Not" if nodes == of else f"On {nodes} of {count(of, 'node')} not"
     would, find = count(len(titles), "rule"), either(len(titles), "it finds", "they find")
     there = "here" if nodes == of else "there"
-    return f"{where} exported is what {would} would read, so that {find} nothing {there}: {_all(titles)}."
+    return f"{where} exported is what {would} would read, so that {find} nothing {there}: {_all_titles(titles)}."
 
 
 def _seeing_less(rule: SeesLess, exporting: Exporting) -> int:
     return exporting.number_of(exporting.seeing_less(rule))
 
 
-def _of_less(rule: SeesLess, nodes: int, of: int) -> str:
+def _partial_rule_sentence(rule: SeesLess, nodes: int, of: int) -> str:
     where = "" if nodes == of else f"On {nodes} of {count(of, 'node')}: "
     return f"{where}{METRICS[rule.own].title} are not exported; the rule {rule.title} sees only {rule.instead}."
 
 
-def _all(titles: Sequence[str]) -> str:
+def _all_titles(titles: Sequence[str]) -> str:
     return names(titles, most=len(titles))

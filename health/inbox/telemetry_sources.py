@@ -88,7 +88,7 @@ def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **
         source.state = SourceState.WAITING if source.is_on else SourceState.OFF
         source.save()
         evidence = {"before": before, "after": {name: getattr(source, name) for name in GIVEN}}
-        _record(source, "telemetry.put", actor=actor, now=now, evidence=evidence)
+        _record_in_audit(source, "telemetry.put", actor=actor, now=now, evidence=evidence)
         is_over = bool(before and before["is_on"]) and not is_reporting(cluster, now=now)
         if is_over:
             mark_telemetry_lost(cluster, now=now)
@@ -111,7 +111,7 @@ def remove_source(source: TelemetrySource, *, actor: str, now: datetime) -> None
         if was is None:
             return
         TelemetrySource.objects.filter(pk=source.pk).delete()
-        _record(source, "telemetry.remove", actor=actor, now=now, evidence=was)
+        _record_in_audit(source, "telemetry.remove", actor=actor, now=now, evidence=was)
         is_over = not is_reporting(cluster, now=now)
         if is_over:
             mark_telemetry_lost(cluster, now=now)
@@ -177,5 +177,5 @@ def _check(field: str, check: Any, *args: Any, **named: Any) -> Any:
         raise BadSource(field, str(error)) from error
 
 
-def _record(source: TelemetrySource, verb: str, *, actor: str, now: datetime, evidence: Any) -> None:
+def _record_in_audit(source: TelemetrySource, verb: str, *, actor: str, now: datetime, evidence: Any) -> None:
     AuditEntry.record(f"cluster:{source.cluster_id}", verb=verb, actor=actor, evidence=evidence, now=now)

@@ -176,7 +176,7 @@ def _read_all(
         if time.monotonic() > until:
             break
         lines, refused = _read_one(connection, one, forbidden)
-        _keep(cluster, one, lines, refused, now=clock())
+        _store_log(cluster, one, lines, refused, now=clock())
         number += 1
     return number
 
@@ -202,7 +202,7 @@ def _read_one(connection: client.Connection, one: Due, forbidden: dict[str, str]
 
 def kept(lines: Iterable[str]) -> str:
     """Returns the lines of a log to store: the last ones, and errors before them, without secrets."""
-    said = (_begin(ESCAPES.sub("", line.rpartition("\r")[2] or line).rstrip()) for line in lines)
+    said = (_first_words(ESCAPES.sub("", line.rpartition("\r")[2] or line).rstrip()) for line in lines)
     worth = [redacted(line)[:LINE_CHARS] for line in said if not PROGRESS.match(line)]
     worth = _last_and_wrong([line for line in worth if not is_frame(line)] or worth)
     while len("\n".join(worth)) > KEPT_CHARS:
@@ -210,7 +210,7 @@ def kept(lines: Iterable[str]) -> str:
     return "\n".join(worth)
 
 
-def _begin(line: str) -> str:
+def _first_words(line: str) -> str:
     """Returns the start of a long line without the cut word, since a partial secret cannot be recognised."""
     if len(line) <= LOOKED_AT_CHARS:
         return line
@@ -234,7 +234,7 @@ def _last_and_wrong(lines: Sequence[str]) -> list[str]:
     return [lines[at] for at in sorted(chosen)]
 
 
-def _keep(cluster: Cluster, one: Due, lines: str, refused: str, *, now: datetime) -> None:
+def _store_log(cluster: Cluster, one: Due, lines: str, refused: str, *, now: datetime) -> None:
     CrashLog.objects.update_or_create(
         cluster=cluster,
         pod_uid=one.pod.uid,

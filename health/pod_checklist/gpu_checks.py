@@ -39,7 +39,7 @@ def check_neighbours(facts: PodCheckFacts) -> Reply:
 
 
 def check_xids(facts: PodCheckFacts) -> Reply:
-    if (gap := _gap(facts)) is not None:
+    if (gap := _reply_without_gpus(facts)) is not None:
         return gap
     faults = [(gpu, fault) for gpu in facts.gpus for fault in gpu.faults if fault.is_xid]
     if faults:
@@ -58,7 +58,7 @@ def check_xids(facts: PodCheckFacts) -> Reply:
 
 
 def check_memory_errors(facts: PodCheckFacts) -> Reply:
-    if (gap := _gap(facts)) is not None:
+    if (gap := _reply_without_gpus(facts)) is not None:
         return gap
     faults = [(gpu, fault) for gpu in facts.gpus for fault in gpu.faults if fault.is_memory_error]
     if faults:
@@ -76,7 +76,7 @@ def check_memory_errors(facts: PodCheckFacts) -> Reply:
     return yes("No uncorrected ECC error since the driver was loaded.", at=facts.sampled_at)
 
 
-def _gap(facts: PodCheckFacts) -> Reply | None:
+def _reply_without_gpus(facts: PodCheckFacts) -> Reply | None:
     """Returns why nothing can be told of its GPUs. None: it can."""
     if not facts.pod.node_name:
         return unknown(NO_NODE)

@@ -36,22 +36,22 @@ class MemoryShortage:
 
 def shortage_of(words: str) -> MemoryShortage:
     """Returns who holds the memory. Memory of unnamed processes is what neither is free nor the program's own."""
-    total, free, own = (_first(pattern, words) for pattern in (TOTAL, FREE, OWN))
+    total, free, own = (_first_amount_mib(pattern, words) for pattern in (TOTAL, FREE, OWN))
     if total is None or free is None or own is None:
         return MemoryShortage(MemoryHolder.UNKNOWN)
     named = sum(_mib(*match) for match in OTHERS.findall(words))
     others = max(named, total - free - own)
-    allocated, reserved = _first(ALLOCATED, words), _first(RESERVED, words) or 0.0
+    allocated, reserved = _first_amount_mib(ALLOCATED, words), _first_amount_mib(RESERVED, words) or 0.0
     if others >= MUCH * total:
         return MemoryShortage(MemoryHolder.OTHERS, others, total)
-    if reserved >= max(MUCH * total, _first(TRIED, words) or 0.0):
+    if reserved >= max(MUCH * total, _first_amount_mib(TRIED, words) or 0.0):
         return MemoryShortage(MemoryHolder.FRAGMENTS, reserved, total)
     if allocated is not None and (overhead := own - allocated - reserved) >= MUCH * total:
         return MemoryShortage(MemoryHolder.OVERHEAD, overhead, total)
     return MemoryShortage(MemoryHolder.PROGRAM, own, total)
 
 
-def _first(pattern: re.Pattern[str], words: str) -> float | None:
+def _first_amount_mib(pattern: re.Pattern[str], words: str) -> float | None:
     match = pattern.search(words)
     return _mib(*match.groups()) if match else None
 

@@ -74,7 +74,7 @@ def facts_of_pod(pod: Pod, freshness: ClusterFreshness, *, now: datetime) -> Pod
         unplaced=any(each.pod.pk == pod.pk for each in there.unplaced),
         is_shared=is_shared,
         sharers=[f"{each.pod} ({allocated_to(each.pod, layout)})" for each in there.unplaced if each.pod.pk != pod.pk],
-        telemetry_gap=_gap(telemetry),
+        telemetry_gap=_telemetry_gap(telemetry),
         sampled_at=_sampled_at(telemetry),
     )
 
@@ -170,7 +170,7 @@ def _faults_of(pod: Pod, since: datetime) -> dict[str, list[GpuFault]]:
     return found
 
 
-def _gap(telemetry: NodeTelemetry | None) -> str:
+def _telemetry_gap(telemetry: NodeTelemetry | None) -> str:
     if telemetry is None or not telemetry.standing.has_source:
         return NO_TELEMETRY
     return telemetry.trouble or (SILENT if telemetry.standing.is_silent else "")

@@ -50,7 +50,7 @@ def check_environment(facts: PodCheckFacts) -> Reply:
     lists = [DeviceList(**each) for each in facts.settings.get("visible", [])]
     if not lists:
         return yes("The pod sets no list of devices. The environment of its image is not looked at.")
-    compared = [(each, difference(each, _got(facts, each.container))) for each in lists]
+    compared = [(each, difference(each, _gpus_of_container(facts, each.container))) for each in lists]
     wrong = next(((each, how) for each, how in compared if how), None)
     if wrong is not None:
         each, how = wrong
@@ -67,7 +67,7 @@ def check_environment(facts: PodCheckFacts) -> Reply:
     return yes(f"{shown} {either(len(lists), 'names', 'name')} the GPUs that the pod got.")
 
 
-def _got(facts: PodCheckFacts, container: str) -> GotGpus:
+def _gpus_of_container(facts: PodCheckFacts, container: str) -> GotGpus:
     """Returns the GPUs of a container. With slices or shares nothing tells which of them CUDA numbers."""
     if container in facts.settings.get("without_gpus", []):
         return GotGpus(0)

@@ -39,13 +39,13 @@ class IdleGpus:
         idle = [each for each in node.idle_allocations if each.hours >= hours]
         if not idle:
             return None
-        boards, pods = _boards(idle), _by_pod(idle)
+        boards, pods = _boards(idle), _allocations_by_pod(idle)
         amounts = _amounts(each for each in idle if not each.board) + Counter({WHOLE: len(boards)})
         unplaced = sum(each.hours * each.number for each in idle if not each.board and each.way == WHOLE)
-        has = {pod: _in_words(_amounts(its)) for pod, its in pods.items()}
+        has = {pod: _amounts_text(_amounts(its)) for pod, its in pods.items()}
         return Problem(
             severity=Severity.NOTE,
-            title=fit("{} allocated and idle on {}", _in_words(amounts), node.name),
+            title=fit("{} allocated and idle on {}", _amounts_text(amounts), node.name),
             summary=f"Each was less than {100 * BELOW:g} % busy in each of the last {hours} hours.",
             evidence=(
                 EvidenceItem("Idle, at least", sum(boards.values()) + unplaced, "GPU hours"),
@@ -89,7 +89,7 @@ def _boards(idle: Iterable[IdleAllocation]) -> dict[str, int]:
     return found
 
 
-def _by_pod(idle: Iterable[IdleAllocation]) -> dict[str, list[IdleAllocation]]:
+def _allocations_by_pod(idle: Iterable[IdleAllocation]) -> dict[str, list[IdleAllocation]]:
     """Groups idle allocations by pod, the pods with the most GPUs first."""
     found: dict[str, list[IdleAllocation]] = defaultdict(list)
     for each in idle:
@@ -99,7 +99,7 @@ def _by_pod(idle: Iterable[IdleAllocation]) -> dict[str, list[IdleAllocation]]:
 
 def _facts(idle: Collection[IdleAllocation]) -> dict[str, Any]:
     """Returns the facts of one pod."""
-    return {"has": _in_words(_amounts(idle)), "idle_hours": {each.board or UNKNOWN: each.hours for each in idle}}
+    return {"has": _amounts_text(_amounts(idle)), "idle_hours": {each.board or UNKNOWN: each.hours for each in idle}}
 
 
 def _amounts(idle: Iterable[IdleAllocation]) -> Counter[Way]:
@@ -109,7 +109,7 @@ def _amounts(idle: Iterable[IdleAllocation]) -> Counter[Way]:
     return found
 
 
-def _in_words(amounts: Counter[Way]) -> str:
+def _amounts_text(amounts: Counter[Way]) -> str:
     """Returns the amounts as text, whole GPUs first: `1 GPU and 4 time-slices`."""
     ways = sorted((way for way in amounts if amounts[way]), key=lambda way: (way != WHOLE, str(way)))
     return " and ".join(in_words(amounts[way], way) for way in ways)

@@ -81,7 +81,7 @@ class NodeConditions:
         return Problem(
             severity=bad[0].severity,
             title=fit("{} on {}", types, node.name),
-            summary=fit("Reported by {}: {}", reporters, _told(bad[0], reporters), longest=LONGEST_SUMMARY),
+            summary=fit("Reported by {}: {}", reporters, _condition_text(bad[0], reporters), longest=LONGEST_SUMMARY),
             evidence=at_most(EvidenceItem(each.title, each.message or each.status) for each in bad),
             causes=tuple(_probable_causes(bad, node)),
             steps=tuple(_steps(bad)),
@@ -92,16 +92,16 @@ class NodeConditions:
         )
 
 
-def _told(condition: NodeCondition, reporters: str) -> str:
+def _condition_text(condition: NodeCondition, reporters: str) -> str:
     """Returns the message, or its Xids where it is too long for a summary."""
     message = condition.message or condition.title
     if not condition.xids or len(f"Reported by {reporters}: {message}") <= LONGEST_SUMMARY:
         return message
     action = f". Recommended action: {condition.recommended_action}" if condition.recommended_action else ""
-    return f"{names([_named(xid) for xid in condition.xids], most=SHOWN)}{action}"
+    return f"{names([_named_xid(xid) for xid in condition.xids], most=SHOWN)}{action}"
 
 
-def _named(xid: int) -> str:
+def _named_xid(xid: int) -> str:
     title = XIDS[xid].title if xid in XIDS else ""
     return f"Xid {xid} ({title})" if title else f"Xid {xid}"
 
@@ -150,7 +150,7 @@ def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
     asked = {
         "Read both logs (journalctl -u kubelet -u containerd), and restart the runtime first.": rest != types,
         **dict.fromkeys(_recommended(bad), True),
-        **dict.fromkeys(_of_xids(faults), True),
+        **dict.fromkeys(_xid_steps(faults), True),
         **{step: any(part in each.type.lower() for each in faults) for part, step in OF_PARTS.items()},
         "Follow NVSentinel's actions: if its quarantine is enabled, it cordons the node itself.": NVSENTINEL in by,
         "Check the pod dcgm-server on the node. If it runs, delete the agent's pod: the condition is written again.": (
@@ -185,7 +185,7 @@ def _recommends(actions: str) -> str:
     return ", ".join(f"{one} ({RECOMMENDED[one]})" if one in RECOMMENDED else one for one in actions.split(", "))
 
 
-def _of_xids(faults: Sequence[NodeCondition]) -> list[str]:
+def _xid_steps(faults: Sequence[NodeCondition]) -> list[str]:
     """Returns the steps for the Xids that a condition names without an action."""
     xids = dict.fromkeys(xid for each in faults if not each.recommended_action for xid in each.xids)
     known = [xid for xid in xids if xid in XIDS and not is_applications(xid)]

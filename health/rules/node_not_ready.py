@@ -45,13 +45,13 @@ class NodeNotReady:
             title=fit("Node {} is not ready", node.name),
             summary="The container runtime does not answer the kubelet." if is_runtime else "New pods do not start.",
             evidence=evidence,
-            causes=_race(node) if is_runtime else (),
+            causes=_boot_race_causes(node) if is_runtime else (),
             steps=(NOTIFY, "Restart the container runtime, then the kubelet.", self.steps[4]) if is_runtime else (),
             identity=f"not ready {node.not_ready_reason}",
         )
 
 
-def _race(node: NodeFacts) -> tuple[str, ...]:
+def _boot_race_causes(node: NodeFacts) -> tuple[str, ...]:
     booted = f" The node booted at {to_the_minute(node.booted_at)}." if node.booted_at else ""
     return (
         f"After a boot, the runtime and the kubelet may have started in the wrong order.{booted}",

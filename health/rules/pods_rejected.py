@@ -86,7 +86,7 @@ class PodsRejected:
         if owner.lacking is not None and owner.lacking < 1:
             return None
         message = CALLED.sub("", owner.message).strip().rstrip(".")
-        severity, causes, steps = _read(owner, message)
+        severity, causes, steps = _explain_rejection(owner, message)
         gpus = (EvidenceItem(f"{name} of a pod", number) for name, number in owner.asks.items())
         return Problem(
             severity=severity if owner.is_of_gpus else Severity.NOTE,
@@ -104,7 +104,7 @@ class PodsRejected:
         )
 
 
-def _read(owner: RejectedOwner, message: str) -> tuple[Severity, tuple[str, ...], tuple[str, ...]]:
+def _explain_rejection(owner: RejectedOwner, message: str) -> tuple[Severity, tuple[str, ...], tuple[str, ...]]:
     """Returns the severity, the causes and the first steps."""
     if quota := QUOTA.search(message):
         name = f"ResourceQuota {owner.namespace}/{quota['name']}"

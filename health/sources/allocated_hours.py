@@ -159,28 +159,28 @@ def _slices_of(resources: Mapping[str, int], layout: Layout) -> int:
 
 def _layouts(cluster_id: int, names: Collection[str]) -> Mapping[str, Layout]:
     nodes = Node.objects.filter(cluster=cluster_id)
-    rows = (nodes.filter(name__in=some).order_by().values_list("name", "layout") for some in _in_parts(names))
+    rows = (nodes.filter(name__in=some).order_by().values_list("name", "layout") for some in _batches_of(names))
     return {name: Layout.read(layout) for name, layout in chain.from_iterable(rows)}
 
 
 def _uuids(cluster_id: int, names: Collection[str]) -> Mapping[str, Mapping[int, str]]:
     found: dict[str, dict[int, str]] = defaultdict(dict)
     gpus = Gpu.objects.filter(node__cluster=cluster_id).exclude(uuid="")
-    for some in _in_parts(names):
+    for some in _batches_of(names):
         rows = gpus.filter(node__name__in=some).order_by().values_list("node__name", "index", "uuid")
         for name, index, uuid in rows:
             found[name][index] = uuid
     return found
 
 
-def _in_parts(names: Collection[str]) -> Iterator[Sequence[str]]:
+def _batches_of(names: Collection[str]) -> Iterator[Sequence[str]]:
     wanted = sorted(names)
     return (wanted[first : first + NODES_AT_ONCE] for first in range(0, len(wanted), NODES_AT_ONCE))
 
 
 def _gpus_now(cluster_id: int, names: Collection[str], *, now: datetime) -> Mapping[str, GpusOfPod]:
     found: dict[str, GpusOfPod] = {}
-    for some in _in_parts(names):
+    for some in _batches_of(names):
         nodes = Node.objects.filter(cluster=cluster_id, name__in=some)
         found |= gpus_of_pods(list(nodes.defer("labels", "annotations", "taints")), now=now)
     return found

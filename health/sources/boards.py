@@ -54,10 +54,10 @@ class BoardsOfNode:
 
 def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
     """Writes one entry per node and returns how many. Four statements at most, and none without a new board."""
-    came = _by_node(taken.came)
+    came = _boards_by_node(taken.came)
     if not came or len(came) > NODES_AT_MOST:
         return 0
-    there = _by_node(taken.snapshot.devices[place] for place in reporting_devices(taken.snapshot))
+    there = _boards_by_node(taken.snapshot.devices[place] for place in reporting_devices(taken.snapshot))
     nodes = list(Node.objects.filter(cluster=cluster_id, name__in=came).only("name", "uid", "created_at"))
     hours, was_added = _hours(cluster_id, came), _last_timeline_events(cluster_id, nodes)
     lines = []
@@ -73,7 +73,7 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
                     node_name=node.name,
                     at=datetime.fromtimestamp(now, UTC),
                     kind=BOARD,
-                    sentence=_sentence(gone, new),
+                    sentence=_replacement_sentence(gone, new),
                     detail=_detail(gone, new, its, hours[node.name]),
                 )
             )
@@ -81,7 +81,7 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
     return len(lines)
 
 
-def _by_node(devices: Iterable[GpuDevice]) -> dict[str, dict[str, int | None]]:
+def _boards_by_node(devices: Iterable[GpuDevice]) -> dict[str, dict[str, int | None]]:
     found: dict[str, dict[str, int | None]] = defaultdict(dict)
     for device in devices:
         found[device.node_name][device.uuid] = device.index
@@ -110,7 +110,7 @@ def _board_events(detail: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     yield from ((each["uuid"], True) for each in detail["new"])
 
 
-def _sentence(gone: Sequence[str], new: Sequence[str]) -> str:
+def _replacement_sentence(gone: Sequence[str], new: Sequence[str]) -> str:
     if len(new) == 1:
         return f"GPU {gone[0]} is gone, and {new[0]} is new."
     return f"{len(new)} of its GPUs are gone, and as many are new. Gone: {names(gone)}. New: {names(new)}."

@@ -138,7 +138,10 @@ def telemetry_of_clusters(
     cluster_ids: Collection[int], metrics: Collection[str], *, now: datetime
 ) -> dict[int, ClusterTelemetry]:
     """Returns these metrics by cluster. Two queries, and two Redis requests for each cluster with a source."""
-    return {key: _of_cluster(key, standing, metrics) for key, standing in standings_of(cluster_ids, now=now).items()}
+    return {
+        key: _telemetry_of_cluster(key, standing, metrics)
+        for key, standing in standings_of(cluster_ids, now=now).items()
+    }
 
 
 def standings_of(cluster_ids: Collection[int], *, now: datetime) -> dict[int, Standing]:
@@ -148,7 +151,7 @@ def standings_of(cluster_ids: Collection[int], *, now: datetime) -> dict[int, St
     return {key: standing_of(sources.get(key), rounds.get(key), now=now) for key in cluster_ids}
 
 
-def _of_cluster(cluster_id: int, standing: Standing, metrics: Collection[str]) -> ClusterTelemetry:
+def _telemetry_of_cluster(cluster_id: int, standing: Standing, metrics: Collection[str]) -> ClusterTelemetry:
     if not standing.has_source:
         return ClusterTelemetry(cluster_id, standing)
     try:

@@ -119,7 +119,7 @@ def exporting_of(standings: Mapping[int, Standing], nodes: NodeQuerySet) -> dict
     nodes.
     """
     return _counted(
-        {key: known for key, standing in standings.items() if (known := _known_exporters(key, standing))}, nodes
+        {key: known for key, standing in standings.items() if (known := _load_exporters(key, standing))}, nodes
     )
 
 
@@ -137,17 +137,17 @@ def _counted(told: Mapping[int, KeptExporters], nodes: NodeQuerySet) -> dict[int
     counted: dict[int, Counter[AlikeExporters]] = {key: Counter() for key in told}
     rows = nodes.with_gpus().filter(cluster__in=list(told)).order_by() if told else nodes.none()
     for cluster_id, name, vendor in rows.values_list("cluster_id", "name", "gpu_vendor"):
-        counted[cluster_id][_of_node(told[cluster_id], name, vendor)] += 1
+        counted[cluster_id][_exporters_of_node(told[cluster_id], name, vendor)] += 1
     return {key: Exporting(known.exported, counted[key]) for key, known in told.items()}
 
 
-def _of_node(told: KeptExporters, name: str, vendor: str) -> AlikeExporters:
+def _exporters_of_node(told: KeptExporters, name: str, vendor: str) -> AlikeExporters:
     if (has := told.by_node.get(name)) is not None:
         return AlikeExporters(has & told.exported)
     return AlikeExporters(told.exported & exportable(vendor), is_reporting=False)
 
 
-def _known_exporters(cluster_id: int, standing: Standing) -> KeptExporters | None:
+def _load_exporters(cluster_id: int, standing: Standing) -> KeptExporters | None:
     """Returns the known exporters; None if unknown. Without a snapshot a Prometheus row lists metrics without nodes."""
     if not standing.has_source:
         return None

@@ -222,7 +222,7 @@ def _answer(
     """Returns the answer. Refusals are cached like answers, so that a failing source is not queried all the time."""
     source = known.source
     if source is None or not known.has_prometheus:
-        return _of_minutes(node, known, devices, asked, metrics, whose=whose, why_none=why_none, now=now)
+        return _answer_from_minutes(node, known, devices, asked, metrics, whose=whose, why_none=why_none, now=now)
     if not devices:
         never = f"The cluster's Prometheus never had a series of {whose}."
         if known.standing.is_silent:
@@ -237,18 +237,18 @@ def _answer(
     if not _turns.acquire(timeout=TURN_S):
         return _Answer(why_none="The histories of too many nodes are asked for at once: try again in some seconds.")
     try:
-        answer = _Answer(_asked(source, devices, asked, metrics))
+        answer = _Answer(_query_lines(source, devices, asked, metrics))
     except Unusable as error:
         answer = _Answer(why_none="The cluster's Prometheus gives no history.", source_message=str(error))
     except NoSecret as error:
         answer = _Answer(why_none="The web process cannot ask the cluster's Prometheus.", source_message=str(error))
     finally:
         _turns.release()
-    _keep(key, answer)
+    _cache_answer(key, answer)
     return answer
 
 
-def _of_minutes(
+def _answer_from_minutes(
     node: Node,
     known: NodeTelemetry,
     devices: Sequence[DeviceTelemetry],
@@ -273,12 +273,12 @@ def _of_minutes(
         [key for key in drawn if key in NUMBERS_PER_UNIT],
         asked,
     )
-    if any(map(_some, lines.values())):
+    if any(map(_line_or_none, lines.values())):
         return _Answer(lines)
     return _Answer(why_none=why_no_line(devices, asked, whose=whose, now=now))
 
 
-def _keep(key: tuple[object, ...], answer: _Answer) -> None:
+def _cache_answer(key: tuple[object, ...], answer: _Answer) -> None:
     """Caches an answer.
 
     Expired ones are removed first: their keys contain instants, so they are never requested again.
@@ -292,7 +292,7 @@ def _keep(key: tuple[object, ...], answer: _Answer) -> None:
         _kept[key] = _Kept(now + KEPT_S, answer)
 
 
-def _asked(
+def _query_lines(
     source: TelemetrySource, devices: Sequence[DeviceTelemetry], asked: Steps, metrics: Collection[str]
 ) -> PlotLines:
     """Returns lines by our clock. The source is queried for the same instants by its own clock.
@@ -326,7 +326,7 @@ def _plot(key: str, lines: PlotLines, devices: Sequence[DeviceTelemetry], subjec
     boards: set[str] = set()
     of_subjects = {uuid for uuid, _ in subjects}
     for device in devices:
-        metric, line = _line(key, lines, device)
+        metric, line = _line_of_device(key, lines, device)
         if line is None or (key not in OF_SLICES and device.uuid in boards):
             continue
         boards.add(device.uuid)
@@ -335,7 +335,7 @@ def _plot(key: str, lines: PlotLines, devices: Sequence[DeviceTelemetry], subjec
             name, is_subject = device.name, (device.uuid, device.gi_id) in subjects
         values = [None if math.isnan(value) else value for value in line]
         if key in GROWING:
-            values = _grew(values)
+            values = _growth_steps(values)
         found.append(PlotLine(name, device, metric, values, is_subject=is_subject))
     found.sort(key=lambda each: not each.is_subject)
     drawn = METRICS[key]
@@ -343,22 +343,22 @@ def _plot(key: str, lines: PlotLines, devices: Sequence[DeviceTelemetry], subjec
     return Plot(key, drawn.title, unit, found[:LINES_AT_MOST], max(0, len(found) - LINES_AT_MOST))
 
 
-def _grew(values: Sequence[float | None]) -> list[float | None]:
+def _growth_steps(values: Sequence[float | None]) -> list[float | None]:
     """Returns 1 where the value is more than a step before and 0 where it is not; None if unknown or restarted."""
     pairs = pairwise([None, *values])
     return [None if was is None or now is None or now < was else float(now > was) for was, now in pairs]
 
 
-def _line(key: str, lines: PlotLines, device: DeviceTelemetry) -> tuple[str, Sequence[float] | None]:
+def _line_of_device(key: str, lines: PlotLines, device: DeviceTelemetry) -> tuple[str, Sequence[float] | None]:
     """Returns the line of a device. Under MIG there is no usual utilisation, whatever is exported."""
     place = device.uuid, device.gi_id
     usual = None if key in INSTEAD and device.is_mig else lines.get((key, place))
     if usual is None and key in INSTEAD:
-        return INSTEAD[key], _some(lines.get((INSTEAD[key], place)))
-    return key, _some(usual)
+        return INSTEAD[key], _line_or_none(lines.get((INSTEAD[key], place)))
+    return key, _line_or_none(usual)
 
 
-def _some(line: Sequence[float] | None) -> Sequence[float] | None:
+def _line_or_none(line: Sequence[float] | None) -> Sequence[float] | None:
     """Returns the line, or None if it has no value."""
     return line if line is not None and any(value == value for value in line) else None
 

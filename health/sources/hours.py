@@ -53,9 +53,9 @@ def count(cluster_id: int, snapshot: TelemetrySnapshot, *, now: float) -> None:
 
     :raises SnapshotsUnavailable: when Redis does not answer
     """
-    tally = _kept(cluster_id)
+    tally = _load_tally(cluster_id)
     if tally is None:
-        _keep(cluster_id, HourTally.begun(snapshot, now=now))
+        _store_tally(cluster_id, HourTally.begun(snapshot, now=now))
         return
     is_over, gap = hour_of(now) != tally.hour, now - tally.counted_at
     if -GAP_AT_MOST_S <= gap < (0 if is_over else EVERY_S):  # below 0: another worker's clock was ahead
@@ -66,8 +66,8 @@ def count(cluster_id: int, snapshot: TelemetrySnapshot, *, now: float) -> None:
         tally.add(snapshot, now=now)
     if is_over:
         _write_or_log(cluster_id, tally, now=now)
-        tally = _next(tally, snapshot, now=now, since=hour_of(now) if is_near else now)
-    _keep(cluster_id, tally)
+        tally = _begin_hour(tally, snapshot, now=now, since=hour_of(now) if is_near else now)
+    _store_tally(cluster_id, tally)
 
 
 def write_over(cluster_id: int, *, now: datetime) -> None:
@@ -77,7 +77,7 @@ def write_over(cluster_id: int, *, now: datetime) -> None:
     """
     if not take_turn(cluster_id, "hour", every=OVER_EVERY, now=now):
         return
-    tally = _kept(cluster_id)
+    tally = _load_tally(cluster_id)
     if tally is not None and _is_unwritten(cluster_id, tally, now=now):
         _write_or_log(cluster_id, tally, now=now.timestamp())
     _record_without_telemetry(cluster_id, now=now)
@@ -99,7 +99,7 @@ def _record_without_telemetry(cluster_id: int, *, now: datetime) -> None:
         announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("hours",), at=now)
 
 
-def _next(tally: HourTally, snapshot: TelemetrySnapshot, *, now: float, since: float) -> HourTally:
+def _begin_hour(tally: HourTally, snapshot: TelemetrySnapshot, *, now: float, since: float) -> HourTally:
     begun = HourTally.begun(snapshot, now=since, last_xids=tally.columns["last_xid"][: len(snapshot.devices)])
     if since < now:  # what of the gap lies in the new hour
         begun.add(snapshot, now=now)
@@ -126,7 +126,7 @@ def write(cluster_id: int, tally: HourTally, *, now: datetime) -> int:
     hour = datetime.fromtimestamp(tally.hour, UTC)
     allocated = AllocatedHour.of(cluster_id, hour, now=now)
     measured = list(tally.rows())
-    found = (_row(cluster_id, hour, sums, allocated.by(sums.device)) for sums in measured)
+    found = (_gpu_hour_row(cluster_id, hour, sums, allocated.by(sums.device)) for sums in measured)
     rows = list({(row.uuid, row.gi_id): row for row in found}.values())  # names that were cut may have become one
     if rows:
         provide_partition(hour)
@@ -183,27 +183,28 @@ def _drop_partitions(before: datetime) -> int:
     return len(old)
 
 
-def _row(cluster_id: int, hour: datetime, sums: GpuHourSums, to: AllocatedFor) -> GpuHour:
+def _gpu_hour_row(cluster_id: int, hour: datetime, sums: GpuHourSums, to: AllocatedFor) -> GpuHour:
     device = sums.device
     return GpuHour(
-        cluster_id=cluster_id, uuid=_text(device.uuid, 64), gi_id=_text(device.gi_id, 16), hour=hour,
-        node_name=_text(device.node_name, 253), index=device.index, **{name: getattr(sums, name) for name in SUMMED},
+        cluster_id=cluster_id, uuid=_stored_text(device.uuid, 64), gi_id=_stored_text(device.gi_id, 16), hour=hour,
+        node_name=_stored_text(device.node_name, 253), index=device.index,
+        **{name: getattr(sums, name) for name in SUMMED},
         allocated_s=to.seconds, namespace=to.namespace, workload=to.workload,
     )  # fmt: skip
 
 
-def _text(given: str, longest: int) -> str:
+def _stored_text(given: str, longest: int) -> str:
     return given.replace("\0", "")[:longest]
 
 
-def _place(cluster_id: int) -> str:
+def _key_of_cluster(cluster_id: int) -> str:
     return f"quarterdeck:telemetry:{cluster_id}:hour"
 
 
-def _kept(cluster_id: int) -> HourTally | None:
+def _load_tally(cluster_id: int) -> HourTally | None:
     """Returns the stored tally; None if there is none that this version can read."""
     try:
-        said: Any = redis_client().get(_place(cluster_id))
+        said: Any = redis_client().get(_key_of_cluster(cluster_id))
     except RedisError as error:
         raise SnapshotsUnavailable(str(error)) from error
     try:
@@ -216,10 +217,10 @@ def _kept(cluster_id: int) -> HourTally | None:
     return HourTally(kept.hour, kept.counted_at, kept.devices, columns)
 
 
-def _keep(cluster_id: int, tally: HourTally) -> None:
+def _store_tally(cluster_id: int, tally: HourTally) -> None:
     columns = {key: column.tobytes() for key, column in tally.columns.items()}
     kept = KeptHour(tally.hour, tally.counted_at, list(tally.devices), columns)
     try:
-        redis_client().set(_place(cluster_id), msgspec.msgpack.encode(kept), ex=KEPT_S)
+        redis_client().set(_key_of_cluster(cluster_id), msgspec.msgpack.encode(kept), ex=KEPT_S)
     except RedisError as error:
         raise SnapshotsUnavailable(str(error)) from error

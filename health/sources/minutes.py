@@ -47,7 +47,7 @@ def keep(cluster_id: int, snapshot: TelemetrySnapshot, *, assert_lease: Callable
     blocks = GpuMinuteBlock.objects.filter(cluster=cluster_id, begins_at=begin)
     if blocks.filter(kept_at__gte=_instant(now - now % MINUTE_S)).exists():
         return
-    by_node = dict(_by_node(snapshot, samples_of(snapshot, now=now)))
+    by_node = dict(_devices_by_node(snapshot, samples_of(snapshot, now=now)))
     nodes = list(by_node)
     for start in range(0, len(nodes), AT_ONCE):
         names = nodes[start : start + AT_ONCE]
@@ -59,7 +59,7 @@ def keep(cluster_id: int, snapshot: TelemetrySnapshot, *, assert_lease: Callable
                 devices, samples = by_node[name]
                 block = _unpacked(packed.get(name, b""), begins_at=begin.timestamp())
                 block.add(devices, samples, at=now)
-                rows.append(_row(cluster_id, name, block, kept_at=at))
+                rows.append(_minute_block_row(cluster_id, name, block, kept_at=at))
             GpuMinuteBlock.objects.bulk_create(
                 rows,
                 update_conflicts=True,
@@ -100,7 +100,7 @@ def too_old(*, now: datetime) -> QuerySet[GpuMinuteBlock]:
     return GpuMinuteBlock.objects.filter(begins_at__lte=now - timedelta(seconds=KEPT_S) - BLOCK)
 
 
-def _by_node(
+def _devices_by_node(
     snapshot: TelemetrySnapshot, samples: MinuteSamples
 ) -> Iterator[tuple[str, tuple[list[GpuDeviceKey], MinuteSamples]]]:
     """Yields the devices of each node, which are adjacent in a snapshot, and their samples.
@@ -117,7 +117,7 @@ def _by_node(
             yield name, (devices, its)
 
 
-def _row(cluster_id: int, node_name: str, block: MinuteBlock, *, kept_at: datetime) -> GpuMinuteBlock:
+def _minute_block_row(cluster_id: int, node_name: str, block: MinuteBlock, *, kept_at: datetime) -> GpuMinuteBlock:
     columns = {metric: column.tobytes() for metric, column in block.columns.items()}
     packed = msgspec.msgpack.encode(PackedBlock(block.devices, columns))
     begins_at = _instant(block.begins_at)

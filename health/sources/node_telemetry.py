@@ -102,17 +102,17 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
     if standing.has_source:
         try:
             kept = snapshots.of_node(node.cluster_id, node.name)
-            standing = standing if standing.exported else _with_exported(standing, kept, node.cluster_id)
+            standing = standing if standing.exported else _with_exported_metrics(standing, kept, node.cluster_id)
             standing = standing.of_exporter(_exported_on(node, kept, standing))
         except SnapshotsUnavailable as error:
             trouble = REDIS_AWAY.format(error)
             standing = replace(standing, is_silent=True, silent_since=None)
     devices = _devices(kept, boards, standing, now=now.timestamp())
-    placed = [replace(device, listed=_listed(device, boards)) for device in devices]
+    placed = [replace(device, listed=_board_index(device, boards)) for device in devices]
     return NodeTelemetry(source, standing, trouble, placed, asked)
 
 
-def _with_exported(standing: Standing, kept: StoredSnapshot | None, cluster_id: int) -> Standing:
+def _with_exported_metrics(standing: Standing, kept: StoredSnapshot | None, cluster_id: int) -> Standing:
     """Adds the metrics of all exporters of the cluster. A dead exporter's metrics still count.
 
     :raises SnapshotsUnavailable: when Redis does not answer
@@ -146,7 +146,7 @@ def _devices(
         for board in unsaid
         if board not in nameless[: len(strangers)]
     ]  # fmt: skip
-    return sorted(found, key=lambda each: (each.index is None, each.index or 0, each.uuid, _number(each.gi_id)))
+    return sorted(found, key=lambda each: (each.index is None, each.index or 0, each.uuid, _slice_sort_key(each.gi_id)))
 
 
 def _exported_devices(kept: StoredSnapshot, standing: Standing, *, now: float) -> list[DeviceTelemetry]:
@@ -169,7 +169,7 @@ def _exported_device(
     )  # fmt: skip
 
 
-def _listed(device: DeviceTelemetry, boards: Iterable[Gpu]) -> int | None:
+def _board_index(device: DeviceTelemetry, boards: Iterable[Gpu]) -> int | None:
     return next((board.index for board in boards if of_gpu([device], board)), None)
 
 
@@ -178,7 +178,7 @@ def of_gpu(devices: Iterable[DeviceTelemetry], gpu: Gpu) -> list[DeviceTelemetry
     return [each for each in devices if (each.uuid == gpu.uuid if gpu.uuid else each.index == gpu.index)]
 
 
-def _number(gi_id: str) -> tuple[int, str]:
+def _slice_sort_key(gi_id: str) -> tuple[int, str]:
     return (int(gi_id), "") if gi_id.isascii() and gi_id.isdigit() else (-1, gi_id)
 
 

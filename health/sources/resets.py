@@ -33,14 +33,14 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
     lines = [
         NodeEvent(cluster_id=cluster_id, node_uid=node.uid, node_name=node.name, at=at, **line)
         for node in nodes
-        for line in _lines(anew[node.name], there[node.name])
+        for line in _reset_lines(anew[node.name], there[node.name])
         if line["kind"] != RESET or not node.reconfiguring
     ]
     NodeEvent.objects.bulk_create(lines)
     return len(lines)
 
 
-def _lines(indices: set[int], there: Collection[int | None]) -> Iterator[dict[str, Any]]:
+def _reset_lines(indices: set[int], there: Collection[int | None]) -> Iterator[dict[str, Any]]:
     if indices.issuperset(there):
         number = len(indices)
         sentence = (

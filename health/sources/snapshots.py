@@ -142,7 +142,7 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
             pipe.set(keys.exporters, _exporters_of(snapshot, order), ex=KEPT_S)
             for name, values in _remembered(snapshot, keys):
                 pipe.set(name, values.tobytes(), ex=KEPT_S)
-            pipe.set(_head(cluster_id), json.dumps(head), ex=KEPT_S)
+            pipe.set(_key_of_head(cluster_id), json.dumps(head), ex=KEPT_S)
             pipe.execute()
     except RedisError as error:
         raise SnapshotsUnavailable(str(error)) from error
@@ -183,8 +183,10 @@ def newest(cluster_id: int, metrics: Collection[str] | None = None) -> StoredSna
     if metrics is None:
         kept = dict(zip(keys.remembered, found[len(wanted) :], strict=True))
         snapshot.past_xids = _past_xids(head)
-        _recall(snapshot, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, keys)
-    return _kept(head, snapshot)
+        _restore_checkpoints(
+            snapshot, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, keys
+        )
+    return _stored_snapshot(head, snapshot)
 
 
 def _devices_of(order: str, keys: SnapshotKeys) -> tuple[GpuDevice, ...] | None:
@@ -204,7 +206,7 @@ def _devices_of(order: str, keys: SnapshotKeys) -> tuple[GpuDevice, ...] | None:
     return devices
 
 
-def _recall(
+def _restore_checkpoints(
     snapshot: TelemetrySnapshot, taken_at: Sequence[float], kept: Mapping[str, bytes], keys: SnapshotKeys
 ) -> None:
     arrays = {name: unpacked(packed) for name, packed in kept.items() if len(packed) == DOUBLE * len(snapshot.devices)}
@@ -251,7 +253,7 @@ def of_node(cluster_id: int, node_name: str) -> StoredSnapshot | None:
         values, times = parts[2 * number : 2 * number + 2]
         if len(values) == len(times) == DOUBLE * len(devices):
             snapshot.columns[key] = MetricColumn(unpacked(values), unpacked(times))
-    return _kept(head, snapshot)
+    return _stored_snapshot(head, snapshot)
 
 
 def exporters(cluster_id: int) -> KeptExporters | None:
@@ -303,7 +305,7 @@ def forget(cluster_id: int) -> None:
     try:
         head = _head_of(cluster_id)
         if head is not None:
-            redis_client().delete(_head(cluster_id), *_keys(cluster_id, head["order"]).everything)
+            redis_client().delete(_key_of_head(cluster_id), *_keys(cluster_id, head["order"]).everything)
     except RedisError as error:
         raise SnapshotsUnavailable(str(error)) from error
 
@@ -312,16 +314,16 @@ def _keys(cluster_id: int, order: str) -> SnapshotKeys:
     return SnapshotKeys(f"quarterdeck:telemetry:{cluster_id}:{order}")
 
 
-def _head(cluster_id: int) -> str:
+def _key_of_head(cluster_id: int) -> str:
     return f"quarterdeck:telemetry:{cluster_id}:head"
 
 
 def _head_of(cluster_id: int) -> dict[str, Any] | None:
-    said: Any = redis_client().get(_head(cluster_id))
+    said: Any = redis_client().get(_key_of_head(cluster_id))
     return None if said is None else msgspec.json.decode(said)
 
 
-def _kept(head: Mapping[str, Any], snapshot: TelemetrySnapshot) -> StoredSnapshot:
+def _stored_snapshot(head: Mapping[str, Any], snapshot: TelemetrySnapshot) -> StoredSnapshot:
     xids = {(uuid, gi_id): DeviceXid(xid, words) for uuid, gi_id, xid, words in head["xids"]}
     parts: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for uuid, gi_id, metric, part, value in head.get("parts", ()):  # a frame of before has none

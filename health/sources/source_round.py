@@ -51,7 +51,7 @@ def ask(cluster_id: int, *, clock: Callable[[], datetime]) -> TelemetrySource | 
         return None
     source, epoch = took
     try:
-        columns = _asked(source, epoch, clock=clock)
+        columns = _query_source(source, epoch, clock=clock)
         TelemetrySource.keep(source.pk, epoch=epoch, lease_until=clock(), **columns)
     except LostLease as lost:
         log.warning("somebody else asks this source by now, or it was changed", reason=str(lost))
@@ -66,7 +66,7 @@ def ask(cluster_id: int, *, clock: Callable[[], datetime]) -> TelemetrySource | 
     return source
 
 
-def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]) -> dict[str, Any]:
+def _query_source(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]) -> dict[str, Any]:
     """Returns the columns to write.
 
     :raises LostLease: when another worker has taken the round over, or the source was changed meanwhile
@@ -77,9 +77,9 @@ def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]
         its = partial(TelemetrySource.keep, source.pk, epoch=epoch, lease_until=clock() + ROUND_LEASE)
         keep(source.cluster_id, taken, assert_lease=its, now=taken.snapshot.taken_at)
     except (Unusable, NoSecret) as error:
-        return _silent(source, str(error), now=clock())
+        return _silent_columns(source, str(error), now=clock())
     except snapshots.SnapshotsUnavailable as error:
-        return _silent(source, f"Redis does not take what it said: {error}", now=clock())
+        return _silent_columns(source, f"Redis does not take what it said: {error}", now=clock())
     now = clock()
     return {
         "state": SourceState.ANSWERING,
@@ -95,7 +95,7 @@ def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]
     }
 
 
-def _silent(source: TelemetrySource, reason: str, *, now: datetime) -> dict[str, Any]:
+def _silent_columns(source: TelemetrySource, reason: str, *, now: datetime) -> dict[str, Any]:
     return {
         "state": SourceState.SILENT,
         "state_since": source.state_since if source.state == SourceState.SILENT else now,
@@ -138,10 +138,10 @@ def round_of(source: TelemetrySource) -> Round:
 
     :raises NoSecret: when its password or token is missing
     """
-    return Round(address_of(source), Matchers(source.matchers), _whereabouts(source.cluster))
+    return Round(address_of(source), Matchers(source.matchers), _node_places(source.cluster))
 
 
-def _whereabouts(cluster: Cluster) -> Whereabouts:
+def _node_places(cluster: Cluster) -> Whereabouts:
     nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
     pods = Pod.objects.filter(cluster=cluster, operand__in=EXPORTERS, deleted_at=None).exclude(node_name="")
     return Whereabouts(nodes, dict(pods.order_by().values_list("name", "node_name")))

@@ -36,7 +36,7 @@ HourSums = Mapping[tuple[str, Owner, GpuUse], float]  # by pools, owner and use
 
 def is_recorded(cluster_id: int, hour: datetime) -> bool:
     days = UsageDay.objects.filter(cluster=cluster_id, day=hour.date())
-    return any(hours & _bit(hour) for hours in days.values_list("hours", flat=True))
+    return any(hours & _bit_of_hour(hour) for hours in days.values_list("hours", flat=True))
 
 
 def record(cluster_id: int, hour: datetime, allocated: AllocatedHour, measured: Iterable[GpuHourSums] = ()) -> bool:
@@ -45,9 +45,11 @@ def record(cluster_id: int, hour: datetime, allocated: AllocatedHour, measured: 
     sums, uncounted = _sums(nodes, hour, allocated, measured)
     with transaction.atomic():
         UsageDay.objects.bulk_create([UsageDay(cluster_id=cluster_id, day=hour.date())], ignore_conflicts=True)
-        day = UsageDay.objects.annotate(has=F("hours").bitand(_bit(hour))).filter(cluster=cluster_id, day=hour.date())
+        day = UsageDay.objects.annotate(has=F("hours").bitand(_bit_of_hour(hour))).filter(
+            cluster=cluster_id, day=hour.date()
+        )
         # Of two that record one hour, the second waits here, and then finds the bit.
-        if not day.filter(has=0).update(hours=F("hours").bitor(_bit(hour)), uncounted=uncounted):
+        if not day.filter(has=0).update(hours=F("hours").bitor(_bit_of_hour(hour)), uncounted=uncounted):
             return False
         uses: Added = {((pools, *owner), use): number for (pools, owner, use), number in sums.items()}
         _add(NamespaceUsage, cluster_id, hour, uses)
@@ -70,7 +72,7 @@ def _add(model: type[AddedUp], cluster_id: int, hour: datetime, sums: Added) -> 
         cursor.executemany(addition_to(model), adding)
 
 
-def _bit(hour: datetime) -> int:
+def _bit_of_hour(hour: datetime) -> int:
     return 1 << hour.astimezone(UTC).hour
 
 

@@ -70,11 +70,11 @@ def has_checklist(node: Node) -> bool:
     return node.is_gpu_node or next(pci_devices(node.labels), None) is not None
 
 
-def _yes(sentence: str) -> FoundAnswer:
+def _answer_yes(sentence: str) -> FoundAnswer:
     return ChecklistAnswer.YES, sentence, ()
 
 
-def _no(sentence: str, *steps: str) -> FoundAnswer:
+def _answer_no(sentence: str, *steps: str) -> FoundAnswer:
     return ChecklistAnswer.NO, sentence, steps
 
 
@@ -82,7 +82,7 @@ def _unknown(sentence: str, *steps: str) -> FoundAnswer:
     return ChecklistAnswer.UNKNOWN, sentence, steps
 
 
-def _because(cause: Cause) -> FoundAnswer:
+def _answer_of_cause(cause: Cause) -> FoundAnswer:
     """Returns the answer that a cause of an operand gives."""
     answer = ChecklistAnswer.UNKNOWN if cause.weight is Weight.UNKNOWN else ChecklistAnswer.NO
     return answer, cause.sentence, cause.steps
@@ -90,11 +90,11 @@ def _because(cause: Cause) -> FoundAnswer:
 
 def _hardware(node: Node, _: NodeStack) -> FoundAnswer:
     if found := next(pci_devices(node.labels), None):
-        return _yes(f"Node Feature Discovery saw it on the PCI bus ({found.string}).")
+        return _answer_yes(f"Node Feature Discovery saw it on the PCI bus ({found.string}).")
     if node.physical_gpus:
-        return _yes(f"The node has registered {count(node.physical_gpus, 'GPU')}.")
+        return _answer_yes(f"The node has registered {count(node.physical_gpus, 'GPU')}.")
     if any(key.startswith(NFD_PREFIX) for key in node.labels):
-        return _no(
+        return _answer_no(
             "Node Feature Discovery runs here, and sees no GPU on the PCI bus.",
             "Run lspci -d 10de: on the node.",
             "If it lists no GPU, power-cycle the node and look at firmware, passthrough and seating.",
@@ -104,16 +104,18 @@ def _hardware(node: Node, _: NodeStack) -> FoundAnswer:
 
 def _labels(node: Node, stack: NodeStack) -> FoundAnswer:
     if node.gpu_product:
-        return _yes(f"The labels name {node.gpu_product}.")
+        return _answer_yes(f"The labels name {node.gpu_product}.")
     rows = [row for row in stack.operands if row.operand in (NFD, GFD)]
-    if cause := _worst(rows):
-        return _because(cause)
+    if cause := _first_fault(rows):
+        return _answer_of_cause(cause)
     if not rows:
-        return _no("No label names the product, and no pod of feature discovery is here.", "Deploy feature discovery.")
-    return _no("No label names the product.", "Read the log of GPU feature discovery on the node.")
+        return _answer_no(
+            "No label names the product, and no pod of feature discovery is here.", "Deploy feature discovery."
+        )
+    return _answer_no("No label names the product.", "Read the log of GPU feature discovery on the node.")
 
 
-def _not_skipped(node: Node, stack: NodeStack) -> FoundAnswer:
+def _check_skip_labels(node: Node, stack: NodeStack) -> FoundAnswer:
     by_dra = {f"{DEPLOY_PREFIX}{DEVICE_PLUGIN}"} if any(row.operand in DRA_PLUGINS for row in stack.operands) else set()
     off = sorted(
         key
@@ -121,30 +123,30 @@ def _not_skipped(node: Node, stack: NodeStack) -> FoundAnswer:
         if key.startswith(DEPLOY_PREFIX) and value == "false" and key not in by_dra
     )
     if not off:
-        return _yes("No label turns off an operand.")
+        return _answer_yes("No label turns off an operand.")
     steps = [f"kubectl label node {node.name} {key}-" for key in off[:5]]
-    return _no(f"Turned off by {names([f'{key}=false' for key in off])}.", *steps)
+    return _answer_no(f"Turned off by {names([f'{key}=false' for key in off])}.", *steps)
 
 
 def _taints(node: Node, stack: NodeStack) -> FoundAnswer:
     if cause := next((row.cause for row in stack.operands if row.cause and row.cause.key == "tainted"), None):
-        return _because(cause)
+        return _answer_of_cause(cause)
     if not node.taints:
-        return _yes("The node has no taints.")
+        return _answer_yes("The node has no taints.")
     if not stack.operands:
         return _unknown("No operand of the GPU stack was seen, so nothing was compared with the node's taints.")
-    return _yes(f"Every operand that was seen tolerates {count(len(node.taints), 'taint')}.")
+    return _answer_yes(f"Every operand that was seen tolerates {count(len(node.taints), 'taint')}.")
 
 
 def _scheduled(_: Node, stack: NodeStack) -> FoundAnswer:
     wanted = [row for row in stack.operands if row.is_wanted]
     missing = [row for row in wanted if not row.pod]
     if missing:
-        answer, sentence, steps = _because(missing[0].cause) if missing[0].cause else _no("")
+        answer, sentence, steps = _answer_of_cause(missing[0].cause) if missing[0].cause else _answer_no("")
         return answer, f"No pod here: {names([row.title for row in missing])}. {sentence}".strip(), steps
     if not wanted:
         return _unknown("No operand of the GPU stack is wanted here, or none was seen.")
-    return _yes(f"{count(len(wanted), 'operand')} of {len(wanted)} have a pod here.")
+    return _answer_yes(f"{count(len(wanted), 'operand')} of {len(wanted)} have a pod here.")
 
 
 def _driver_pod(node: Node, stack: NodeStack) -> FoundAnswer:
@@ -152,7 +154,11 @@ def _driver_pod(node: Node, stack: NodeStack) -> FoundAnswer:
     if found is not None:
         return found
     version = node.reported_driver
-    return _yes(f"None is needed: the host has driver {version}.") if version else _unknown("No driver pod was seen.")
+    return (
+        _answer_yes(f"None is needed: the host has driver {version}.")
+        if version
+        else _unknown("No driver pod was seen.")
+    )
 
 
 def _plugin_pod(_: Node, stack: NodeStack) -> FoundAnswer:
@@ -168,26 +174,26 @@ def _pod_of(operands: Sequence[str], stack: NodeStack) -> FoundAnswer | None:
         return _unknown(f"The node does not report. Last seen: {silent.pod}, {silent.status or 'ready'}.")
     if ready := next((row for row in rows if row.is_ready), None):
         is_wrong = ready.cause is not None and ready.cause.weight is Weight.WRONG
-        return _because(ready.cause) if ready.cause and is_wrong else _yes(f"{ready.pod} is ready.")
+        return _answer_of_cause(ready.cause) if ready.cause and is_wrong else _answer_yes(f"{ready.pod} is ready.")
     chosen = next((row.cause for row in rows if row.cause and row.cause.weight is Weight.CHOSEN), None)
-    cause = _worst(rows)
+    cause = _first_fault(rows)
     if cause is None and chosen is not None:
-        return _yes(f"No pod is wanted here. {chosen.sentence}")
-    return _because(cause) if cause else _no(f"{rows[0].pod} is not ready.")
+        return _answer_yes(f"No pod is wanted here. {chosen.sentence}")
+    return _answer_of_cause(cause) if cause else _answer_no(f"{rows[0].pod} is not ready.")
 
 
-def _worst(rows: Iterable[OperandOnNode]) -> Cause | None:
+def _first_fault(rows: Iterable[OperandOnNode]) -> Cause | None:
     """Returns the first cause that is not somebody's choice."""
     return next((row.cause for row in rows if row.cause and row.cause.weight is not Weight.CHOSEN), None)
 
 
 def _module(node: Node, stack: NodeStack) -> FoundAnswer:
     if node.reported_driver:
-        return _yes(f"The node reports driver {node.reported_driver}.")
+        return _answer_yes(f"The node reports driver {node.reported_driver}.")
     if any(row.operand == VALIDATOR and row.is_ready for row in stack.operands):
-        return _yes("The validator has used the driver.")
-    if cause := _worst(row for row in stack.operands if row.operand in DRIVERS):
-        return _because(cause)
+        return _answer_yes("The validator has used the driver.")
+    if cause := _first_fault(row for row in stack.operands if row.operand in DRIVERS):
+        return _answer_of_cause(cause)
     return _unknown(
         "Nothing reports a driver version.",
         "Run nvidia-smi and lsmod | grep nvidia on the node.",
@@ -196,18 +202,20 @@ def _module(node: Node, stack: NodeStack) -> FoundAnswer:
 
 
 def _runtime_class(_: Node, stack: NodeStack) -> FoundAnswer:
-    missing = next((row.cause for row in stack.operands if row.cause and "RuntimeClass" in _words(row.cause)), None)
+    missing = next(
+        (row.cause for row in stack.operands if row.cause and "RuntimeClass" in _cause_text(row.cause)), None
+    )
     if missing is not None:
-        return _because(missing)
+        return _answer_of_cause(missing)
     if stack.runtime_classes:
-        return _yes(f"A pod of the stack runs here with {names(sorted(stack.runtime_classes))}.")
+        return _answer_yes(f"A pod of the stack runs here with {names(sorted(stack.runtime_classes))}.")
     return _unknown(
         "Quarterdeck does not read RuntimeClasses, and no pod of the stack here names one.",
         "Run kubectl get runtimeclass nvidia.",
     )
 
 
-def _words(cause: Cause) -> str:
+def _cause_text(cause: Cause) -> str:
     return f"{cause.sentence} {cause.quote}"
 
 
@@ -216,23 +224,23 @@ def _allocatable(node: Node, stack: NodeStack) -> FoundAnswer:
     if amounts:
         listed = names([f"{name}: {amount}" for name, amount in sorted(amounts.items())])
         missing = f" Missing: {node.missing_in_words}." if node.missing_in_words else ""
-        return _yes(f"{listed}.{missing}")
+        return _answer_yes(f"{listed}.{missing}")
     if any(row.operand in DRA_PLUGINS and row.is_ready for row in stack.operands):
         return _unknown("GPUs are offered by DRA, which allocatable does not count.")
-    if cause := _worst(row for row in stack.operands if row.operand in PLUGINS):
-        return _because(cause)
+    if cause := _first_fault(row for row in stack.operands if row.operand in PLUGINS):
+        return _answer_of_cause(cause)
     if any(node.capacity.values()):
-        return _no(
+        return _answer_no(
             f"Capacity has {names(sorted(node.capacity))}, and all of it is unhealthy.",
             "Read the log of the device plugin and the findings of the node's GPUs.",
         )
-    return _no("The node offers no GPU.", "Look at the first “no” above.")
+    return _answer_no("The node offers no GPU.", "Look at the first “no” above.")
 
 
 CHECKS: dict[str, tuple[str, Callable[[Node, NodeStack], FoundAnswer]]] = {
     "hardware": ("Hardware visible", _hardware),
     "labels": ("Vendor and product labels", _labels),
-    "not-skipped": ("Not labelled to skip operands", _not_skipped),
+    "not-skipped": ("Not labelled to skip operands", _check_skip_labels),
     "taints": ("No taint blocks an operand", _taints),
     "scheduled": ("Operands scheduled", _scheduled),
     "driver-pod": ("Driver pod", _driver_pod),

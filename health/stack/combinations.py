@@ -107,10 +107,10 @@ def surroundings(drivers: Drivers) -> Surroundings:
         mig_manager=_image_of("mig-manager", operands),
         cdi=lead.uses_cdi if lead else None,
         nri=bool(lead.uses_nri) if lead else None,  # off where it is not said: cdi.nriPluginEnabled is for opting in
-        rdma=_of_any(each.uses_rdma for each in objects),
-        gds=_of_any(each.uses_gds for each in objects),
-        gdrcopy=_of_any(each.uses_gdrcopy for each in objects),
-        asked=_asked(lead, operands),
+        rdma=_any_switch_on(each.uses_rdma for each in objects),
+        gds=_any_switch_on(each.uses_gds for each in objects),
+        gdrcopy=_any_switch_on(each.uses_gdrcopy for each in objects),
+        asked=_wanted_version(lead, operands),
     )
     installing = [each for each in objects if each.kind != "GPUCluster" and not each.is_driver_off]
     precompiled = frozenset(_driver(each) for each in installing if each.use_precompiled)
@@ -142,7 +142,7 @@ def compare(cluster: Cluster, around: Surroundings, *, user: Any, today: date) -
     for group in shown:
         for verdict in evaluate(_facts(group, around), today=today):
             counted[verdict] += group["number"]
-    return Comparison(_lines(counted.items()), sum(group["number"] for group in shown), len(shown),
+    return Comparison(_verdict_lines(counted.items()), sum(group["number"] for group in shown), len(shown),
                       is_truncated=len(groups) > AT_MOST)  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def compare_driver(nodes: Iterable[Node], around: Surroundings, driver: str, *, 
         for verdict in evaluate(replace(facts, driver=driver), today=today):
             if verdict not in anyway:
                 counted[verdict] += number
-    return _lines(counted.items())
+    return _verdict_lines(counted.items())
 
 
 def is_compared(node: Node) -> bool:
@@ -243,11 +243,11 @@ def _without_nodes(around: Surroundings, today: date) -> tuple[Line, ...]:
     return tuple(Line(verdict, 0) for verdict in said if verdict.rule in {"operator", "operands"})
 
 
-def _lines(counted: Iterable[tuple[Verdict, int]]) -> tuple[Line, ...]:
+def _verdict_lines(counted: Iterable[tuple[Verdict, int]]) -> tuple[Line, ...]:
     return tuple(Line(verdict, nodes) for verdict, nodes in sorted(counted, key=lambda pair: pair[0].place))
 
 
-def _asked(lead: DriverObject | None, operands: Sequence[Operand]) -> dict[str, str]:
+def _wanted_version(lead: DriverObject | None, operands: Sequence[Operand]) -> dict[str, str]:
     """Returns the wanted version from the ClusterPolicy, else from the operator's DaemonSets."""
     rolled_out = {each.operand: tag for each in operands if (tag := tag_of(each.image))}
     return rolled_out | (lead.operand_versions if lead else {})
@@ -257,7 +257,7 @@ def _image_of(operand: str, operands: Sequence[Operand]) -> str:
     return next((tag_of(each.image) for each in operands if each.operand == operand), "")
 
 
-def _of_any(switches: Iterable[bool | None]) -> bool | None:
+def _any_switch_on(switches: Iterable[bool | None]) -> bool | None:
     """Returns whether any switch is on; None if none is on and some are unknown."""
     said = set(switches)
     return True if True in said else (False if said == {False} else None)

@@ -53,7 +53,7 @@ def _selecting(node: Node, drivers: Sequence[DriverObject]) -> DriverObject | No
     One without a selector takes every GPU node. A default, which takes only what is left over, came together with the
     label that names the owner (gpu-operator 26.7, pull 2518).
     """
-    taking = [each for each in drivers if _takes(each, node)]
+    taking = [each for each in drivers if _selects_node(each, node)]
     return taking[0] if len(taking) == 1 else None
 
 
@@ -62,11 +62,11 @@ def _conflict(node: Node, driver_objects: Sequence[DriverObject], daemon_set: Op
     is_owned = labelled_owner(node.driver_owner, driver_objects) is not None
     if is_owned or node.labels.get(keys.DEPLOY_DRIVER) == keys.PRE_INSTALLED or daemon_set is not None:
         return ""
-    taking = [str(each) for each in driver_objects if each.kind == "NVIDIADriver" and _takes(each, node)]
+    taking = [str(each) for each in driver_objects if each.kind == "NVIDIADriver" and _selects_node(each, node)]
     return " and ".join(taking) if len(taking) > 1 else ""
 
 
-def _takes(driver: DriverObject, node: Node) -> bool:
+def _selects_node(driver: DriverObject, node: Node) -> bool:
     if driver.node_selector:
         return selects(driver.node_selector, node.labels)
     return node.labels.get(keys.GPU_PRESENT) == "true"

@@ -54,7 +54,7 @@ def driver_versions(
     desired = Desired() if is_pre_installed or row is None else row.desired
     offered = _slices(slices)
     running = [_label(node, offered), *offered]
-    sources = running if is_pre_installed else [_asked(desired), *_rolled_out(row), *running]
+    sources = running if is_pre_installed else [_requested_version(desired), *_rolled_out(row), *running]
     return DriverVersions(
         sources=tuple(sources),
         is_pre_installed=is_pre_installed,
@@ -67,7 +67,7 @@ def driver_versions(
     )
 
 
-def _asked(desired: Desired) -> DriverVersionSource:
+def _requested_version(desired: Desired) -> DriverVersionSource:
     if desired.conflict:
         note = "While several select a node, the operator changes nothing: delete one, or give it another nodeSelector."
         return DriverVersionSource(
@@ -149,7 +149,7 @@ WORDS = {
 
 def _disagreement(sources: Sequence[DriverVersionSource], node: Node) -> str:
     said = [each for each in sources if each.version and each.is_known]
-    if all(_agree(one, other) is not False for one in said for other in said):
+    if all(_versions_agree(one, other) is not False for one in said for other in said):
         return ""
     running = [each for each in said if each.role is DriverVersionRole.RUNNING]
     if len(running) > 1 and agree(running[0].version, running[1].version) is False:
@@ -158,10 +158,10 @@ def _disagreement(sources: Sequence[DriverVersionSource], node: Node) -> str:
         first = {each.role: each for each in reversed(said)}
         parts = [f"{WORDS[role]} {first[role].version}" for role in WORDS if role in first]
     sentence = ", ".join(parts)
-    return f"{sentence[0].upper()}{sentence[1:]}.{_standing(node)}"
+    return f"{sentence[0].upper()}{sentence[1:]}.{_expected_difference(node)}"
 
 
-def _agree(one: DriverVersionSource, other: DriverVersionSource) -> bool | None:
+def _versions_agree(one: DriverVersionSource, other: DriverVersionSource) -> bool | None:
     """Returns whether versions agree.
 
     A running driver reports only its number; wanted and rolled out are parts of one tag.
@@ -170,7 +170,7 @@ def _agree(one: DriverVersionSource, other: DriverVersionSource) -> bool | None:
     return (agree_on_driver if is_running else agree)(one.version, other.version)
 
 
-def _standing(node: Node) -> str:
+def _expected_difference(node: Node) -> str:
     """Returns why the versions may differ for now."""
     if node.is_held:
         return f" It is held by {node.held_by}." if node.held_by else " It is held."

@@ -60,16 +60,16 @@ class OperandOnNode:
 
 def operands_on(node: Node, rows: StackRows) -> list[OperandOnNode]:
     """Every operand that has a pod here, should have one, or has none because somebody wants it so."""
-    pairs = list(_pairs(node, rows))
+    pairs = list(_daemon_sets_with_pods(node, rows))
     ready = _ready(node, pairs)
-    found = [_on_node(node, rows, daemon_set, pod, ready) for daemon_set, pod in pairs]
+    found = [_operand_on_node(node, rows, daemon_set, pod, ready) for daemon_set, pod in pairs]
     found += _driver_without_daemon_set(node, rows, pairs)
     found += _plugin_without_daemon_set(node, rows, found)
     shown = [row for row in found if row.pod or row.cause]
     return sorted(shown, key=lambda row: (ORDER.index(row.operand) if row.operand in ORDER else 99, row.daemon_set))
 
 
-def _pairs(node: Node, rows: StackRows) -> Iterator[tuple[Operand | None, Pod | None]]:
+def _daemon_sets_with_pods(node: Node, rows: StackRows) -> Iterator[tuple[Operand | None, Pod | None]]:
     """DaemonSets with their pod here. Of the driver there is one for each system or kernel: only those of this node.
 
     A test of the validator's that once failed is no news where the validator is content. One that is done is none, nor
@@ -106,7 +106,7 @@ def _is_wanted(node: Node, daemon_set: Operand) -> bool:
     return cause is not None and cause.weight is not Weight.CHOSEN
 
 
-def _on_node(
+def _operand_on_node(
     node: Node, rows: StackRows, daemon_set: Operand | None, pod: Pod | None, ready: Mapping[str, bool]
 ) -> OperandOnNode:
     operand = pod.operand if pod else daemon_set.operand if daemon_set else ""

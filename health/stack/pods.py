@@ -234,11 +234,11 @@ def offers(cluster_id: int, name: str) -> list[tuple[str, int, int]]:
     nodes = Node.objects.filter(cluster=cluster_id, is_ready=True, is_unschedulable=False).with_gpus()
     return list(
         nodes.filter(allocatable__has_key=name)
-        .annotate(has=_amount(name, "allocatable"), taken=Coalesce(_amount(name, "requested"), 0))
+        .annotate(has=_amount_column(name, "allocatable"), taken=Coalesce(_amount_column(name, "requested"), 0))
         .order_by("name")
         .values_list("name", "has", "taken")
     )
 
 
-def _amount(name: str, column: str) -> Cast:
+def _amount_column(name: str, column: str) -> Cast:
     return Cast(KeyTextTransform(name, column), IntegerField())

@@ -45,7 +45,7 @@ def read_node(text: str, node_name: str) -> NodeSamples:
     for line in lines_in(text):
         known = SERIES.get(line.name, ())
         for series in known:
-            _take(said, line, series, node_name)
+            _store_sample(said, line, series, node_name)
         if not (known or said.devices or said.unread) and device_of(labels_in(line.labels), ""):
             said.unread = line.name[:100]
     if said.devices or said.nameless:
@@ -53,7 +53,7 @@ def read_node(text: str, node_name: str) -> NodeSamples:
     return said
 
 
-def _take(said: NodeSamples, line: MetricLine, series: MetricSeries, node_name: str) -> None:
+def _store_sample(said: NodeSamples, line: MetricLine, series: MetricSeries, node_name: str) -> None:
     value = line.value
     if value is None:
         return

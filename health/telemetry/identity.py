@@ -246,7 +246,9 @@ def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[st
     if odd.nameless:
         notes.append(f"{nameless(odd.nameless)}.")
     if odd.unknown:
-        notes.append(f"Series of nodes that this cluster does not have are left out: {_some(list(odd.unknown))}.")
+        notes.append(
+            f"Series of nodes that this cluster does not have are left out: {_first_names(list(odd.unknown))}."
+        )
     if odd.placeless:
         notes.append(
             f"{count(odd.placeless, 'series', 'series')} that no node's name is on, left out: let Prometheus write it, "
@@ -255,7 +257,7 @@ def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[st
     if odd.services:
         notes.append(
             "Exporters are scraped through a Service, which answers for one node after another: "
-            f"{_some(list(odd.services))}. Let Prometheus scrape their pods."
+            f"{_first_names(list(odd.services))}. Let Prometheus scrape their pods."
         )
     return (*notes, *notes_on_claims(list(odd.untrue), contested))
 
@@ -264,7 +266,7 @@ def notes_on_claims(untrue: Sequence[str], contested: Mapping[tuple[str, str], C
     """Returns notes. `untrue` holds exporters' false names; `contested` the claiming nodes by device key."""
     notes = []
     if untrue:
-        notes.append(f"Where it runs is believed, not what it says: {_some(untrue)}.")
+        notes.append(f"Where it runs is believed, not what it says: {_first_names(untrue)}.")
     if contested:
         first, number = next(iter(contested)), len(contested)
         notes.append(
@@ -282,6 +284,6 @@ def untrue_name(runs_on: str, claimed: str) -> str:
     return f"the exporter on {runs_on} calls itself {claimed[:100]}"
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     rest = len(names) - NAMED_AT_MOST
     return ", ".join(names[:NAMED_AT_MOST]) + (f" and {rest} more" if rest > 0 else "")

@@ -40,7 +40,7 @@ class MetricLine(NamedTuple):
     @property
     def value(self) -> float | None:
         """Returns the value; None if it is no number."""
-        return _number(self.rest)
+        return _parse_number(self.rest)
 
 
 def lines_in(text: str) -> Iterator[MetricLine]:
@@ -59,14 +59,14 @@ def lines_in(text: str) -> Iterator[MetricLine]:
         if (match := _SERIES.match(line)) is not None:
             name, quoted, labels, rest = match.groups()
             is_text = is_text or not labels.strip() or bool(labels_in(labels))
-            yield MetricLine(_known_name(name or quoted or ""), labels, rest)
+            yield MetricLine(_canonical_name(name or quoted or ""), labels, rest)
         elif not is_text and (plain := _WITHOUT_LABELS.match(line)) is not None:
-            is_text = _number(plain.group(1)) is not None
+            is_text = _parse_number(plain.group(1)) is not None
     if text.strip() and not is_text:
         raise UnreadableMetrics("What it answers is no text of metrics.")
 
 
-def _known_name(name: str) -> str:
+def _canonical_name(name: str) -> str:
     return name.lower() if name.isupper() and name.startswith(AMDS_NAMES_IN_CAPITALS) else name
 
 
@@ -82,7 +82,7 @@ def labels_in(written: str) -> dict[str, str]:
     return in_lower_case(found)
 
 
-def _number(rest: str) -> float | None:
+def _parse_number(rest: str) -> float | None:
     match = _VALUE.match(rest)
     try:
         return float(match.group(1)) if match is not None else None

@@ -244,7 +244,7 @@ DCGM = (
 )
 
 
-def _clock(kind: str) -> frozenset[str]:
+def _clock_names(kind: str) -> frozenset[str]:
     """Returns the names in ROCm/device-metrics-exporter now (metricslist.md, GPU_CLOCK measurements) and before."""
     return frozenset({kind, f"GPU_CLOCK_TYPE_{kind.upper()}"})
 
@@ -268,8 +268,8 @@ _AMD = (
     # tell (pkg/amdgpu/gpuagent/gpuagent_gpu_metrics.go).
     MetricSeries("gpu_health", "called_healthy"),
     # In MHz, of each clock there is: an MI3xx has a system clock, its graphics engine's, for each of its dies.
-    MetricSeries("gpu_clock", "sm_clock_mhz", label="clock_type", only=_clock("system"), has_parts=False),
-    MetricSeries("gpu_clock", "memory_clock_mhz", label="clock_type", only=_clock("memory"), has_parts=False),
+    MetricSeries("gpu_clock", "sm_clock_mhz", label="clock_type", only=_clock_names("system"), has_parts=False),
+    MetricSeries("gpu_clock", "memory_clock_mhz", label="clock_type", only=_clock_names("memory"), has_parts=False),
 )
 AMD = (*_AMD, *(replace(series, name=f"amd_{series.name}") for series in _AMD))
 GAUDI = (
@@ -285,14 +285,14 @@ GAUDI = (
 )
 
 
-def _by_name() -> dict[str, tuple[MetricSeries, ...]]:
+def _series_by_name() -> dict[str, tuple[MetricSeries, ...]]:
     found: dict[str, tuple[MetricSeries, ...]] = {}
     for series in (*DCGM, *AMD, *GAUDI):
         found[series.name] = (*found.get(series.name, ()), series)
     return found
 
 
-SERIES: Mapping[str, tuple[MetricSeries, ...]] = _by_name()
+SERIES: Mapping[str, tuple[MetricSeries, ...]] = _series_by_name()
 EXPORTERS: Mapping[str, tuple[MetricSeries, ...]] = {
     Vendor.NVIDIA: DCGM,
     Vendor.AMD: AMD,

@@ -133,27 +133,27 @@ def _shares(holders: Sequence[HourHolder]) -> tuple[list[float], float]:
 def _use_of(node: HourOfNode, holder: HourHolder, board: int, held_s: float) -> GpuUse:
     slices = [number for index, number in holder.slices if index == board]
     if slices:
-        return _together(_use(node.devices.get((board, number)), holder.seconds) for number in slices)
+        return _combined_use(_use_of_device(node.devices.get((board, number)), holder.seconds) for number in slices)
     if whole := node.devices.get((board, "")):
-        return _use(whole, held_s)
+        return _use_of_device(whole, held_s)
     parts = [device for (index, number), device in node.devices.items() if index == board and number]
-    uses = {_use(part, held_s) for part in parts}
+    uses = {_use_of_device(part, held_s) for part in parts}
     return uses.pop() if len(uses) == 1 else GpuUse.UNMEASURED
 
 
 def _use_everywhere(node: HourOfNode) -> GpuUse:
     """Returns the use of every GPU of the node, if it is the same for all. Nothing tells which of them a pod had."""
     boards = {index for index, _ in node.devices}
-    uses = {_use(device, HOUR_S) for device in node.devices.values()}
+    uses = {_use_of_device(device, HOUR_S) for device in node.devices.values()}
     return uses.pop() if len(uses) == 1 and len(boards) >= node.gpus else GpuUse.UNMEASURED
 
 
-def _together(uses: Iterable[GpuUse]) -> GpuUse:
+def _combined_use(uses: Iterable[GpuUse]) -> GpuUse:
     found = set(uses)
     return next((use for use in (GpuUse.UNMEASURED, GpuUse.USED) if use in found), GpuUse.IDLE)
 
 
-def _use(device: MeasuredDevice | None, held_s: float) -> GpuUse:
+def _use_of_device(device: MeasuredDevice | None, held_s: float) -> GpuUse:
     """Returns the use of a device that pods had for these seconds of the hour."""
     if device is None or device.utilisation is None or device.seen_s < REPORTED_FOR * HOUR_S:
         return GpuUse.UNMEASURED

@@ -38,7 +38,7 @@ def act(request: PersonRequest, finding_id: int, verb: str) -> HttpResponse:
     with kept_if_refused(request, finding.pk, verb, done=VERBS[verb].done):
         require_act(request.user, finding)
         _mute(request, finding) if verb == "mute" else _run_command(request, finding, verb)
-    return _back(request, finding.pk)
+    return _redirect_back(request, finding.pk)
 
 
 @require_POST
@@ -49,7 +49,7 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
     with answered(request, REFUSALS, done=done, ends_form=True):
         require_mute(request.user, row)
         rule_mutes.lift(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
-    return _back(request, None)
+    return _redirect_back(request, None)
 
 
 def _run_command(request: PersonRequest, finding: Finding, verb: str) -> None:
@@ -68,7 +68,7 @@ def _mute(request: PersonRequest, finding: Finding) -> None:
     rule_mutes.mute(row, reason=given["reason"], until=until, key=given["key"], actor=actor, now=now)
 
 
-def _back(request: PersonRequest, finding_id: int | None) -> HttpResponse:
+def _redirect_back(request: PersonRequest, finding_id: int | None) -> HttpResponse:
     """Returns a redirect to the previous place in the inbox, or to the finding."""
     there = request.POST.get("back", "")[:500]
     here = reverse("findings")

@@ -77,7 +77,9 @@ def node_compatibility_part(request: PersonRequest, node_id: int) -> HttpRespons
 
 
 def of_cluster(found: Comparison) -> AnswerCard:
-    return _card([_line(line) for line in found.lines], found.nodes, found.groups, is_truncated=found.is_truncated)
+    return _card(
+        [_answer_line(line) for line in found.lines], found.nodes, found.groups, is_truncated=found.is_truncated
+    )
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ def of_node(node: Node, *, user: Any, today: date) -> dict[str, Any]:
     around, compared = look(node.cluster, user=user, today=today)
     verdicts = [each for each in compare_node(node, around, today=today) if each.answer is not Support.SUPPORTED]
     common = {line.verdict for line in compared.lines if 2 * line.nodes > compared.nodes}
-    own = [_line(Line(each, 0), is_of_one=True) for each in verdicts if each not in common]
+    own = [_answer_line(Line(each, 0), is_of_one=True) for each in verdicts if each not in common]
     card = NodeCard(own, len(verdicts) - len(own), the_matrix().read_on)
     return {"compatibility": card if is_compared(node) else None}
 
@@ -113,7 +115,7 @@ def _card(lines: Iterable[AnswerLine], nodes: int, groups: int, *, is_truncated:
     )
 
 
-def _line(line: Line, *, is_of_one: bool = False) -> AnswerLine:
+def _answer_line(line: Line, *, is_of_one: bool = False) -> AnswerLine:
     glyph, word = WORDS[line.verdict.answer]
     href, short = source_of(line.verdict.source)
     return AnswerLine(glyph, word, line.verdict, None if is_of_one else line.nodes, href, short)

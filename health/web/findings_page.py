@@ -34,7 +34,7 @@ NO_DATES: Mapping[int, datetime | None] = {}  # the head of the page says when a
 @part
 def findings_strip_part(request: PersonRequest) -> HttpResponse:
     """Renders the first few findings for the fleet page."""
-    return render(request, "health/fleet/_findings_strip.html", _strip(request))
+    return render(request, "health/fleet/_findings_strip.html", _strip_context(request))
 
 
 @part
@@ -52,7 +52,7 @@ def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpRespon
     last_seen_at = {} if freshness.is_fresh else {row.pk: freshness.last_seen_at}
     first = open_findings(request).filter(cluster=row)[:PER_PAGE]
     waiting = confirming_findings(request).filter(cluster=row)[:PER_PAGE]
-    found = _by_state(dated([*first, *waiting], last_seen_at=last_seen_at, now=now))
+    found = _findings_by_state(dated([*first, *waiting], last_seen_at=last_seen_at, now=now))
     counts = counts_of(request.user, cluster=row)
     number = counts.open + counts.acknowledged
     cut = {
@@ -78,7 +78,7 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
 def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = node_for(request, node_id)
     every = Finding.objects.filter(node=row).notified().unresolved().select_related("cluster").worst_first()
-    found = _by_state(dated(every, last_seen_at=NO_DATES, now=timezone.now()))
+    found = _findings_by_state(dated(every, last_seen_at=NO_DATES, now=timezone.now()))
     return render(request, "health/parts/_findings_of_one.html", found)
 
 
@@ -90,10 +90,10 @@ def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpR
         raise Http404
     found = Finding.objects.select_related("cluster").around(row)
     own = dated([*found.open, *found.confirming, *found.muted], last_seen_at=NO_DATES, now=timezone.now())
-    return render(request, "health/parts/_findings_of_one.html", _by_state(own) | {"of_node": found.of_node})
+    return render(request, "health/parts/_findings_of_one.html", _findings_by_state(own) | {"of_node": found.of_node})
 
 
-def _by_state(found: Iterable[Finding]) -> dict[str, list[Finding]]:
+def _findings_by_state(found: Iterable[Finding]) -> dict[str, list[Finding]]:
     """Groups findings by state and keeps their order."""
     shown: dict[str, list[Finding]] = {"findings": [], "confirming": [], "muted": []}
     kept = {FindingState.CONFIRMING.value: "confirming", FindingState.MUTED.value: "muted"}
@@ -138,7 +138,7 @@ class StripLine(NamedTuple):
     code: str
 
 
-def _strip(request: PersonRequest) -> dict[str, Any]:
+def _strip_context(request: PersonRequest) -> dict[str, Any]:
     """Returns the context of the strip. Unacknowledged findings come first, and a group counts as one.
 
     Pending findings get half of the room left by open critical ones, and at least one line. So many open findings never

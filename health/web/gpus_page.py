@@ -117,7 +117,7 @@ def _table(request: PersonRequest) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "wanted": wanted,
         "query": wanted.query(),
-        "heads": [_head(column, wanted) for column in wanted.shown],
+        "heads": [_table_head(column, wanted) for column in wanted.shown],
         "shows": {column.key for column in wanted.shown},
         "told_columns": len(told),
         "columns": [(column, column in wanted.shown) for column in COLUMNS.values()],
@@ -137,11 +137,11 @@ def _table(request: PersonRequest) -> dict[str, Any]:
         "total": table.total,
         "lines": [line_of(seen, told, now=now) for seen in rows],
         "notes": [*_notes_on_missing(wanted, table), *_notes(table, clusters_seen(request.user), now=now)],
-        "hints": _hints(request.user, wanted, table, now=now),
+        "hints": _filter_hints(request.user, wanted, table, now=now),
     }
 
 
-def _head(column: GpuColumn, wanted: GpuFilter) -> TableHead:
+def _table_head(column: GpuColumn, wanted: GpuFilter) -> TableHead:
     if not column.can_order:
         return TableHead(column, "", "")
     is_sorted = wanted.order_key == column.key
@@ -157,40 +157,46 @@ def line_of(seen: GpuSeen, told: Sequence[GpuColumn], *, now: datetime) -> GpuLi
     of = "" if total is None else f"of {gib(total)}"
     return GpuLine(
         seen,
-        temperature=_cell(metrics["temperature_celsius"], "{:.0f} °C", now=now),
-        busy=_cell(seen.busy, "{:.0%}", title=by, now=now),
-        memory=_cell(metrics["memory_used_mib"], "{} GiB", read=gib, beside=of, now=now),
-        power=_cell(metrics["power_watts"], "{:.0f} W", beside="" if limit is None else f"of {limit:.0f}", now=now),
-        xid=_cell(xid, "", now=now) if xid.value is None else _xid(seen, xid, now=now),
+        temperature=_reading_cell(metrics["temperature_celsius"], "{:.0f} °C", now=now),
+        busy=_reading_cell(seen.busy, "{:.0%}", title=by, now=now),
+        memory=_reading_cell(metrics["memory_used_mib"], "{} GiB", read=gib, beside=of, now=now),
+        power=_reading_cell(
+            metrics["power_watts"], "{:.0f} W", beside="" if limit is None else f"of {limit:.0f}", now=now
+        ),
+        xid=_reading_cell(xid, "", now=now) if xid.value is None else _xid(seen, xid, now=now),
         is_bad=bool(xid.value),
         others=[
-            (column, _other(column.key, metrics[column.key], now=now)) for column in told if column.key not in SHOWN
+            (column, _other_cell(column.key, metrics[column.key], now=now))
+            for column in told
+            if column.key not in SHOWN
         ],
-        untold=_cell(metrics[told[0].metrics[0]], "", now=now) if told and not seen.is_exported else None,
+        untold=_reading_cell(metrics[told[0].metrics[0]], "", now=now) if told and not seen.is_exported else None,
         sampled_at=instant(seen.sampled_at),
         is_old=not any(reading.is_fresh for reading in metrics.values()),
         glyph=GLYPHS.get(seen.finding.severity, "part") if seen.finding else "",
     )
 
 
-def _cell(
+def _reading_cell(
     reading: MetricReading, form: str, *, read=None, beside: str = "", title: str = "", now: datetime
 ) -> ReadingCell:
     return cell_of(
-        reading, form, read=read, beside=beside, title=" ".join(filter(None, (title, _since(reading, now=now))))
+        reading, form, read=read, beside=beside, title=" ".join(filter(None, (title, _stale_text(reading, now=now))))
     )
 
 
 def _xid(seen: GpuSeen, reading: MetricReading, *, now: datetime) -> ReadingCell:
     words = "none" if not reading.value else f"{reading.value:.0f}"
-    return ReadingCell(look_of(reading), words, "", " ".join(filter(None, (seen.xid_words, _since(reading, now=now)))))
+    return ReadingCell(
+        look_of(reading), words, "", " ".join(filter(None, (seen.xid_words, _stale_text(reading, now=now))))
+    )
 
 
-def _other(key: str, reading: MetricReading, *, now: datetime) -> ReadingCell:
-    return cell_of(reading, "{}", read=partial(words_of, key), title=_since(reading, now=now))
+def _other_cell(key: str, reading: MetricReading, *, now: datetime) -> ReadingCell:
+    return cell_of(reading, "{}", read=partial(words_of, key), title=_stale_text(reading, now=now))
 
 
-def _since(reading: MetricReading, *, now: datetime) -> str:
+def _stale_text(reading: MetricReading, *, now: datetime) -> str:
     """Returns why a value is not current; empty if it is, or there is none."""
     at = instant(reading.since)
     when = f" since {clock(at, now=now)} UTC" if at else ""
@@ -207,10 +213,12 @@ def _notes_on_missing(wanted: GpuFilter, table: GpuTable) -> Iterator[str]:
 
 def _notes(table: GpuTable, clusters: Mapping[int, str], *, now: datetime) -> list[str]:
     """Returns why a cluster's GPUs have no telemetry, so that an empty column is not taken for idle GPUs."""
-    return [words for name, telemetry in table.sources(clusters) if (words := _note(name, telemetry, now=now))]
+    return [
+        words for name, telemetry in table.sources(clusters) if (words := _telemetry_note(name, telemetry, now=now))
+    ]
 
 
-def _note(name: str, telemetry: ClusterTelemetry, *, now: datetime) -> str:
+def _telemetry_note(name: str, telemetry: ClusterTelemetry, *, now: datetime) -> str:
     standing = telemetry.standing
     if telemetry.trouble:
         return f"{name}: {telemetry.trouble}"
@@ -223,7 +231,7 @@ def _note(name: str, telemetry: ClusterTelemetry, *, now: datetime) -> str:
     return ""
 
 
-def _hints(user: User, wanted: GpuFilter, table: GpuTable, *, now: datetime) -> list[tuple[str, str, int]]:
+def _filter_hints(user: User, wanted: GpuFilter, table: GpuTable, *, now: datetime) -> list[tuple[str, str, int]]:
     """Returns for an empty result how many GPUs would match without each part of the filter."""
     if len(table) or not wanted.active:
         return []

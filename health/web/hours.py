@@ -52,17 +52,19 @@ class Bar:
 @part
 def node_hours_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = node_for(request, node_id)
-    return render(request, "health/node/_hours.html", {"node": row, **_strip(hours_of(row, now=timezone.now()))})
+    return render(
+        request, "health/node/_hours.html", {"node": row, **_strip_context(hours_of(row, now=timezone.now()))}
+    )
 
 
 @part
 def gpu_hours_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     gpu = get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
-    strip = _strip(hours_of(gpu.node, gpu=gpu, now=timezone.now()))
+    strip = _strip_context(hours_of(gpu.node, gpu=gpu, now=timezone.now()))
     return render(request, "health/node/_hours.html", {"node": gpu.node, "gpu": gpu, **strip})
 
 
-def _strip(hours: list[NodeHour]) -> dict[str, Any]:
+def _strip_context(hours: list[NodeHour]) -> dict[str, Any]:
     bars = [Bar(hour, place * (WIDE + GAP), _height(hour)) for place, hour in enumerate(hours)]
     known = [hour for hour in hours if hour.devices]
     allocated = [hour.allocated_h for hour in known]

@@ -171,8 +171,8 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     clusters = lines_for(request, now=now)
     counts = counts_of(user)
     trouble = trouble_of(user, counts, clusters, now=now)
-    rows = wanted.of(_rows(user, tab), user)
-    page = Paginator(_listed(rows, tab, wanted, user), PER_PAGE).get_page(asked.get("page"))
+    rows = wanted.of(_rows_of_tab(user, tab), user)
+    page = Paginator(_listed_findings(rows, tab, wanted, user), PER_PAGE).get_page(asked.get("page"))
     listed = (one if isinstance(one, FindingGroup) else FindingGroup((one,)) for one in page.object_list)
     groups = {group.first: group for group in listed}
     shown = dated(rows.filter(pk__in=list(groups)), last_seen_at=trouble.last_seen_at, now=now)
@@ -186,15 +186,15 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     detail = chosen and detail_of(chosen, user, impacts=impacts, last_seen_at=trouble.last_seen_at, now=now)
     return {
         "tab": tab,
-        "tabs": [Tab(each, label, _number(user, each, counts)) for each, label in TABS.items()],
+        "tabs": [Tab(each, label, _number_in_tab(user, each, counts)) for each, label in TABS.items()],
         "counts": counts,
         "trouble": trouble,
         "filter": wanted,
         "page": page,
-        "rows": _with_impact(shown, groups, chosen, impacts),
+        "rows": _rows_with_impact(shown, groups, chosen, impacts),
         "is_asked": key is not None,
         "is_gone": key is not None and chosen is None,
-        "chosen": detail and _shown(request, detail, shown, now=now),
+        "chosen": detail and _chosen_finding(request, detail, shown, now=now),
         "clusters": [line.cluster.name for line in clusters],
         "pools": pools_named(user),
         "severities": list(Severity),
@@ -206,12 +206,12 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     }
 
 
-def _own(user: User) -> FindingQuerySet:
+def _own_findings(user: User) -> FindingQuerySet:
     return Finding.objects.on_their_own_to(user).notified()
 
 
-def _rows(user: User, tab: str) -> QuerySet[Finding]:
-    own = _own(user).select_related("cluster")  # of its node and its cause a row shows what it has itself
+def _rows_of_tab(user: User, tab: str) -> QuerySet[Finding]:
+    own = _own_findings(user).select_related("cluster")  # of its node and its cause a row shows what it has itself
     if tab == "resolved":
         return own.filter(state=FindingState.RESOLVED).order_by("-resolved_at", "-pk")
     found = own.unresolved().order_by(MUTED_LAST, WORST_FIRST, "-since", "-pk")
@@ -222,18 +222,18 @@ def _rows(user: User, tab: str) -> QuerySet[Finding]:
     return found.filter(state=FindingState.MUTED) if tab == "muted" else found
 
 
-def _listed(
+def _listed_findings(
     rows: QuerySet[Finding], tab: str, wanted: Filter, user: User
 ) -> Sequence[FindingGroup | int] | QuerySet[Finding, int]:
     """Returns groups, or keys of single findings: resolved ones, and those of an expanded group."""
     if wanted.together is not None:
-        rows = rows.filter(pk__in=together_with(wanted.together, _own(user)))
+        rows = rows.filter(pk__in=together_with(wanted.together, _own_findings(user)))
     return rows.values_list("pk", flat=True) if tab == "resolved" or wanted.together is not None else groups_of(rows)
 
 
-def _number(user: User, tab: str, counts: FindingCounts) -> int:
+def _number_in_tab(user: User, tab: str, counts: FindingCounts) -> int:
     named = {"all": counts.unresolved, "unacknowledged": counts.open, "mine": counts.mine, "muted": counts.muted}
-    return named[tab] if tab in named else _rows(user, tab).count()
+    return named[tab] if tab in named else _rows_of_tab(user, tab).count()
 
 
 def _chosen(user: User, key: int | None, shown: list[Finding], *, or_first: bool = False) -> Finding | None:
@@ -245,7 +245,7 @@ def _chosen(user: User, key: int | None, shown: list[Finding], *, or_first: bool
     return found
 
 
-def _with_impact(
+def _rows_with_impact(
     shown: list[Finding], groups: Mapping[int, FindingGroup], chosen: Finding | None, impacts: Mapping[int, Impact]
 ) -> list[Row]:
     under: dict[int, int] = {}
@@ -265,7 +265,7 @@ def _with_impact(
     ]
 
 
-def _shown(request: PersonRequest, detail: Detail, shown: list[Finding], *, now: datetime) -> Chosen:
+def _chosen_finding(request: PersonRequest, detail: Detail, shown: list[Finding], *, now: datetime) -> Chosen:
     user, finding = request.user, detail.finding
     may_not = why_not_act(user, finding)
     keys = [one.pk for one in shown]

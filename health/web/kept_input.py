@@ -17,15 +17,15 @@ REFUSALS = (kept_input.BadForm, FindingRefusal, IllegalMove, LostRace, NotAllowe
 @contextmanager
 def kept_if_refused(request: PersonRequest, finding_id: int, verb: str, *, done: str) -> Iterator[None]:
     """Shows success or the sentence of the refusal on the next page, with the input once more."""
-    kept = kept_input.kept_if_refused(request, _about(finding_id), *WRITTEN, refusals=REFUSALS, verb=verb)
+    kept = kept_input.kept_if_refused(request, _input_key(finding_id), *WRITTEN, refusals=REFUSALS, verb=verb)
     with answered(request, REFUSALS, done=done), kept:
         yield
 
 
 def take(request: PersonRequest, finding_id: int) -> dict[str, Any]:
     """Returns the kept input; empty if no act on this finding was refused."""
-    return kept_input.take(request, _about(finding_id))
+    return kept_input.take(request, _input_key(finding_id))
 
 
-def _about(finding_id: int) -> str:
+def _input_key(finding_id: int) -> str:
     return f"finding-{finding_id}"

@@ -73,7 +73,7 @@ def bytes_for(metric: MapMetric, seen: SeenMap, *, now: datetime) -> bytes:
         boards, by_node = telemetry.boards.every, telemetry.boards.by_node
         for key, size in zip(one.keys, one.columns.sizes, strict=True):
             name, vendor = named.get(key, ("", ""))
-            without = _without(metric, telemetry, name, vendor)
+            without = _byte_without_value(metric, telemetry, name, vendor)
             found += cells_of(of_boards, boards, by_node.get(name, ()), size, without=without)
     return bytes(found)
 
@@ -108,11 +108,11 @@ def _bytes_of_boards(metric: MapMetric, telemetry: ClusterTelemetry, *, now: flo
     for node, places in telemetry.boards.by_node.items() if NO_DATA in found else ():
         for at in places:
             if found[at] == NO_DATA:
-                found[at] = _without(metric, telemetry, node, is_cut=every[at].is_mig)
+                found[at] = _byte_without_value(metric, telemetry, node, is_cut=every[at].is_mig)
     return bytes(found)
 
 
-def _without(
+def _byte_without_value(
     metric: MapMetric, telemetry: ClusterTelemetry, node: str, vendor: str = "", *, is_cut: bool = False
 ) -> int:
     """Returns the byte for a GPU of this node without a value."""

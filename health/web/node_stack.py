@@ -42,7 +42,7 @@ def lines_of(stack: NodeStack, *, as_of: datetime | None = None, now: datetime) 
     lines, told = [], set()
     for row in stack.operands:
         cause = row.cause
-        glyph, word = _state(row)
+        glyph, word = _glyph_and_state(row)
         if as_of is not None:
             glyph, word = "unseen", f"was {word}, as of {clock(as_of, now=now)}"
         lines.append(NodeOperandLine(row, glyph, word, is_repeated=cause is not None and cause.sentence in told))
@@ -50,7 +50,7 @@ def lines_of(stack: NodeStack, *, as_of: datetime | None = None, now: datetime) 
     return lines
 
 
-def _state(row: OperandOnNode) -> tuple[str, str]:
+def _glyph_and_state(row: OperandOnNode) -> tuple[str, str]:
     if row.is_silent:
         return "unknown", f"unknown, last {row.status or ('ready' if row.is_ready else 'not ready')}"
     if row.cause is None:

@@ -135,7 +135,7 @@ def _page(
         "row": row,
         "may_not_shadow": may_not,
         "no_replay": why_not_replayed(rule),
-        "tried": _tried(request, rule),
+        "tried": _shadow_findings(request, rule),
         "most": SHOWN,
         "limits": limits,
         "pools": _choices(theirs, form, limited={each.pool_id for each, _ in limits}),
@@ -147,7 +147,7 @@ def _page(
     return render(request, "health/rules/rule.html", context, status=status)
 
 
-def _tried(request: PersonRequest, rule: str) -> list[Finding]:
+def _shadow_findings(request: PersonRequest, rule: str) -> list[Finding]:
     """Returns shadow findings, newest first, including resolved ones."""
     rows = Finding.objects.visible_to(request.user).filter(rule=rule, is_shadow=True, opened_at__isnull=False)
     return list(rows.select_related("cluster").order_by("-opened_at", "-pk")[:SHOWN])

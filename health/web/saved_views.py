@@ -14,7 +14,7 @@ from health.saved_views import BadView, ViewTable
 
 def context_of(request: PersonRequest, table: ViewTable) -> dict[str, Any]:
     """Returns the views of the user, and the name that was refused last, for the template."""
-    return {"views": table.of(request.user), "written": take(request, _about(table))}
+    return {"views": table.of(request.user), "written": take(request, _input_key(table))}
 
 
 def save_view(request: PersonRequest, table: ViewTable) -> HttpResponse:
@@ -23,7 +23,7 @@ def save_view(request: PersonRequest, table: ViewTable) -> HttpResponse:
         view = table.save(request.user, name=name, query=query, now=timezone.now())
     except BadView as refusal:
         messages.error(request, str(refusal))
-        keep(request, _about(table), "name")
+        keep(request, _input_key(table), "name")
         return redirect(table.address(table.filter_sent(query).query()))
     messages.success(request, f"The view “{view.name}” is saved.")
     return redirect(table.address(view.query))
@@ -36,6 +36,6 @@ def forget_view(request: PersonRequest, table: ViewTable, view_id: int) -> HttpR
     return redirect(table.key)
 
 
-def _about(table: ViewTable) -> str:
+def _input_key(table: ViewTable) -> str:
     """Returns the key under which a refused name is kept."""
     return f"{table.key}-view"

@@ -121,7 +121,7 @@ def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
     if not row.is_gpu_node:
         return HttpResponse()
     known = telemetry_of(row, now=timezone.now())
-    return render(request, "health/node/_telemetry.html", _shown(row, known, known.devices, request))
+    return render(request, "health/node/_telemetry.html", _telemetry_context(row, known, known.devices, request))
 
 
 @part
@@ -131,7 +131,7 @@ def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> Http
         raise Http404
     known = telemetry_of(gpu.node, now=timezone.now())
     devices = of_gpu(known.devices, gpu)
-    shown = _shown(gpu.node, known, devices, request)
+    shown = _telemetry_context(gpu.node, known, devices, request)
     its = {
         "gpu": gpu,
         "why_none": known.why_none_of(gpu),
@@ -151,7 +151,7 @@ def _exported_uuid(gpu: Gpu, devices: Sequence[DeviceTelemetry]) -> str:
     return told.pop()
 
 
-def _shown(
+def _telemetry_context(
     row: Node, known: NodeTelemetry, devices: Sequence[DeviceTelemetry], request: PersonRequest
 ) -> dict[str, Any]:
     return {

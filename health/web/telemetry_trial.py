@@ -26,27 +26,27 @@ def try_source(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Starts a trial, or shows the form's errors. If the cluster has another trial in progress, that one is shown."""
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     if refusal := why_not(request.user, Permission.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}"):
-        return _shown(request, None, [refusal], status=403)
+        return _render_trial(request, None, [refusal], status=403)
     form = TelemetrySourceForm(request.POST)
     if not form.is_valid():
-        return _shown(request, None, [f"{form[name].label}: {wrong[0]}" for name, wrong in form.errors.items()])
+        return _render_trial(request, None, [f"{form[name].label}: {wrong[0]}" for name, wrong in form.errors.items()])
     fields = {name: form.cleaned_data[name] for name in TRIED}
     try:
         trial = ask_trial(cluster, actor=request.user.get_username(), now=timezone.now(), **fields)
     except BadSource as wrong:
-        return _shown(request, None, [str(wrong)])
+        return _render_trial(request, None, [str(wrong)])
     except TrialOpen as open_one:
-        return _shown(request, open_one.trial, [str(open_one)])
-    return _shown(request, trial)
+        return _render_trial(request, open_one.trial, [str(open_one)])
+    return _render_trial(request, trial)
 
 
 @part
 def trial_part(request: PersonRequest, cluster_id: int, trial_id: int) -> HttpResponse:
     trials = TelemetryTrial.objects.visible_to(request.user)
-    return _shown(request, get_object_or_404(trials, pk=trial_id, cluster__pk=cluster_id))
+    return _render_trial(request, get_object_or_404(trials, pk=trial_id, cluster__pk=cluster_id))
 
 
-def _shown(
+def _render_trial(
     request: PersonRequest, trial: TelemetryTrial | None, problems: Sequence[str] = (), *, status: int = 200
 ) -> HttpResponse:
     context: dict[str, Any] = {"trial": trial, "problems": problems}

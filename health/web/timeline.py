@@ -37,7 +37,7 @@ def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[Timeli
         return
     events = timeline(node).filter(span.of("at", "findings"), kind="finding")
     found = Finding.objects.visible_to(user).notified().filter(cluster=node.cluster_id)
-    mine = found.filter(node=node) if isinstance(node, Node) else found.filter(pk__in=_named_in_timeline(node))
+    mine = found.filter(node=node) if isinstance(node, Node) else found.filter(pk__in=_findings_in_timeline(node))
     if span.gpu is not None:
         mine = mine.of_gpu(span.gpu) | mine.of_no_gpu()
         events = events.filter(detail__finding__in=list(mine.order_by().values_list("pk", flat=True)))
@@ -81,7 +81,7 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
     told = Finding.objects.notified().filter(was_open, cluster=node.cluster_id)
     # Of our sight also before anybody was told: it was gone from the first second on.
     then = told.alias(began=began).filter(Q(began__lte=at) | Q(rule__in=OBSERVATION_GAPS, since__lte=at))
-    about = Q(node=node) if isinstance(node, Node) else Q(pk__in=_named_in_timeline(node))
+    about = Q(node=node) if isinstance(node, Node) else Q(pk__in=_findings_in_timeline(node))
     rows = list(then.filter(about | Q(node__isnull=True, rule__in=OBSERVATION_GAPS)).order_by(WORST_FIRST, "pk"))
     keys = [row.pk for row in rows]
     seen = set(Finding.objects.visible_to(user).filter(pk__in=keys).values_list("pk", flat=True))
@@ -100,7 +100,7 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
         )
 
 
-def _named_in_timeline(node: NodeKept) -> set[int]:
+def _findings_in_timeline(node: NodeKept) -> set[int]:
     return set(timeline(node).filter(kind="finding").order_by().values_list("detail__finding", flat=True)) - {None}
 
 

@@ -54,7 +54,7 @@ class Throttled:
         grown = {key: gpu.grown[key] for key in REASONS if key in gpu.grown}
         amounts = {key: each.amount for key, each in grown.items() if each.amount and each.goes_on}
         events = {key: number for key, number in gpu.parts.get(CLOCK_EVENTS, {}).items() if key in SLOWED_BY}
-        bits = _bits(gpu.now.get(CLOCK_REASONS, 0.0))
+        bits = _bits_of(gpu.now.get(CLOCK_REASONS, 0.0))
         now = [key for key, each in SLOWED_BY.items() if bits & each.bit]
         if not (amounts or events or now):
             return None
@@ -78,7 +78,7 @@ class Throttled:
         )
 
 
-def _bits(value: float) -> int:
+def _bits_of(value: float) -> int:
     return int(value) if 0 <= value <= EVERY_BIT else 0
 
 
@@ -86,4 +86,4 @@ def _slowed_now(snapshot: TelemetrySnapshot) -> Iterable[int]:
     column = snapshot.columns.get(CLOCK_REASONS)
     if column is None:
         return ()
-    return [place for place, value in enumerate(column.values) if value >= 1 and _bits(value) & SLOWING_BITS]
+    return [place for place, value in enumerate(column.values) if value >= 1 and _bits_of(value) & SLOWING_BITS]

@@ -68,14 +68,14 @@ class LastXid:
         with a reset, not with a restart of the exporter.
         """
         counted = _counted(gpu)
-        every = _seen(gpu, counted)
+        every = _xids_of_gpu(gpu, counted)
         flows = {seen.number: flow for seen in every if (flow := _flow(gpu, seen, every)) is not None}
         told = [seen for seen in every if _is_told(gpu, seen, flows.get(seen.number))]
         if not told:
             return None
-        seen = min(told, key=lambda one: _rank(one, flows.get(one.number)))
+        seen = min(told, key=lambda one: _sort_key(one, flows.get(one.number)))
         known, times, flow = XIDS.get(seen.number), counted.get(seen.number, 1), flows.get(seen.number)
-        action, others, had = _action(seen, flow), _others(seen, told), _had(gpu, seen)
+        action, others, had = _action(seen, flow), _other_xid_times(seen, told), _times_by_xid(gpu, seen)
         return Problem(
             severity=_severity(seen, action),
             title=fit("{}: Xid {}{}", gpu.name, seen.number, _meaning(seen, known)),
@@ -131,10 +131,12 @@ def _evidence(
 
 
 def _flow(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> XidWorkflow | None:
-    return workflow_of(seen.number, _beside(gpu, seen, every), _again(gpu, seen), gpu.elsewhere.get(seen.number, 0))
+    return workflow_of(
+        seen.number, _other_recent_xids(gpu, seen, every), _times_occurred(gpu, seen), gpu.elsewhere.get(seen.number, 0)
+    )
 
 
-def _beside(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> dict[int, timedelta]:
+def _other_recent_xids(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> dict[int, timedelta]:
     """Returns the other Xids of the GPU with a known time, by how long before or after this one each came."""
     came = _came_at(gpu, seen)
     pairs = ((one.number, _came_at(gpu, one)) for one in every if one.number != seen.number)
@@ -146,7 +148,7 @@ def _came_at(gpu: GpuFacts, seen: XidSeen) -> datetime | None:
     return gpu.evaluated_at if seen.is_counted else seen.since
 
 
-def _again(gpu: GpuFacts, seen: XidSeen) -> int:
+def _times_occurred(gpu: GpuFacts, seen: XidSeen) -> int:
     """Returns how often the Xid occurred, including now.
 
     A gauge that still shows a past Xid does not count (`_is_over`).
@@ -155,7 +157,7 @@ def _again(gpu: GpuFacts, seen: XidSeen) -> int:
     return gpu.again.get(seen.number, 1) + is_one_more
 
 
-def _had(gpu: GpuFacts, seen: XidSeen) -> dict[str, list[str]]:
+def _times_by_xid(gpu: GpuFacts, seen: XidSeen) -> dict[str, list[str]]:
     """Returns by number when this GPU had each Xid, including now: the newest of those whose workflow counts them."""
     had = dict(gpu.had)
     if seen.number in gpu.new and gpu.evaluated_at is not None:
@@ -168,13 +170,13 @@ def _counters(gpu: GpuFacts) -> dict[str, float]:
     return {key: gpu.now[key] for key in VOLATILE if gpu.now.get(key, 0) > 0}
 
 
-def _others(seen: XidSeen, told: Sequence[XidSeen]) -> dict[str, str | None]:
+def _other_xid_times(seen: XidSeen, told: Sequence[XidSeen]) -> dict[str, str | None]:
     """Returns the time of each other Xid by number; None if unknown."""
     those = sorted((one for one in told if one.number != seen.number), key=lambda one: one.number)
     return {str(one.number): one.since.isoformat() if one.since is not None else None for one in those}
 
 
-def _rank(seen: XidSeen, flow: XidWorkflow | None) -> tuple[int, bool]:
+def _sort_key(seen: XidSeen, flow: XidWorkflow | None) -> tuple[int, bool]:
     """Returns the sort key: the worst first. Among equals, an Xid whose workflow depends on others comes first."""
     return list(Severity).index(_severity(seen, _action(seen, flow))), flow is None
 
@@ -193,7 +195,7 @@ def counted_in(parts: Mapping[str, Mapping[str, float]]) -> dict[int, int]:
     }
 
 
-def _seen(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
+def _xids_of_gpu(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
     last = [gpu.xid] if gpu.xid is not None and gpu.xid.number >= 1 else []
     came_again = [replace(seen, is_counted=seen.number in counted) for seen in last]
     others = sorted(set(counted) - {seen.number for seen in last})
@@ -266,8 +268,8 @@ def _is_suspect(gpu: GpuFacts, seen: XidSeen) -> bool:
 
 def _causes(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, every: Sequence[XidSeen]) -> Iterator[str]:
     if flow is not None:
-        other = " ".join(map(str, flow.came_with(_beside(gpu, seen, every))[:1]))
-        yield flow.cause.format(other=other, times=_again(gpu, seen))
+        other = " ".join(map(str, flow.came_with(_other_recent_xids(gpu, seen, every))[:1]))
+        yield flow.cause.format(other=other, times=_times_occurred(gpu, seen))
     if _is_suspect(gpu, seen):
         yield "Its driver was changed within the day before. Suspect the new driver."
     known = XIDS.get(seen.number)

@@ -15,10 +15,10 @@ StoredTerm = Sequence[StoredRequirement]
 
 def takes(terms: Sequence[StoredTerm], labels: Mapping[str, str], node: str) -> bool:
     """Returns whether the affinity takes a node. Without a term every node is taken."""
-    return not terms or any(_holds(term, labels, node) for term in terms)
+    return not terms or any(_term_matches(term, labels, node) for term in terms)
 
 
-def _holds(term: StoredTerm, labels: Mapping[str, str], node: str) -> bool:
+def _term_matches(term: StoredTerm, labels: Mapping[str, str], node: str) -> bool:
     return bool(term) and all(_is_true(each, {"metadata.name": node} if each.get("field") else labels) for each in term)
 
 

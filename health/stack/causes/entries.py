@@ -174,9 +174,9 @@ class CauseMatcher:
         return Cause(
             entry.key,
             entry.weight,
-            _fill(entry.title, filled),
-            _fill(entry.summary, filled),
-            tuple(steps) or tuple(_fill(step, filled) for step in own),
+            _fill_text(entry.title, filled),
+            _fill_text(entry.summary, filled),
+            tuple(steps) or tuple(_fill_text(step, filled) for step in own),
             quote,
             filled["said"] if has_said else "",
         )
@@ -237,12 +237,12 @@ def _groups(match: re.Match[str] | None) -> dict[str, str]:
     return {name: text or "" for name, text in match.groupdict().items()} if match else {}
 
 
-def _fill(text: str, facts: Mapping[str, str]) -> str:
+def _fill_text(text: str, facts: Mapping[str, str]) -> str:
     filled = text.format_map(facts)
     return f"T{filled[1:]}" if filled.startswith("the ") else filled  # a runtime without a name
 
 
-def _read(path: Path) -> dict[str, tuple[CauseMatcher, ...]]:
+def _read_matchers(path: Path) -> dict[str, tuple[CauseMatcher, ...]]:
     tables = read_file(path)
     shared = {"operands": tables.pop("operands", [])}
 
@@ -253,7 +253,7 @@ def _read(path: Path) -> dict[str, tuple[CauseMatcher, ...]]:
 
 
 TABLES: Mapping[str, tuple[CauseMatcher, ...]] = {
-    name: rules for path in sorted(DATA.glob("*.toml")) for name, rules in _read(path).items()
+    name: rules for path in sorted(DATA.glob("*.toml")) for name, rules in _read_matchers(path).items()
 }
 
 

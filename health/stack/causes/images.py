@@ -31,11 +31,11 @@ def image_pull(signs: Signs) -> Cause | None:
     if rule.entry.key in NEEDS_SECRET and lost:
         return LOST_SECRET.cause(signs, lost)
     if rule.entry.key == NO_DRIVER_IMAGE.entry.key and signs.operand == DRIVER:
-        rule = _of_driver(pod.message, pod.image)
+        rule = _matcher_of_driver_image(pod.message, pod.image)
     return rule.cause(signs, said)
 
 
-def _of_driver(message: str, image: str) -> CauseMatcher:
+def _matcher_of_driver_image(message: str, image: str) -> CauseMatcher:
     quoted = QUOTED_IMAGE.search(message)
     return NO_PRECOMPILED if read(tag_of(quoted[1] if quoted else image)).kernel else NO_DRIVER_IMAGE
 

@@ -183,14 +183,14 @@ class Past:
         return TelemetryReading(snapshot, exported, xids, parts=_parts(piece, number))
 
     def _piece(self, series: Sequence[MetricSeries], covering: Sequence[str], steps: Steps) -> _Piece:
-        present = _by_device(self._range(promql.present(covering, self.matchers), steps))
+        present = _lines_by_device(self._range(promql.present(covering, self.matchers), steps))
         is_doubled = bool(self._range(promql.doubled(covering, self.matchers), steps))
         ask = promql.newest_values if is_doubled else promql.values
         values, times, parts = {}, {}, {}
         for row in series:
             matchers = self.matchers.and_one_of(row.label, row.only)
-            values[row] = _by_device(self._range(ask(row.name, matchers), steps))
-            times[row] = _by_device(self._range(promql.times(row.name, matchers), steps))
+            values[row] = _lines_by_device(self._range(ask(row.name, matchers), steps))
+            times[row] = _lines_by_device(self._range(promql.times(row.name, matchers), steps))
             if row.label and row.has_parts:
                 parts[row] = self._range(promql.parts(row.name, row.label, matchers), steps)
         xids = (
@@ -215,7 +215,7 @@ def cut(asked: Steps, most: int) -> Iterator[Steps]:
         yield Steps(asked.first + start * asked.step_s, asked.step_s, min(most, asked.number - start))
 
 
-def _by_device(lines: RangeVector) -> Mapping[GpuDeviceKey, "array[float]"]:
+def _lines_by_device(lines: RangeVector) -> Mapping[GpuDeviceKey, "array[float]"]:
     """Returns one line per device, also if its series was renamed meanwhile."""
     found: dict[GpuDeviceKey, array[float]] = {}
     for said, line in lines:

@@ -44,7 +44,7 @@ class Expression:
     placeholders: frozenset[str]
 
     def query(self, scope: ServiceScope) -> str:
-        names = {"nodes": _one_of(scope.nodes), "pods": _one_of(scope.pods)}
+        names = {"nodes": _alternatives(scope.nodes), "pods": _alternatives(scope.pods)}
         of_cluster = f",{scope.matchers}" if scope.matchers else ""
         placed = _NAMES.sub(lambda match: f"{match[1]}{match[2]}{names[match[3]]}{match[2]}{of_cluster}", self.text)
         return _RANGE.sub(f"[{scope.window_s:.0f}s]", placed)
@@ -90,18 +90,20 @@ def measurement(value: Expression, samples: Expression | None, scope: ServiceSco
     `samples` counts what the value rests on, such as requests; without it, the scrapes in the window count.
     """
     selectors = value.selectors(scope)
-    parts = [_part(VALUE, value.query(scope))]
+    parts = [_labelled_part(VALUE, value.query(scope))]
     if samples is not None:
-        parts.append(_part(SAMPLES, samples.query(scope)))
+        parts.append(_labelled_part(SAMPLES, samples.query(scope)))
     for place, selector in enumerate(selectors):
         if samples is None:
-            parts.append(_part(f"{SAMPLES}{place}", f"max(count_over_time({selector}[{scope.window_s:.0f}s]))"))
-        parts.append(_part(f"{NEWEST}{place}", f"max(timestamp({selector}))"))
-        parts.append(_part(f"{CLUSTERS}{place}", f"count(group by (cluster) ({selector}))"))
+            parts.append(
+                _labelled_part(f"{SAMPLES}{place}", f"max(count_over_time({selector}[{scope.window_s:.0f}s]))")
+            )
+        parts.append(_labelled_part(f"{NEWEST}{place}", f"max(timestamp({selector}))"))
+        parts.append(_labelled_part(f"{CLUSTERS}{place}", f"count(group by (cluster) ({selector}))"))
     return " or ".join(parts)
 
 
-def _part(name: str, query: str) -> str:
+def _labelled_part(name: str, query: str) -> str:
     return f'label_replace({query}, "{PART}", "{name}", "", "")'
 
 
@@ -127,5 +129,5 @@ def _check_selector(selector: VectorSelector) -> None:
         raise BadExpression("offset and @ can read samples from before the change. Leave them out.")
 
 
-def _one_of(values: Iterable[str]) -> str:
+def _alternatives(values: Iterable[str]) -> str:
     return "|".join(sorted(value.replace(".", "[.]") for value in values))
