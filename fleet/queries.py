@@ -278,7 +278,7 @@ def see_node(node: Node, *, now: datetime) -> NodeInDetail:
         pods_freshness=freshness.by_kind[PODS],
         cluster_freshness=freshness,
         resources=lines_of(node, knows_pods=freshness.knows_pods),
-        gpus=[_as_known(gpu, knows_pods=freshness.knows_pods) for gpu in gpus],
+        gpus=[_without_unknown_pods(gpu, knows_pods=freshness.knows_pods) for gpu in gpus],
         boards=allocated.boards,
         unplaced=allocated.unplaced,
         disagreements=[*allocated.disagreements, *jobs_in_words(allocated)],
@@ -294,7 +294,7 @@ def see_gpu(gpu: Gpu, *, user, now: datetime) -> GpuInDetail:
     (allocated,) = allocated_gpus([gpu], now=now)
     return GpuInDetail(
         own_freshness=freshness.by_kind[NODES],
-        allocated=_as_known(allocated, knows_pods=freshness.knows_pods),
+        allocated=_without_unknown_pods(allocated, knows_pods=freshness.knows_pods),
         cluster_freshness=freshness,
         pods_freshness=freshness.by_kind[PODS],
         pools=seen_pools_of(gpu.node, user=user),
@@ -305,12 +305,12 @@ def see_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[AllocatedGpu]:
     """Returns GPUs with allocations. Load them with their nodes. One query, and those of `allocated_gpus`."""
     freshness = _freshness_by_cluster({gpu.node.cluster_id for gpu in gpus}, now=now)
     return [
-        _as_known(allocated, knows_pods=freshness[allocated.gpu.node.cluster_id].knows_pods)
+        _without_unknown_pods(allocated, knows_pods=freshness[allocated.gpu.node.cluster_id].knows_pods)
         for allocated in allocated_gpus(gpus, now=now)
     ]
 
 
-def _as_known(allocated: AllocatedGpu, *, knows_pods: bool) -> AllocatedGpu:
+def _without_unknown_pods(allocated: AllocatedGpu, *, knows_pods: bool) -> AllocatedGpu:
     """Replaces allocations by None if pods were never read: unknown is not unallocated."""
     return allocated if knows_pods else replace(allocated, allocations=None)
 
@@ -365,7 +365,7 @@ def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime)
     numbers = nodes_by_owner(clusters)
     return [
         DriverObjectRow(
-            _of_object(each, kinds[each.cluster_id]),
+            _freshness_of_object(each, kinds[each.cluster_id]),
             each,
             numbers.get(key_of(each), 0) if kinds[each.cluster_id][NODES].is_known else None,
         )
@@ -373,7 +373,7 @@ def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime)
     ]
 
 
-def _of_object(driver_object: DriverObject, kinds: Mapping[str, KindFreshness]) -> KindFreshness:
+def _freshness_of_object(driver_object: DriverObject, kinds: Mapping[str, KindFreshness]) -> KindFreshness:
     kind = KIND_OF_OBJECT.get(driver_object.kind, driver_object.kind)
     return kinds.get(kind) or never_listed(kind)
 

@@ -42,12 +42,12 @@ class GpuAmount:
         return replace(self, allocated=None, free=None)
 
 
-def _of(column: str) -> Coalesce:
+def _value_or_zero(column: str) -> Coalesce:
     return Coalesce(F(column), 0)
 
 
 def _usable(column: str) -> Least:
-    return Least(_of(f"{column}_allocatable"), _of(f"{column}_expected"))
+    return Least(_value_or_zero(f"{column}_allocatable"), _value_or_zero(f"{column}_expected"))
 
 
 def allocated_of(column: str) -> Least:
@@ -63,7 +63,7 @@ def _sums(kind: str, column: str) -> dict[str, Coalesce]:
         "allocatable": Sum(usable),
         "allocated": Sum(allocated_of(column)),
         "free": Sum(Greatest(usable - F(f"{column}_allocated"), 0), filter=TAKES_PODS),
-        "away": Sum(_of(f"{column}_expected") - usable, filter=IS_RECONFIGURING),
+        "away": Sum(_value_or_zero(f"{column}_expected") - usable, filter=IS_RECONFIGURING),
     }
     return {f"{kind}_{name}": Coalesce(each, 0) for name, each in sums.items()}
 

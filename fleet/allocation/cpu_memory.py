@@ -42,7 +42,7 @@ class CpuMemory:
     @classmethod
     def of(cls, row: Mapping[str, Any], *, knows_pods: bool = True, nodes: int = 1, silent: int = 0) -> "CpuMemory":
         """Builds the value from columns of a node, or from sums with the same names."""
-        cpu, memory = (_amount(row, what, unit) for what, unit in UNITS)
+        cpu, memory = (_amount_of_row(row, what, unit) for what, unit in UNITS)
         found = cls(cpu, memory, nodes, silent)
         return found if knows_pods else found.without_pods()
 
@@ -68,5 +68,5 @@ NONE = CpuMemory(Amount(0, 0, 0, 0), Amount(0, 0, 0, 0), nodes=0)
 NOTHING = OfCluster(NONE, NONE)
 
 
-def _amount(row: Mapping[str, Any], what: str, unit: str) -> Amount:
+def _amount_of_row(row: Mapping[str, Any], what: str, unit: str) -> Amount:
     return Amount(row[f"{what}_allocatable_{unit}"], *(row[f"{what}_{whose}_{unit}"] for whose in WHOSE))

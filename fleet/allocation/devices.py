@@ -110,7 +110,11 @@ class Offered:
     @cached_property
     def units(self) -> dict[ResourceUnit, OfferedDevice]:
         """Returns the counted units with their device: slices, and boards that are whole or may be cut."""
-        found = {device.unit: device for device in sorted(self.devices, key=_rank) if device.unit and _rank(device)}
+        found = {
+            device.unit: device
+            for device in sorted(self.devices, key=_representation_rank)
+            if device.unit and _representation_rank(device)
+        }
         others = {device.board for device in self.devices if not device.is_for_machines}
         alone = [device for device in self.devices if device.is_for_machines and device.board not in others]
         return found | {unit: device for device in alone if (unit := device.unit_alone)}
@@ -217,7 +221,7 @@ def _taint(said: Mapping[str, str]) -> str:
     return f"{said.get('key', '')}={said['value']}" if said.get("value") else said.get("key", "")
 
 
-def _rank(device: OfferedDevice) -> int:
+def _representation_rank(device: OfferedDevice) -> int:
     """Returns the device's rank for representing its unit: a board ranks above a possible slice. 0: represents none.
 
     A board's second offer, for virtual machines, does not count again.

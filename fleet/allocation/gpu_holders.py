@@ -208,7 +208,9 @@ def _boards(
 
 
 def _offered(nodes: Sequence[Node]) -> dict[tuple[int, str], Offered]:
-    wanted = _any(Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in _names(nodes).items())
+    wanted = _any_of_conditions(
+        Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in _node_names(nodes).items()
+    )
     rows: dict[int, list[dict]] = defaultdict(list)
     columns = ("cluster_id", "driver", "pool", "pool_generation", "node_name", "devices")
     for row in ResourceSlice.objects.filter(wanted).order_by().values(*columns):
@@ -217,11 +219,13 @@ def _offered(nodes: Sequence[Node]) -> dict[tuple[int, str], Offered]:
 
 
 def _readings(nodes: Sequence[Node]) -> dict[tuple[int, str], ExporterReading]:
-    wanted = _any(Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in _names(nodes).items())
+    wanted = _any_of_conditions(
+        Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in _node_names(nodes).items()
+    )
     return {(row.cluster_id, row.node_name): row for row in ExporterReading.objects.filter(wanted)}
 
 
-def _names(nodes: Sequence[Node]) -> Mapping[int, list[str]]:
+def _node_names(nodes: Sequence[Node]) -> Mapping[int, list[str]]:
     names: dict[int, list[str]] = defaultdict(list)
     for node in nodes:
         names[node.cluster_id].append(node.name)
@@ -234,21 +238,21 @@ def _claims(nodes: Sequence[Node], pods: Mapping[int, Sequence[Pod]]) -> dict[tu
     ]
     found: dict[tuple[int, str, str], ResourceClaim] = {}
     for start in range(0, len(keys), CLAIMS_AT_ONCE):
-        for claim in ResourceClaim.objects.filter(_named(keys[start : start + CLAIMS_AT_ONCE])).order_by():
+        for claim in ResourceClaim.objects.filter(_pods_by_name(keys[start : start + CLAIMS_AT_ONCE])).order_by():
             found[claim.cluster_id, claim.namespace, claim.name] = claim
     return found
 
 
-def _named(keys: Collection[tuple[int, str, str]]) -> Q:
+def _pods_by_name(keys: Collection[tuple[int, str, str]]) -> Q:
     names: dict[tuple[int, str], list[str]] = defaultdict(list)
     for cluster_id, namespace, name in keys:
         names[cluster_id, namespace].append(name)
-    return _any(
+    return _any_of_conditions(
         Q(cluster_id=cluster_id, namespace=namespace, name__in=some) for (cluster_id, namespace), some in names.items()
     )
 
 
-def _any(parts: Iterable[Q]) -> Q:
+def _any_of_conditions(parts: Iterable[Q]) -> Q:
     found = Q(pk__in=[])
     for part in parts:
         found |= part

@@ -70,7 +70,7 @@ def counted(cluster_id: int, nodes: Iterable[int] | None = None) -> CountedSums:
     given: dict[Any, Any] = {CLUSTER: cluster_id, NODES: json.dumps(sorted(nodes or ()))}
     with connection.cursor() as cursor:
         cursor.execute(statement, [given.get(each, each) for each in params])
-        rows = [_read(row) for row in cursor.fetchall()]
+        rows = [_convert_row(row) for row in cursor.fetchall()]
     return {table: _rows_of(table, rows) for table in TABLES}
 
 
@@ -85,7 +85,7 @@ def _rows_of(table: type[Sums], rows: Iterable[dict[str, Any]]) -> dict[SumsKey,
     return dict(found)
 
 
-def _read(row: tuple[Any, ...]) -> dict[str, Any]:
+def _convert_row(row: tuple[Any, ...]) -> dict[str, Any]:
     """Converts a row: SQLite's driver has no booleans, and PostgreSQL's large sums are decimals."""
     found = dict(zip((*ALIKE, *(MARK + name for name in NAMES)), row, strict=True))
     said = {name: bool(found[name]) for name in ALIKE if name.startswith("is_")}
@@ -94,10 +94,10 @@ def _read(row: tuple[Any, ...]) -> dict[str, Any]:
 
 def written(cluster_id: int) -> CountedSums:
     """Returns the stored counters. One query per table."""
-    return {table: _written(table, cluster_id) for table in TABLES}
+    return {table: _stored_sums(table, cluster_id) for table in TABLES}
 
 
-def _written(table: type[Sums], cluster_id: int) -> dict[SumsKey, Counter[str]]:
+def _stored_sums(table: type[Sums], cluster_id: int) -> dict[SumsKey, Counter[str]]:
     alike, names = table.alike, table.added_up()
     rows = table.objects.filter(cluster=cluster_id).values_list(*alike, *names)
     return {row[: len(alike)]: Counter(dict(zip(names, row[len(alike) :], strict=True))) for row in rows}

@@ -60,10 +60,10 @@ def read_alike(user: Any = None, *, clusters: Iterable[int] | None = None) -> li
     if clusters is not None:
         rows = rows.filter(cluster__in=clusters)
     rows = rows.annotate(knows_pods=Exists(PODS_READ.filter(cluster=OuterRef("cluster"))))
-    return [_alike(row) for row in rows.values_list(*NodeSums.alike, "knows_pods", *NAMES)]
+    return [_group_key_of_node(row) for row in rows.values_list(*NodeSums.alike, "knows_pods", *NAMES)]
 
 
-def _alike(row: tuple[Any, ...]) -> Alike:
+def _group_key_of_node(row: tuple[Any, ...]) -> Alike:
     cluster, pools, is_gpu_node, state, driver_version, is_driver_reported, product, knows_pods, *numbers = row
     keys = frozenset(int(key) for key in pools.split(",") if key)
     said = driver_version, is_driver_reported, product
@@ -180,7 +180,7 @@ def tally(alike: Sequence[Alike]) -> Tally:
     for each in gpu_nodes:
         by_state[each.state] += each.nodes
     counts: dict[str, Any] = {name: sums[name] for name in COUNTS}
-    amounts: dict[str, Any] = {kind: _amount(kind, sums, read) for kind in AMOUNT_COLUMNS}
+    amounts: dict[str, Any] = {kind: _gpu_amount(kind, sums, read) for kind in AMOUNT_COLUMNS}
     return Tally(
         nodes=sum(each.nodes for each in alike),
         gpu_nodes=sums["nodes"],
@@ -200,7 +200,7 @@ def _sums(alike: Iterable[Alike]) -> dict[str, int]:
     return dict.fromkeys(NAMES, 0) | dict(zip(NAMES, map(sum, columns), strict=False))
 
 
-def _amount(kind: str, sums: Mapping[str, int], read: Mapping[str, int]) -> GpuAmount:
+def _gpu_amount(kind: str, sums: Mapping[str, int], read: Mapping[str, int]) -> GpuAmount:
     """Returns one amount. `read` covers only nodes whose pods were read."""
     numbers: dict[str, int | None] = {name: sums[f"{kind}_{name}"] for name in AMOUNTS}
     unread = sums[f"{kind}_allocatable"] - read[f"{kind}_allocatable"]

@@ -75,7 +75,7 @@ class PoolFiles(Edge):
         if not asked["dry_run"]:
             expected = asked["expected_fingerprint"]
             take_over(comparison, actor=self.user.username, now=timezone.now(), expected=expected)
-        changes = [_shown(change) for change in comparison.changes]
+        changes = [_change_as_dict(change) for change in comparison.changes]
         said = {"is_done": not asked["dry_run"], "fingerprint": comparison.fingerprint, "changes": changes}
         return Response(PoolFileSerializer(said).data)
 
@@ -89,7 +89,7 @@ class ClusterPoolFile(Edge):
         return Response({"text": write(cluster, Pool.objects.visible_to(self.user))})
 
 
-def _shown(change) -> dict:
+def _change_as_dict(change) -> dict:
     shown = change.preview
     return {
         "name": change.name,

@@ -67,7 +67,7 @@ def mode_of(objects: Sequence[DriverObject], *, operator: str, unseen: Collectio
         return _and_maybe(_gpu_cluster(drivers, are_seen=are_seen), unread)
     if policies:
         return _and_maybe(_policy(policies, drivers, operator, are_seen=are_seen), unread)
-    return _without(drivers)
+    return _mode_without_policy(drivers)
 
 
 def _and_maybe(mode: DriverMode, unread: str) -> DriverMode:
@@ -103,8 +103,8 @@ def _policy(
     if active.uses_driver_crd:
         return DriverMode(
             DriverSetBy.NVIDIA_DRIVER, "NVIDIADriver: a driver for each group of nodes",
-            (_by_drivers(drivers, are_seen=are_seen), _policies_of(operator), *sandboxed),
-            problem or (_nobody(drivers) if are_seen else ""),
+            (_drivers_sentence(drivers, are_seen=are_seen), _policies_of(operator), *sandboxed),
+            problem or (_no_driver_problem(drivers) if are_seen else ""),
         )  # fmt: skip
     if active.is_driver_off:
         return DriverMode(
@@ -120,13 +120,13 @@ def _policy(
     )  # fmt: skip
 
 
-def _by_drivers(drivers: Sequence[DriverObject], *, are_seen: bool) -> str:
+def _drivers_sentence(drivers: Sequence[DriverObject], *, are_seen: bool) -> str:
     if not are_seen:
         return f"NVIDIADrivers say which driver which nodes run: {UNREAD_DRIVERS}. The ClusterPolicy runs all else."
     return f"{_count(drivers)} say which driver which nodes run; the ClusterPolicy runs all other operands."
 
 
-def _nobody(drivers: Sequence[DriverObject]) -> str:
+def _no_driver_problem(drivers: Sequence[DriverObject]) -> str:
     return "" if drivers else "The ClusterPolicy leaves drivers to NVIDIADrivers, and there is none: no node gets one."
 
 
@@ -148,7 +148,7 @@ def _policies_of(operator: str) -> str:
     return "Each has an upgrade policy of its own, and counts only its own nodes."
 
 
-def _without(drivers: Sequence[DriverObject]) -> DriverMode:
+def _mode_without_policy(drivers: Sequence[DriverObject]) -> DriverMode:
     if drivers:
         problem = f"{_count(drivers)} exist, but neither a ClusterPolicy nor a GPUCluster: nobody acts on them."
         return DriverMode(DriverSetBy.NONE, "None", (), problem)
@@ -167,7 +167,7 @@ def operator_of(
 ) -> RunningOperator:
     """Returns the operator's version from the first source: chart labels, the operator, or the validator built with
     it."""
-    places = _places(objects, operands, deployments)
+    places = _version_sources(objects, operands, deployments)
     said = [(version.removeprefix("v"), place) for version, place in places if numbers(version)]
     if not said:
         return RunningOperator("", "")
@@ -176,7 +176,7 @@ def operator_of(
     return RunningOperator(version, place, f"{others[0][0].upper()}{others[0][1:]}." if others else "")
 
 
-def _places(
+def _version_sources(
     objects: Sequence[DriverObject], operands: Sequence[Operand], deployments: Iterable[Workload]
 ) -> list[tuple[str, str]]:
     policies = [each for each in objects if each.kind in {"ClusterPolicy", "GPUCluster"}]

@@ -42,7 +42,7 @@ def nodes_by_owner(clusters: Collection[int]) -> dict[DriverObjectKey, int]:
     found: dict[DriverObjectKey, int] = {}
     sums = SegmentSums.objects.filter(cluster__in=clusters).values_list("cluster", "driver_daemon_set", "driver_owner")
     for cluster, daemon_set, label, nodes in sums.annotate(number=Sum("nodes")):
-        key = owners.get(daemon_set) or _by_label(label, objects[cluster])
+        key = owners.get(daemon_set) or _owner_by_label(label, objects[cluster])
         if key is not None:
             found[key] = found.get(key, 0) + nodes
     return found
@@ -53,7 +53,7 @@ def _owners_of_daemon_sets(clusters: Collection[int]) -> dict[str, DriverObjectK
     return {uid: (cluster, kind, name) for uid, cluster, kind, name in owned.values_list(*OWNED)}
 
 
-def _by_label(label: str, objects: Sequence[DriverObject]) -> DriverObjectKey | None:
+def _owner_by_label(label: str, objects: Sequence[DriverObject]) -> DriverObjectKey | None:
     """Returns the owner of a node without a driver pod of an owned DaemonSet. None: none."""
     owner = labelled_owner(label, objects) or _policy_that_installs(objects)
     return None if owner is None else key_of(owner)

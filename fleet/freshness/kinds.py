@@ -86,7 +86,7 @@ def freshness_of(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
         state=state,
         last_seen_at=last_seen_at,
         age_s=age_s,
-        sentence=_sentence(bookmark, state),
+        sentence=_freshness_sentence(bookmark, state),
         rule=rule,
         message=bookmark.message,
         is_failing=bookmark.state == BookmarkState.FAILING,
@@ -154,7 +154,7 @@ def _state_of(bookmark: Bookmark, *, now: datetime) -> Freshness:
     return Freshness.NEVER if bookmark.state == BookmarkState.FAILING else Freshness.LOADING
 
 
-def _sentence(bookmark: Bookmark, state: Freshness) -> str:
+def _freshness_sentence(bookmark: Bookmark, state: Freshness) -> str:
     name = name_of(bookmark.kind)
     reason = f" {bookmark.message}" if bookmark.message else ""
     match state:

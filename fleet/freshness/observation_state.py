@@ -82,20 +82,20 @@ def observation_of(
 ) -> ClusterObservation:
     """Returns the state. `bookmarks` are all of the cluster."""
     nodes = next((each for each in bookmarks if each.kind == NODES), None)
-    state = _state(nodes, bookmarks, observer, now=now)
+    state = _state_of_cluster(nodes, bookmarks, observer, now=now)
     unwatched_since = unwatched_since_of(observer, added_at=added_at, now=now)
-    since = _since(state, nodes, bookmarks, observer) or added_at
+    since = _state_since(state, nodes, bookmarks, observer) or added_at
     loading = _loading(bookmarks, now=now)
-    said = "" if state is ObservationState.LIVE else _sentence(state, nodes, since=since, now=now)
+    said = "" if state is ObservationState.LIVE else _state_sentence(state, nodes, since=since, now=now)
     return ClusterObservation(
         state=state,
         loading=loading,
-        word=(loading if state is ObservationState.CONNECTING else "") or _word(state, since, now=now),
+        word=(loading if state is ObservationState.CONNECTING else "") or _state_word(state, since, now=now),
         since=None if state is ObservationState.LIVE else since,
         last_seen_at=nodes.last_seen_at if nodes else None,
         is_known=nodes is not None and nodes.is_known,
         reason=said,
-        again=_again(observer, now=now) if state in TRIED_AGAIN else "",
+        again=_next_try_sentence(observer, now=now) if state in TRIED_AGAIN else "",
         watching=_watching(unwatched_since, now),
         action=NO_WORKER if unwatched_since else HELP.get(state, ""),
         unwatched_since=unwatched_since,
@@ -115,7 +115,7 @@ def all_observations(*, now: datetime) -> dict[int, ClusterObservation]:
     }
 
 
-def _state(
+def _state_of_cluster(
     nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Observer | None, *, now: datetime
 ) -> ObservationState:
     if nodes is None:
@@ -136,7 +136,7 @@ def _is_failing(nodes: Bookmark, bookmarks: Sequence[Bookmark]) -> bool:
     return nodes.state == BookmarkState.FAILING or 2 * failing > len(there)
 
 
-def _since(
+def _state_since(
     state: ObservationState, nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Observer | None
 ) -> datetime | None:
     tried_since = observer.failing_since if observer else None
@@ -172,7 +172,7 @@ def _loading(bookmarks: Sequence[Bookmark], *, now: datetime) -> str:
     return f"loading: {kinds} ({spell(now - min(mark.state_since for mark in listing))})"
 
 
-def _word(state: ObservationState, since: datetime | None, *, now: datetime) -> str:
+def _state_word(state: ObservationState, since: datetime | None, *, now: datetime) -> str:
     """Returns the word. For failing, only the time of detection is known."""
     if state is ObservationState.STALE and since:
         return f"stale since {clock(since, now=now)}"
@@ -181,39 +181,39 @@ def _word(state: ObservationState, since: datetime | None, *, now: datetime) -> 
     return state.value.replace("-", " ")
 
 
-def _sentence(state: ObservationState, nodes: Bookmark | None, *, since: datetime | None, now: datetime) -> str:
+def _state_sentence(state: ObservationState, nodes: Bookmark | None, *, since: datetime | None, now: datetime) -> str:
     reason = f" {nodes.message}" if nodes and nodes.message else ""
     match state:
         case ObservationState.FORBIDDEN:
-            return f"Its nodes may not be read, since {_clock(since, now)}.{reason}"
+            return f"Its nodes may not be read, since {_clock_utc(since, now)}.{reason}"
         case ObservationState.NEVER:
-            return f"It was never reached: tried since {_clock(since, now)}.{reason}"
+            return f"It was never reached: tried since {_clock_utc(since, now)}.{reason}"
         case ObservationState.CONNECTING if nodes is None:
             return "Nobody observes it yet."
         case ObservationState.CONNECTING:
             return f"Its nodes are being listed for the first time.{reason}"
         case ObservationState.STALE:
             limit = int(STALE_AFTER.total_seconds())
-            return f"Not seen since {_clock(since, now)}: nothing received for more than {limit} s.{reason}"
+            return f"Not seen since {_clock_utc(since, now)}: nothing received for more than {limit} s.{reason}"
         case _ if nodes is not None and nodes.state == BookmarkState.FAILING:
             # It stopped between these two times.
-            last_seen, noticed = _clock(nodes.last_seen_at, now), _clock(since, now)
+            last_seen, noticed = _clock_utc(nodes.last_seen_at, now), _clock_utc(since, now)
             return f"It does not answer. Last seen at {last_seen}, noticed at {noticed}.{reason}"
         case _:
-            return f"Most of its kinds do not answer: noticed at {_clock(since, now)}.{reason}"
+            return f"Most of its kinds do not answer: noticed at {_clock_utc(since, now)}.{reason}"
 
 
-def _again(observer: Observer | None, *, now: datetime) -> str:
+def _next_try_sentence(observer: Observer | None, *, now: datetime) -> str:
     if observer is None or observer.next_look_at is None or observer.next_look_at <= now:
         return ""
-    return f"It is tried again at {_clock(observer.next_look_at, now)}."
+    return f"It is tried again at {_clock_utc(observer.next_look_at, now)}."
 
 
 def _watching(unwatched_since: datetime | None, now: datetime) -> str:
-    return f"No worker takes it up, since {_clock(unwatched_since, now)}." if unwatched_since else ""
+    return f"No worker takes it up, since {_clock_utc(unwatched_since, now)}." if unwatched_since else ""
 
 
-def _clock(at: datetime | None, now: datetime) -> str:
+def _clock_utc(at: datetime | None, now: datetime) -> str:
     if at is None:
         return "the beginning"
     return f"{clock(at, now=now)} UTC"

@@ -128,7 +128,7 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
     instant has more lines than a page, the rest follow below the last position.
     """
     wider = replace(span, most=span.most + 1)
-    found = [*_seen(node, wider), *_notes(node, wider), *_placements(node, wider)]
+    found = [*_timeline_lines(node, wider), *_notes(node, wider), *_placements(node, wider)]
     found += lines_of_apps(node, user, wider)
     found.sort(key=lambda line: (line.at, line.position), reverse=True)
     if len(found) <= span.most:
@@ -146,7 +146,7 @@ def kinds_in(names: Collection[str]) -> frozenset[str]:
     return frozenset(names) & frozenset(LINE_KINDS)
 
 
-def _seen(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
+def _timeline_lines(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
     wanted = [event for event, kind in KIND_OF.items() if span.has(kind)]
     rows = timeline(node).filter(span.of("at", "seen"), kind__in=wanted)
     if span.gpu is not None:

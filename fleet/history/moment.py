@@ -77,7 +77,7 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
         return NodeMoment(at, unseen, had_its_name=_had_its_name(node, user, at))
     rows = timeline(node).order_by("at", "pk").values_list("at", "detail")
     current = None if isinstance(node, GoneNode) else {name: getattr(node, name) for name in COLUMNS}
-    around, is_cut = _around(node, user, at)
+    around, is_cut = _nearby_lines(node, user, at)
     return NodeMoment(
         at,
         "",
@@ -88,7 +88,7 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
     )
 
 
-def _around(node: NodeKept, user: User, at: datetime) -> tuple[list[TimelineLine], bool]:
+def _nearby_lines(node: NodeKept, user: User, at: datetime) -> tuple[list[TimelineLine], bool]:
     """Returns nearby lines, and whether some were left out. Half of them precede the moment, since causes come
     first.
 
@@ -130,7 +130,7 @@ def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:
         and at > last_seen_at
     ):
         return f"Its cluster was last observed at {to_the_second(last_seen_at)}. What came after is unknown."
-    begun = _seen_first(node)
+    begun = _first_observation(node)
     if begun is not None and at < begun:
         return f"It was seen for the first time at {to_the_second(begun)}: how it was before is not known."
     if isinstance(node, GoneNode) and not timeline(node).exists():
@@ -138,7 +138,7 @@ def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:
     return ""
 
 
-def _seen_first(node: NodeKept) -> datetime | None:
+def _first_observation(node: NodeKept) -> datetime | None:
     """Returns the first observation. None: its record was deleted, or never existed."""
     first = timeline(node).order_by("at", "pk").first()
     return first.at if first is not None and "ready" in first.detail else None
@@ -151,7 +151,7 @@ def _had_its_name(node: NodeKept, user: User, at: datetime) -> int | None:
     other = (
         left.order_by("gone_at").first() or Node.objects.visible_to(user).filter(**same).exclude(uid=node.uid).first()
     )
-    begun = None if other is None else _seen_first(other)
+    begun = None if other is None else _first_observation(other)
     if other is None or (begun is not None and at < begun):
         return None
     return other.node_id if isinstance(other, GoneNode) else other.pk

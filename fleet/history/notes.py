@@ -48,7 +48,7 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
     asked = NodeNote(
         cluster_id=node.cluster_id, node_uid=node.uid, node_name=node.name, at=now, by=by, text=text, key=key
     )
-    if before := _given(asked):
+    if before := _note_of_key(asked):
         return before
     try:
         with transaction.atomic():
@@ -61,13 +61,13 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
             its_row = Node.objects.filter(pk=_key_of(node))
             transaction.on_commit(lambda: announce_nodes(node.cluster_id, its_row, kind="notes", at=now), robust=True)
     except IntegrityError:
-        if first := _given(asked):  # sent twice at once
+        if first := _note_of_key(asked):  # sent twice at once
             return first
         raise
     return asked
 
 
-def _given(asked: NodeNote) -> NodeNote | None:
+def _note_of_key(asked: NodeNote) -> NodeNote | None:
     """Returns the note written with this key. None: no key, or no note yet.
 
     :raises BadNote: when the key was used for another text, which would be lost

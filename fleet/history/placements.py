@@ -75,7 +75,7 @@ def of_gpu(
     `there` and `boards` are present pods and their GPUs. The database filters, since a node may have thousands of
     rows.
     """
-    whole = _whole(gpu.node)
+    whole = _whole_gpu_resources(gpu.node)
     elsewhere = [row.pk for row in there if _is_elsewhere(row, gpu, boards.get(row.pod_uid, ()), whole)]
     text = Q()
     for begin, end in product("[ ", ",]"):
@@ -86,7 +86,7 @@ def of_gpu(
     return told.filter(text | Q(until=None) | Q(told=0) | Q(told__lt=F("asked"))).exclude(pk__in=elsewhere)
 
 
-def _whole(node: Node) -> list[str]:
+def _whole_gpu_resources(node: Node) -> list[str]:
     layout = Layout.read(node.layout)
     names = {GPU, *node.expected, *node.capacity}
     return sorted(name for name in names if layout.way(name).kind is ResourceKind.WHOLE)

@@ -65,7 +65,7 @@ def cells_of(
     gpus = [byte(GpuState.WHOLE, GpuTaken.ALL)] * taken
     gpus += [byte(GpuState.WHOLE)] * (usable - taken)
     gpus += [byte(gone)] * (expected - usable)
-    gpus += _cut(cut, min(others, MOST_GPUS), is_away=is_away)
+    gpus += _partitioned_bytes(cut, min(others, MOST_GPUS), is_away=is_away)
     flags = (HELD if is_held else 0) | (HAS_PARTS if cut[2] else 0) | (CRITICAL if is_critical else 0)
     return NodeCells(code | flags, bytes(gpus[:MOST_GPUS]), cut if cut[2] else None)
 
@@ -76,7 +76,7 @@ def possible(counted: CellCounts) -> CellCounts:
     return min(taken, usable), usable, expected
 
 
-def _cut(parts: CellCounts, number: int, *, is_away: bool) -> Iterator[int]:
+def _partitioned_bytes(parts: CellCounts, number: int, *, is_away: bool) -> Iterator[int]:
     """Yields the bytes of partitioned GPUs, filled from the left by allocated parts."""
     taken, usable, expected = parts
     gone = GpuState.PARTS_AWAY if is_away else GpuState.PARTS_MISSING
@@ -136,7 +136,7 @@ class CellColumns:
         for state, size in zip(self.states, self.sizes, strict=True):
             parts: CellCounts | None = None
             if state & HAS_PARTS:
-                parts, part_at = _read(self.parts, part_at)
+                parts, part_at = _read_counts(self.parts, part_at)
             yield NodeCells(state, self.gpus[gpu_at : gpu_at + size], parts)
             gpu_at += size
 
@@ -144,7 +144,7 @@ class CellColumns:
         return self.states + self.sizes + self.gpus + self.parts
 
 
-def _read(text: bytes, at: int) -> tuple[CellCounts, int]:
+def _read_counts(text: bytes, at: int) -> tuple[CellCounts, int]:
     found = []
     for _ in range(3):
         number = shift = 0

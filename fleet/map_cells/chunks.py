@@ -59,7 +59,7 @@ def draw_all(cluster_id: int) -> int:
 def node_messages(nodes: QuerySet[Node]) -> list[NodeMessage]:
     """Returns the nodes' state codes and cells for a message. One query."""
     rows = nodes.order_by().values_list("is_gpu_node", *COUNTED)
-    return [(pk, code, _text(code, *rest)) if is_gpu else (pk, code) for is_gpu, pk, code, *rest in rows]
+    return [(pk, code, _encode_cells(code, *rest)) if is_gpu else (pk, code) for is_gpu, pk, code, *rest in rows]
 
 
 def announce_nodes(cluster_id: int, nodes: QuerySet[Node], *, kind: str, at: datetime) -> None:
@@ -68,7 +68,7 @@ def announce_nodes(cluster_id: int, nodes: QuerySet[Node], *, kind: str, at: dat
     announce.cluster_changed(cluster_id, seq=newest, nodes=node_messages(nodes), kinds=(kind,), at=at)
 
 
-def _text(code: int, *counted: Any) -> str:
+def _encode_cells(code: int, *counted: Any) -> str:
     return b64encode(_cells(code, *counted).alone).decode()
 
 
@@ -95,7 +95,7 @@ def _write(cluster_id: int, nodes: Iterable[int], chunks: Iterable[MapChunk], dr
         of_piece.pop(key, None)
         if key in drawn:
             of_piece[key] = drawn[key]
-    rows = [_row(cluster_id, number, found) for number, found in by_number.items() if found]
+    rows = [_chunk_row(cluster_id, number, found) for number, found in by_number.items() if found]
     changed = [row for row in rows if was.get(row.number) != _bytes_of(row)]
     empty = [number for number, found in by_number.items() if not found and number in was]
     if changed:
@@ -112,7 +112,7 @@ def _bytes_of(chunk: MapChunk) -> bytes:
     return bytes(chunk.keys) + bytes(chunk.marks) + bytes(columns_of(chunk))
 
 
-def _row(cluster_id: int, number: int, found: dict[int, Drawn]) -> MapChunk:
+def _chunk_row(cluster_id: int, number: int, found: dict[int, Drawn]) -> MapChunk:
     ordered = sorted(found.items())
     columns = CellColumns.of(each for _, (_, each) in ordered)
     return MapChunk(
@@ -138,12 +138,12 @@ def _drawn(cluster_id: int, nodes: Collection[int] | None) -> dict[int, Drawn]:
         pools[node_id].append(pool_id)
     split = len(COUNTED)
     return {
-        row[0]: (_mark(*row[split:], *pools.get(row[0], ())), _cells(*row[1:split]))
+        row[0]: (_mark_of_chunks(*row[split:], *pools.get(row[0], ())), _cells(*row[1:split]))
         for row in found.values_list(*COUNTED, *LAID_OUT.values())
     }
 
 
-def _mark(*known: Any) -> bytes:
+def _mark_of_chunks(*known: Any) -> bytes:
     return blake2b(repr(known).encode(errors="surrogatepass"), digest_size=MARK_BYTES).digest()
 
 

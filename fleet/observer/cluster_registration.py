@@ -52,7 +52,7 @@ def ask(kubeconfig: str, context: str) -> Introduction:
     """
     try:
         with closing(client.connect(kubeconfig, context)) as connection:
-            introduction = _ask(connection)
+            introduction = _introduce_cluster(connection)
             return introduction if kubeconfig else replace(introduction, pod_namespace=pod_namespace())
     except client.Forbidden as error:
         raise CannotAdd(f"{error}. Give our user the rules of deploy/rbac/observe-only.yaml.") from error
@@ -67,7 +67,7 @@ def ask(kubeconfig: str, context: str) -> Introduction:
         raise CannotAdd(error.in_full) from error
 
 
-def _ask(connection: Connection) -> Introduction:
+def _introduce_cluster(connection: Connection) -> Introduction:
     version = client.server_version(connection)
     missing = list(_forbidden(connection))
     if missing:

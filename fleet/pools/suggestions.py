@@ -66,7 +66,7 @@ def suggest(cluster: Cluster, seen: QuerySet[Node] | None = None) -> list[Sugges
     for product, groups in by_product.items():
         if product == UNKNOWN:
             continue
-        for part, group, requirements, cut in _of_product(spelling, groups):
+        for part, group, requirements, cut in _parts_of_product(spelling, groups):
             found.append(
                 Suggestion(
                     name=pool_name(part),
@@ -97,40 +97,40 @@ def _groups(nodes: QuerySet[Node]) -> dict[GroupValues, _Group]:
         uncounted=Count("pk", filter=Q(**{TOTAL: None})),
         loose=Count("pk", filter=~Q(pk__in=Node.pools.through.objects.values("node_id"))),
     )
-    found = {_values(values): _Group(*numbers) for values, numbers in ((row[:-4], row[-4:]) for row in counted)}
+    found = {_group_values(values): _Group(*numbers) for values, numbers in ((row[:-4], row[-4:]) for row in counted)}
     for *values, pool in rows.filter(pools__isnull=False).values_list(*columns, "pools").distinct():
-        if group := found.get(_values(values)):
+        if group := found.get(_group_values(values)):
             group.pools.add(pool)
     return found
 
 
-def _values(row: Iterable[str]) -> GroupValues:
+def _group_values(row: Iterable[str]) -> GroupValues:
     return tuple(value or UNKNOWN for value in row)
 
 
-def _cut(spelling: Spelling, groups: Iterable[GroupValues]) -> tuple[int, ...]:
+def _separating_keys(spelling: Spelling, groups: Iterable[GroupValues]) -> tuple[int, ...]:
     """Returns the positions in KEYS at which nodes of one product differ and labels can separate them."""
     seen = [set(values) for values in zip(*groups, strict=True)]
     differing = [at for at, key in enumerate(KEYS) if key in APART and 1 < len(seen[at]) <= PARTS_AT_MOST]
-    return tuple(at for at in differing if all(_spelled(spelling, KEYS[at], value) for value in seen[at]))
+    return tuple(at for at in differing if all(_requirement_text(spelling, KEYS[at], value) for value in seen[at]))
 
 
-def _of_product(
+def _parts_of_product(
     spelling: Spelling, groups: Mapping[GroupValues, _Group]
 ) -> Iterator[tuple[GroupValues, _Group, list[str], tuple[str, ...]]]:
     """Yields the parts of a product: values, nodes, requirements and separating facets."""
-    cut = _cut(spelling, groups)
+    cut = _separating_keys(spelling, groups)
     keys = ("product", *(KEYS[at] for at in cut))
     parts: dict[GroupValues, _Group] = defaultdict(_Group)
     for values, group in groups.items():
         parts[(values[0], *(values[at] for at in cut))].add(group)
     for part, group in parts.items():
-        requirements = [_spelled(spelling, key, value) for key, value in zip(keys, part, strict=True)]
+        requirements = [_requirement_text(spelling, key, value) for key, value in zip(keys, part, strict=True)]
         if all(requirements):
             yield part, group, requirements, keys[1:]
 
 
-def _spelled(spelling: Spelling, key: str, value: str) -> str:
+def _requirement_text(spelling: Spelling, key: str, value: str) -> str:
     """Returns the requirement. Blank: no label expresses it."""
     try:
         return spelling.requirement(BY_KEY[key], [value])

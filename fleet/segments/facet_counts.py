@@ -148,7 +148,7 @@ def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Seg
     facets = [each for each in FACETS if not each.is_dear or choice.get(each.key) or each in axes]
     is_dear = any(each.is_dear for each in facets)
     groups = (
-        _groups(_of_nodes(Node.objects.visible_to(user).with_gpus().filter(IN_KNOWN), facets), facets)
+        _groups(_counts_of_nodes(Node.objects.visible_to(user).with_gpus().filter(IN_KNOWN), facets), facets)
         if is_dear
         else groups_of(SegmentSums.objects.visible_to(user), facets)
     )
@@ -180,7 +180,7 @@ def groups_of(sums: QuerySet[SegmentSums], facets: Sequence[Facet]) -> list[Node
     return _groups(rows, facets)
 
 
-def _of_nodes(nodes: QuerySet[Node], facets: Sequence[Facet]) -> QuerySet:
+def _counts_of_nodes(nodes: QuerySet[Node], facets: Sequence[Facet]) -> QuerySet:
     columns = _columns(facets)
     annotated = nodes.order_by().annotate(**{name: OF_NODES[name] for name in columns if name in OF_NODES})
     uses = {f"sum_of_{column}": Sum(column) for column in USE_COLUMNS.values()}

@@ -49,8 +49,8 @@ def _column(name: str) -> Callable[[tuple[str, ...]], Q]:
 
 def _sharing(values: tuple[str, ...]) -> Q:
     known = {name: Q(mig_strategy=mig, sharing=sharing) for (mig, sharing), name in LAYOUTS.items()}
-    rest = ~_any(known.values())
-    return _any(known.get(value, rest if value == UNKNOWN else Q(pk__in=[])) for value in values)
+    rest = ~_any_of_conditions(known.values())
+    return _any_of_conditions(known.get(value, rest if value == UNKNOWN else Q(pk__in=[])) for value in values)
 
 
 def _numa(values: tuple[str, ...]) -> Q:
@@ -65,7 +65,7 @@ def _operator(values: tuple[str, ...]) -> Q:
     return found | ~Q(cluster__in=list(versions)) if UNKNOWN in values else found
 
 
-def _of_pool(name: str) -> Callable[[tuple[str, ...]], Q]:
+def _pool_condition(name: str) -> Callable[[tuple[str, ...]], Q]:
     def picks(values: tuple[str, ...]) -> Q:
         wanted = ["" if value == UNKNOWN else value for value in values]
         pools = Pool.objects.filter(**{f"{name}__in": wanted})
@@ -90,7 +90,7 @@ def in_several_pools() -> QuerySet:
     return members.annotate(number=Count("pk")).filter(number__gt=1).values("node_id")  # type: ignore[misc]
 
 
-def _any(conditions: Iterable[Q]) -> Q:
+def _any_of_conditions(conditions: Iterable[Q]) -> Q:
     found = Q(pk__in=[])
     for condition in conditions:
         found |= condition
@@ -103,10 +103,10 @@ POOLS_OWN = "it is what a pool says, not a label of the node: give it to the new
 FACETS: tuple[Facet, ...] = (
     Facet("cluster", "cluster", "cluster", lambda values: Q(cluster__name__in=values)),
     Facet(
-        "environment", "environment", "a_pool", _of_pool("environment"),
+        "environment", "environment", "a_pool", _pool_condition("environment"),
         silence="The environment is a pool's: set it on the page of the pool.", why_no_label=POOLS_OWN,
     ),
-    Facet("workload_class", "workload class", "a_pool", _of_pool("workload_class"), why_no_label=POOLS_OWN),
+    Facet("workload_class", "workload class", "a_pool", _pool_condition("workload_class"), why_no_label=POOLS_OWN),
     Facet(
         "product", "product", "gpu_product", _column("gpu_product"),
         labels=(labels.GPU_PRODUCT, *labels.AMD_PRODUCT, labels.INTEL_PRODUCT),

@@ -35,10 +35,10 @@ class LabelValue(Func):
 
 def labelled(selector: Selector) -> Q:
     """Returns the condition of a selector. A selector without requirements matches all."""
-    return Q(*(_holds(requirement) for requirement in selector.requirements))
+    return Q(*(_condition_of(requirement) for requirement in selector.requirements))
 
 
-def _holds(requirement: Requirement) -> Q:
+def _condition_of(requirement: Requirement) -> Q:
     said = LabelValue(requirement.key)
     if requirement.wanted is None:
         return Q(IsNull(said, requirement.negated))

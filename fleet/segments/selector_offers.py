@@ -49,11 +49,11 @@ class Spelling:
         wanted = set(values)
         if facet.is_verbatim:
             verbatim = {None if value == UNKNOWN else value: {value} for value in wanted}
-            if spelled := _spell(facet.labels[0], verbatim, wanted):
+            if spelled := _requirement_text(facet.labels[0], verbatim, wanted):
                 return spelled
             raise Unspeakable(f"{facet.title}: “has none” and a value cannot be said in one requirement.")
         for key, said in self._labels(facet).items():
-            if spelled := _spell(key, said, wanted):
+            if spelled := _requirement_text(key, said, wanted):
                 return spelled
         raise Unspeakable(f"{facet.title}: no label says it of all these nodes and of no others.")
 
@@ -71,7 +71,7 @@ class Spelling:
         return self._said[facet.key]
 
 
-def _spell(key: str, said: dict[str | None, set[str]], wanted: set[str]) -> str:
+def _requirement_text(key: str, said: dict[str | None, set[str]], wanted: set[str]) -> str:
     """Returns the requirement of one label. Blank: it does not separate the wanted values."""
     mine = {label for label, values in said.items() if values & wanted}
     if not mine or any(said[label] - wanted for label in mine):

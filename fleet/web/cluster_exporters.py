@@ -23,17 +23,17 @@ def exporter_line(cluster: Cluster, *, now: datetime) -> KindLine:
     """Returns the line. Two queries."""
     asked = ExporterRound.objects.filter(cluster=cluster).first()
     if asked is None:
-        return _line(None, *WORDS[ExportersState.WAITING])
+        return _exporter_line(None, *WORDS[ExportersState.WAITING])
     silent = list(ExporterReading.objects.filter(cluster=cluster).exclude(refused="").order_by("refused_since", "pk"))
     if asked.state != ExportersState.ASKED:
-        return _line(asked, *WORDS[ExportersState(asked.state)], asked.message)
+        return _exporter_line(asked, *WORDS[ExportersState(asked.state)], asked.message)
     if asked.read_at is None or now - asked.read_at > CURRENT_FOR:
-        return _line(asked, "bad", "silent", _silence(silent))
+        return _exporter_line(asked, "bad", "silent", _silence(silent))
     if silent or asked.answered < asked.exporters:
         message = _silence(silent) or "There was no time for the others: they are asked first in the next round."
         message = f"{message} {asked.message}".rstrip()
-        return _line(asked, "warn", f"{asked.answered} of {asked.exporters} answered", message)
-    return _line(asked, "warn" if asked.message else "ok", "fresh", asked.message)
+        return _exporter_line(asked, "warn", f"{asked.answered} of {asked.exporters} answered", message)
+    return _exporter_line(asked, "warn" if asked.message else "ok", "fresh", asked.message)
 
 
 def _silence(silent: list[ExporterReading]) -> str:
@@ -42,7 +42,7 @@ def _silence(silent: list[ExporterReading]) -> str:
     return "; ".join([*named, *more])
 
 
-def _line(asked: ExporterRound | None, glyph: str, word: str, message: str = "") -> KindLine:
+def _exporter_line(asked: ExporterRound | None, glyph: str, word: str, message: str = "") -> KindLine:
     is_forbidden = asked is not None and asked.state == ExportersState.FORBIDDEN
     return KindLine(
         kind=RULE,

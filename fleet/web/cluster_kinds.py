@@ -46,9 +46,9 @@ def kind_lines(
     """Returns the lines, problems first. `beside` are lines of data without a watch. One query."""
     counts = rows_held(cluster.pk)
     nodes = next((bookmark.message for bookmark in bookmarks if bookmark.kind == NODES), "")
-    lines = [_line(bookmark, counts, known=nodes, now=now) for bookmark in bookmarks]
+    lines = [_kind_line(bookmark, counts, known=nodes, now=now) for bookmark in bookmarks]
     known = {bookmark.kind for bookmark in bookmarks}
-    lines += [_never(never_listed(kind)) for kind in MIRRORED if bookmarks and kind not in known]
+    lines += [_line_of_unread_kind(never_listed(kind)) for kind in MIRRORED if bookmarks and kind not in known]
     lines += beside if bookmarks else ()
     return sorted(lines, key=lambda line: (line.is_quiet, WORST_FIRST.index(line.glyph), place_of(line.kind)))
 
@@ -70,7 +70,7 @@ def _count(kind: MirroredKind) -> str:
     return f"(SELECT COUNT(*) FROM {table} WHERE {conditions})"  # noqa: S608 -- names of our own tables and columns
 
 
-def _line(bookmark: Bookmark, counts: Mapping[str, int], *, known: str, now: datetime) -> KindLine:
+def _kind_line(bookmark: Bookmark, counts: Mapping[str, int], *, known: str, now: datetime) -> KindLine:
     """Builds a line. `known` is the reason shown above all kinds already."""
     seen = freshness_of(bookmark, now=now)
     return KindLine(
@@ -93,7 +93,7 @@ def _unread(said: Mapping[str, str]) -> str:
     return f"{said.get('name', '?')}: {said.get('reason', '')}".rstrip(": ")
 
 
-def _never(seen: KindFreshness) -> KindLine:
+def _line_of_unread_kind(seen: KindFreshness) -> KindLine:
     return KindLine(seen.kind, seen.name, seen.glyph, seen.word, "", None, None, None, "", 0, "")
 
 

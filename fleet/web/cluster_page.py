@@ -101,8 +101,8 @@ def _cluster(request: PersonRequest, line: ClusterRow) -> dict[str, Any]:
         "troubled": troubled_pods(request.user, row.pk, as_of=freshness.pods_as_of, now=now),
         "drivers": drivers_of(row, objects, operands, unseen=unseen_in(bookmarks)),
         "may_try": not freshness.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
-        "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, freshness, now=now),
-        **(_of_all(line, objects, now=now) if sees_all else {}),
+        "objects_as_of": _last_update(bookmarks, DRIVER_OBJECTS, freshness, now=now),
+        **(_whole_cluster_context(line, objects, now=now) if sees_all else {}),
         **(_operands(operands, bookmarks, freshness, now=now) if sees_all else {}),
     }
 
@@ -118,7 +118,7 @@ def _operands(
 ) -> dict[str, Any]:
     """Returns operands. Outdated ones are never green; their time is shown."""
     mark = next((each for each in bookmarks if each.kind == DAEMON_SETS.name), None)
-    as_of = _as_of(bookmarks, (DAEMON_SETS.name,), freshness, now=now)
+    as_of = _last_update(bookmarks, (DAEMON_SETS.name,), freshness, now=now)
     return {
         "operands": operand_lines(operands, as_of=as_of, now=now),
         "operands_as_of": as_of,
@@ -126,7 +126,7 @@ def _operands(
     }
 
 
-def _as_of(
+def _last_update(
     bookmarks: list[Bookmark], kinds: Collection[str], freshness: ClusterFreshness, *, now: datetime
 ) -> datetime | None:
     """Returns the last update of these kinds. None: live, or never."""
@@ -136,11 +136,11 @@ def _as_of(
     return min((at for each in marks if (at := each.last_seen_at or each.listed_at)), default=None)
 
 
-def _of_all(line: ClusterRow, objects: list[DriverObject], *, now: datetime) -> dict[str, Any]:
+def _whole_cluster_context(line: ClusterRow, objects: list[DriverObject], *, now: datetime) -> dict[str, Any]:
     """Returns cluster-wide data, for viewers of the whole cluster."""
     row, told = line.cluster, {each.kind for each in line.bookmarks if each.is_complete}
     as_of = {
-        f"{card}_as_of": _as_of(line.bookmarks, [kind.name for kind in kinds], line.freshness, now=now)
+        f"{card}_as_of": _last_update(line.bookmarks, [kind.name for kind in kinds], line.freshness, now=now)
         for card, kinds in CARDS.items()
     }
     return {

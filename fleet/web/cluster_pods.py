@@ -45,7 +45,7 @@ def troubled_pods(user: User, cluster_id: int, *, as_of: datetime | None, now: d
     read = list(pods.select_related("node", "cluster").order_by("created_at", "pk")[: READ + 1])
     reasons = reasons_of(read[:READ], now=now)
     lines = [
-        TroubledPod(pod, word_of(pod, now=now, as_of=as_of), _asks(pod), reasons[pod.uid])
+        TroubledPod(pod, word_of(pod, now=now, as_of=as_of), _requested_gpus(pod), reasons[pod.uid])
         for pod in read[:READ]
         if pod.uid in reasons
     ]
@@ -53,5 +53,5 @@ def troubled_pods(user: User, cluster_id: int, *, as_of: datetime | None, now: d
     return TroubledPods(lines[:SHOWN], left=len(lines[SHOWN:]), is_cut=len(read) > READ)
 
 
-def _asks(pod: Pod) -> str:
+def _requested_gpus(pod: Pod) -> str:
     return allocated_to(pod, Layout.read(pod.node.layout) if pod.node else BY_NAME)

@@ -32,20 +32,20 @@ class Panel:
 def of_node(amounts: CpuMemory) -> Panel:
     silent = [what for what, each in (("CPU", amounts.cpu), ("memory", amounts.memory)) if each.allocatable is None]
     said = [f"The node reports no allocatable {' and '.join(silent)}."] if silent else []
-    return Panel(_lines("", amounts), said + _unread([amounts]))
+    return Panel(_amount_lines("", amounts), said + _unread([amounts]))
 
 
 def of_cluster(amounts: OfCluster) -> Panel:
     groups = [("GPU nodes", amounts.gpu_nodes), ("other nodes", amounts.other_nodes)]
     there = [(words, each) for words, each in groups if each.nodes]
-    said = [_silent(words, each) for words, each in there if each.silent]
+    said = [_silent_nodes_note(words, each) for words, each in there if each.silent]
     return Panel(
-        [line for words, each in there for line in _lines(f", {words}", each)],
+        [line for words, each in there for line in _amount_lines(f", {words}", each)],
         said + _unread([each for _, each in there]),
     )
 
 
-def _silent(words: str, amounts: CpuMemory) -> str:
+def _silent_nodes_note(words: str, amounts: CpuMemory) -> str:
     verb = either(amounts.silent or 0, "reports", "report")
     return f"{amounts.silent} of {amounts.nodes} {words} {verb} no allocatable CPU or memory: theirs is not counted."
 
@@ -54,14 +54,14 @@ def _unread(amounts: Iterable[CpuMemory]) -> list[str]:
     return [NEVER_READ] if any(each.cpu.requested is None for each in amounts) else []
 
 
-def _lines(suffix: str, amounts: CpuMemory) -> list[AmountLine]:
+def _amount_lines(suffix: str, amounts: CpuMemory) -> list[AmountLine]:
     return [
-        _line(f"CPU{suffix}", amounts.cpu, 1000, "cores"),
-        _line(f"Memory{suffix}", amounts.memory, GIB, "GiB"),
+        _amount_line(f"CPU{suffix}", amounts.cpu, 1000, "cores"),
+        _amount_line(f"Memory{suffix}", amounts.memory, GIB, "GiB"),
     ]
 
 
-def _line(title: str, amount: Amount, unit: int, unit_name: str) -> AmountLine:
+def _amount_line(title: str, amount: Amount, unit: int, unit_name: str) -> AmountLine:
     def words(number: int | None) -> str:
         return "" if number is None else f"{spelled(number / unit)} {unit_name}"
 

@@ -154,15 +154,15 @@ def _nodes(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]
         ),
         "looked_at": sum(line.freshness.has_begun for line in clusters),
         "lines": [
-            _line(node, of[node.cluster_id], members.get(key, ()))
+            _node_line(node, of[node.cluster_id], members.get(key, ()))
             for key in keys
             if (node := rows.get(key)) and node.cluster_id in of
         ],
-        "hints": _hints(every, pools, wanted, page),
+        "hints": _filter_hints(every, pools, wanted, page),
     }
 
 
-def _line(node: Node, of: ClusterRow, pools: Sequence[str]) -> NodeLine:
+def _node_line(node: Node, of: ClusterRow, pools: Sequence[str]) -> NodeLine:
     freshness, physical = of.freshness, physical_of([node])
     return NodeLine(
         node,
@@ -176,7 +176,7 @@ def _line(node: Node, of: ClusterRow, pools: Sequence[str]) -> NodeLine:
     )
 
 
-def _hints(every, pools, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:
+def _filter_hints(every, pools, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:
     """Suggests filter parts to drop when a filter finds nothing, with the resulting counts."""
     if page.paginator.count or not wanted.active:
         return []

@@ -109,12 +109,12 @@ def bars_of(placements: list[GpuPlacement], *, begin: datetime, end: datetime) -
         if lane == MOST_LANES:
             continue
         free[lane : lane + 1] = [(until, each.is_known)]
-        width = max(_long(seen - since), 1.5)
-        bars.append(PlacementBar(each, _long(since - begin), width, _long(until - seen), lane))
+        width = max(_bar_width(seen - since), 1.5)
+        bars.append(PlacementBar(each, _bar_width(since - begin), width, _bar_width(until - seen), lane))
     return bars
 
 
-def _long(lasts: timedelta) -> float:
+def _bar_width(lasts: timedelta) -> float:
     return round(WIDE * (lasts / SPAN), 1)
 
 

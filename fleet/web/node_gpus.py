@@ -97,7 +97,7 @@ def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
         "physical": physical_of([node]),
         "resource_lines": seen.resources,
         "none_reason": none_reason(node),
-        "ways": _ways(seen.resources, [pod for pod in pods if pod.phase not in ENDED]),
+        "ways": _resource_groups(seen.resources, [pod for pod in pods if pod.phase not in ENDED]),
         "boards": boards_on_page(node, [board for board in seen.boards if _is_named(board)]),
         "nameless": sum(not _is_named(board) for board in seen.boards),
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in seen.unplaced],
@@ -167,7 +167,7 @@ def unplaced_in_words(one: Unplaced, layout: Layout) -> str:
     return in_words(one.number, layout.way(one.resource))
 
 
-def _ways(lines: Sequence[ResourceLine], pods: Sequence[Pod]) -> list[WayOnNode]:
+def _resource_groups(lines: Sequence[ResourceLine], pods: Sequence[Pod]) -> list[WayOnNode]:
     """Groups the resources by kind of unit, the most common first."""
     found: dict[Explanation, WayOnNode] = {}
     by_resource: dict[str, WayOnNode] = {}

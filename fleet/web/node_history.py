@@ -76,13 +76,13 @@ class HistoryForm(forms.Form):
 
 @part
 def timeline_part(request: PersonRequest, node_id: int) -> HttpResponse:
-    node = _kept(request, node_id)
+    node = _load_node_history(request, node_id)
     return render(request, "fleet/node/_timeline.html", timeline_of(node, node_id, request, Span(WITHOUT_PODS)))
 
 
 def history(request: PersonRequest, node_id: int) -> HttpResponse:
     """Renders the history by pages; with `at`, the state at that moment."""
-    node, now = _kept(request, node_id), timezone.now()
+    node, now = _load_node_history(request, node_id), timezone.now()
     form = HistoryForm(request.GET)
     form.is_valid()
     at, before = form.cleaned_data.get("at"), form.cleaned_data.get("before")
@@ -104,7 +104,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
         "kinds": [(key, title, key in kinds, _toggled(kinds, key)) for key, (title, _) in LINE_KINDS.items()],
         "any_kind": bool(kinds),
         "key": uuid4().hex,
-        "written": take(request, _about(node_id)),
+        "written": take(request, _input_key(node_id)),
         "moment": _moment(moment) if moment else None,
         **timeline_of(node, node_id, request, Span(kinds, before=before, below=form.cleaned_data.get("below"))),
     }
@@ -113,20 +113,20 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
 
 @require_POST
 def note(request: PersonRequest, node_id: int) -> HttpResponse:
-    node = _kept(request, node_id)
+    node = _load_node_history(request, node_id)
     text = text_of(request, "text")
     key = f"{request.POST.get('key', '')[:32]} {digest(text)}"  # edited text after going back is another note
-    kept = kept_if_refused(request, _about(node_id), "text", refusals=REFUSALS)
+    kept = kept_if_refused(request, _input_key(node_id), "text", refusals=REFUSALS)
     with answered(request, REFUSALS, done="Your note is on the timeline."), kept:
         notes.add_note(node, request.user, text, key=key, now=timezone.now())
     return redirect("node-history", node_id)
 
 
-def _about(node_id: int) -> str:
+def _input_key(node_id: int) -> str:
     return f"note-{node_id}"
 
 
-def _kept(request: HttpRequest, node_id: int) -> NodeKept:
+def _load_node_history(request: HttpRequest, node_id: int) -> NodeKept:
     node = kept_node(node_id, user=request.user)
     if node is None:
         raise Http404
@@ -139,17 +139,17 @@ def timeline_of(node: NodeKept, node_id: int, request: PersonRequest, span: Span
     return {
         "node_id": node_id,
         "cluster_id": node.cluster_id,
-        "days": _by_day(lines),
+        "days": _lines_by_day(lines),
         "older": older and urlencode([*(("kind", kind) for kind in sorted(span.kinds)), *older]),
     }
 
 
-def _by_day(lines: list[TimelineLine]) -> list[dict[str, Any]]:
+def _lines_by_day(lines: list[TimelineLine]) -> list[dict[str, Any]]:
     return [{"grouper": day, "list": list(of_day)} for day, of_day in groupby(lines, key=lambda line: line.at.date())]
 
 
 def _moment(moment: NodeMoment) -> dict[str, Any]:
-    return {"moment": moment, "days": _by_day(list(moment.around))}
+    return {"moment": moment, "days": _lines_by_day(list(moment.around))}
 
 
 def _toggled(kinds: frozenset[str], key: str) -> str:

@@ -67,11 +67,11 @@ class SeenMap:
         clusters = list(Cluster.objects.visible_to(user).select_related("observer").order_by("pk"))
         pools = Pool.objects.visible_to(user).select_related("cluster").order_by("cluster__name", "name")
         titles = {pool.pk: f"{pool.cluster.name} / {pool.name}" if len(clusters) > 1 else pool.name for pool in pools}
-        mine = _mine(scope, clusters)
+        mine = _visible_nodes(scope, clusters)
         chunks: dict[int, list[MapChunk]] = {cluster.pk: [] for cluster in clusters}
         for chunk in MapChunk.objects.filter(cluster__in=chunks).order_by("cluster_id", "number"):
             chunks[chunk.cluster_id].append(chunk)
-        return cls([_seen(each, chunks[each.pk], scope, mine) for each in clusters], titles)
+        return cls([_visible_cluster(each, chunks[each.pk], scope, mine) for each in clusters], titles)
 
     @property
     def version(self) -> str:
@@ -84,14 +84,14 @@ class SeenMap:
         return digest.hexdigest()[:32]
 
 
-def _mine(scope: Scope, clusters: Iterable[Cluster]) -> frozenset[int]:
+def _visible_nodes(scope: Scope, clusters: Iterable[Cluster]) -> frozenset[int]:
     """Returns the visible nodes of pools, for viewers without the whole cluster."""
     if all(scope.covers_cluster(cluster.pk) for cluster in clusters):
         return frozenset()
     return frozenset(members_of(scope.pool_ids).values_list("node_id", flat=True))
 
 
-def _seen(cluster: Cluster, chunks: Collection[MapChunk], scope: Scope, mine: frozenset[int]) -> SeenCluster:
+def _visible_cluster(cluster: Cluster, chunks: Collection[MapChunk], scope: Scope, mine: frozenset[int]) -> SeenCluster:
     batch = cluster.observer.batch if hasattr(cluster, "observer") else 0
     keys = tuple(key for chunk in chunks for key in keys_of(chunk))
     marks = b"".join(bytes(chunk.marks) for chunk in chunks)
@@ -182,7 +182,7 @@ def _index(seen: SeenMap, version: str) -> dict[str, Any]:
         "version": version,
         "keys": list(_steps(keys)),
         "names": columns["name"],
-        "by": {name: _places(values) for name, values in by.items()},
+        "by": {name: _indexed_values(values) for name, values in by.items()},
     }
 
 
@@ -193,7 +193,7 @@ def _steps(keys: Iterable[int]) -> Iterator[int]:
         before = key
 
 
-def _places(values: Iterable[str]) -> dict[str, list[Any]]:
+def _indexed_values(values: Iterable[str]) -> dict[str, list[Any]]:
     places: dict[str, int] = {}
     at = [places.setdefault(value, len(places)) for value in values]
     return {"values": list(places), "at": at}

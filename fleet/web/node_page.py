@@ -42,7 +42,7 @@ DRAIN_DOES = (
 
 def node(request: PersonRequest, node_id: int) -> HttpResponse:
     try:
-        row = _read(request, node_id)
+        row = _load_node(request, node_id)
     except Http404:
         return gone(request, node_id, template="fleet/node/gone.html")
     seen = {"seq": numbers_of({row.cluster_id: row.cluster.batch})}
@@ -52,13 +52,13 @@ def node(request: PersonRequest, node_id: int) -> HttpResponse:
 @part
 def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     try:
-        row = _read(request, node_id)
+        row = _load_node(request, node_id)
     except Http404:
         return gone(request, node_id, template="fleet/node/_gone.html")
     return render(request, "fleet/node/_body.html", _node(row, user=request.user, now=timezone.now()))
 
 
-def _read(request: PersonRequest, node_id: int) -> Node:
+def _load_node(request: PersonRequest, node_id: int) -> Node:
     """Loads the node with visible pools and its cluster's bookmarks."""
     row = node_for(request, node_id)
     prefetch_related_objects([row], pools_for(request.user), "cluster__bookmarks")
@@ -80,7 +80,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         "knows_pods": freshness.knows_pods,
         **node_gpus.of_node(detail, now=now),
         "cpu_memory": cpu_memory.of_node(detail.cpu_memory),
-        "conditions": _by_verdict(row),
+        "conditions": _conditions_by_verdict(row),
         "labels": sorted(row.labels.items()),
         "commands": [
             f"kubectl{context} describe node {row.name}",
@@ -94,7 +94,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
     }
 
 
-def _by_verdict(row: Node) -> dict[str, list[dict[str, Any]]]:
+def _conditions_by_verdict(row: Node) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {verdict.value: [] for verdict in ConditionVerdict}
     for condition in row.reported_conditions:
         found[condition["verdict"]].append(condition)

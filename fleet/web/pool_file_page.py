@@ -32,17 +32,19 @@ def pool_file(request: PersonRequest) -> HttpResponse:
         return _page(request, {**context, "text": write(cluster) if cluster else ""}, 200)
     context |= {"prune": bool(request.POST.get("prune"))}
     try:
-        context["text"] = _text(request)
+        context["text"] = _file_text(request)
         file = read(context["text"])
     except BadPoolFile as refusal:
         return _page(request, {**context, "problems": refusal.lines}, 400)
     cluster = _cluster(file, cluster, clusters)
     if cluster is None:
         return _page(request, {**context, "refusal": CHOOSE}, 400)
-    return _compared(request, {**context, "cluster": cluster}, cluster, file)
+    return _render_comparison(request, {**context, "cluster": cluster}, cluster, file)
 
 
-def _compared(request: PersonRequest, context: dict[str, Any], cluster: Cluster, file: PoolFile) -> HttpResponse:
+def _render_comparison(
+    request: PersonRequest, context: dict[str, Any], cluster: Cluster, file: PoolFile
+) -> HttpResponse:
     comparison = compare(cluster, file.entries, prune=context["prune"])
     context["comparison"] = comparison
     seen = request.POST.get("seen", "")
@@ -57,7 +59,7 @@ def _compared(request: PersonRequest, context: dict[str, Any], cluster: Cluster,
     return redirect("pools")
 
 
-def _text(request: PersonRequest) -> str:
+def _file_text(request: PersonRequest) -> str:
     """Returns the uploaded file, else the field's text."""
     sent = request.FILES.get("file")
     if sent is None:

@@ -68,10 +68,10 @@ class PoolForm(forms.ModelForm):
 
 def new(request: PersonRequest) -> HttpResponse:
     clusters = may_change(request, Cluster.objects.visible_to(request.user))
-    begun = _begin(request)
+    begun = _initial_offer(request)
     asked = request.POST.get("in") or request.GET.get("in") or str(begun.cluster.pk if begun.cluster else "")
     cluster = next((each for each in clusters if str(each.pk) == asked), clusters[0] if len(clusters) == 1 else None)
-    refusal = _nowhere(request, clusters)
+    refusal = _why_no_cluster(request, clusters)
     context: dict[str, Any] = {"clusters": clusters, "cluster": cluster, "begun": begun, "why_not": refusal}
     if request.method != "POST":
         name, selector = request.GET.get("name", begun.name), request.GET.get("selector", begun.selector)
@@ -86,7 +86,7 @@ def new(request: PersonRequest) -> HttpResponse:
 def edit(request: PersonRequest, pool_id: int) -> HttpResponse:
     is_written = any(request.POST.get(name) for name in WRITTEN)
     if is_written and not Pool.objects.visible_to(request.user).filter(pk=pool_id).exists():
-        return _as_another(request, GONE)
+        return _offer_as_new_pool(request, GONE)
     pool = _pool(request, pool_id)
     refusal = _refusal(request, pool)
     context: dict[str, Any] = {"pool": pool, "cluster": pool.cluster, "name_was": pool.name, "why_not": refusal}
@@ -153,11 +153,11 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
     except LostRace as refusal:
         by_now = Pool.objects.filter(pk=pool.pk).first()
         if by_now is None:
-            return _as_another(request, GONE)
+            return _offer_as_new_pool(request, GONE)
         form.add_error(None, str(refusal))
         return _form(request, form, preview=shown, status=409, **context | {"was": mark_of(by_now)})
     except PoolGone as refusal:
-        return _as_another(request, f"{refusal} Choose a cluster, and save it as another.")
+        return _offer_as_new_pool(request, f"{refusal} Choose a cluster, and save it as another.")
     except NotAllowed as refusal:
         form.add_error(None, str(refusal))
         return _form(request, form, status=403, **context)
@@ -165,7 +165,7 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
     return redirect("pool", pool_id=saved.pk)
 
 
-def _as_another(request: PersonRequest, refusal: str) -> HttpResponse:
+def _offer_as_new_pool(request: PersonRequest, refusal: str) -> HttpResponse:
     """Offers the input of a removed pool as a new pool. The form has no cluster."""
     clusters = may_change(request, Cluster.objects.visible_to(request.user))
     if not clusters:
@@ -188,7 +188,7 @@ def _form(
     return render(request, "fleet/pool/form.html", context, status=status)
 
 
-def _begin(request: PersonRequest) -> PoolOffer:
+def _initial_offer(request: PersonRequest) -> PoolOffer:
     """Starts from the choice on the segments page."""
     choice = read_choice(request.GET)
     return offer(Node.objects.visible_to(request.user).with_gpus(), choice) if choice else PoolOffer()
@@ -204,5 +204,5 @@ def _refusal(request: PersonRequest, pool: Pool) -> str:
     )
 
 
-def _nowhere(request: PersonRequest, clusters: list[Cluster]) -> str:
+def _why_no_cluster(request: PersonRequest, clusters: list[Cluster]) -> str:
     return "" if clusters else why_not(request.user, Permission.ADMINISTER, where="a cluster")

@@ -52,7 +52,7 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
     return {
         "pool": pool,
         "sums": sums,
-        "by_state": _by_state(sums),
+        "by_state": _nodes_by_state(sums),
         "others": (sums.nodes or 0) - (sums.gpu_nodes or 0),
         "price_per_hour": _price_per_hour(pool, sums),
         "versions": _versions(pool),
@@ -72,7 +72,7 @@ def _price_per_hour(pool: Pool, sums: Tally) -> Decimal | None:
     return pool.price_per_gpu_hour * sums.physical_gpus
 
 
-def _by_state(sums: Tally) -> list[tuple[str, str, str, int]]:
+def _nodes_by_state(sums: Tally) -> list[tuple[str, str, str, int]]:
     """Returns glyph, word, filter key and nodes by state, the worst first."""
     return [
         (states.GLYPHS[state], TITLES[state].lower(), state_key(state), sums.by_state[state])

@@ -70,26 +70,28 @@ def state_of(node: Node, *, is_live: bool = True) -> NodeStateOnPage:
 
 def _state_of(node: Node) -> NodeStateOnPage:
     code = node.state
-    return NodeStateOnPage(code, _glyph(node, code), _word(node, code), _reason(node, code), _since(node, code))
+    return NodeStateOnPage(
+        code, _glyph(node, code), _state_word(node, code), _reason(node, code), _state_since(node, code)
+    )
 
 
 def _glyph(node: Node, code: NodeState) -> str:
     return "bad" if node.critical and code in NAMED_BY_THE_WORST else GLYPHS[code]
 
 
-def _since(node: Node, code: NodeState) -> datetime | None:
+def _state_since(node: Node, code: NodeState) -> datetime | None:
     if code is NodeState.RECONFIGURING:
         return node.mig_changing_since
     return node.ready_since if code in {NodeState.READY, NodeState.NOT_READY, NodeState.UNKNOWN} else None
 
 
-def _word(node: Node, code: NodeState) -> str:
+def _state_word(node: Node, code: NodeState) -> str:
     if code is NodeState.UPGRADING:
         return step_of(node.upgrade_state)
     if code is NodeState.HAS_FINDINGS:
         return _findings(node)
     if code is NodeState.GPUS_MISSING:
-        return _missing(node)
+        return _missing_text(node)
     return TITLES[code].lower()
 
 
@@ -99,7 +101,7 @@ def _findings(node: Node) -> str:
     return count(node.unresolved, "finding") + (f", {node.critical} critical" if node.critical else "")
 
 
-def _missing(node: Node) -> str:
+def _missing_text(node: Node) -> str:
     critical = f", {count(node.critical, 'critical finding')}" if node.critical else ""
     return _units_missing(node) + critical
 

@@ -38,9 +38,9 @@ def _unwatched(user, *, now: datetime) -> Unwatched:
     found = list(Cluster.objects.unwatched(now=now))
     seen = set(Cluster.objects.visible_to(user).values_list("pk", flat=True)) if found else set()
     mine = [each for each in found if each.pk in seen]
-    first = [(each, _since(each, now)) for each in mine[:NAMED]]
+    first = [(each, _unwatched_since(each, now)) for each in mine[:NAMED]]
     return Unwatched(first, more=len(mine) - len(first), action=threads(now=now).action if first else "")
 
 
-def _since(cluster: Cluster, now: datetime) -> datetime | None:
+def _unwatched_since(cluster: Cluster, now: datetime) -> datetime | None:
     return unwatched_since_of(getattr(cluster, "observer", None), added_at=cluster.added_at, now=now)

@@ -87,7 +87,7 @@ def kubeconfig_for(context: str, *, named: str | None) -> Path:
     """
     said = [named] if named else [path for path in os.environ.get("KUBECONFIG", "").split(os.pathsep) if path]
     paths = [_absolute(path) for path in said or ["~/.kube/config"]]
-    return next((path for path in paths if _has(path, context)), paths[0])
+    return next((path for path in paths if _has_context(path, context)), paths[0])
 
 
 def _absolute(path: str) -> Path:
@@ -97,7 +97,7 @@ def _absolute(path: str) -> Path:
         raise CannotAdd(f"Nobody knows which home directory {path[:60]} means: write the whole path.") from error
 
 
-def _has(path: Path, context: str) -> bool:
+def _has_context(path: Path, context: str) -> bool:
     try:
         return path.is_file() and context in contexts_in(path)
     except (BadKubeconfig, OSError):

@@ -34,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(f"The file is for cluster {file.cluster}, not {cluster.name}. Nothing was changed.")
         comparison = compare(cluster, file.entries, prune=given["prune"])
         for change in comparison.changes:
-            self.stdout.write(_line(change))
+            self.stdout.write(_change_line(change))
         if comparison.obstacles:
             raise CommandError(f"Nothing was changed. {' '.join(comparison.obstacles)}")
         if given["dry_run"]:
@@ -59,7 +59,7 @@ def cluster_of(name: str) -> Cluster:
     return cluster
 
 
-def _line(change: FileChange) -> str:
+def _change_line(change: FileChange) -> str:
     words = [f"{change.what.value:<9} {change.name}"]
     if change.pool and change.fields:
         words += [f"{name}: {was} → {value}" for name, was, value in change.moves]

@@ -55,7 +55,9 @@ class Command(BaseCommand):
             for node in pool.nodes.all():
                 pools[node.name].add(pool)
         labels = {node.name: node.labels[GPU_PRODUCT] for node in nodes if node.labels.get(GPU_PRODUCT)}
-        return [_of_labels(product, labels, pools) for product in sorted(set(map(product_of, labels.values())))]
+        return [
+            _suggestion_of_labels(product, labels, pools) for product in sorted(set(map(product_of, labels.values())))
+        ]
 
     def _suggest(self, cluster: Cluster, each: Suggestion, *, create: bool, most: int) -> None:
         if known := Pool.objects.filter(cluster=cluster, selector=each.selector).first():
@@ -73,7 +75,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{each.reason} --create adds pool {each.name} with selector {each.selector}.")
 
 
-def _of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[Pool]]) -> Suggestion:
+def _suggestion_of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[Pool]]) -> Suggestion:
     mine = {name: label for name, label in labels.items() if product_of(label) == product}
     words, unpooled = sorted(set(mine.values())), [name for name in mine if not pools.get(name)]
     have = {pool for name in mine for pool in pools.get(name, ())}

@@ -90,7 +90,7 @@ def _watch(lease: WatchLease) -> bool:
         return True
     _make_bookmarks(lease)
     try:
-        connection = _reach(lease)
+        connection = _connect_to_cluster(lease)
     except client.ClusterError as error:
         _note_failure(lease, error)
         return False
@@ -146,7 +146,7 @@ def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
     return lease.stop.is_set() or not deltas.is_deaf
 
 
-def _reach(lease: WatchLease) -> client.Connection | None:
+def _connect_to_cluster(lease: WatchLease) -> client.Connection | None:
     """Connects to this exact cluster. None: stopped before.
 
     :raises ClusterError: when it does not answer; after a recent answer, it is retried for some seconds

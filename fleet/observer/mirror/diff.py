@@ -87,7 +87,7 @@ def _resources(old: Columns | None, row: Columns) -> Columns:
 
 def _physical(old: Columns | None, row: Columns, expected: dict[str, int], layout: Layout, since: Since) -> Columns:
     """Returns the physical GPUs. A missing label or a lost board does not lower them under the same layout."""
-    uses = uses_in(row) if _is_counted_by_dra(row) else _uses(row, expected, layout)
+    uses = uses_in(row) if _is_counted_by_dra(row) else _uses_of_row(row, expected, layout)
     before = uses_in(old) if old and since is Since.SAME else {}
     return physical_columns(before if sum(before.values()) > sum(uses.values()) else uses)
 
@@ -97,7 +97,7 @@ def _is_counted_by_dra(row: Columns) -> bool:
     return any(map(is_dra, row["capacity"]))
 
 
-def _uses(row: Columns, expected: dict[str, int], layout: Layout) -> Uses:
+def _uses_of_row(row: Columns, expected: dict[str, int], layout: Layout) -> Uses:
     registered = len(registered_in(row["annotations"]))
     return uses_of(row["labels"], expected, layout, product=row["gpu_product"], registered=registered)
 

@@ -42,7 +42,7 @@ def _unhealthy(offered: Offered) -> Iterator[Unhealthy]:
 def unfolded(old: Columns) -> Columns:
     """Returns the node's row without DRA offers, rebuilt from stored labels and amounts."""
     labels = old["labels"]
-    capacity, allocatable = (_of_plugins(old[name]) for name in ("capacity", "allocatable"))
+    capacity, allocatable = (_plugin_amounts(old[name]) for name in ("capacity", "allocatable"))
     return {
         **old,
         **gpu_columns(labels, old["annotations"], capacity, allocatable, old["taints"]),
@@ -50,7 +50,7 @@ def unfolded(old: Columns) -> Columns:
     }
 
 
-def _of_plugins(amounts: dict[str, int]) -> dict[str, int]:
+def _plugin_amounts(amounts: dict[str, int]) -> dict[str, int]:
     return {name: amount for name, amount in amounts.items() if not is_dra(name)}
 
 

@@ -132,7 +132,7 @@ def _mig(old: Columns, new: Columns) -> Iterator[Entry]:
     yield Entry("capacity", sentence, {**_change("mig_config_state", old, new), "config": new["mig_config"]})
 
 
-def _hold(old: Columns, new: Columns) -> Iterator[Entry]:
+def _hold_entries(old: Columns, new: Columns) -> Iterator[Entry]:
     if old["is_held"] == new["is_held"]:
         return
     if new["is_held"]:
@@ -200,5 +200,5 @@ ASPECTS: tuple[Callable[[Columns, Columns], Iterator[Entry]], ...] = (
     _capacity,
     _ready,
     _conditions,
-    _hold,
+    _hold_entries,
 )

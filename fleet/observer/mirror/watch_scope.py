@@ -8,7 +8,7 @@ SHARING, MIG = "sharing", "mig"  # purposes of the operator's ConfigMaps
 USUAL_NAMESPACE = "gpu-operator"  # from the operator's documentation
 
 
-def _nothing(_: str) -> bool:
+def _matches_nothing(_: str) -> bool:
     return False
 
 
@@ -18,7 +18,7 @@ class WatchScope:
     operator_namespaces: set[str] = field(default_factory=set)
     policy_namespace: str = ""  # of the operator; blank: unknown
     configs: dict[str, str] = field(default_factory=dict)  # names of its ConfigMaps by purpose
-    is_mirrored: Callable[[str], bool] = _nothing  # tells whether a pod or owner of this uid has a row
+    is_mirrored: Callable[[str], bool] = _matches_nothing  # tells whether a pod or owner of this uid has a row
 
     def follow_policy(self, row: Mapping[str, Any]) -> set[str]:
         """Updates the ConfigMap names from a ClusterPolicy's row. Returns the purposes that changed."""

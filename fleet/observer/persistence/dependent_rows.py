@@ -20,7 +20,7 @@ def precede(cluster_id: int, written: Written, *, now: datetime) -> None:
     """Saves history before rows are written or deleted."""
     if written.kind.model is Node and written.gone:
         placements.end_on(cluster_id, (row["uid"] for row in written.gone), now=now)
-        _bury(cluster_id, written, now=now)
+        _store_gone_nodes(cluster_id, written, now=now)
         # Stored by name, and the next machine of that name has other GPUs.
         ExporterReading.objects.filter(cluster=cluster_id, node_name__in=[row["name"] for row in written.gone]).delete()
     if written.kind.model is Pod:
@@ -87,7 +87,7 @@ def _heirs(cluster_id: int, written: Written) -> dict[str, int]:
     return left | {row["name"]: row["id"] for row in written.new}
 
 
-def _bury(cluster_id: int, written: Written, *, now: datetime) -> None:
+def _store_gone_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
     """Stores what the page of the removed nodes shows."""
     titles = {"Product": "gpu_product", "Driver": "driver_version", "Kernel": "kernel", "OS": "os_image"}
     GoneNode.objects.bulk_create(

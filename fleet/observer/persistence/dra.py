@@ -37,11 +37,11 @@ def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
 
 
 def nodes_of_slices(slices: Written) -> set[str]:
-    return {row["node_name"] for row in _every(slices) if row["node_name"] and is_gpu_resource(row["driver"])}
+    return {row["node_name"] for row in _all_rows(slices) if row["node_name"] and is_gpu_resource(row["driver"])}
 
 
 def nodes_of_claims(cluster_id: int, claims: Written) -> set[str]:
-    pods = {uid for row in _every(claims) for uid in row["reserved_for"]}
+    pods = {uid for row in _all_rows(claims) for uid in row["reserved_for"]}
     found = Pod.objects.filter(cluster_id=cluster_id, uid__in=pods).exclude(node_name="")
     return set(found.values_list("node_name", flat=True)) if pods else set()
 
@@ -64,7 +64,7 @@ def taken_on(cluster_id: int, pods: Iterable[tuple[str, str, list[str]]]) -> dic
     return {node: offered[node].taken(keys) for node, keys in held.items() if node in offered}
 
 
-def _every(written: Written) -> list[Columns]:
+def _all_rows(written: Written) -> list[Columns]:
     return [*written.alive, *written.gone, *(old for old, _ in written.changed)]
 
 

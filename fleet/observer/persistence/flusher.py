@@ -135,7 +135,7 @@ class Flusher:
             return self._write_apart(deltas, batch, error)
         self.batch += is_numbered
         for kind, rows in batch.rows:
-            _learn(deltas.memory.of(kind.name), rows)
+            _update_known(deltas.memory.of(kind.name), rows)
         return written
 
     def _write_apart(self, deltas: DeltaQueue, batch: Batch, error: Exception) -> list[Written]:
@@ -210,7 +210,7 @@ def _why_refused(error: Exception) -> str:
     return f"Quarterdeck stumbles over it ({type(error).__name__}: {str(error)[:200]})"
 
 
-def _learn(known: dict[str, int], rows: dict[str, Pending]) -> None:
+def _update_known(known: dict[str, int], rows: dict[str, Pending]) -> None:
     for uid, pending in rows.items():
         if pending.row is None:
             known.pop(uid, None)

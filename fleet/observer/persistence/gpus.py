@@ -30,7 +30,7 @@ def _drop_shares(written: Written) -> None:
     numbers: dict[int, list[int]] = defaultdict(list)
     for old, row in written.changed:
         if row["sharing"] and not old["sharing"]:
-            numbers[_number(row)].append(row["id"])
+            numbers[_board_count(row)].append(row["id"])
     for number, nodes in numbers.items():
         if number:
             Gpu.objects.filter(node__in=nodes, index__gte=number, uuid="").delete()
@@ -41,40 +41,40 @@ def fit(nodes: Iterable[Columns], offered: Mapping[str, Offered]) -> None:
     named: list[Columns] = []
     for row in nodes:
         if row["name"] in offered:
-            named.extend(_by_slices(row, offered[row["name"]]))
+            named.extend(_rows_by_slices(row, offered[row["name"]]))
         elif boards := registered_in(row["annotations"]):
-            named.extend(_by_plugin(row, boards))
+            named.extend(_rows_by_plugin(row, boards))
         else:
             counted.append(row)
-    upsert(Gpu, _by_labels(counted), unique=("node", "index"), only_new={"uuid": ""})
+    upsert(Gpu, _rows_by_labels(counted), unique=("node", "index"), only_new={"uuid": ""})
     upsert(Gpu, named, unique=("node", "index"), only_new={})
 
 
 def _board(row: Columns) -> tuple[object, ...]:
     """Returns the values that determine the rows. A DRA count represents the UUIDs behind it."""
     by_slices = sorted((name, amount) for name, amount in row["capacity"].items() if is_dra(name))
-    return row["gpu_product"], row["gpu_memory_mib"], _number(row), by_slices, registered_in(row["annotations"])
+    return row["gpu_product"], row["gpu_memory_mib"], _board_count(row), by_slices, registered_in(row["annotations"])
 
 
-def _number(row: Columns) -> int:
+def _board_count(row: Columns) -> int:
     """Returns the number of rows: the node's boards, limited."""
     return min(row["physical_gpus"] or 0, BOARDS_AT_MOST)
 
 
-def _by_labels(nodes: Iterable[Columns]) -> Iterator[Columns]:
+def _rows_by_labels(nodes: Iterable[Columns]) -> Iterator[Columns]:
     for row in nodes:
         said = {"product": row["gpu_product"], "memory_mib": row["gpu_memory_mib"]}
-        yield from ({"node": row["id"], "index": index, **said} for index in range(_number(row)))
+        yield from ({"node": row["id"], "index": index, **said} for index in range(_board_count(row)))
 
 
-def _by_plugin(row: Columns, boards: Iterable[Registered]) -> Iterator[Columns]:
+def _rows_by_plugin(row: Columns, boards: Iterable[Registered]) -> Iterator[Columns]:
     """Yields rows in the order of registration, which is the order of indices."""
     for index, board in enumerate(boards):
         said = {"product": board.product or row["gpu_product"], "memory_mib": row["gpu_memory_mib"]}
         yield {"node": row["id"], "index": index, **said, "uuid": board.uuid}
 
 
-def _by_slices(row: Columns, offered: Offered) -> Iterator[Columns]:
+def _rows_by_slices(row: Columns, offered: Offered) -> Iterator[Columns]:
     for index, board in sorted(numbered(offered).items())[:BOARDS_AT_MOST]:
         memory = board.memory_mib if not board.is_cut else row["gpu_memory_mib"]
         product = board.product or ("" if offered.first("product") else row["gpu_product"])

@@ -35,16 +35,18 @@ def keep(cluster_id: int, written: Written, *, now: datetime) -> None:
 
     A query and a statement for begins; four queries and those of `allocations_on` for ends.
     """
-    begun = [row for row in written.new if _holds(row)]
-    begun += [row for old, row in written.changed if _holds(row) and not _holds(old)]
-    ended = {row["uid"]: "" for row in written.gone if _holds(row)}
+    begun = [row for row in written.new if _holds_gpus(row)]
+    begun += [row for old, row in written.changed if _holds_gpus(row) and not _holds_gpus(old)]
+    ended = {row["uid"]: "" for row in written.gone if _holds_gpus(row)}
     ended |= {
-        row["uid"]: row["status"] or row["phase"] for old, row in written.changed if _holds(old) and not _holds(row)
+        row["uid"]: row["status"] or row["phase"]
+        for old, row in written.changed
+        if _holds_gpus(old) and not _holds_gpus(row)
     }
     if begun:
-        _begin(cluster_id, begun, now=now)
-    for uids in _parts(ended):
-        _end(cluster_id, _open(cluster_id).filter(pod_uid__in=uids), ended, now=now)
+        _begin_placements(cluster_id, begun, now=now)
+    for uids in _batches_of(ended):
+        _end_placements(cluster_id, _open_placements(cluster_id).filter(pod_uid__in=uids), ended, now=now)
 
 
 def begin_on(cluster_id: int, names: Collection[str], *, now: datetime) -> None:
@@ -55,8 +57,8 @@ def begin_on(cluster_id: int, names: Collection[str], *, now: datetime) -> None:
 
 def end_on(cluster_id: int, nodes: Iterable[str], *, now: datetime) -> None:
     """Ends placements on removed nodes (by UID). Surviving pods use another node."""
-    for uids in _parts(nodes):
-        _end(cluster_id, _open(cluster_id).filter(node_uid__in=uids), {}, now=now)
+    for uids in _batches_of(nodes):
+        _end_placements(cluster_id, _open_placements(cluster_id).filter(node_uid__in=uids), {}, now=now)
 
 
 def end_all(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> None:
@@ -64,10 +66,10 @@ def end_all(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> No
 
     :raises LostLease: when another worker took the lease
     """
-    while some := list(_open(cluster_id).order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
+    while some := list(_open_placements(cluster_id).order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
         with transaction.atomic():
             Observer.keep(cluster_id, epoch=epoch, now=clock(), flushed=False)
-            _open(cluster_id).filter(pk__in=some).update(until=clock())
+            _open_placements(cluster_id).filter(pk__in=some).update(until=clock())
 
 
 def reconcile(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> None:
@@ -76,18 +78,20 @@ def reconcile(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> 
     :raises LostLease: when another worker took the lease
     """
     holding = set(_holding(cluster_id).values_list("uid", "node__uid"))
-    written = {(pod, node): key for key, pod, node in _open(cluster_id).values_list("pk", "pod_uid", "node_uid")}
-    for keys in _parts(written[pair] for pair in written.keys() - holding):
+    written = {
+        (pod, node): key for key, pod, node in _open_placements(cluster_id).values_list("pk", "pod_uid", "node_uid")
+    }
+    for keys in _batches_of(written[pair] for pair in written.keys() - holding):
         with transaction.atomic():
             Observer.keep(cluster_id, epoch=epoch, now=clock(), flushed=False)
-            _end(cluster_id, _open(cluster_id).filter(pk__in=keys), {}, now=clock())
-    for uids in _parts(pod for pod, _ in holding - written.keys()):
+            _end_placements(cluster_id, _open_placements(cluster_id).filter(pk__in=keys), {}, now=clock())
+    for uids in _batches_of(pod for pod, _ in holding - written.keys()):
         with transaction.atomic():
             Observer.keep(cluster_id, epoch=epoch, now=clock(), flushed=False)
             _begin_those(cluster_id, _holding(cluster_id).filter(uid__in=uids), now=clock())
 
 
-def _holds(row: Columns) -> bool:
+def _holds_gpus(row: Columns) -> bool:
     return bool(row["is_tenant"] and row["node_name"]) and row["phase"] not in ENDED
 
 
@@ -96,11 +100,11 @@ def _holding(cluster_id: int) -> QuerySet[Pod]:
     return Pod.objects.filter(cluster_id=cluster_id, node__isnull=False).tenants().not_done().order_by()
 
 
-def _open(cluster_id: int) -> QuerySet[PodPlacement]:
+def _open_placements(cluster_id: int) -> QuerySet[PodPlacement]:
     return PodPlacement.objects.filter(cluster=cluster_id, until=None).order_by()
 
 
-def _begin(cluster_id: int, rows: Sequence[Columns], *, now: datetime) -> None:
+def _begin_placements(cluster_id: int, rows: Sequence[Columns], *, now: datetime) -> None:
     names = {row["node_name"] for row in rows}
     uids = dict(Node.objects.filter(cluster=cluster_id, name__in=names).order_by().values_list("name", "uid"))
     placements = (_placement(cluster_id, row, uids[row["node_name"]], now) for row in rows if row["node_name"] in uids)
@@ -112,7 +116,9 @@ def _begin_those(cluster_id: int, pods: QuerySet[Pod], *, now: datetime) -> None
     rows = list(pods.values(*KEPT))
     before = PodPlacement.objects.filter(cluster=cluster_id, pod_uid__in=[row["uid"] for row in rows]).order_by()
     outlived = set(before.values_list("pod_uid", flat=True))
-    _begin(cluster_id, [row | {"started_at": None} if row["uid"] in outlived else row for row in rows], now=now)
+    _begin_placements(
+        cluster_id, [row | {"started_at": None} if row["uid"] in outlived else row for row in rows], now=now
+    )
 
 
 def _placement(cluster_id: int, row: Columns, node_uid: str, now: datetime) -> dict[str, Any]:
@@ -122,7 +128,7 @@ def _placement(cluster_id: int, row: Columns, node_uid: str, now: datetime) -> d
     return own | more | {"until": None, "seen_until": None, "ended": "", "boards": [], "slices": []}
 
 
-def _end(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping[str, str], *, now: datetime) -> None:
+def _end_placements(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping[str, str], *, now: datetime) -> None:
     """Ends placements. `how` has the result by pod UID; missing: the pod was removed."""
     rows = list(those.values(*COLUMNS))
     if not rows:
@@ -159,7 +165,7 @@ def _gpus(cluster_id: int, names: Collection[str], *, now: datetime) -> dict[str
     return gpus_of_pods(list(nodes), now=now)
 
 
-def _parts(those: Iterable[Any]) -> Iterator[list[Any]]:
+def _batches_of(those: Iterable[Any]) -> Iterator[list[Any]]:
     left = iter(those)
     while some := list(islice(left, AT_ONCE)):
         yield some

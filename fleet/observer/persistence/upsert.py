@@ -60,15 +60,15 @@ def columns_of(model: type[models.Model]) -> tuple[str, ...]:
 
 def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Columns | None], *, now: datetime) -> Written:
     """Returns new, changed and removed rows. One query, one more for existing rows, and one more for nodes."""
-    rows = _with_devices(cluster_id, rows) if kind.model is Node else rows
-    before = _before(cluster_id, kind, rows)
+    rows = _rows_with_devices(cluster_id, rows) if kind.model is Node else rows
+    before = _existing_rows(cluster_id, kind, rows)
     written = Written(kind)
     for uid, row in rows.items():
         old = before.get(uid)
         if row is None:
             written.gone += [old] if old else []
             continue
-        seen = _as_seen(kind, old, row, now=now)
+        seen = _row_as_observed(kind, old, row, now=now)
         seen["uid"] = uid
         if old is None:
             if "created_at" in row:
@@ -79,7 +79,7 @@ def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Columns | None], *, 
     return written
 
 
-def _before(cluster_id: int, kind: Kind, uids: Iterable[str]) -> dict[str, Columns]:
+def _existing_rows(cluster_id: int, kind: Kind, uids: Iterable[str]) -> dict[str, Columns]:
     """Returns the existing rows. During a first list only keys are read."""
     ids = keys_of(kind.model, cluster_id, "uid", uids).values()
     if not ids:
@@ -88,12 +88,12 @@ def _before(cluster_id: int, kind: Kind, uids: Iterable[str]) -> dict[str, Colum
     return {row["uid"]: row for row in there.values("id", "uid", *columns_of(kind.model))}
 
 
-def _with_devices(cluster_id: int, rows: Mapping[str, Columns | None]) -> dict[str, Columns | None]:
+def _rows_with_devices(cluster_id: int, rows: Mapping[str, Columns | None]) -> dict[str, Columns | None]:
     offered = offered_on(cluster_id, [row["name"] for row in rows.values() if row])
     return {uid: row and fold(row, offered.get(row["name"])) for uid, row in rows.items()}
 
 
-def _as_seen(kind: Kind, old: Columns | None, row: Columns, *, now: datetime) -> Columns:
+def _row_as_observed(kind: Kind, old: Columns | None, row: Columns, *, now: datetime) -> Columns:
     """Returns a copy, since the queued row is kept for a retry."""
     seen = remember(old, row, now=now) if kind.model is Node else dict(row)
     if "created_at" in seen and seen["created_at"] is None:

@@ -98,7 +98,7 @@ def _statement(
 def _adapters(model: type[models.Model], names: tuple[str, ...]) -> list[tuple[int, Adapter]]:
     """Returns the adapters of columns whose values need conversion."""
     found = ((index, _adapter(model, name)) for index, name in enumerate(names))
-    return [(index, adapt) for index, adapt in found if adapt is not _as_it_is]
+    return [(index, adapt) for index, adapt in found if adapt is not _unchanged_value]
 
 
 def _adapter(model: type[models.Model], name: str) -> Adapter:
@@ -107,7 +107,7 @@ def _adapter(model: type[models.Model], name: str) -> Adapter:
         return _json_adapter()
     if isinstance(field, models.DateTimeField):
         return lru_cache(connection.ops.adapt_datetimefield_value)  # many pods have the same second
-    return _as_it_is
+    return _unchanged_value
 
 
 def _json_adapter() -> Adapter:
@@ -128,7 +128,7 @@ def _json_text(value: Any) -> str:
     return ENCODER.encode(value).decode()
 
 
-def _as_it_is(value: Any) -> Any:
+def _unchanged_value(value: Any) -> Any:
     return value
 
 

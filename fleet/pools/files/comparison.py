@@ -70,12 +70,12 @@ def compare(cluster: Cluster, entries: Sequence[FileEntry], *, prune: bool = Fal
     there = {pool.name: pool for pool in standing.pools.values()}
     show = partial(preview, cluster, standing=standing, labels=labels)
     named = {entry.name for entry in entries}
-    changes = [_wanted(cluster, there.get(entry.name), entry, show) for entry in entries]
+    changes = [_compare_entry(cluster, there.get(entry.name), entry, show) for entry in entries]
     changes += [_unwanted(pool, show, prune=prune) for name, pool in there.items() if name not in named]
     return FileComparison(cluster, changes)
 
 
-def _wanted(
+def _compare_entry(
     cluster: Cluster, pool: Pool | None, entry: FileEntry, show: Callable[..., MembershipPreview]
 ) -> FileChange:
     if pool is None:

@@ -50,16 +50,16 @@ def read(text: str) -> PoolFile:
         raise BadPoolFile(refusal.lines) from refusal
     found = PoolFile()
     problems: list[FileProblem] = []
-    for key, node in _pairs(root, ("cluster", "pools"), problems):
+    for key, node in _key_value_pairs(root, ("cluster", "pools"), problems):
         if key == "cluster":
-            found.cluster = _word(node, key, problems)
+            found.cluster = _parse_word(node, key, problems)
         elif isinstance(node, yaml.SequenceNode):
             found.entries = _entries(node, problems)
         else:
             problems.append(FileProblem(_line(node), "“pools” has to be a list: each pool begins with “- name:”."))
     if not problems and not any(key.value == "pools" for key, _ in getattr(root, "value", ())):
         problems.append(FileProblem(1, "There is no “pools:”."))
-    problems += _twice(found.entries)
+    problems += _repeated_pools(found.entries)
     if problems:
         raise BadPoolFile(problems)
     return found
@@ -77,7 +77,7 @@ def _entries(node: yaml.SequenceNode, problems: list[FileProblem]) -> list[FileE
 def _entry(node: yaml.Node, problems: list[FileProblem]) -> FileEntry | None:
     before = len(problems)
     fields: dict[str, Any] = dict(DEFAULTS)
-    for key, value in _pairs(node, KEYS, problems):
+    for key, value in _key_value_pairs(node, KEYS, problems):
         fields[key] = READERS[key](value, key, problems)
     if len(problems) == before:
         missing = [key for key in NEEDED if not fields.get(key)]
@@ -97,7 +97,9 @@ def _broken_rules(node: yaml.Node, fields: Mapping[str, Any]) -> Iterator[FilePr
             yield FileProblem(lines.get(name, _line(node)), f"{name}: {' '.join(sentences)}")
 
 
-def _pairs(node: yaml.Node, known: tuple[str, ...], problems: list[FileProblem]) -> Iterator[tuple[str, yaml.Node]]:
+def _key_value_pairs(
+    node: yaml.Node, known: tuple[str, ...], problems: list[FileProblem]
+) -> Iterator[tuple[str, yaml.Node]]:
     if not isinstance(node, yaml.MappingNode):
         problems.append(FileProblem(_line(node), f"Here has to be “key: value”, with the keys {', '.join(known)}."))
         return
@@ -113,7 +115,7 @@ def _pairs(node: yaml.Node, known: tuple[str, ...], problems: list[FileProblem])
             yield name, value
 
 
-def _word(node: yaml.Node, key: str, problems: list[FileProblem]) -> str:
+def _parse_word(node: yaml.Node, key: str, problems: list[FileProblem]) -> str:
     if isinstance(node, yaml.ScalarNode) and node.tag == STRING:
         return str(node.value).strip()
     if isinstance(node, yaml.ScalarNode) and node.tag == NULL:
@@ -123,7 +125,7 @@ def _word(node: yaml.Node, key: str, problems: list[FileProblem]) -> str:
     return ""
 
 
-def _whole(node: yaml.Node, key: str, problems: list[FileProblem]) -> int:
+def _parse_whole_number(node: yaml.Node, key: str, problems: list[FileProblem]) -> int:
     is_whole = isinstance(node, yaml.ScalarNode) and node.tag == INTEGER
     # The tag already restricts to ASCII digits in YAML's grammar.
     if is_whole and node.value.isdecimal() and len(node.value) < 7 and (number := int(node.value)):
@@ -147,7 +149,7 @@ def _price(node: yaml.Node, key: str, problems: list[FileProblem]) -> Decimal | 
     return None
 
 
-def _twice(entries: list[FileEntry]) -> list[FileProblem]:
+def _repeated_pools(entries: list[FileEntry]) -> list[FileProblem]:
     first: dict[str, int] = {}
     found = []
     for entry in entries:
@@ -158,11 +160,11 @@ def _twice(entries: list[FileEntry]) -> list[FileProblem]:
 
 
 READERS: Mapping[str, Callable[[yaml.Node, str, list[FileProblem]], Any]] = {
-    "name": _word,
-    "selector": _word,
-    "environment": _word,
-    "workload_class": _word,
-    "approval": _word,
-    "max_unavailable": _whole,
+    "name": _parse_word,
+    "selector": _parse_word,
+    "environment": _parse_word,
+    "workload_class": _parse_word,
+    "approval": _parse_word,
+    "max_unavailable": _parse_whole_number,
     "price_per_gpu_hour": _price,
 }

@@ -26,10 +26,10 @@ def write(cluster: Cluster, pools: QuerySet[Pool] | None = None) -> str:
 
 def _entry(pool: Pool) -> dict[str, Any]:
     said = {key: getattr(pool, key) for key in KEYS}
-    return {key: _plain(value) for key, value in said.items() if key not in DEFAULTS or value != DEFAULTS[key]}
+    return {key: _value_as_text(value) for key, value in said.items() if key not in DEFAULTS or value != DEFAULTS[key]}
 
 
-def _plain(value: Any) -> Any:
+def _value_as_text(value: Any) -> Any:
     """Returns prices as text, since a float would round them."""
     if isinstance(value, Decimal):
         return f"{value.normalize():f}"

@@ -50,7 +50,7 @@ def _requests(seen: PodSeen) -> Requests:
     pod-overhead.
     """
     spec = seen.spec
-    total = effective(spec.containers or (), spec.init_containers or (), _of_container)
+    total = effective(spec.containers or (), spec.init_containers or (), _requests_of_container)
     if spec.resources is not None:
         total |= _amounts(spec.resources.requests or {})
     for name, amount in _amounts(spec.overhead or {}).items():
@@ -58,7 +58,7 @@ def _requests(seen: PodSeen) -> Requests:
     return total
 
 
-def _of_container(container: Container) -> Requests:
+def _requests_of_container(container: Container) -> Requests:
     """Returns a container's requests. The API server turns a lone limit into a request."""
     resources: Resources | None = container.resources
     if resources is None:

@@ -59,12 +59,12 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
     return {
         "name": fitted(device.name, 63),
         "type": _type(said),
-        "address": _text(said, *ADDRESSES),
-        "uuid": _text(said, "uuid", *(PCI if driver in (AMD, *INTEL) else ())),
-        "parent_uuid": _text(said, "parentUUID", *(("parentPciAddr", *PCI) if driver == AMD else ())),
-        "product": _text(said, "productName") or (_model(said) if driver in INTEL else ""),
-        "profile": _text(said, "profile", "partitionProfile"),
-        "driver_version": _text(said, "driverVersion"),
+        "address": _first_attribute(said, *ADDRESSES),
+        "uuid": _first_attribute(said, "uuid", *(PCI if driver in (AMD, *INTEL) else ())),
+        "parent_uuid": _first_attribute(said, "parentUUID", *(("parentPciAddr", *PCI) if driver == AMD else ())),
+        "product": _first_attribute(said, "productName") or (_model(said) if driver in INTEL else ""),
+        "profile": _first_attribute(said, "profile", "partitionProfile"),
+        "driver_version": _first_attribute(said, "driverVersion"),
         "memory_bytes": min(whole(memory.value) or 0, BIGGEST) if memory else None,
         "taints": [
             {"key": fitted(taint.key, 317), "value": fitted(taint.value, 253), "effect": fitted(taint.effect, 32)}
@@ -76,18 +76,18 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
 
 def _is_called_unhealthy(said: dict[str, Attribute]) -> bool:
     """Tells whether a driver reports a device unhealthy: Intel's by `healthy`, others by a text."""
-    words = _text(said, "health", "healthStatus").lower()
+    words = _first_attribute(said, "health", "healthStatus").lower()
     return ("healthy" in said and said["healthy"].bool_ is False) or words == "unhealthy"
 
 
 def _type(said: dict[str, Attribute]) -> str:
     is_part = "isVF" in said and bool(said["isVF"].bool_)
-    return VIRTUAL_FUNCTION if is_part else _text(said, "type")
+    return VIRTUAL_FUNCTION if is_part else _first_attribute(said, "type")
 
 
 def _model(said: dict[str, Attribute]) -> str:
     """Returns the model: Arc A770, Gaudi2."""
-    words = (_text(said, "family"), _text(said, "model"))
+    words = (_first_attribute(said, "family"), _first_attribute(said, "model"))
     return " ".join(word for word in words if word not in ("", UNKNOWN))
 
 
@@ -96,7 +96,7 @@ def _unqualified(name: str, driver: str) -> str:
     return name.removeprefix(f"{driver}/")
 
 
-def _text(said: dict[str, Attribute], *names: str) -> str:
+def _first_attribute(said: dict[str, Attribute], *names: str) -> str:
     """Returns the first non-empty attribute."""
     found = (said[name].text for name in names if name in said)
     return next((fitted(text, 253) for text in found if text), "")
@@ -117,12 +117,12 @@ def claim_row(seen: ClaimSeen) -> dict[str, Any]:
 def _wishes(request: Request) -> Iterator[dict[str, Any]]:
     """Yields one request, or its alternatives as REQUEST/ALTERNATIVE, as in allocations."""
     if not request.first_available:
-        yield _wish(request.name, request.exactly or request)
+        yield _device_request(request.name, request.exactly or request)
     for alternative in request.first_available or ():
-        yield _wish(f"{request.name}/{alternative.name}", alternative)
+        yield _device_request(f"{request.name}/{alternative.name}", alternative)
 
 
-def _wish(name: str, wish: Wish) -> dict[str, Any]:
+def _device_request(name: str, wish: Wish) -> dict[str, Any]:
     is_all = wish.allocation_mode == "All"
     return {
         "name": fitted(name, 127),

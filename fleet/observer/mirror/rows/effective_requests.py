@@ -31,8 +31,8 @@ def effective(
             _add(sidecars, asked)
         else:
             _add(asked, sidecars)
-            _raise(peak, asked)
-    _raise(running, peak)
+            _raise_to_maximum(peak, asked)
+    _raise_to_maximum(running, peak)
     return running
 
 
@@ -41,6 +41,6 @@ def _add(total: Requests, amounts: Requests) -> None:
         total[name] = total.get(name, 0) + amount
 
 
-def _raise(total: Requests, amounts: Requests) -> None:
+def _raise_to_maximum(total: Requests, amounts: Requests) -> None:
     for name, amount in amounts.items():
         total[name] = max(total.get(name, 0), amount)

@@ -88,8 +88,8 @@ def amount_columns(
         "gpu_capacity": fitted_count(there.whole),
         "gpu_allocatable": fitted_count(to_be_had.whole),
         "gpu_expected": fitted_count(should.whole) or None,
-        **_parts("expected", should),
-        **_parts("allocatable", to_be_had),
+        **_limited_counts("expected", should),
+        **_limited_counts("allocatable", to_be_had),
     }
 
 
@@ -97,7 +97,7 @@ def physical_columns(uses: Uses) -> dict[str, Any]:
     return {name: fitted_count(number) for name, number in columns_of(uses).items()}
 
 
-def _parts(what: str, counts: Counts) -> dict[str, int]:
+def _limited_counts(what: str, counts: Counts) -> dict[str, int]:
     return {f"slices_{what}": min(counts.slices, INTEGER_MOST), f"shares_{what}": min(counts.shares, INTEGER_MOST)}
 
 

@@ -22,7 +22,7 @@ def config_row(seen: ConfigMapSeen, scope: WatchScope, purpose: str) -> dict[str
     """Returns the row. None: another ConfigMap."""
     if not scope.configs.get(purpose) or seen.name != scope.configs[purpose]:
         return None
-    entries = dict(_under_mig_configs(seen.values)) if purpose == MIG else seen.values
+    entries = dict(_mig_config_entries(seen.values)) if purpose == MIG else seen.values
     return {
         "namespace": fitted(seen.metadata.namespace, 63),
         "name": fitted(seen.name, 253),
@@ -34,7 +34,7 @@ def config_row(seen: ConfigMapSeen, scope: WatchScope, purpose: str) -> dict[str
     }
 
 
-def _under_mig_configs(files: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _mig_config_entries(files: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Yields the entries, split by indentation so that their text stays as written."""
     for text in files.values():
         head = ENTRIES.search(text)

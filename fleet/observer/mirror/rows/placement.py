@@ -41,10 +41,10 @@ def placement_of(seen: PodSeen) -> dict[str, Any]:
     if seen.spec.node_name or seen.status.phase != "Pending":
         return {}
     spec, unread = seen.spec, list[str]()
-    affinity = _read(AFFINITY, spec.affinity, "affinity", unread) or Affinity()
+    affinity = _decode_part(AFFINITY, spec.affinity, "affinity", unread) or Affinity()
     node = affinity.node_affinity
     terms = (node.required.node_selector_terms if node and node.required else None) or []
-    tolerations = _read(TOLERATIONS, spec.tolerations, "tolerations", unread) or []
+    tolerations = _decode_part(TOLERATIONS, spec.tolerations, "tolerations", unread) or []
     unread += [] if are_whole(terms) else ["affinity"]
     unread += ["tolerations"] if len(tolerations) > TOLERATIONS_AT_MOST else []
     found: dict[str, Any] = {
@@ -52,15 +52,17 @@ def placement_of(seen: PodSeen) -> dict[str, Any]:
         "priority": max(-INTEGER_MOST, min(spec.priority or 0, INTEGER_MOST)),
         "preemption_policy": NEVER_PREEMPTS if spec.preemption_policy == NEVER_PREEMPTS else "",
         "nominated_node": fitted(seen.status.nominated_node_name, 253),
-        "gates": _names(gate.name for gate in _read(GATES, spec.scheduling_gates, "gates", unread) or ()),
-        "node_selector": fitted_labels(_read(SELECTOR, spec.node_selector, "node_selector", unread) or {}),
+        "gates": _fitted_names(gate.name for gate in _decode_part(GATES, spec.scheduling_gates, "gates", unread) or ()),
+        "node_selector": fitted_labels(_decode_part(SELECTOR, spec.node_selector, "node_selector", unread) or {}),
         "node_affinity": [term_of(term) for term in terms[:TERMS_AT_MOST]],
         "tolerations": [toleration_of(each) for each in tolerations[:TOLERATIONS_AT_MOST]],
-        "spread": _names(_hard_spread(_read(SPREAD, spec.topology_spread_constraints, "spread", unread) or ())),
-        "pod_affinity": _names(_topologies(affinity.pod_affinity)),
-        "pod_anti_affinity": _names(_topologies(affinity.pod_anti_affinity)),
+        "spread": _fitted_names(
+            _hard_spread(_decode_part(SPREAD, spec.topology_spread_constraints, "spread", unread) or ())
+        ),
+        "pod_affinity": _fitted_names(_topologies(affinity.pod_affinity)),
+        "pod_anti_affinity": _fitted_names(_topologies(affinity.pod_anti_affinity)),
         "host_ports": sorted(set(_host_ports(seen, unread)))[:AT_MOST],
-        "volume_claims": _names(_volume_claims(seen)),
+        "volume_claims": _fitted_names(_volume_claims(seen)),
         "conditions": [_condition(each) for each in (seen.status.conditions or ())[:CONDITIONS_AT_MOST]],
         "unread": sorted(set(unread)),
     }
@@ -69,7 +71,7 @@ def placement_of(seen: PodSeen) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value}
 
 
-def _read(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw, name: str, unread: list[str]) -> T | None:
+def _decode_part(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw, name: str, unread: list[str]) -> T | None:
     if raw is UNREAD:
         return None
     try:
@@ -79,7 +81,7 @@ def _read(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw, name: str, unread:
         return None
 
 
-def _names(names: Iterable[str]) -> list[str]:
+def _fitted_names(names: Iterable[str]) -> list[str]:
     return [fitted(name, KEY_AT_MOST) for name in list(dict.fromkeys(names))[:AT_MOST] if name]
 
 
@@ -94,7 +96,7 @@ def _topologies(affinity: PodAffinity | None) -> Iterator[str]:
 
 def _host_ports(seen: PodSeen, unread: list[str]) -> Iterator[int]:
     for container in (*(seen.spec.containers or ()), *(seen.spec.init_containers or ())):
-        for port in _read(PORTS, container.ports, "host_ports", unread) or ():
+        for port in _decode_part(PORTS, container.ports, "host_ports", unread) or ():
             if port.host_port and 0 < port.host_port < 65536:
                 yield port.host_port
 

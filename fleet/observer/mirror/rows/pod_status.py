@@ -24,7 +24,7 @@ def status_of(seen: PodSeen) -> str:
         return "Unknown"
     if seen.metadata.deletion_timestamp is not None and seen.status.phase not in TERMINAL:
         return "Terminating"
-    return fitted(_of_containers(seen), AT_MOST)
+    return fitted(_status_of_containers(seen), AT_MOST)
 
 
 def restarts_of(seen: PodSeen) -> int:
@@ -54,15 +54,15 @@ def failed_ends(seen: PodSeen) -> Iterator[tuple[str, ContainerStateTerminated]]
                 yield status.name, state.terminated
 
 
-def _of_containers(seen: PodSeen) -> str:
-    reason = _of_pod(seen)
+def _status_of_containers(seen: PodSeen) -> str:
+    reason = _status_of_pod(seen)
     stuck = _initializing(seen)
     if stuck:
         reason = stuck
     return _running(seen, reason) if _is_initialized(seen) else reason
 
 
-def _of_pod(seen: PodSeen) -> str:
+def _status_of_pod(seen: PodSeen) -> str:
     scheduled = seen.scheduled
     if scheduled is not None and scheduled.reason == GATED:
         return GATED
@@ -82,7 +82,7 @@ def _initializing(seen: PodSeen) -> str:
             continue
         state = status.state or NOTHING
         if state.terminated is not None:
-            return f"Init:{_ended(state.terminated)}"
+            return f"Init:{_exit_text(state.terminated)}"
         if state.waiting is not None and state.waiting.reason and state.waiting.reason != "PodInitializing":
             return f"Init:{state.waiting.reason}"
         return f"Init:{index}/{len(seen.spec.init_containers or ())}"
@@ -108,7 +108,7 @@ def _running(seen: PodSeen, reason: str) -> str:
         if state.waiting is not None and state.waiting.reason:
             reason = state.waiting.reason
         elif state.terminated is not None:
-            reason = _ended(state.terminated)
+            reason = _exit_text(state.terminated)
         elif status.ready and state.running is not None:
             has_running = True
     if reason == "Completed" and has_running:
@@ -117,7 +117,7 @@ def _running(seen: PodSeen, reason: str) -> str:
     return reason
 
 
-def _ended(ended: ContainerStateTerminated) -> str:
+def _exit_text(ended: ContainerStateTerminated) -> str:
     if ended.reason:
         return ended.reason
     return f"Signal:{ended.signal}" if ended.signal else f"ExitCode:{ended.exit_code}"

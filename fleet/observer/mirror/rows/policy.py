@@ -11,8 +11,8 @@ def budget_row(seen: BudgetSeen) -> dict[str, Any]:
         "namespace": fitted(seen.metadata.namespace, 63),
         "name": fitted(seen.name, 253),
         "selector": fitted_json(spec.selector),
-        "min_available": _written(spec.min_available),
-        "max_unavailable": _written(spec.max_unavailable),
+        "min_available": _amount_text(spec.min_available),
+        "max_unavailable": _amount_text(spec.max_unavailable),
         "unhealthy_pod_eviction_policy": fitted(spec.unhealthy_pod_eviction_policy, 32),
         "disruptions_allowed": fitted_count(status.disruptions_allowed) if seen.is_counted else None,
         "current_healthy": fitted_count(status.current_healthy),
@@ -21,6 +21,6 @@ def budget_row(seen: BudgetSeen) -> dict[str, Any]:
     }
 
 
-def _written(amount: int | str | None) -> str:
+def _amount_text(amount: int | str | None) -> str:
     """Returns the amount as text; 0 is an amount, blank is none."""
     return "" if amount is None else fitted(str(amount), 16)

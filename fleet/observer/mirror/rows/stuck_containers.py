@@ -44,16 +44,16 @@ def stuck(seen: PodSeen) -> StuckContainer | None:
     """
     if seen.status.phase == "Succeeded":
         return None
-    return _in_trouble(seen) or _at_work(seen)
+    return _container_in_trouble(seen) or _container_at_work(seen)
 
 
-def _in_trouble(seen: PodSeen) -> StuckContainer | None:
+def _container_in_trouble(seen: PodSeen) -> StuckContainer | None:
     statuses = (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ()))
     found = ((status, _reason(status)) for status in statuses)
     return next((StuckContainer(fitted(one.name, 253), why, _last_words(one)) for one, why in found if why), None)
 
 
-def _at_work(seen: PodSeen) -> StuckContainer | None:
+def _container_at_work(seen: PodSeen) -> StuckContainer | None:
     for status in seen.status.init_container_statuses or ():
         state = status.state
         if not status.ready and state is not None and state.waiting is None and state.terminated is None:
