@@ -41,10 +41,10 @@ def entry_of(row: Mapping[str, Any], kind: type[E]) -> E:
     hints = get_type_hints(kind)
     if unknown := row.keys() - hints.keys():
         raise TypeError(f"unknown {', '.join(sorted(unknown))}")
-    return kind(**{name: _value(name, value, hints[name]) for name, value in row.items()})
+    return kind(**{name: _convert_value(name, value, hints[name]) for name, value in row.items()})
 
 
-def _value(name: str, value: Any, hint: Any) -> Any:
+def _convert_value(name: str, value: Any, hint: Any) -> Any:
     for kind in get_args(hint) or (hint,):
         if isinstance(kind, type) and issubclass(kind, StrEnum):
             return kind(value)

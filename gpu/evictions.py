@@ -60,12 +60,12 @@ def is_evicted(resources: Iterable[str]) -> bool:
 
 def read_policy(given: Mapping[str, Any]) -> EvictionPolicy:
     """Reads `upgradePolicy`. Missing or invalid values become the operator's defaults."""
-    waiting, drain = _part(given, "waitForCompletion"), _part(given, "drain")
+    waiting, drain = _mapping_at(given, "waitForCompletion"), _mapping_at(given, "drain")
     return EvictionPolicy(
-        pods=_deletion(_part(given, "podDeletion")),
+        pods=_deletion(_mapping_at(given, "podDeletion")),
         drain=_deletion(drain) if drain.get("enable") is True else None,
-        waits_for=_text(waiting, "podSelector"),
-        waits_at_most=_time(waiting, usual=0),
+        waits_for=_text_at(waiting, "podSelector"),
+        waits_at_most=_duration_at(waiting, usual=0),
     )
 
 
@@ -73,22 +73,22 @@ def _deletion(given: Mapping[str, Any]) -> Deletion:
     return Deletion(
         is_forced=given.get("force") is True,
         deletes_empty_dir=given.get("deleteEmptyDir") is True,
-        tries_for=_time(given, usual=USUAL_S),
-        pod_selector=_text(given, "podSelector"),
+        tries_for=_duration_at(given, usual=USUAL_S),
+        pod_selector=_text_at(given, "podSelector"),
     )
 
 
-def _part(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def _mapping_at(given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     part = given.get(name)
     return part if isinstance(part, Mapping) else {}
 
 
-def _text(given: Mapping[str, Any], name: str) -> str:
+def _text_at(given: Mapping[str, Any], name: str) -> str:
     text = given.get(name)
     return text.strip() if isinstance(text, str) else ""
 
 
-def _time(given: Mapping[str, Any], *, usual: int) -> timedelta:
+def _duration_at(given: Mapping[str, Any], *, usual: int) -> timedelta:
     value = given.get("timeoutSeconds")
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LONGEST_S:
         return timedelta(seconds=value)

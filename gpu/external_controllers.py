@@ -113,7 +113,7 @@ def excluded(metadata: Metadata, was: Mapping[str, str | None], owner: str) -> M
     if was.keys() <= known.keys():
         return Metadata()
     labels: MetadataValues = {}
-    annotations: MetadataValues = {EXCLUDED_BY: owner, PUT_BACK: _as_patch({**was, **known})}
+    annotations: MetadataValues = {EXCLUDED_BY: owner, PUT_BACK: _patch_text({**was, **known})}
     for controller in (EXTERNAL_CONTROLLERS[key] for key in was if key not in known):
         (labels if controller.part is MetadataPart.LABELS else annotations)[controller.name] = controller.value
     return Metadata(labels, annotations)
@@ -147,7 +147,7 @@ def earlier_values(metadata: Metadata) -> dict[str, str | None]:
         return {}
     values_before: dict[str, str | None] = {}
     for controller in EXTERNAL_CONTROLLERS.values():
-        values = _inside(_inside(patch, "metadata"), controller.part.value)
+        values = _mapping_at(_mapping_at(patch, "metadata"), controller.part.value)
         if controller.name in values:
             was = values[controller.name]
             if was is None or (isinstance(was, str) and _is_restorable(was)):
@@ -160,12 +160,12 @@ def _is_restorable(value: str | None) -> bool:
     return value is None or (len(value) <= LONGEST and value.isascii() and (value.isprintable() or not value))
 
 
-def _inside(whole: Any, key: str) -> dict[str, Any]:
+def _mapping_at(whole: Any, key: str) -> dict[str, Any]:
     part = whole.get(key) if isinstance(whole, dict) else None
     return part if isinstance(part, dict) else {}
 
 
-def _as_patch(before: Mapping[str, str | None]) -> str:
+def _patch_text(before: Mapping[str, str | None]) -> str:
     parts: dict[str, MetadataValues] = {MetadataPart.LABELS: {}, MetadataPart.ANNOTATIONS: {}}
     for key, was in before.items():
         parts[EXTERNAL_CONTROLLERS[key].part][EXTERNAL_CONTROLLERS[key].name] = was

@@ -210,10 +210,10 @@ def operand_of(labels: Mapping[str, str], name: str = "") -> str:
     found = next((operand for (key, value), operand in BY_LABEL.items() if labels.get(key) == value), "")
     if found == DEVICE_PLUGIN:
         found = next((operand for part, operand in BY_NAME if part in name), found)
-    return found or BY_APP.get(labels.get("app", ""), "") or _by_name(labels, name)
+    return found or BY_APP.get(labels.get("app", ""), "") or _operand_by_name(labels, name)
 
 
-def _by_name(labels: Mapping[str, str], name: str) -> str:
+def _operand_by_name(labels: Mapping[str, str], name: str) -> str:
     fitting = (operand for key, part, operand in BY_LABEL_AND_NAME if part in name and (not key or key in labels))
     return next(fitting, "")
 

@@ -56,8 +56,8 @@ def read(text: str) -> Version:
     while len(segments) > 1 and SYSTEM.fullmatch(segments[-1]):
         segments.pop()
     if len(segments) > 1 and BRANCH.fullmatch(segments[0]) and KERNEL.fullmatch(segments[1]):
-        return Version((_part(segments[0]),), kernel="-".join(segments[1:]))
-    return Version(tuple(_part(segment) for segment in segments))
+        return Version((_parse_part(segments[0]),), kernel="-".join(segments[1:]))
+    return Version(tuple(_parse_part(segment) for segment in segments))
 
 
 @lru_cache(maxsize=1024)
@@ -120,7 +120,7 @@ def version_of(image: str) -> str:
     return tag_of(image) or image.partition("@")[2]
 
 
-def _part(segment: str) -> VersionPart:
+def _parse_part(segment: str) -> VersionPart:
     match = NUMBERS.fullmatch(segment) if len(segment) <= LONGEST else None
     return tuple(int(number) for number in match.group(1).split(".")) if match else segment
 

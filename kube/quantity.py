@@ -26,8 +26,8 @@ def whole(quantity: str | float | None) -> int | None:
     if suffix is None and number.isdigit():
         return min(int(number), MOST)
     if suffix and suffix[0] in "eE" and suffix not in ("E", "Ei"):
-        return _within(float(number + suffix))
-    return _within(float(number) * BINARY.get(suffix or "", DECIMAL.get(suffix or "", 1)))
+        return _clamp(float(number + suffix))
+    return _clamp(float(number) * BINARY.get(suffix or "", DECIMAL.get(suffix or "", 1)))
 
 
 @lru_cache(maxsize=4096)  # the pods of a fleet request few different amounts
@@ -52,5 +52,5 @@ def _factor(suffix: str) -> Decimal:
     return Decimal(BINARY.get(suffix) or repr(DECIMAL.get(suffix, 1)))
 
 
-def _within(number: float) -> int:
+def _clamp(number: float) -> int:
     return MOST if number >= MOST else int(max(0.0, number))

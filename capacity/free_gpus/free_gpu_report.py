@@ -63,12 +63,12 @@ class _TaintedNodes:
 
 def free_gpus_of_pool(pool: Pool, user: User) -> FreeGpuReport | None:
     """Returns the free GPUs of a pool's nodes. None: its nodes or pods were never read. Five queries."""
-    return _of_members(pool, Node.objects.visible_to(user), Pod.objects.visible_to(user))
+    return _report_of_members(pool, Node.objects.visible_to(user), Pod.objects.visible_to(user))
 
 
 def all_free_gpus_of_pool(pool: Pool) -> FreeGpuReport | None:
     """Returns the free GPUs of a pool for its history, as everybody who sees the pool sees them. Five queries."""
-    return _of_members(pool, Node.objects.all(), Pod.objects.all())
+    return _report_of_members(pool, Node.objects.all(), Pod.objects.all())
 
 
 def free_gpus_of_cluster(cluster: Cluster, user: User) -> FreeGpuReport | None:
@@ -77,7 +77,7 @@ def free_gpus_of_cluster(cluster: Cluster, user: User) -> FreeGpuReport | None:
     return _report(cluster.pk, nodes, pods, Q(node__isnull=False))
 
 
-def _of_members(pool: Pool, nodes: Any, pods: Any) -> FreeGpuReport | None:
+def _report_of_members(pool: Pool, nodes: Any, pods: Any) -> FreeGpuReport | None:
     members = members_of([pool.pk])
     return _report(pool.cluster_id, nodes.filter(pk__in=members), pods, Q(node__in=members))
 
@@ -92,7 +92,7 @@ def _report(cluster_id: int, visible_nodes: Any, visible_pods: Any, pods_of: Q) 
     tainted = _tainted(nodes)
     closing = _closing_taints(tainted, pods.filter(WAITS))
     return FreeGpuReport(
-        free_gpus(_nodes(nodes.filter(HAS_ROOM), closing), _usual(kinds)),
+        free_gpus(_nodes(nodes.filter(HAS_ROOM), closing), _usual_request(kinds)),
         waiting=sum(kind.waiting for kind in kinds),
         waiting_gpus=sum(kind.gpus * kind.waiting for kind in kinds),
         shared_nodes=sum(each.shared for each in tainted),
@@ -107,7 +107,7 @@ def _kinds(pods: Any) -> list[_PodKind]:
     return [_PodKind(gpus, cpu_m, memory, json.loads(text), *numbers) for gpus, cpu_m, memory, text, *numbers in rows]
 
 
-def _usual(kinds: Sequence[_PodKind]) -> UsualPod:
+def _usual_request(kinds: Sequence[_PodKind]) -> UsualPod:
     """Returns the usual request: of the size that has most of all GPUs, with medians for each GPU."""
     by_size: Counter[int] = Counter()
     for kind in kinds:
@@ -181,8 +181,8 @@ def _nodes(nodes: Any, closing: frozenset[NodeTaint]) -> Iterator[NodeWithRoom]:
             is_ready=row["is_ready"] is True,
             is_cordoned=row["is_unschedulable"],
             is_tainted=bool(closing) and not closing.isdisjoint(_taints(row["taints_text"])),
-            cpu_m=_free(row, "cpu", "m"),
-            memory_bytes=_free(row, "memory", "bytes"),
+            cpu_m=_free_amount(row, "cpu", "m"),
+            memory_bytes=_free_amount(row, "memory", "bytes"),
         )
 
 
@@ -197,6 +197,6 @@ def _free_slices(row: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _free(row: Mapping[str, Any], what: str, unit: str) -> int | None:
+def _free_amount(row: Mapping[str, Any], what: str, unit: str) -> int | None:
     allocatable = row[f"{what}_allocatable_{unit}"]
     return None if allocatable is None else allocatable - sum(row[f"{what}_{whose}_{unit}"] for whose in WHOSE)

@@ -66,7 +66,7 @@ def free_gpus(nodes: Iterable[NodeWithRoom], usual: UsualPod) -> FreeGpus:
         if closed := _closed_by(node):
             causes = {closed: node.gpus + sum(node.slices.values())}
         else:
-            causes, open_gpus = _open(node, usual)
+            causes, open_gpus = _stranded_on_node(node, usual)
             for size in REQUESTS:
                 pods[size] += open_gpus // size
             usable += open_gpus - causes.get(StrandedBy.LEFTOVER, 0)
@@ -87,10 +87,10 @@ def _closed_by(node: NodeWithRoom) -> StrandedBy | None:
     return next((cause for cause, holds in closed if holds), None)
 
 
-def _open(node: NodeWithRoom, usual: UsualPod) -> tuple[dict[StrandedBy, float], int]:
+def _stranded_on_node(node: NodeWithRoom, usual: UsualPod) -> tuple[dict[StrandedBy, float], int]:
     """Returns what is stranded on a node that accepts pods, and its GPUs with enough CPU and memory."""
-    by_cpu = _most(node.cpu_m, usual.cpu_m, node.gpus)
-    by_memory = _most(node.memory_bytes, usual.memory_bytes, node.gpus)
+    by_cpu = _gpus_served(node.cpu_m, usual.cpu_m, node.gpus)
+    by_memory = _gpus_served(node.memory_bytes, usual.memory_bytes, node.gpus)
     open_gpus = min(by_cpu, by_memory)
     tighter = StrandedBy.CPU if by_cpu <= by_memory else StrandedBy.MEMORY
     return {
@@ -100,6 +100,6 @@ def _open(node: NodeWithRoom, usual: UsualPod) -> tuple[dict[StrandedBy, float],
     }, open_gpus
 
 
-def _most(free: int | None, for_each: int, gpus: int) -> int:
+def _gpus_served(free: int | None, for_each: int, gpus: int) -> int:
     """Returns for how many of the GPUs an amount suffices."""
     return gpus if free is None or not for_each else min(gpus, max(0, free) // for_each)

@@ -31,21 +31,21 @@ def csv_of(table: PodTable) -> StreamingHttpResponse:
     """
     if len(table) > MOST_ROWS:
         raise TooManyPods(len(table))
-    response = StreamingHttpResponse(_parts(table), content_type="text/csv; charset=utf-8")
+    response = StreamingHttpResponse(_stream_parts(table), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="pods-{table.now:%Y%m%d-%H%M%S}.csv"'
     response["Cache-Control"] = "private, no-store"
     return response
 
 
-async def _parts(table: PodTable) -> AsyncIterator[str]:
+async def _stream_parts(table: PodTable) -> AsyncIterator[str]:
     """Yields text. Rows are read in the request's thread, which owns the database connection."""
     yield as_csv([HEAD])
     for start in range(0, len(table), AT_ONCE):
         lines = await sync_to_async(partial(table.lines, start, start + AT_ONCE))()
-        yield as_csv(map(_row, lines))
+        yield as_csv(map(_pod_row, lines))
 
 
-def _row(line: GpuPodLine) -> tuple[object, ...]:
+def _pod_row(line: GpuPodLine) -> tuple[object, ...]:
     pod, reason = line.pod, line.reason
     return (
         pod.cluster.name, pod.namespace, pod.name, line.state, pod.status, line.owner, pod.node_name,

@@ -84,10 +84,10 @@ def advice_of(workload: str, hours: Mapping[GpuUse, float], activity: Activity) 
             f"{share:.0%} of the measured hours were below 5 % busy. Ask the owner whether the GPUs can be returned.",
             RETURNS.get(kind, "the number of GPUs that it requests"),
         )
-    return _by_activity(activity)
+    return _advice_by_activity(activity)
 
 
-def _by_activity(found: Activity) -> Advice:
+def _advice_by_activity(found: Activity) -> Advice:
     if found.busy is None:
         return Advice(UsePattern.NOT_MEASURED, "No hour of a GPU that it had alone is recorded.")
     ratios = [each for each in (found.busy, found.tensor, found.bandwidth) if each is not None]

@@ -25,8 +25,10 @@ def helpful_changes(obstacles: Obstacles) -> list[Change]:
     found.sort(key=lambda change: (-change.fits_now, -change.fits_later, change.actor is not Actor.OWNER))
     waiting = obstacles.candidates.bit_count()
     wait = [Change("Wait until other pods end, or add nodes.", Actor.NOBODY, 0, waiting)] if waiting else []
-    fewer = _fewer(obstacles)
-    return [*wait, *_moves(obstacles), *fewer, *_corrections(obstacles), *found][:CHANGES_AT_MOST] or _pairs(obstacles)
+    fewer = _smaller_requests(obstacles)
+    return [*wait, *_moves(obstacles), *fewer, *_corrections(obstacles), *found][:CHANGES_AT_MOST] or _two_changes(
+        obstacles
+    )
 
 
 def _counted(change: Change, now: NodeSet, later: NodeSet) -> Change:
@@ -78,7 +80,7 @@ def _corrections(obstacles: Obstacles) -> Iterator[Change]:
 
 def _moves(obstacles: Obstacles) -> list[Change]:
     """Returns the node that needs the fewest GPUs freed, where enough GPUs are free on other nodes."""
-    resource, nodes = _with_room_but_gpus(obstacles)
+    resource, nodes = _nodes_lacking_only_gpus(obstacles)
     if not nodes:
         return []
     room = obstacles.index.room(resource, nodes)
@@ -90,9 +92,9 @@ def _moves(obstacles: Obstacles) -> list[Change]:
     return [Change(text, Actor.ADMIN, 0, 1)]
 
 
-def _fewer(obstacles: Obstacles) -> list[Change]:
+def _smaller_requests(obstacles: Obstacles) -> list[Change]:
     """Returns the largest request that a candidate has free now."""
-    resource, nodes = _with_room_but_gpus(obstacles)
+    resource, nodes = _nodes_lacking_only_gpus(obstacles)
     if not nodes:
         return []
     room = obstacles.index.room(resource, nodes)
@@ -102,14 +104,14 @@ def _fewer(obstacles: Obstacles) -> list[Change]:
     return [Change(text, Actor.OWNER, room.with_most, nodes.bit_count())]
 
 
-def _with_room_but_gpus(obstacles: Obstacles) -> tuple[str, NodeSet]:
+def _nodes_lacking_only_gpus(obstacles: Obstacles) -> tuple[str, NodeSet]:
     """Returns the GPU resource, and the nodes that have everything else free."""
     resource = main_resource(obstacles)
     others = union([each for each in obstacles.room if each.name != resource])
     return resource, obstacles.candidates & ~others if resource else 0
 
 
-def _pairs(obstacles: Obstacles) -> list[Change]:
+def _two_changes(obstacles: Obstacles) -> list[Change]:
     fixed = obstacles.fixed[:PAIRS_AT_MOST]
     rest = union(obstacles.fixed[PAIRS_AT_MOST:])
     best: tuple[int, Obstacle, Obstacle] | None = None

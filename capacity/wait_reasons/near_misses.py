@@ -28,8 +28,8 @@ def funnel_of(obstacles: Obstacles) -> list[FunnelStep]:
             narrow(f"Have the label {each.name}", each.nodes)
         if each.kind is ObstacleKind.AFFINITY:
             narrow("Match the node affinity", each.nodes)
-    narrow("Have no taint that the pod does not tolerate", _of(obstacles.fixed, ObstacleKind.TAINT))
-    narrow("Are not cordoned", _of(obstacles.fixed, ObstacleKind.CORDON))
+    narrow("Have no taint that the pod does not tolerate", _nodes_of_kind(obstacles.fixed, ObstacleKind.TAINT))
+    narrow("Are not cordoned", _nodes_of_kind(obstacles.fixed, ObstacleKind.CORDON))
     for name, amount in by_weight(obstacles.pod.requests):
         narrow(f"Have {amount_text(name, amount)} in total", index.every & ~index.offering(name, amount))
     for name, amount in by_weight(obstacles.pod.requests):
@@ -39,8 +39,8 @@ def funnel_of(obstacles: Obstacles) -> list[FunnelStep]:
 
 def near_misses_of(obstacles: Obstacles) -> list[NearMiss]:
     """Returns the nodes with the fewest obstacles, those with the most free GPUs first."""
-    nearest = obstacles.index.room(main_resource(obstacles) or CPU, _nearest(obstacles)).best
-    return [NearMiss(node, list(_lacks(obstacles, node))) for node in nearest]
+    nearest = obstacles.index.room(main_resource(obstacles) or CPU, _nearest_nodes(obstacles)).best
+    return [NearMiss(node, list(_missing_requirements(obstacles, node))) for node in nearest]
 
 
 def near_summary(obstacles: Obstacles) -> str:
@@ -59,7 +59,7 @@ def near_summary(obstacles: Obstacles) -> str:
     return f"{count(number, 'node')} {either(number, 'lacks', 'lack')} only {amount_text(resource, least)}."
 
 
-def _nearest(obstacles: Obstacles) -> NodeSet:
+def _nearest_nodes(obstacles: Obstacles) -> NodeSet:
     """Returns the nodes with the fewest obstacles, of those that offer the GPUs if any does."""
     resource = main_resource(obstacles)
     relevant = obstacles.index.offering(resource) if resource else obstacles.index.every
@@ -75,7 +75,7 @@ def _nearest(obstacles: Obstacles) -> NodeSet:
     return next((level for level in levels[1:] if level), 0)
 
 
-def _lacks(obstacles: Obstacles, node: ComparedNode) -> Iterator[str]:
+def _missing_requirements(obstacles: Obstacles, node: ComparedNode) -> Iterator[str]:
     for each in (*obstacles.fixed, *obstacles.room):
         if not obstacles.index.has(each.nodes, node):
             continue
@@ -96,5 +96,5 @@ def _lacks(obstacles: Obstacles, node: ComparedNode) -> Iterator[str]:
                 yield f"{amount_text(each.name, max(0, node.free(each.name)))} free of {amount_text(each.name, wanted)}"
 
 
-def _of(obstacles: Sequence[Obstacle], kind: ObstacleKind) -> NodeSet:
+def _nodes_of_kind(obstacles: Sequence[Obstacle], kind: ObstacleKind) -> NodeSet:
     return union([each for each in obstacles if each.kind is kind])

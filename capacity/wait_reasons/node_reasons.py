@@ -21,7 +21,7 @@ def reason_over_nodes(obstacles: Obstacles) -> PendingExplanation:
         return _fits(obstacles)
     if not obstacles.candidates:
         return _excluded(obstacles)
-    return _no_room(obstacles)
+    return _explain_fragmented(obstacles)
 
 
 def _fits(obstacles: Obstacles) -> PendingExplanation:
@@ -39,7 +39,7 @@ def _excluded(obstacles: Obstacles) -> PendingExplanation:
     pod, index = obstacles.pod, obstacles.index
     resource = main_resource(obstacles)
     if resource and not index.offering(resource):
-        return _not_offered(obstacles, resource)
+        return _explain_not_offered(obstacles, resource)
     left = index.offering(resource) if resource else index.every
     size = [each for each in obstacles.fixed if each.kind is ObstacleKind.SIZE]
     for each in size:
@@ -102,7 +102,7 @@ def _label_hint(obstacles: Obstacles, own: Sequence[Obstacle]) -> str:
     return f"Nodes have {either(len(values), 'the value', 'the values')} {names(sorted(values))}.{hint}"
 
 
-def _not_offered(obstacles: Obstacles, resource: str) -> PendingExplanation:
+def _explain_not_offered(obstacles: Obstacles, resource: str) -> PendingExplanation:
     index = obstacles.index
     before = [node.name for node in index.nodes if node.expected.get(resource, 0)]
     if before:
@@ -140,11 +140,11 @@ def _too_large(obstacles: Obstacles, resource: str) -> PendingExplanation:
     )
 
 
-def _no_room(obstacles: Obstacles) -> PendingExplanation:
+def _explain_fragmented(obstacles: Obstacles) -> PendingExplanation:
     index, candidates = obstacles.index, obstacles.candidates
     resource = main_resource(obstacles)
     if not resource or candidates & index.with_free(resource, obstacles.pod.requests[resource]):
-        return _no_cpu_or_memory(obstacles, resource)
+        return _explain_cpu_or_memory(obstacles, resource)
     asked = amount_text(resource, obstacles.pod.requests[resource])
     room, number = index.room(resource, candidates), candidates.bit_count()
     total = room.total
@@ -165,7 +165,7 @@ def _no_room(obstacles: Obstacles) -> PendingExplanation:
     )
 
 
-def _no_cpu_or_memory(obstacles: Obstacles, resource: str) -> PendingExplanation:
+def _explain_cpu_or_memory(obstacles: Obstacles, resource: str) -> PendingExplanation:
     """Explains nodes that have the GPUs free, but not the CPU or memory."""
     index, pod = obstacles.index, obstacles.pod
     nodes = obstacles.candidates & (index.with_free(resource, pod.requests[resource]) if resource else index.every)

@@ -57,7 +57,7 @@ def _context(report: FreeGpuReport | None) -> dict[str, Any]:
     return {
         "report": report,
         "found": found,
-        "parts": _parts(report),
+        "parts": _parts_of_report(report),
         "usual_request": " and ".join(
             amount_text(name, amount)
             for name, amount in ((CPU, found.usual.cpu_m), (MEMORY, found.usual.memory_bytes))
@@ -67,7 +67,7 @@ def _context(report: FreeGpuReport | None) -> dict[str, Any]:
     }
 
 
-def _parts(report: FreeGpuReport) -> list[FreeGpuPart]:
+def _parts_of_report(report: FreeGpuReport) -> list[FreeGpuPart]:
     found, reached = [], 0.0
     lines: list[tuple[str, str, float, int | None, str]] = [("usable", "Usable now", report.found.usable, None, "")]
     lines += [(cause, CAUSES[cause][0], gpus, nodes, CAUSES[cause][1]) for cause, gpus, nodes in report.found.parts]

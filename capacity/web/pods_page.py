@@ -98,11 +98,11 @@ def _table(request: PersonRequest) -> dict[str, Any]:
         ],
         "every": sum(table.counts.values()),
         "every_href": _address(wanted.without("state")),
-        "hints": [] if lines else _hints(request.user, table),
+        "hints": [] if lines else _filter_hints(request.user, table),
     }
 
 
-def _hints(user: User, table: PodTable) -> list[tuple[str, str, int]]:
+def _filter_hints(user: User, table: PodTable) -> list[tuple[str, str, int]]:
     """Returns for an empty result how many pods would match without each part of the filter."""
     looser = [(PARTS[name], table.wanted.without(name)) for name in table.wanted.active]
     found = [

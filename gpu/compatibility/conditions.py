@@ -16,7 +16,7 @@ KEYS = frozenset({*VERSIONS, *SWITCHES, *TEXTS, "runtime", "os", "products", "is
 
 def holds(when: Mapping[str, Any], facts: Facts, matrix: Matrix) -> bool | None:
     """Tells whether all conditions hold. None: all others hold, but a switch is unknown."""
-    answers = [_holds(key, wanted, facts, matrix) for key, wanted in when.items()]
+    answers = [_condition_holds(key, wanted, facts, matrix) for key, wanted in when.items()]
     if not all(answer is None or answer for answer in answers):
         return False
     return None if None in answers else True
@@ -31,7 +31,7 @@ def is_system(system: System, listed: Sequence[str]) -> bool:
     return False
 
 
-def _holds(key: str, wanted: Any, facts: Facts, matrix: Matrix) -> bool | None:
+def _condition_holds(key: str, wanted: Any, facts: Facts, matrix: Matrix) -> bool | None:
     if key in VERSIONS:
         return _is_version(getattr(facts, key), wanted)
     if key in SWITCHES:

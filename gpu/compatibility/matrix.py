@@ -87,35 +87,35 @@ def is_named(product: str, names: Sequence[str]) -> bool:
 @cache
 def the_matrix() -> Matrix:
     return Matrix(
-        releases=_read("operators", "release", Release),
-        series=_read("series", "series", Series),
-        platforms=_read("platforms", "platform", Platform),
-        elsewhere=_read("elsewhere", "elsewhere", Elsewhere),
-        openshift=_read("openshift", "openshift", OpenShift),
-        lives=_read("lives", "life", Life),
-        skew=_read("skew", "skew", Skew),
-        runtimes=_read("runtimes", "runtime", Runtime),
-        branches=_read("branches", "branch", Branch),
-        listed=_read("drivers", "listed", ListedEntry),
-        cuda=_read("cuda", "cuda", CudaFloor),
-        precompiled=_read("precompiled", "precompiled", Precompiled),
-        kernels=_read("kernels", "kernels", Kernels),
-        floors=_read("floors", "floor", Floor),
-        products=_read("products", "product", Products),
-        known_bad=_read("known_bad", "known_bad", KnownBad),
+        releases=_read_table("operators", "release", Release),
+        series=_read_table("series", "series", Series),
+        platforms=_read_table("platforms", "platform", Platform),
+        elsewhere=_read_table("elsewhere", "elsewhere", Elsewhere),
+        openshift=_read_table("openshift", "openshift", OpenShift),
+        lives=_read_table("lives", "life", Life),
+        skew=_read_table("skew", "skew", Skew),
+        runtimes=_read_table("runtimes", "runtime", Runtime),
+        branches=_read_table("branches", "branch", Branch),
+        listed=_read_table("drivers", "listed", ListedEntry),
+        cuda=_read_table("cuda", "cuda", CudaFloor),
+        precompiled=_read_table("precompiled", "precompiled", Precompiled),
+        kernels=_read_table("kernels", "kernels", Kernels),
+        floors=_read_table("floors", "floor", Floor),
+        products=_read_table("products", "product", Products),
+        known_bad=_read_table("known_bad", "known_bad", KnownBad),
     )
 
 
-def _read(file: str, table: str, kind: type[E]) -> tuple[E, ...]:
+def _read_table(file: str, table: str, kind: type[E]) -> tuple[E, ...]:
     """Reads the entries of one table.
 
     :raises BadEntry: with the first entry that has an unknown or missing key
     """
     path = DATA / f"{file}.toml"
-    return make_entries(path, table, read_file(path)[table], lambda row: kind(**_with_ranges(row)))
+    return make_entries(path, table, read_file(path)[table], lambda row: kind(**_parse_ranges(row)))
 
 
-def _with_ranges(row: Mapping[str, Any]) -> dict[str, Any]:
+def _parse_ranges(row: Mapping[str, Any]) -> dict[str, Any]:
     converted = dict(row)
     for name in ("operator", "cuda", "kubelet"):
         if isinstance(converted.get(name), dict):

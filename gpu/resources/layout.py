@@ -180,33 +180,33 @@ def product_of(label: str) -> str:
 def _nvidia(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Way]:
     product = labels.get(keys.GPU_PRODUCT, "")
     if not product:
-        return {GPU: way} if (way := _of_cloud(labels)) else {}
+        return {GPU: way} if (way := _way_of_cloud(labels)) else {}
     _, _, profile = product.removesuffix("-SHARED").partition("-MIG-")
-    ways = dict([_way(labels, GPU, profile.lower())])
+    ways = dict([_way_of_resource(labels, GPU, profile.lower())])
     if ways.get(GPU) == Way():
-        ways[GPU] = _of_cloud(labels) or _shared_by_plugin(labels, capacity) or Way()
+        ways[GPU] = _way_of_cloud(labels) or _shared_by_plugin(labels, capacity) or Way()
     for key in labels:
         match = MIXED_PROFILE.match(key) if key.startswith(keys.MIG_RESOURCES) else None
         if match and len(ways) <= PROFILES_AT_MOST:
-            ways |= dict([_way(labels, match[1], match[2])])
+            ways |= dict([_way_of_resource(labels, match[1], match[2])])
     return ways
 
 
-def _way(labels: Mapping[str, str], name: str, profile: str) -> tuple[str, Way]:
+def _way_of_resource(labels: Mapping[str, str], name: str, profile: str) -> tuple[str, Way]:
     """Returns the unit under the resource's final name."""
     replicas = keys.count_in(labels.get(f"{name}.replicas")) or 0
     strategy = labels.get(f"{name}.sharing-strategy", "")
     has_suffix = labels.get(f"{name}.product", "").endswith("-SHARED")
-    profile = _plain(profile)
+    profile = _without_separators(profile)
     if strategy not in (TIME_SLICING, MPS) and replicas < 2 and not has_suffix:
         return name, Way(profile)
     sharing = strategy if strategy == MPS else TIME_SLICING
     return name if has_suffix else name + SHARED, Way(profile, sharing, replicas if replicas > 1 else None)
 
 
-def _of_cloud(labels: Mapping[str, str]) -> Way | None:
+def _way_of_cloud(labels: Mapping[str, str]) -> Way | None:
     profile, sharing, users = cut_and_shared(labels)
-    return Way(_plain(profile.lower()), sharing, users) if profile or sharing else None
+    return Way(_without_separators(profile.lower()), sharing, users) if profile or sharing else None
 
 
 def _shared_by_plugin(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Way | None:
@@ -231,7 +231,7 @@ def _oversold(boards: int | None, amount: int) -> Way | None:
     return Way("", UNKNOWN_SHARING, amount // boards if amount % boards == 0 else None)
 
 
-def _plain(profile: str) -> str:
+def _without_separators(profile: str) -> str:
     """Replaces the separators of a layout's text."""
     return re.sub(r"[\s/=*@#]", "_", profile)[:40]
 
@@ -241,7 +241,7 @@ def _amd(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Wa
     tells."""
     if AMD_GPU not in capacity:
         return {}
-    return {AMD_GPU: Way(_plain(amd_partition(labels)))}
+    return {AMD_GPU: Way(_without_separators(amd_partition(labels)))}
 
 
 def amd_partition(labels: Mapping[str, str]) -> str:

@@ -61,7 +61,7 @@ def uses_of(
             uses[Use.VIRTUAL] += 0 if _is_vgpu(name) else amount
         elif way.profile and vendor_of(name) is Vendor.AMD and layout.parts:
             uses[Use.PARTITIONED] += -(-amount // layout.parts)
-    uses[Use.MIG] += _cut(amounts, layout, product, others=uses.total())
+    uses[Use.MIG] += _boards_under_mig(amounts, layout, product, others=uses.total())
     rest = _counted(labels, layout, registered) - uses.total()
     if rest > 0:
         uses[_use_of_the_rest(amounts, layout)] += rest
@@ -97,7 +97,7 @@ def _is_vgpu(name: str) -> bool:
     return kind in ("vgpu", "gpu_vf") or bool(re.search(rf"[-_]{VGPU_TYPE}", kind))
 
 
-def _cut(amounts: Mapping[str, int], layout: Layout, product: str, *, others: int) -> int:
+def _boards_under_mig(amounts: Mapping[str, int], layout: Layout, product: str, *, others: int) -> int:
     """Returns the boards under MIG: the label's rest, else the fewest that can hold the slices."""
     slices = {name: amount for name, amount in amounts.items() if amount and _is_mig(name, layout.way(name))}
     if not slices:

@@ -33,7 +33,7 @@ def explain(way: Way) -> Explanation:
         return PLACED_BY_MEMORY
     if way.sharing:
         return _shared(way)
-    return _cut(way) if way.profile else WHOLE
+    return _explain_slices(way) if way.profile else WHOLE
 
 
 WHOLE = Explanation(
@@ -63,7 +63,7 @@ FOR_MACHINES = Explanation(
 )
 
 
-def _cut(way: Way) -> Explanation:
+def _explain_slices(way: Way) -> Explanation:
     if "_nps" in way.profile:
         return _partitioned(way)
     return Explanation(
@@ -96,7 +96,7 @@ def _partitioned(way: Way) -> Explanation:
 
 def _time_sliced(way: Way) -> Explanation:
     return Explanation(
-        f"Time-slicing of {_of(way)}",
+        f"Time-slicing of {_unit_plural(way)}",
         "Pods take turns on the whole GPU, with no wall between them.",
         "None: one pod's fault can end all pods on the GPU, and each waits while the others compute.",
         "Shared and not limited: one pod can take all of it, and the others then run out.",
@@ -107,7 +107,7 @@ def _time_sliced(way: Way) -> Explanation:
 def _mps(way: Way) -> Explanation:
     part = f"a {way.replicas}th" if way.replicas and way.replicas > 3 else "its part"
     return Explanation(
-        f"MPS shares of {_of(way)}",
+        f"MPS shares of {_unit_plural(way)}",
         "Pods compute at the same time on parts of the GPU, behind one MPS server.",
         "Partial: own address spaces, but a fatal fault can end all pods on the GPU.",
         f"Limited: the MPS server holds each pod to {part} of the memory and of the compute.",
@@ -117,7 +117,7 @@ def _mps(way: Way) -> Explanation:
 
 def _hami(way: Way) -> Explanation:
     return Explanation(
-        f"HAMi vGPUs of {_of(way)}",
+        f"HAMi vGPUs of {_unit_plural(way)}",
         "Pods share the GPU, and a library in each container holds it to what it asked for.",
         "Partial: limits by a library in the container, not by hardware; a fatal fault can end all pods on the GPU.",
         "Limited to nvidia.com/gpumem where the pod asks for it; else all of the GPU's.",
@@ -127,7 +127,7 @@ def _hami(way: Way) -> Explanation:
 
 def _shared(way: Way) -> Explanation:
     return Explanation(
-        f"Shares of {_of(way)}",
+        f"Shares of {_unit_plural(way)}",
         "Several pods on one GPU; how they share it is not known.",
         "Not known: expect none.",
         "Not known: expect that it is shared and not limited.",
@@ -135,7 +135,7 @@ def _shared(way: Way) -> Explanation:
     )
 
 
-def _of(way: Way) -> str:
+def _unit_plural(way: Way) -> str:
     return "slices" if way.profile else "GPUs"
 
 

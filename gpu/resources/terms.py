@@ -33,7 +33,7 @@ def in_words(number: int, way: Way) -> str:
 def missing_in_words(expected: Mapping[str, int], allocatable: Mapping[str, int], layout: Layout) -> str:
     """Returns the missing units: `1 GPU (4 of its time-slices)`. Blank: none."""
     lost = {name: amount - allocatable.get(name, 0) for name, amount in sorted(expected.items())}
-    parts = [_missing(number, layout.way(name)) for name, number in lost.items() if number > 0]
+    parts = [_missing_carriers(number, layout.way(name)) for name, number in lost.items() if number > 0]
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
@@ -60,7 +60,7 @@ def _way_in_words(way: Way) -> str:
     return f"{SHARE_WORDS.get(way.sharing, 'share')}s of {unit}{each}"
 
 
-def _missing(number: int, way: Way) -> str:
+def _missing_carriers(number: int, way: Way) -> str:
     """Returns missing carriers if all shares of some GPUs are missing, since then the GPU is the fault."""
     if not way.sharing or not way.replicas or number % way.replicas:
         return in_words(number, way)

@@ -29,7 +29,7 @@ class Unhealthy:
 
 def unhealthy_in(labels: Mapping[str, str], boards: Sequence[Registered]) -> list[dict[str, object]]:
     """Returns rows for the node's column."""
-    return written([*_by_labels(labels), *_by_plugin(boards)])
+    return written([*_unhealthy_by_labels(labels), *_unhealthy_by_plugin(boards)])
 
 
 def written(gpus: Iterable[Unhealthy]) -> list[dict[str, object]]:
@@ -45,13 +45,13 @@ def unhealthy_in_words(named: DeviceRows, by_kubelet: Mapping[str, str] = NOBODY
     ]
 
 
-def _by_labels(labels: Mapping[str, str]) -> Iterator[Unhealthy]:
+def _unhealthy_by_labels(labels: Mapping[str, str]) -> Iterator[Unhealthy]:
     sick = (AMD_STATE.match(key) for key in labels if key.startswith(AMD_PREFIX) and labels[key].lower() == "unhealthy")
     for index in sorted(int(match[1]) for match in sick if match):
         yield Unhealthy(f"GPU {index}", "AMD's metrics exporter calls it unhealthy", index)
 
 
-def _by_plugin(boards: Sequence[Registered]) -> Iterator[Unhealthy]:
+def _unhealthy_by_plugin(boards: Sequence[Registered]) -> Iterator[Unhealthy]:
     for index, board in enumerate(boards):
         if not board.is_healthy:
             yield Unhealthy(f"GPU {index}", "HAMi's device plugin calls it unhealthy", index, board.uuid)

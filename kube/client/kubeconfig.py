@@ -20,11 +20,11 @@ def load(kubeconfig: str, context: str) -> Configuration:
 
     :raises BadKubeconfig: with the reason
     """
-    return _from_file(Path(kubeconfig).expanduser(), context) if kubeconfig else _from_pod()
+    return _configuration_of_file(Path(kubeconfig).expanduser(), context) if kubeconfig else _configuration_of_pod()
 
 
 def contexts_in(path: Path) -> list[str]:
-    return _context_names(_read(path))
+    return _context_names(_read_kubeconfig(path))
 
 
 def _context_names(document: dict[str, Any]) -> list[str]:
@@ -47,7 +47,7 @@ def pod_namespace() -> str:
         raise BadKubeconfig(f"The namespace of our pod is unknown: {path} cannot be read: {error.strerror}.") from error
 
 
-def _from_pod() -> Configuration:
+def _configuration_of_pod() -> Configuration:
     settings = Configuration()
     try:
         config.load_incluster_config(client_configuration=settings)
@@ -58,8 +58,8 @@ def _from_pod() -> Configuration:
     return settings
 
 
-def _from_file(path: Path, context: str) -> Configuration:
-    document = _read(path)
+def _configuration_of_file(path: Path, context: str) -> Configuration:
+    document = _read_kubeconfig(path)
     known = _context_names(document)
     if context not in known:
         in_full = (
@@ -80,7 +80,7 @@ def _from_file(path: Path, context: str) -> Configuration:
     return settings
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_kubeconfig(path: Path) -> dict[str, Any]:
     try:
         # libyaml: every round reads this file, and Python's own parser takes ten times as long
         document = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)

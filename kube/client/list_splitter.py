@@ -32,7 +32,7 @@ def split_list(body: bytes) -> Split | None:
             depth -= 1
             if items_start >= 0 and depth == OF_AN_ITEM - 1:
                 cuts.append(token.end())
-                return Split(_between(body, cuts), body[:items_start] + body[token.start() :])
+                return Split(_items_between(body, cuts), body[:items_start] + body[token.start() :])
         elif text == b"," and items_start >= 0 and depth == OF_AN_ITEM:
             cuts.append(token.end())
         if depth == 1:
@@ -40,6 +40,6 @@ def split_list(body: bytes) -> Split | None:
     return None
 
 
-def _between(body: bytes, cuts: list[int]) -> tuple[bytes, ...]:
+def _items_between(body: bytes, cuts: list[int]) -> tuple[bytes, ...]:
     items = (body[start : end - 1].strip() for start, end in pairwise(cuts))
     return tuple(item for item in items if item)

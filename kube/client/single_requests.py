@@ -44,13 +44,13 @@ def last_lines(connection: Connection, namespace: str, pod: str, container: str,
     """
     if crashed:
         try:
-            return _lines(connection, namespace, pod, container, previous=True)
+            return _log_lines(connection, namespace, pod, container, previous=True)
         except Refused:  # 400: it has not run before, or its log is gone
             pass  # the one that runs now may tell the same
-    return _lines(connection, namespace, pod, container, previous=False)
+    return _log_lines(connection, namespace, pod, container, previous=False)
 
 
-def _lines(connection: Connection, namespace: str, pod: str, container: str, *, previous: bool) -> list[str]:
+def _log_lines(connection: Connection, namespace: str, pod: str, container: str, *, previous: bool) -> list[str]:
     query: dict[str, str | int] = {"tailLines": TAIL_LINES, "limitBytes": AT_MOST_BYTES}
     if container:
         query["container"] = container

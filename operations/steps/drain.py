@@ -76,7 +76,7 @@ def _pods(work: NodeWork) -> Iterable[PodOnNode]:
         )
 
 
-def _in_turn(pods: Sequence[PodOnNode], *, turn: int) -> Sequence[PodOnNode]:
+def _pods_of_turn(pods: Sequence[PodOnNode], *, turn: int) -> Sequence[PodOnNode]:
     """Returns the pods of one round. Turns go around, so that refused pods do not keep the others waiting."""
     first = turn * PER_ROUND % len(pods) if pods else 0
     return [*pods[first:], *pods[:first]][:PER_ROUND]
@@ -88,7 +88,7 @@ def _evict(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, tuple[str, st
     :raises TooManyRequests: when the API server throttles us
     """
     states: dict[str, tuple[str, str]] = {}
-    for pod in _in_turn(pods, turn=work.node.progress.get("turn", 0)):
+    for pod in _pods_of_turn(pods, turn=work.node.progress.get("turn", 0)):
         work.guard()
         try:
             client.evict_pod(work.connection, pod.namespace, pod.name, uid=pod.uid)
@@ -127,8 +127,11 @@ def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: No
     waiting = ("waiting", "waits for its turn")
     rows = [
         *((pod, *states.get(pod.uid, waiting)) for pod in evictions.to_evict),
-        *((pod, "terminating", f"grace period ends in {spell(_left(pod, now))}") for pod in evictions.terminating),
-        *((pod, "stuck", f"{spell(-_left(pod, now))} beyond its grace period") for pod in evictions.stuck),
+        *(
+            (pod, "terminating", f"grace period ends in {spell(_grace_left(pod, now))}")
+            for pod in evictions.terminating
+        ),
+        *((pod, "stuck", f"{spell(-_grace_left(pod, now))} beyond its grace period") for pod in evictions.stuck),
     ]
     left = sum(state != "gone" for _, state, _ in rows)
     pods = [{"name": pod.title, "owner": pod.job, "state": state, "reason": reason} for pod, state, reason in rows]
@@ -141,7 +144,7 @@ def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: No
     }
 
 
-def _left(pod: PodOnNode, now: datetime) -> timedelta:
+def _grace_left(pod: PodOnNode, now: datetime) -> timedelta:
     return pod.ends_at - now if pod.ends_at else timedelta(0)
 
 

@@ -54,7 +54,7 @@ class AuditEntry(models.Model):
             actor=actor,
             verb=verb,
             reason=reason,
-            evidence=json.loads(json.dumps(evidence or {}, cls=DjangoJSONEncoder), parse_float=_as_stored),
+            evidence=json.loads(json.dumps(evidence or {}, cls=DjangoJSONEncoder), parse_float=_number_as_stored),
             previous_hash=last.hash if last else NOTHING,
         )
         entry.hash = entry.computed_hash()
@@ -75,7 +75,7 @@ class AuditEntry(models.Model):
         return digest(content)
 
 
-def _as_stored(literal: str) -> float | int:
+def _number_as_stored(literal: str) -> float | int:
     """Returns a number as PostgreSQL returns it: 1e+16 as an integer with all digits, and no negative zero."""
     return int(Decimal(literal)) if "e+" in literal else float(literal) or 0.0
 

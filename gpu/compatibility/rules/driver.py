@@ -20,15 +20,15 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         yield Verdict(RULE, "Driver", Support.UNKNOWN, sentence, "Look at the GPU stack of one of them.")
         return
     if branch := case.matrix.branch_of(facts.driver):
-        yield _of_branch(branch, case.today)
+        yield _branch_verdict(branch, case.today)
     else:
-        yield _of_no_branch(facts.driver, case.matrix)
+        yield _unknown_branch_verdict(facts.driver, case.matrix)
     if facts.operator:
         entry = next((each for each in case.matrix.listed if facts.operator in each.operator), None)
-        yield _on_list(facts.operator, facts.driver, entry)
+        yield _list_verdict(facts.operator, facts.driver, entry)
 
 
-def _of_branch(branch: Branch, today: date) -> Verdict:
+def _branch_verdict(branch: Branch, today: date) -> Verdict:
     subject = f"Branch R{branch.branch}"
     name = f"R{branch.branch} ({branch.kind})" if branch.kind else f"R{branch.branch}"
     if has_ended(branch, today):
@@ -44,7 +44,7 @@ def _of_branch(branch: Branch, today: date) -> Verdict:
     return branch.verdict(RULE, subject, Support.SUPPORTED, f"{name} is maintained until {branch.ends:%B %Y}.")
 
 
-def _of_no_branch(driver: str, matrix: Matrix) -> Verdict:
+def _unknown_branch_verdict(driver: str, matrix: Matrix) -> Verdict:
     newest = max(matrix.branches, key=lambda branch: branch.branch)
     subject = f"Driver {driver}"
     if order(driver)[0] > newest.branch:
@@ -58,7 +58,7 @@ def has_ended(branch: Branch, today: date) -> bool:
     return branch.ended or (branch.ends is not None and branch.ends < today)
 
 
-def _on_list(operator: str, driver: str, entry: ListedEntry | None) -> Verdict:
+def _list_verdict(operator: str, driver: str, entry: ListedEntry | None) -> Verdict:
     subject = f"Operator {operator}, driver {driver}"
     if entry is None:
         sentence = f"The matrix has no list of drivers for operator {operator}."
@@ -68,13 +68,13 @@ def _on_list(operator: str, driver: str, entry: ListedEntry | None) -> Verdict:
     if order(driver) in [order(each) for each in entry.drivers]:
         return entry.verdict(RULE, subject, Support.SUPPORTED, f"NVIDIA lists {driver} for operator {operator}.")
     sentence = (
-        f"NVIDIA does not list {driver} for operator {operator}{_of_branch_listed(driver, entry)}. "
+        f"NVIDIA does not list {driver} for operator {operator}{_listed_drivers_text(driver, entry)}. "
         "It adds drivers between releases, and says that it supports every maintained production driver."
     )
     action = f"NVIDIA recommends {entry.recommended}." if entry.recommended else "Look whether NVIDIA lists it by now."
     return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, action)
 
 
-def _of_branch_listed(driver: str, entry: ListedEntry) -> str:
+def _listed_drivers_text(driver: str, entry: ListedEntry) -> str:
     listed = [each for each in entry.drivers if order(each)[0] == order(driver)[0]]
     return f"; of that branch it lists {', '.join(listed)}" if listed else ", nor any other of that branch"

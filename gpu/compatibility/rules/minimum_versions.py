@@ -14,11 +14,11 @@ RULE = "floor"
 def evaluate(case: Case) -> Iterator[Verdict]:
     for entry in case.matrix.floors:
         if holds(entry.when, case.facts, case.matrix):
-            yield from _compared(entry, "driver", entry.driver, case.facts.driver)
-            yield from _compared(entry, "Kubernetes", entry.kubernetes, case.facts.kubernetes)
+            yield from _compare_version(entry, "driver", entry.driver, case.facts.driver)
+            yield from _compare_version(entry, "Kubernetes", entry.kubernetes, case.facts.kubernetes)
 
 
-def _compared(entry: Floor, what: str, floor: str, found: str) -> Iterator[Verdict]:
+def _compare_version(entry: Floor, what: str, floor: str, found: str) -> Iterator[Verdict]:
     if not floor:
         return
     subject = f"{entry.name}, {what} {found}".strip()

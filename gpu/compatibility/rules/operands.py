@@ -22,12 +22,12 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         action = "Compare them with the chart's values.yaml."
         yield Verdict(RULE, f"Operands of {operator}", Support.UNKNOWN, sentence, action)
         return
-    yield from _compared(
+    yield from _compare_tags(
         release, {operand: requested[operand] for operand in sorted(requested) if operand in release.operands}
     )
 
 
-def _compared(release: Release, requested: Mapping[str, str]) -> Iterator[Verdict]:
+def _compare_tags(release: Release, requested: Mapping[str, str]) -> Iterator[Verdict]:
     subject = f"Operands of {release.version}"
     hidden = [operand for operand, version in requested.items() if is_digest(version)]
     others = [
@@ -36,9 +36,8 @@ def _compared(release: Release, requested: Mapping[str, str]) -> Iterator[Verdic
         if operand not in hidden and not ships(release.operands[operand], version)
     ]
     if others:
-        sentence = (
-            f"Image tags are overridden one by one: {_pairs(others, requested, release)}. NVIDIA tests them as a set."
-        )
+        tags = _tag_pairs_text(others, requested, release)
+        sentence = f"Image tags are overridden one by one: {tags}. NVIDIA tests them as a set."
         action = "Take the versions out of the values, so that the chart's own are used."
         yield release.verdict(RULE, subject, Support.UNSUPPORTED, sentence, action)
     if hidden:
@@ -54,7 +53,7 @@ def ships(default: str, requested: str) -> bool:
     return bool(agree(default, requested)) or bool("-" not in default and agree(default, requested.partition("-")[0]))
 
 
-def _pairs(operands: list[str], requested: Mapping[str, str], release: Release) -> str:
+def _tag_pairs_text(operands: list[str], requested: Mapping[str, str], release: Release) -> str:
     pairs = [f"{each} {requested[each]} (ships {release.operands[each]})" for each in operands[:SHOWN]]
     more = f", and {len(operands) - SHOWN} more" if len(operands) > SHOWN else ""
     return f"{', '.join(pairs)}{more}"

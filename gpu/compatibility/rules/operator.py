@@ -24,12 +24,16 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         yield _newer(subject, version, matrix)
     elif series := next((each for each in matrix.series if minor(each.series) == minor(version)), None):
         is_old = series.state != "ended" and case.today - series.date > OLD
-        yield _as_it_was(subject, series, case) if is_old else _of_series(subject, series, version, matrix)
+        yield (
+            _outdated_series_verdict(subject, series, case)
+            if is_old
+            else _series_verdict(subject, series, version, matrix)
+        )
     else:
         yield _unlisted(subject, version, matrix)
 
 
-def _of_series(subject: str, series: Series, version: str, matrix: Matrix) -> Verdict:
+def _series_verdict(subject: str, series: Series, version: str, matrix: Matrix) -> Verdict:
     name = f"{series.series}.x"
     newest = _newest_of(series, version, matrix)
     if series.state == "supported":
@@ -42,7 +46,7 @@ def _of_series(subject: str, series: Series, version: str, matrix: Matrix) -> Ve
     return series.verdict(RULE, subject, Support.UNSUPPORTED, sentence, ONE_BY_ONE)
 
 
-def _as_it_was(subject: str, series: Series, case: Case) -> Verdict:
+def _outdated_series_verdict(subject: str, series: Series, case: Case) -> Verdict:
     days = (case.today - series.date).days
     sentence = (
         f"{series.series}.x was {series.state} {days} days ago, when the matrix was read; it may have ended since."

@@ -29,9 +29,9 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         sentence = "The nodes do not say which operating system they run."
         yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Look at their nodeInfo.osImage.")
     elif fitting := [entry for entry in entries if _fits(entry, facts.system)]:
-        yield _of_system(subject, fitting, case)
+        yield _system_verdict(subject, fitting, case)
     else:
-        yield _not_listed(subject, entries, case)
+        yield _unlisted_verdict(subject, entries, case)
 
 
 def _fits(entry: Platform | Elsewhere, system: System) -> bool:
@@ -40,17 +40,17 @@ def _fits(entry: Platform | Elsewhere, system: System) -> bool:
     return not entry.versions or any(is_of(system.version, version) for version in entry.versions)
 
 
-def _of_system(subject: str, fitting: Sequence[Platform], case: Case) -> Verdict:
+def _system_verdict(subject: str, fitting: Sequence[Platform], case: Case) -> Verdict:
     distribution = case.facts.distribution
     if own := next((entry for entry in fitting if distribution in entry.distributions), None):
         if not own.openshift:
             return _ranged(subject, own, NAMED.get(distribution, "Kubernetes"), case.facts.kubernetes)
         verdict = _ranged(subject, own, "OpenShift", case.openshift.version)
         return replace(verdict, sentence=f"{verdict.sentence} {case.openshift.reason}".strip())
-    return _of_another(subject, fitting, case.facts)
+    return _other_system_verdict(subject, fitting, case.facts)
 
 
-def _of_another(subject: str, fitting: Sequence[Platform], facts: Facts) -> Verdict:
+def _other_system_verdict(subject: str, fitting: Sequence[Platform], facts: Facts) -> Verdict:
     """Returns the verdict for another distribution. NVIDIA lists each separately, so upstream's range says nothing."""
     name = NAMED.get(facts.distribution, "the project itself")
     upstream = next((entry for entry in fitting if "" in entry.distributions and entry.kubernetes), None)
@@ -80,7 +80,7 @@ def _ranged(subject: str, entry: Platform, what: str, version: str) -> Verdict:
     )
 
 
-def _not_listed(subject: str, entries: Sequence[Platform], case: Case) -> Verdict:
+def _unlisted_verdict(subject: str, entries: Sequence[Platform], case: Case) -> Verdict:
     facts, systems = case.facts, {entry.os for entry in entries}
     for entry in case.matrix.elsewhere:
         if _fits(entry, facts.system):

@@ -25,10 +25,10 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         sentence = "The kernel or the driver is not known, so that nothing can be compared with the precompiled images."
         yield Verdict(RULE, "Precompiled driver", Support.UNKNOWN, sentence, LOOK_UP)
     else:
-        yield _compared(facts, entries)
+        yield _compare_images(facts, entries)
 
 
-def _compared(facts: Facts, entries: Sequence[Precompiled]) -> Verdict:
+def _compare_images(facts: Facts, entries: Sequence[Precompiled]) -> Verdict:
     branch = order(facts.driver)[0]
     subject = f"Precompiled R{branch}, kernel {facts.kernel}"
     fitting = [each for each in entries if is_system(facts.system, [each.os]) and is_of(facts.kernel, each.kernel)]

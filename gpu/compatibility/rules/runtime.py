@@ -18,7 +18,7 @@ def evaluate(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if not facts.operator:
         return
-    subject = f"Operator {facts.operator}, {f'{_title(facts)} {facts.runtime_version}'.strip() or 'runtime'}"
+    subject = f"Operator {facts.operator}, {f'{_runtime_title(facts)} {facts.runtime_version}'.strip() or 'runtime'}"
     entries = [entry for entry in case.matrix.runtimes if facts.operator in entry.operator]
     if not facts.runtime:
         sentence = "The nodes do not say which container runtime they use."
@@ -27,19 +27,19 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         sentence = f"The matrix gives no container runtime for operator {facts.operator}."
         yield Verdict(RULE, f"Operator {facts.operator}, container runtime", Support.UNKNOWN, sentence, LOOK_UP)
     elif named := next((entry for entry in entries if entry.runtime == facts.runtime_name), None):
-        yield _listed(subject, named, case)
+        yield _listed_runtime_verdict(subject, named, case)
     else:
         sentence = f"NVIDIA lists containerd and CRI-O for operator {facts.operator}, not {facts.runtime_name}."
         yield entries[0].verdict(RULE, subject, Support.UNSUPPORTED, sentence, "Move the nodes to containerd or CRI-O.")
 
 
-def _title(facts: Facts) -> str:
+def _runtime_title(facts: Facts) -> str:
     return TITLES.get(facts.runtime_name, facts.runtime_name)
 
 
-def _listed(subject: str, entry: Runtime, case: Case) -> Verdict:
+def _listed_runtime_verdict(subject: str, entry: Runtime, case: Case) -> Verdict:
     facts = case.facts
-    name, version = _title(facts), facts.runtime_version
+    name, version = _runtime_title(facts), facts.runtime_version
     if not is_system(facts.system, entry.os or _systems(case)):
         sentence = f"NVIDIA's table of runtimes does not name {facts.system.title or 'this system'} with {name}."
         return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)

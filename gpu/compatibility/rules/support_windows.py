@@ -26,40 +26,40 @@ LOOK_UP = {
 def evaluate(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if case.is_openshift:
-        yield from _of_product(case, "openshift", case.openshift.version)
+        yield from _product_verdicts(case, "openshift", case.openshift.version)
         return  # Red Hat fixes its Kubernetes and its CRI-O as long as OpenShift
-    yield from _of_product(case, "kubernetes", facts.kubernetes)
+    yield from _product_verdicts(case, "kubernetes", facts.kubernetes)
     if facts.runtime_name in {"containerd", "cri-o"}:
-        yield from _of_product(case, facts.runtime_name, facts.runtime_version)
+        yield from _product_verdicts(case, facts.runtime_name, facts.runtime_version)
 
 
-def _of_product(case: Case, what: str, version: str) -> Iterator[Verdict]:
+def _product_verdicts(case: Case, what: str, version: str) -> Iterator[Verdict]:
     """Yields no verdict for an unknown version; the rules of NVIDIA's ranges report it."""
     if not numbers(version):
         return
     table = "kubernetes" if what == "cri-o" else what
     lives = [life for life in case.matrix.lives if life.of == table]
-    subject = f"{TITLES[what]} {_short(version)}, life cycle"
+    subject = f"{TITLES[what]} {_minor_text(version)}, life cycle"
     if life := next((each for each in lives if minor(each.version) == minor(version)), None):
-        yield _of_life(case, life, what, subject, lives)
+        yield _life_verdict(case, life, what, subject, lives)
     elif lives and minor(version) < min(minor(each.version) for each in lives):
         oldest = min(lives, key=lambda each: minor(each.version))
         sentence = (
-            f"{TITLES[what]} {_short(version)} is older than {oldest.version}, which has reached its end of life."
+            f"{TITLES[what]} {_minor_text(version)} is older than {oldest.version}, which has reached its end of life."
         )
         yield oldest.verdict(RULE, subject, Support.UNSUPPORTED, sentence, _update(what, lives, case.today))
     else:
-        sentence = f"The matrix does not know {TITLES[what]} {_short(version)}, nor until when it is fixed."
+        sentence = f"The matrix does not know {TITLES[what]} {_minor_text(version)}, nor until when it is fixed."
         yield Verdict(RULE, subject, Support.UNKNOWN, sentence, f"Look it up: {LOOK_UP[what]}")
 
 
-def _of_life(case: Case, life: Life, what: str, subject: str, lives: list[Life]) -> Verdict:
-    name = f"{TITLES[what]} {_short(life.version)}"
+def _life_verdict(case: Case, life: Life, what: str, subject: str, lives: list[Life]) -> Verdict:
+    name = f"{TITLES[what]} {_minor_text(life.version)}"
     if life.ends is None:
         sentence = f"Until when {name} is fixed was not found."
         return life.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Look it up: {LOOK_UP[what]}")
     if case.today > life.ends:
-        return _ended(case, life, name, subject, _update(what, lives, case.today))
+        return _ended_verdict(case, life, name, subject, _update(what, lives, case.today))
     if life.ends - case.today <= SOON:
         days = (life.ends - case.today).days
         sentence = f"{name} reaches its end of life on {life.ends}, in {days} days."
@@ -67,7 +67,7 @@ def _of_life(case: Case, life: Life, what: str, subject: str, lives: list[Life])
     return life.verdict(RULE, subject, Support.SUPPORTED, f"{name} is fixed until {life.ends}.")
 
 
-def _ended(case: Case, life: Life, name: str, subject: str, update: str) -> Verdict:
+def _ended_verdict(case: Case, life: Life, name: str, subject: str, update: str) -> Verdict:
     ended = f"{name} reached its end of life on {life.ends}"
     if life.extended and case.today <= life.extended:
         sentence = f"{ended}; whoever pays for Extended Update Support gets fixes until {life.extended}."
@@ -87,5 +87,5 @@ def _update(what: str, lives: list[Life], today: date) -> str:
     return f"Update {TITLES[what]} to one that is fixed{fixed}. Look first that NVIDIA lists it for your operator."
 
 
-def _short(version: str) -> str:
+def _minor_text(version: str) -> str:
     return ".".join(str(part) for part in minor(version))
