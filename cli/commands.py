@@ -262,5 +262,5 @@ def _token(file: str) -> str:
 def _pair(text: str) -> tuple[str, str]:
     name, is_there, value = text.partition("=")
     if not is_there:
-        raise typer.BadParameter(f"{text} is no filter. Write KEY=VALUE, as severity=critical.")
+        raise typer.BadParameter(f"{text} is not a filter. Write KEY=VALUE, as severity=critical.")
     return name, value

@@ -50,7 +50,7 @@ def checked_address(server: str) -> str:
     except httpx.InvalidURL:
         address = httpx.URL("")
     if address.scheme not in {"http", "https"} or not address.host or address.userinfo:
-        raise Failure(f"{server} is no address. Example: https://quarterdeck.example.com", ExitCode.USAGE)
+        raise Failure(f"{server} is not an address. Example: https://quarterdeck.example.com", ExitCode.USAGE)
     if address.scheme == "http" and not _is_loopback(address.host):
         raise Failure(
             f"{server} would send the token in clear text. Use https://{address.netloc.decode()}.", ExitCode.USAGE

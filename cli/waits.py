@@ -40,7 +40,7 @@ def wait_for(look: Callable[[], Look], *, timeout_s: int) -> None:
         if now.is_end:
             return
         if time.monotonic() >= until:
-            raise Failure(f"--timeout passed. {now.sentence} It goes on without you.", ExitCode.TIMEOUT)
+            raise Failure(f"--timeout passed. {now.sentence} It continues in the background.", ExitCode.TIMEOUT)
         time.sleep(POLL_S)
 
 

@@ -32,7 +32,7 @@ class Background:
         try:
             self._queue().put_nowait((act, about))
         except Full:
-            log.warning("not sent", by=self.name, reason="too many wait already", **about)
+            log.warning("not sent", by=self.name, reason="too many tasks already wait", **about)
 
     def _queue(self) -> BackgroundQueue:
         """Returns the queue; creates queue and thread again after a fork, since threads do not survive one."""

@@ -9,7 +9,7 @@ from edges.fields import Reason
 from edges.kept_input import read
 from edges.requests import PersonRequest
 
-SAY_WHY = "Say why: the next person at this page will want to know."
+SAY_WHY = "Give a reason. It is shown to the next person on this page."
 
 
 class WhyForm(forms.Form):

@@ -53,7 +53,7 @@ EVENT_KINDS: Mapping[str, EventKind] = {
         EventKind("finding.resolved", "Finding resolved", EventPhase.RESOLVE, (*OF_FINDING, "reason")),
         EventKind("plan.started", "Plan started", EventPhase.OPEN, OF_PLAN, is_answered=True),
         EventKind("plan.approval-wanted", "Stage waits for approval", EventPhase.OPEN, OF_STAGE),
-        EventKind("plan.approval-settled", "Stage waits no longer for approval", EventPhase.RESOLVE, OF_STAGE),
+        EventKind("plan.approval-settled", "Stage no longer waits for approval", EventPhase.RESOLVE, OF_STAGE),
         # The finding "Plan halted" opens with it, can be muted, and is resolved when the plan goes on.
         EventKind("plan.halted", "Plan halted", EventPhase.RECORD, OF_PLAN),
         EventKind("plan.finished", "Plan finished", EventPhase.RESOLVE, (*OF_PLAN, "state")),

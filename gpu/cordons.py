@@ -32,7 +32,7 @@ def whose_cordon(manager: str, labels: Mapping[str, str]) -> str:
     by_label = f"the label {SENTINEL_CORDON} says {labels[SENTINEL_CORDON]}" if labels.get(SENTINEL_CORDON) else ""
     if manager:
         return f" by {manager}, as the API server has it{f'; {by_label}' if by_label else ''}"
-    return f": {by_label}" if by_label else "; the API server does not say by whom"
+    return f": {by_label}" if by_label else "; the API server does not show who set it"
 
 
 @dataclass(frozen=True)

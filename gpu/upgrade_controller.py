@@ -22,7 +22,7 @@ DRAIN_REQUIRED = "drain-required"
 DRIVER_RESTARTED = frozenset({"pod-restart-required", "validation-required", "uncordon-required"})
 
 LOOKS_EVERY = timedelta(minutes=2)
-LOOKS_AGAIN = "the operator looks again within two minutes"
+LOOKS_AGAIN = "the operator checks again within two minutes"
 
 
 def parallel_of(policy: Mapping[str, Any]) -> int:

@@ -67,13 +67,13 @@ class Impact:
     def _sentence(self) -> str:
         where = "this GPU" if self.is_gpu else "GPUs there"
         if not self.is_known:
-            return f"Nobody knows who has {where}: its pods were not read."
+            return f"The pods with {where} are unknown: pods were not read."
         if not self.pods:
             return f"No pod has {where}."
         of_jobs = f" of {count(self.jobs, 'job')}" if self.jobs != self.pods else ""
         who = f"{count(self.pods, 'pod')}{of_jobs} in {count(len(self.namespaces), 'namespace')}"
         if self.is_one_of:
-            return f"{who} {either(self.pods, 'has', 'have')} GPUs of its node; nothing says which."
+            return f"{who} {either(self.pods, 'has', 'have')} GPUs of this node. It is unknown which GPUs."
         whole = [count(self.gpus, "GPU")] if self.gpus else []
         others = ["slices, shares or GPUs by claims"] if self.uncounted else []
         what = where if self.is_gpu else f"{' and '.join([*whole, *others])} there"

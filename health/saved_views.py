@@ -76,7 +76,7 @@ class ViewTable(Generic[F]):
             User.objects.select_for_update().get(pk=user.pk)  # two tabs of theirs are not to save more than so many
             own = self.of(user)
             if own.exclude(name=named).count() >= MOST:
-                raise BadView(f"You have {MOST} views, and can save no more: delete one first.")
+                raise BadView(f"You have {MOST} views, which is the maximum. Delete a view first.")
             view, _ = own.update_or_create(
                 user=user, table=self.key, name=named, defaults={"query": spelt, "saved_at": now}
             )

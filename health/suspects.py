@@ -81,7 +81,7 @@ class Suspects:
             return "The failed nodes share nothing that good nodes lack"
         if self.suspects[0].is_cause:
             return "Probable cause: " + " and ".join(name for name, _ in self.suspects[0].properties)
-        return "Candidates, too few nodes to prove one"
+        return "Candidates; too few nodes for proof"
 
     @property
     def summary(self) -> str:

@@ -36,7 +36,11 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
             overdue_clusters.record_evaluation(cluster_id, now=now)
             hours.write_over(cluster_id, now=now)
         except SnapshotsUnavailable as error:  # the evaluation is done; the next sweep repeats it
-            log.warning("what is kept of a look is not: Redis is away", cluster=cluster.name, reason=str(error))
+            log.warning(
+                ("the answers of sources are not stored: Redis does not answer"),
+                cluster=cluster.name,
+                reason=str(error),
+            )
 
 
 @shared_task(queue="default", ignore_result=True)

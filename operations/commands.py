@@ -85,7 +85,7 @@ def start(
                 for position, node in enumerate(nodes)
             )
             evidence = {"nodes": [node.name for node in nodes], "options": operation.options, "impact": impact.sentence}
-            _record(operation, f"start-{kind}", actor=actor, reason=reason, now=now, evidence=evidence)
+            _record_in_audit(operation, f"start-{kind}", actor=actor, reason=reason, now=now, evidence=evidence)
     except IntegrityError as clash:
         if (earlier := _earlier(asked)) is not None:
             return earlier
@@ -124,7 +124,7 @@ def approve(operation: Operation, *, actor: str, reason: str, seen: str = "", no
     if impact.sentence != (seen or operation.preview["sentence"]):
         raise OperationRefused(f"The impact changed. It is now: {impact.sentence} Look at it, then approve again.")
     with transaction.atomic():
-        _move(operation, OperationState.RUNNING, "approve", actor=actor, reason=reason, now=now)
+        _move_operation(operation, OperationState.RUNNING, "approve", actor=actor, reason=reason, now=now)
         Operation.objects.filter(pk=operation.pk).update(preview=impact.as_kept)
 
 
@@ -141,7 +141,7 @@ def pause(operation: Operation, *, actor: str, reason: str, now: datetime) -> No
     :raises IllegalMove: when it is not running
     :raises LostRace: when somebody else was first
     """
-    _move(operation, OperationState.PAUSED, "pause", actor=actor, reason=reason, now=now)
+    _move_operation(operation, OperationState.PAUSED, "pause", actor=actor, reason=reason, now=now)
 
 
 def resume(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
@@ -151,7 +151,7 @@ def resume(operation: Operation, *, actor: str, reason: str, now: datetime) -> N
     failed = operation.nodes.filter(state=NodeProgress.FAILED).count()
     options = operation.options | {"failures_accepted": failed}
     with transaction.atomic():
-        _move(operation, OperationState.RUNNING, "resume", actor=actor, reason=reason, now=now)
+        _move_operation(operation, OperationState.RUNNING, "resume", actor=actor, reason=reason, now=now)
         Operation.objects.filter(pk=operation.pk).update(options=options)
 
 
@@ -166,11 +166,11 @@ def retry(operation: Operation, *, actor: str, reason: str, now: datetime) -> No
             state=NodeProgress.PENDING, state_since=now, step=0, step_since=None, progress={}, reason=""
         )
         if not again:
-            raise OperationRefused("No node has failed: there is nothing to retry.")
+            raise OperationRefused("No node has failed, so a retry is not possible.")
         if operation.state != OperationState.RUNNING:
-            _move(operation, OperationState.RUNNING, "retry", actor=actor, reason=reason, now=now)
+            _move_operation(operation, OperationState.RUNNING, "retry", actor=actor, reason=reason, now=now)
         else:
-            _record(operation, "retry", actor=actor, reason=reason, now=now, evidence={"nodes": again})
+            _record_in_audit(operation, "retry", actor=actor, reason=reason, now=now, evidence={"nodes": again})
             Operation.objects.filter(pk=operation.pk).update(next_look_at=now)
 
 
@@ -179,20 +179,22 @@ def cancel(operation: Operation, *, actor: str, reason: str, now: datetime) -> N
     with transaction.atomic():
         left = operation.nodes.unfinished()
         uids = list(left.values_list("node_uid", flat=True))
-        _move(operation, OperationState.CANCELLED, "cancel", actor=actor, reason=reason, now=now)
+        _move_operation(operation, OperationState.CANCELLED, "cancel", actor=actor, reason=reason, now=now)
         left.update(state=NodeProgress.CANCELLED, state_since=now, reason=f"Cancelled by {actor}.")
         operation.give_back(uids, now=now)
 
 
-def _move(operation: Operation, to: OperationState, verb: str, *, actor: str, reason: str, now: datetime) -> None:
+def _move_operation(
+    operation: Operation, to: OperationState, verb: str, *, actor: str, reason: str, now: datetime
+) -> None:
     with transaction.atomic():
         operation.move(to, now=now, reason=f"{verb.capitalize()} by {actor}: {reason}")
-        _record(operation, verb, actor=actor, reason=reason, now=now)
+        _record_in_audit(operation, verb, actor=actor, reason=reason, now=now)
     if to == OperationState.RUNNING:
         transaction.on_commit(lambda: Operation.queue_round(operation.pk), robust=True)
 
 
-def _record(
+def _record_in_audit(
     operation: Operation, verb: str, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any] | None = None
 ) -> None:
     AuditEntry.record(

@@ -39,7 +39,7 @@ class Allowance:
 
     def says(self, name: str) -> str:
         if self.is_last_replica:
-            alone = f"{self.words} is Ready on {name} alone: the last Ready replica is not taken."
+            alone = f"{self.words} is Ready on {name} alone. The last Ready replica is not evicted."
             return f"{alone} {self.way_out}" if self.way_out else alone
         used = f"{self.words[:1].upper()}{self.words[1:]} may have {count(self.most, 'node')} unavailable"
         return f"{used} and has {len(self.out)}: {names(sorted(self.out.values()))}."
@@ -128,7 +128,7 @@ class Budgets:
         late = next((name for name in wave if name not in going), None)
         if late is None:
             return ""
-        return self.waiting([late]).get(late) or f"{late} and others of the wave are of one failure domain."
+        return self.waiting([late]).get(late) or f"{late} and other nodes of the wave are in the same failure domain."
 
     def _needs(self, name: str) -> tuple[Domain, ...]:
         """Returns the domains in which the node takes a place. An unavailable node has its places already."""

@@ -78,9 +78,9 @@ class OperationImpact:
             return []
         found = []
         if self.jobs:
-            found.append(f"{count(len(self.jobs), 'job')} {either(len(self.jobs), 'ends', 'end')} as a whole.")
+            found.append(f"{count(len(self.jobs), 'job')} {either(len(self.jobs), 'ends', 'end')} completely.")
         if self.unmanaged:
-            found.append(f"{count(len(self.unmanaged), 'pod')} without a controller: nothing starts them again.")
+            found.append(f"{count(len(self.unmanaged), 'pod')} without a controller will not start again.")
         if self.empty_dir:
             found.append(f"{count(len(self.empty_dir), 'pod')} with emptyDir data, which is lost.")
         return found

@@ -33,7 +33,7 @@ def change_node(
         try:
             observed = client.get_node(connection, name)
             if observed.uid != uid:
-                raise NotWritten(f"{name} is another node now.")
+                raise NotWritten(f"{name} is now a different node with the same name.")
             before_write()
             patch = wanted(observed)
             return _patch(connection, name, patch) if patch else observed
@@ -41,7 +41,7 @@ def change_node(
             continue
         except (client.Absent, client.Forbidden, client.Refused) as refusal:
             raise NotWritten(str(refusal)) from refusal
-    raise NotWritten(f"{name} changed each time we tried to write it.")
+    raise NotWritten(f"{name} changed during each attempt to write it.")
 
 
 def _patch(connection: client.Connection, name: str, patch: client.Patch) -> NodeSeen:

@@ -45,7 +45,7 @@ def run_operation(operation_id: int, *, owner: str, clock: Callable[[], datetime
     try:
         waiting_for, again_after = _look_and_act(operation, clock=clock)
     except Exception as bug:
-        reason = f"{failure_sentence(bug)} No node is changed meanwhile."
+        reason = f"{failure_sentence(bug)} No node is changed until this is solved."
         operation.end_lease(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=reason)
         raise
     operation.end_lease(now=clock(), next_look_at=clock() + again_after, waiting_for=waiting_for)
@@ -247,7 +247,7 @@ class OperationRound:
         seen = self.operation.options.get("failures_accepted", 0)
         if failed <= seen:
             return False
-        reason = f"{count(failed, 'node')} of {total} failed. Look at them, then resume, retry or cancel."
+        reason = f"{count(failed, 'node')} of {total} failed. Check the failed nodes, then resume, retry or cancel."
         self.operation.move(OperationState.PAUSED, now=self.clock(), reason=reason)
         return True
 

@@ -37,7 +37,7 @@ class PoolShare:
     @property
     def sentence(self) -> str:
         chosen = f"Pool {self.pool}: {self.chosen} of {count(self.total, 'node')} chosen"
-        return f"{chosen}. {self.in_service} of them are in service now, {self.after} without the chosen ones."
+        return f"{chosen}. {self.in_service} of the pool are in service now, {self.after} without the chosen nodes."
 
 
 def shares_of(cluster: Cluster, nodes: Sequence[Node]) -> list[PoolShare]:

@@ -50,11 +50,11 @@ class TestJobTracker:
             pass  # Ours of a try that was lost, or somebody else's: the next look at its labels tells which.
         except (client.Forbidden, client.Refused) as refusal:
             now = self.clock()
-            refused = TestJobProgress("The API server does not take it.", str(refusal), TestJobOutcome.UNKNOWN)
+            refused = TestJobProgress("The API server rejects the Job.", str(refusal), TestJobOutcome.UNKNOWN)
             self._write(row, refused, now=now, gone_at=now)
         else:
             now = self.clock()
-            self._write(row, TestJobProgress("Its Job has no pod yet."), now=now, made_at=now)
+            self._write(row, TestJobProgress("The Job has no pod yet."), now=now, made_at=now)
             asked = f"{row.amount} {row.resource}, of {row.image}"
             self.note(row, "test-made", f"Test Job {row.namespace}/{row.job_name}, on {asked}.", now=now)
 
@@ -81,12 +81,12 @@ class TestJobTracker:
         :raises ClusterError: when the API server does not answer; the next round asks again
         """
         if pod is None:
-            return [], "Its pod is gone, and its output with it."
+            return [], "The pod is deleted, and its output with it."
         self.guard()
         try:
             return last_lines(self.connection, row.namespace, pod.metadata.name, CONTAINER, crashed=False), ""
         except (client.Absent, client.Forbidden, client.Refused) as refusal:
-            return [], f"Its output cannot be read: {refusal}"
+            return [], f"The output cannot be read: {refusal}"
 
     def _follow(
         self,
@@ -112,7 +112,7 @@ class TestJobTracker:
             progress = look(observed, now=now)
             columns: dict[str, Any] = {}
             if progress.outcome is None and not is_wanted:
-                says = "It was not through when it was no longer needed."
+                says = "The test was ended early, because it is no longer needed."
                 progress = TestJobProgress(says, progress.said, TestJobOutcome.UNKNOWN)
             elif progress.outcome is not None:
                 progress, columns = self.conclude(row, observed, progress, newest_pod(job, its))
@@ -127,11 +127,14 @@ class TestJobTracker:
             row.gone_at = now
             return
         if is_there:
-            says = f"There is another Job {row.job_name} in {row.namespace}, which is not ours: delete or rename it."
+            says = (
+                f"{row.namespace} has another Job with the name {row.job_name}, not created by Quarterdeck. "
+                "Delete or rename it."
+            )
         elif row.made_at is None:
-            says = "Its Job never came to be."
+            says = "The Job was never created."
         else:
-            says = "Its Job was deleted by somebody else before it was through."
+            says = "Somebody else deleted the Job before it finished."
         self._write(row, TestJobProgress(says, outcome=TestJobOutcome.UNKNOWN), now=now, gone_at=now)
 
     def _delete(self, row: TestJobOnNode, job: client.JobSeen) -> None:
@@ -142,7 +145,7 @@ class TestJobTracker:
             return  # It is gone, or another by now: the next look tells.
         except (client.Forbidden, client.Refused) as refusal:
             by_hand = f"kubectl -n {row.namespace} delete job {row.job_name}"
-            trouble = in_one_line(f"Its Job may not be deleted: {refusal} By hand: {by_hand}")
+            trouble = in_one_line(f"Quarterdeck may not delete the Job: {refusal} By hand: {by_hand}")
             type(row).objects.in_the_cluster().filter(pk=row.pk).update(trouble=trouble)
 
     def _write(self, row: TestJobOnNode, progress: TestJobProgress, *, now: datetime, **more: Any) -> None:

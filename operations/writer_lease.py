@@ -29,7 +29,7 @@ def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: d
     if cluster.mode != ClusterMode.OPERATE:
         raise Forfeit(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
     if (uid := client.kube_system_uid(connection)) != cluster.uid:
-        raise Forfeit(f"The address of {cluster.name} leads to another cluster now (kube-system {uid}).")
+        raise Forfeit(f"Another cluster now answers at the address of {cluster.name} (kube-system {uid}).")
     for _ in range(TRIES - 1):
         with suppress(client.Conflict):
             return _renew(connection, cluster, now=now)
@@ -85,7 +85,11 @@ def why_not_ours(cluster: Cluster, lease: LeaseSeen, *, now: datetime) -> str:
 def _why_not_ours(cluster: Cluster, mine: WriterLease, lease: LeaseSeen, *, now: datetime) -> str:
     if lease.spec.holder_identity == mine.instance:
         is_ahead = (lease.spec.lease_transitions or 0) > mine.epoch
-        return f"{cluster.name} remembers more of our writes than this database: it is an old copy." if is_ahead else ""
+        return (
+            (f"{cluster.name} has newer writes of Quarterdeck than this database, so the database is an old copy.")
+            if is_ahead
+            else ""
+        )
     renewed = lease.spec.renew_time
     if renewed is not None and now - renewed < LEASE_FOR:
         return f"Another Quarterdeck ({lease.spec.holder_identity}) drives {cluster.name}."

@@ -81,7 +81,7 @@ ACTS: dict[Permission, str] = {
     Permission.SEE: "see this",
     Permission.DRAFT: "draft or change a plan",
     Permission.STOP: "halt or pause a plan, freeze or stop",
-    Permission.RUN: "start, resume, abort or roll back a plan, take a node out of it, or lift a freeze",
+    Permission.RUN: "start, resume, abort or roll back a plan, exclude a node from it, or lift a freeze",
     Permission.APPROVE: "approve or reject a stage",
     Permission.ADMINISTER: "change clusters, pools or people",
 }
@@ -114,7 +114,7 @@ def why_not(
         return f"A token may not {what or ACTS[permission]}. A person must sign in for that."
     if isinstance(user, User) and user.token is not None and permission not in user.token.permissions:
         return f"This token may not {what or ACTS[permission]}: it was issued without “{permission}”."
-    return f"To {what or ACTS[permission]} you need the role {_listed(ROLES_FOR[permission])} on {where}."
+    return f"To {what or ACTS[permission]} you need the role {_roles_text(ROLES_FOR[permission])} on {where}."
 
 
 def known_to(user: User | AnonymousUser) -> Scope:
@@ -181,6 +181,6 @@ def require_admin_of(user: User | AnonymousUser, place: Place) -> None:
         raise NotAllowed(why_not(user, Permission.ADMINISTER, where=place.words))
 
 
-def _listed(roles: frozenset[Role]) -> str:
+def _roles_text(roles: frozenset[Role]) -> str:
     *most, last = [role.value for role in Role if role in roles]
     return f"{', '.join(most)} or {last}" if most else last

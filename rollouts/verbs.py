@@ -46,17 +46,19 @@ VERBS: Mapping[str, PlanVerb] = {
         "halts",
         Permission.STOP,
         frozenset({PlanState.HOLDING, PlanState.PROMOTING}),
-        "Nothing more is released, from this moment. Released nodes that have not begun are held again. Changed nodes "
-        "stay changed until you resume, roll back or abort.",
-        "Halted: from now on nothing more is released.",
+        (
+            "No more nodes are released. Released nodes that have not begun are held again. Changed nodes stay "
+            "changed until you resume, roll back or abort."
+        ),
+        "Halted: no more nodes are released.",
         "halted it",
         frozenset({PlanState.HALTED}),
         undone_by=ENDS_A_STANDSTILL,
         is_dangerous=True,
         refusals={
-            PlanState.HALTED: "It is halted already.",
-            PlanState.ROLLING_BACK: "It is being rolled back already. Pause it to stop further changes.",
-            PlanState.ABORTING: "It is being aborted already: there is nothing to halt.",
+            PlanState.HALTED: "The plan is already halted.",
+            PlanState.ROLLING_BACK: "The plan is already being rolled back. Pause it to stop further changes.",
+            PlanState.ABORTING: "The plan is already being aborted and cannot be halted.",
         },
     ),
     "pause": PlanVerb(
@@ -64,8 +66,8 @@ VERBS: Mapping[str, PlanVerb] = {
         "pauses",
         Permission.STOP,
         frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK}),
-        "Nothing more is released until somebody resumes. Gates are still evaluated.",
-        "Paused: what has not begun is held again.",
+        "No more nodes are released until somebody resumes the plan. Gates are still evaluated.",
+        "Paused: nodes that have not begun are held again.",
         "paused it",
         PLAN_UNDER_WAY,
         undone_by=ENDS_A_STANDSTILL,
@@ -86,16 +88,18 @@ VERBS: Mapping[str, PlanVerb] = {
         "rollbacks",
         Permission.RUN,
         frozenset({PlanState.PROMOTING, PlanState.HALTED}),
-        "Holds all nodes, puts the old version back, and brings every changed node back in waves. The plan's approval "
-        "covers this: nobody needs to approve it.",
-        "Rolling back: the old version is put back, then the changed nodes go back in waves.",
+        (
+            "Holds all nodes, restores the old version, and rolls every changed node back in waves. The plan's "
+            "approval covers this, so no new approval is needed."
+        ),
+        "Rolling back: the old version is restored, then the changed nodes are rolled back in waves.",
         "rolled it back",
         frozenset({PlanState.ROLLING_BACK, PlanState.ROLLED_BACK}),
         undone_by=frozenset({"abort"}),
         refusals={
             PlanState.HOLDING: "The new version is being written: halt it first, then roll back.",
-            PlanState.ROLLING_BACK: "It is being rolled back already.",
-            PlanState.ABORTING: "It is being aborted already: it cannot be rolled back.",
+            PlanState.ROLLING_BACK: "The plan is already being rolled back.",
+            PlanState.ABORTING: "The plan is already being aborted and cannot be rolled back.",
         },
     ),
     "cordon": PlanVerb(
@@ -116,23 +120,28 @@ VERBS: Mapping[str, PlanVerb] = {
         "aborts",
         Permission.RUN,
         frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED, PlanState.ROLLING_BACK}),
-        "Ends the plan: the old version is put back and unchanged nodes are released. Changed nodes keep the new "
-        "driver and stay held. Where somebody else has changed the object, every node stays held until a person hands "
-        "it over.",
-        "Aborting: the old version is put back and unchanged nodes are released.",
+        (
+            "Ends the plan: the old version is restored and unchanged nodes are released. Changed nodes keep the "
+            "new driver and stay held. If somebody else has changed the object, every node stays held until a "
+            "person hands it over."
+        ),
+        "Aborting: the old version is restored and unchanged nodes are released.",
         "aborted it",
         frozenset({PlanState.ABORTING, PlanState.ABORTED}),
         is_dangerous=True,
-        refusals={PlanState.ABORTING: "It is being aborted already."},
+        refusals={PlanState.ABORTING: "The plan is already being aborted."},
     ),
     "handover": PlanVerb(
         "Hand over",
         "handovers",
         Permission.RUN,
         frozenset({PlanState.ABORTING}),
-        "Lets the nodes of this plan go to what somebody else has made of the driver object. They go in waves, within "
-        "the plan's budget and the operator's slots. No node goes under a stop, a freeze or a closed window.",
-        "Handed over: the nodes go in waves to what the object asks for.",
+        (
+            "Releases the nodes of this plan to the version that somebody else wrote to the driver object. The "
+            "nodes change in waves, within the plan's budget and the operator's slots. A stop, a freeze or a closed "
+            "window still prevents releases."
+        ),
+        "Handed over: the nodes change in waves to the version of the object.",
         "handed its nodes over",
         frozenset({PlanState.ABORTING, PlanState.ABORTED}),
         undone_by=frozenset({"handover"}),
@@ -143,10 +152,13 @@ VERBS: Mapping[str, PlanVerb] = {
         "completions",
         Permission.RUN,
         frozenset({PlanState.PROMOTING, PlanState.HALTED}),
-        "Takes every node of the last stage that failed or is held out of it, and goes on with the others: once their "
-        "gates pass, the plan is promoted but for those nodes. What is held stays held, with the driver it has.",
-        "Going on without them: the gates evaluate the others.",
-        "completed it without the rest",
+        (
+            "Excludes every node of the last stage that failed or is held, and continues with the other nodes. Once "
+            "their gates pass, the plan is promoted without the excluded nodes. Held nodes stay held with their "
+            "present driver."
+        ),
+        "Continuing without the excluded nodes: the gates evaluate the other nodes.",
+        "completed the plan without the rest",
         frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.PROMOTED}),
         undone_by=ENDS_A_MOVE,
     ),
@@ -155,7 +167,7 @@ VERBS: Mapping[str, PlanVerb] = {
         "discards",
         Permission.DRAFT,
         frozenset({PlanState.DRAFT}),
-        "Throws the draft away. Nothing in any cluster has been touched.",
+        "Deletes the draft. No cluster was changed.",
         "Discarded.",
         "discarded it",
         frozenset({PlanState.DISCARDED}),
@@ -172,21 +184,21 @@ def why_not_now(verb: str, state: PlanState, *, is_written: bool, is_paused: boo
     its = VERBS[verb]
     word = its.label.lower()
     if state in PLAN_FINAL:
-        return f"The plan is {_words(state)} already: it has ended, and there is nothing to {word}."
+        return f"The plan is {_words(state)} and has ended, so you cannot {word} it."
     if PlanState.DRAFT in its.states:
-        return "" if state is PlanState.DRAFT else "It was started already."
+        return "" if state is PlanState.DRAFT else "The plan was already started."
     if state is PlanState.DRAFT:
-        return f"It was not started yet: there is nothing to {word}."
+        return f"The plan was not started yet, so you cannot {word} it."
     if is_paused and verb == "resume":
         return ""
     if verb == "rollback" and not is_written:
-        return "The new version was not written yet: there is nothing to roll back. Abort it instead."
+        return "The new version was not written yet, so no rollback is needed. Abort the plan instead."
     if state not in its.states:
         nothing = (
-            f"A plan that is {_words(state)}{' and not paused' if verb == 'resume' else ''} has nothing to {word}."
+            f"The plan is {_words(state)}{' and not paused' if verb == 'resume' else ''}, so you cannot {word} it."
         )
         return its.refusals.get(state, nothing)
-    return "It is paused already." if is_paused and verb == "pause" else ""
+    return "The plan is already paused." if is_paused and verb == "pause" else ""
 
 
 def is_in_effect(verb: str, state: PlanState, *, later: Collection[str]) -> bool:

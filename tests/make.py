@@ -402,7 +402,8 @@ def an_external_rollout(cluster, *states: str, **given: Any):
     row = {
         "object_kind": "NVIDIADriver", "object_name": "h200", "object_uid": "uid-of-the-object", "state": "rolling",
         "from_version": "570.172.08", "to_version": "580.95.05", "state_since": NOON, "began_at": NOON,
-        "reason": "It asks for 580.95.05 now, and asked for 570.172.08.", "seen_at": NOON, "lease_until": NOON,
+        "reason": ("The object requests 580.95.05 now. Before, it "
+                  "requested 570.172.08."), "seen_at": NOON, "lease_until": NOON,
         "next_look_at": NOON,
     }  # fmt: skip
     rollout = ExternalRollout.objects.create(cluster=cluster, **row | given)

@@ -32,7 +32,7 @@ def csv_of(user: User, wanted: UsageFilter, *, now: datetime) -> HttpResponse:
     report = usage_report(user, wanted, now=now, most=MOST_ROWS)
     first = "day" if wanted.by == DAY else None
     rows: list[tuple[object, ...]] = [HEAD if first is None else ("day", *HEAD[4:])]
-    rows += [tuple(_row(line, is_day=first is not None)) for line in report.lines]
+    rows += [tuple(_usage_row(line, is_day=first is not None)) for line in report.lines]
     if report.has_more:
         rows.append((f"More than {MOST_ROWS} lines: filter by cluster or namespace.",))
     return download_of(rows, f"usage-by-{wanted.by}-{report.first:%Y%m%d}-{report.last:%Y%m%d}.csv")
@@ -46,7 +46,7 @@ def download_of(rows: Iterable[Sequence[object]], name: str) -> HttpResponse:
     return response
 
 
-def _row(line: UsageLine, *, is_day: bool) -> Iterator[object]:
+def _usage_row(line: UsageLine, *, is_day: bool) -> Iterator[object]:
     if is_day:
         yield line.name
     else:

@@ -57,7 +57,7 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
     clusters = dict(Cluster.objects.visible_to(user).values_list("pk", "name"))
     prices = PoolPrices(user, first, last)
     of_workloads, of_namespaces = (
-        _narrow(model.objects.visible_to(user).filter(day__gte=first, day__lte=last), wanted, clusters, prices)
+        _filter_sums(model.objects.visible_to(user).filter(day__gte=first, day__lte=last), wanted, clusters, prices)
         for model in (OwnerUsage, NamespaceUsage)
     )
     groups = list(_grouped(of_namespaces, "day", "cluster", "pools"))
@@ -72,7 +72,7 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
             amount.add(hours, price)
     if wanted.by in (NAMESPACE, WORKLOAD):
         of_owners = of_workloads if wanted.by == WORKLOAD else of_namespaces
-        found = _by_owner(of_owners, wanted, {group["pools"] for group in groups}, prices, clusters, start, most)
+        found = _lines_by_owner(of_owners, wanted, {group["pools"] for group in groups}, prices, clusters, start, most)
     else:
         every = (
             list(days.values())
@@ -86,7 +86,7 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
     )  # fmt: skip
 
 
-def _narrow(sums: Any, wanted: UsageFilter, clusters: Mapping[int, str], prices: PoolPrices) -> Any:
+def _filter_sums(sums: Any, wanted: UsageFilter, clusters: Mapping[int, str], prices: PoolPrices) -> Any:
     if wanted.cluster:
         sums = sums.filter(cluster__in=_chosen(clusters, wanted))
     if wanted.pool:
@@ -126,7 +126,7 @@ def _measure(amount: UsageAmount, ordering: str, currency: str) -> float:
     return amount.total if ordering == HOURS else amount.hours[GpuUse(ordering.removeprefix("-"))]
 
 
-def _by_owner(
+def _lines_by_owner(
     sums: Any, wanted: UsageFilter, keys: Iterable[str], prices: PoolPrices, clusters: Mapping[int, str],
     start: int, most: int,
 ) -> list[UsageLine]:  # fmt: skip

@@ -58,17 +58,17 @@ def weekly_report(user: User, *, now: datetime, most: int) -> WeeklyReport:
     report = usage_report(user, UsageFilter(by=WORKLOAD, ordering=MOST_IDLE), now=now, most=most)
     earlier = UsageFilter(period=OWN, first=report.first - WEEK, last=report.last - WEEK)
     activity = _activity_of(user, report)
-    lines = [_line(line, activity) for line in report.lines]
+    lines = [_workload_line(line, activity) for line in report.lines]
     before = usage_report(user, earlier, now=now, most=1).total
-    return WeeklyReport(report, lines, _rest(report), before)
+    return WeeklyReport(report, lines, _remaining_usage(report), before)
 
 
-def _line(line: UsageLine, activity: Mapping[Key, Activity]) -> WorkloadLine:
+def _workload_line(line: UsageLine, activity: Mapping[Key, Activity]) -> WorkloadLine:
     found = activity.get((line.cluster, line.namespace, line.workload), Activity())
     return WorkloadLine(line, found, advice_of(line.workload, line.amount.hours, found))
 
 
-def _rest(report: UsageReport) -> UsageAmount:
+def _remaining_usage(report: UsageReport) -> UsageAmount:
     rest = UsageAmount()
     amounts = [line.amount for line in report.lines]
     rest.unpriced = max(0.0, report.total.unpriced - sum(amount.unpriced for amount in amounts))

@@ -46,7 +46,7 @@ def reason_before_nodes(
         return _gated(pod, around)
     if pod.condition_reason == "SchedulerError":
         return PendingExplanation(
-            "scheduler_error", "The scheduler failed on this pod", "An error stopped it before it compared nodes.",
+            "scheduler_error", "The scheduler failed on this pod", "An error stopped the scheduler early.",
             changes=[Change("Read the scheduler's message below, and its log.", Actor.ADMIN)]
         )  # fmt: skip
     if verdict and verdict.is_about_volumes:

@@ -102,10 +102,10 @@ def _report(request: PersonRequest) -> dict[str, Any]:
         "problem": problem,
         "report": report,
         "uses": [(use, *TITLES[use], hours) for use, hours in report.total.hours.items()],
-        "heads": _heads(wanted),
-        "lines": [(line, _cells(line), _below(wanted, line)) for line in report.lines],
+        "heads": _table_heads(wanted),
+        "lines": [(line, _cells(line), _address_of_parts(wanted, line)) for line in report.lines],
         "grouping": GROUPINGS.get(wanted.by, ""),
-        "bars": _bars(report),
+        "bars": _day_bars(report),
         "long": len(report.days) * (WIDE + GAP) - GAP,
         "tall": TALL,
         "wide": WIDE,
@@ -118,7 +118,7 @@ def _report(request: PersonRequest) -> dict[str, Any]:
     }
 
 
-def _bars(report: UsageReport) -> list[DayBar]:
+def _day_bars(report: UsageReport) -> list[DayBar]:
     most = max((line.amount.total for line in report.days), default=0.0) or 1.0
     return [DayBar(line, place * (WIDE + GAP), _segments(line, TALL / most)) for place, line in enumerate(report.days)]
 
@@ -138,7 +138,7 @@ def _cells(line: UsageLine) -> list[tuple[str, float]]:
     return [(TITLES[use][0], hours) for use, hours in line.amount.hours.items()]
 
 
-def _heads(wanted: UsageFilter) -> list[dict[str, Any]]:
+def _table_heads(wanted: UsageFilter) -> list[dict[str, Any]]:
     """Returns the sortable heads of the table."""
     columns = [
         (NAME, GROUPINGS.get(wanted.by, ""), ""),
@@ -158,7 +158,7 @@ def _heads(wanted: UsageFilter) -> list[dict[str, Any]]:
     ]
 
 
-def _below(wanted: UsageFilter, line: UsageLine) -> str:
+def _address_of_parts(wanted: UsageFilter, line: UsageLine) -> str:
     """Returns the address of what a line consists of; blank for a workload, and for hours that no pod had."""
     if wanted.by == POOL and line.name == line.pools and "," not in line.name and line.cluster and line.has_pool:
         return _address(wanted, by=NAMESPACE, pool=f"{line.cluster}/{line.name}")

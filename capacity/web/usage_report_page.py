@@ -37,13 +37,13 @@ def usage_report_part(request: PersonRequest) -> HttpResponse:
 def csv_file(request: PersonRequest) -> HttpResponse:
     """Returns all workloads of the report; the last row says if the file is cut."""
     found = weekly_report(request.user, now=timezone.now(), most=MOST_ROWS)
-    rows = [HEAD, *(tuple(_row(line)) for line in found.lines)]
+    rows = [HEAD, *(tuple(_csv_row(line)) for line in found.lines)]
     if found.report.has_more:
         rows.append((f"More than {MOST_ROWS} workloads: use GET /api/v1/usage.",))
     return download_of(rows, f"usage-report-{found.report.first:%Y%m%d}-{found.report.last:%Y%m%d}.csv")
 
 
-def _row(line: WorkloadLine) -> Iterator[object]:
+def _csv_row(line: WorkloadLine) -> Iterator[object]:
     of, amount, advice = line.line, line.line.amount, line.advice
     yield from (of.cluster, of.namespace, of.workload, of.pools)
     yield from (round(each, 4) for each in (line.reserved, *amount.hours.values()))
@@ -64,11 +64,11 @@ def _report(request: PersonRequest) -> dict[str, Any]:
             for use, hours in total.hours.items()
         ],
         "reserved": reserved_of(total),
-        "rest": _rest(found),
+        "rest": _remaining_hours(found),
     }
 
 
-def _rest(found: WeeklyReport) -> tuple[float, float, float] | None:
+def _remaining_hours(found: WeeklyReport) -> tuple[float, float, float] | None:
     """Returns reserved, used and idle hours of workloads without a line. None: every workload has one."""
     if not found.report.has_more:
         return None

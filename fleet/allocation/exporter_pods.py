@@ -71,7 +71,7 @@ class _Placing:
             if device.uuid in known:
                 continue
             if other := self._taken_by(device):
-                self._differ(device, f"{BELIEVED[other.source]} says that {other.pod} has it", other.pod)
+                self._differ(device, f"{BELIEVED[other.source]} reports that {other.pod} has it", other.pod)
             else:
                 free.append(device)
         for one in [one for one in self.placement.unplaced if one.pod.pk == self.pod.pk]:
@@ -86,9 +86,9 @@ class _Placing:
         if not fitting:
             return list(devices)
         if lacking.number is not None and len(fitting) > lacking.number:
-            amount = f"{len(fitting)} devices, and it asks for {lacking.number} of {lacking.resource}"
+            amount = f"{len(fitting)} devices, but the pod requests {lacking.number} of {lacking.resource}"
             self.placement.disagreements.append(
-                f"Its DCGM exporter names {self.pod} on {amount}: it is believed of none."
+                f"The DCGM exporter names {self.pod} on {amount}. None of these names is used."
             )
             return [device for device in devices if device not in fitting]
         for device in fitting:
@@ -130,13 +130,13 @@ class _Placing:
         return None
 
     def _differ(self, device: NamedDevice, why: str, believed: Pod) -> None:
-        said = f"Its DCGM exporter names {self.pod} on {device}; {why}. {believed} is believed to be there."
+        said = f"The DCGM exporter names {self.pod} on {device}; {why}. {believed} is shown there."
         self.placement.disagreements.append(said)
 
     def _differ_from_known(self, device: NamedDevice, known: Mapping[str, GpuAllocation]) -> None:
         where = [f"{BELIEVED[one.source]} names {uuid}" for uuid, one in known.items() if one.source in BELIEVED]
-        why = " and ".join(where) or "nothing that it asks for is such a device"
-        said = f"Its DCGM exporter names {self.pod} on {device}, and {why}: the exporter is not believed."
+        why = " and ".join(where) or "the pod requests no such device"
+        said = f"The DCGM exporter names {self.pod} on {device}, but {why}. The exporter's name is ignored."
         self.placement.disagreements.append(said)
 
 

@@ -49,8 +49,8 @@ def _job_on(device: Mapping[str, Any], said: str) -> str:
     job, runs = either(len(jobs), "Job", "Jobs"), either(len(jobs), "runs", "run")
     named = f"{job} {', '.join(jobs)} of a batch system {runs}"
     return (
-        f"{named} on {place}{part}, as {said}. Kubernetes knows nothing of that and may give "
-        "the GPU to a pod as well: cordon or taint the node while such jobs run there."
+        f"{named} on {place}{part}, as {said}. Kubernetes does not know of such jobs and may also give the GPU "
+        "to a pod. Cordon or taint the node while the jobs run."
     )
 
 
@@ -65,13 +65,13 @@ def _rests_on_it(allocated: NodeAllocations) -> bool:
 
 
 def _age(allocated: NodeAllocations, reading: ExporterReading) -> str:
-    why = f"{reading.refused} That is so since {to_the_second(reading.refused_since)}." if reading.refused else ""
+    why = f"{reading.refused} Since {to_the_second(reading.refused_since)}." if reading.refused else ""
     if allocated.is_current:
         return why
     if reading.read_at is None:
         return f"Its {_exporter(allocated)} was never read. {why}".rstrip()
     read_at = to_the_second(reading.read_at)
-    last = f"Its {_exporter(allocated)} was last read at {read_at}: what it said was seen then, not now."
+    last = f"Its {_exporter(allocated)} was last read at {read_at}. Its values are from that time."
     return f"{last} {why}".rstrip()
 
 
@@ -80,19 +80,19 @@ def _short_of(node: Node, allocated: NodeAllocations, reading: ExporterReading) 
     if not allocated.is_current or not allocated.unplaced:
         return ""
     if allocated.vendor in CALLED:
-        what = "pod: look whether it reaches the kubelet's pod-resources socket" if reading.devices else "GPU"
-        return f"Its exporter answers, and names no {what}."
+        what = "pod. Check whether it reaches the kubelet's pod-resources socket" if reading.devices else "GPU"
+        return f"The exporter answers and names no {what}."
     if not reading.devices:
-        return "Its DCGM exporter answers and names no GPU: look whether the driver and DCGM under it run."
+        return "The DCGM exporter answers and names no GPU. Check whether the driver and DCGM run."
     if not any(device["pods"] for device in reading.devices):
         return (
-            "Its DCGM exporter names no pod: look whether it runs with DCGM_EXPORTER_KUBERNETES=true, and reaches the "
-            "kubelet's pod-resources socket."
+            "The DCGM exporter names no pod. Check whether it runs with DCGM_EXPORTER_KUBERNETES=true and "
+            "reaches the kubelet's pod-resources socket."
         )
     if allocated.shares_unplaced:
         return (
-            "Its DCGM exporter names at most one of the pods that share a GPU; with KUBERNETES_VIRTUAL_GPUS=true it "
-            "names all of them."
+            "The DCGM exporter names at most one of the pods that share a GPU. With KUBERNETES_VIRTUAL_GPUS=true "
+            "it names all these pods."
         )
     return f"Its DCGM exporter does not name these{_reason(node, allocated, reading)}."
 
@@ -104,7 +104,7 @@ def _reason(node: Node, allocated: NodeAllocations, reading: ExporterReading) ->
     if not node.gpus_missing or silent < sum(one.number or 0 for one in allocated.unplaced):
         return ""
     what = either(silent, "it is the GPU", f"they are among the {silent} GPUs")
-    return f": likely {what} that nothing reports any more"
+    return f": probably {what} that no source reports any more"
 
 
 def _was_new(pod: Pod, reading: ExporterReading) -> bool:

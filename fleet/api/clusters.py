@@ -34,7 +34,9 @@ class ObservationSerializer(serializers.Serializer):
     action = serializers.CharField(help_text="Recommended action. Blank: no action needed.")
     unwatched_since = serializers.DateTimeField(
         allow_null=True,
-        help_text="Time since which no worker watches the cluster. Null: watched, or the next attempt is not due.",
+        help_text=(
+            "Time since which no worker watches the cluster. Null: a worker watches it, or the next attempt is not due."
+        ),
     )
 
 

@@ -37,7 +37,9 @@ class GpuPlacementSerializer(serializers.Serializer):
     )
     gpus = serializers.ListField(
         child=serializers.IntegerField(),
-        help_text="Known indices of the pod's GPUs. Fewer than the pod requested: the other indices are unknown.",
+        help_text=(
+            "Known indices of the pod's GPUs. If the list is shorter than the request, the other indices are unknown."
+        ),
     )
     since = serializers.DateTimeField(source="row.since")
     until = serializers.DateTimeField(

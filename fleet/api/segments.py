@@ -55,7 +55,7 @@ class CrossSerializer(serializers.Serializer):
 class SegmentsSerializer(serializers.Serializer):
     """GPU nodes by facet. A facet's counts respect the choices of all other facets."""
 
-    nodes = serializers.IntegerField(help_text="Nodes that match all choices.")
+    nodes = serializers.IntegerField(help_text="Number of nodes that match all chosen values.")
     gpus = serializers.IntegerField(allow_null=True, help_text=NULL)
     uncounted_nodes = serializers.IntegerField(help_text=UNCOUNTED)
     unseen = RefSerializer(many=True, help_text="Clusters with unknown nodes. No number includes these clusters.")
@@ -97,9 +97,9 @@ def read(query: QueryDict) -> tuple[Choice, tuple[Facet, ...]]:
 
     :raises ValidationError: for an unknown facet; an ignored typo would count the whole fleet
     """
-    wrong = dict.fromkeys(sorted(set(query) - {*KEYS, *AXES}), f"There is no such facet. There are: {', '.join(KEYS)}.")
+    wrong = dict.fromkeys(sorted(set(query) - {*KEYS, *AXES}), f"Unknown facet. Facets: {', '.join(KEYS)}.")
     named = {axis: str(query[axis]) for axis in AXES if query.get(axis)}
-    wrong |= {axis: f"“{key[:40]}” is no facet." for axis, key in named.items() if key not in BY_KEY}
+    wrong |= {axis: f"“{key[:40]}” is not a facet." for axis, key in named.items() if key not in BY_KEY}
     if len(named) == 1:
         wrong |= {axis: "A table needs both rows and columns." for axis in AXES if axis not in named}
     choice = {}

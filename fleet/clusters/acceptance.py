@@ -33,7 +33,7 @@ def accept(cluster: Cluster, *, uid: str, actor: str, reason: str, now: datetime
         # Locks its row before its observer's, as everywhere, and without its key, since row writers reference it.
         known = Cluster.objects.filter(pk=cluster.pk, uid=cluster.uid, foreign_uid=uid)
         if known.select_for_update(no_key=True).first() is None:
-            raise CannotAccept(f"What answers in the place of {cluster.name} has changed. Look at it again.")
+            raise CannotAccept(f"Another cluster now answers at the address of {cluster.name}. Read the page again.")
         if objection := next(filter(None, (object_to(cluster) for object_to in OBJECTIONS)), ""):
             raise CannotAccept(objection)
         # The current observer loses its lease, since its data is of the old cluster or was refused.
@@ -54,13 +54,16 @@ def accept(cluster: Cluster, *, uid: str, actor: str, reason: str, now: datetime
 
 def _check(cluster: Cluster, uid: str) -> None:
     if not cluster.foreign_uid:
-        raise CannotAccept(f"No other cluster answers in the place of {cluster.name}: there is nothing to accept.")
+        raise CannotAccept(f"No other cluster answers at the address of {cluster.name}, so no acceptance is needed.")
     if uid != cluster.foreign_uid:
-        raise CannotAccept(f"In the place of {cluster.name} answers {cluster.foreign_uid}, not {uid}.")
+        raise CannotAccept(
+            f"The cluster at the address of {cluster.name} has the UID {cluster.foreign_uid}, not {uid}."
+        )
     other = Cluster.objects.filter(uid=uid).first()
     if other is not None:
         raise CannotAccept(
-            f"What answers in the place of {cluster.name} is {other.name}, which is here already: correct the address."
+            f"The cluster at the address of {cluster.name} is {other.name}, which Quarterdeck already has. "
+            "Correct the address."
         )
 
 

@@ -54,10 +54,10 @@ def operator_trouble(cluster: Cluster) -> str:
     lame = max(deployments, key=lambda each: each.desired or 0)  # one that an older installation left says less
     named = f"Deployment {lame.namespace}/{lame.name}"
     if lame.desired == 0:
-        return f"The GPU operator is switched off ({named} is scaled to 0): nothing is rolled out or repaired."
+        return f"The GPU operator is disabled ({named} is scaled to 0). It rolls out and repairs nothing."
     pods = Pod.objects.filter(cluster=cluster, namespace=lame.namespace, name__startswith=f"{lame.name}-", operand="")
     said = next((pod.waiting_reason for pod in pods.filter(is_ready=False) if pod.waiting_reason), "")
     return (
-        f"The GPU operator does not run ({named}, {lame.ready} of {lame.desired} pods ready): nothing is rolled out or "
-        f"repaired.{f' Its pod says {said}.' if said else ''}"
+        f"The GPU operator does not run ({named}, {lame.ready} of {lame.desired} pods ready). It rolls out and "
+        f"repairs nothing.{f' Message of its pod: {said}.' if said else ''}"
     )

@@ -15,14 +15,15 @@ from gpu.versions import agree, tag_of
 from wording.numbers import count
 
 SANDBOXED = (
-    "Sandbox workloads are on, which turns the operator's upgrade controller off: drivers do not roll by themselves."
+    "Sandbox workloads are enabled, which disables the operator's upgrade controller. The operator does not roll "
+    "out drivers."
 )
 DRIVER_OFF = (
-    "The ClusterPolicy installs no driver (driver.enabled: false): the nodes bring theirs. It is observed, never "
-    "managed, and changes with the nodes' image; the ClusterPolicy runs all other operands."
+    "The ClusterPolicy installs no driver (driver.enabled: false). The driver comes with the node image, so "
+    "Quarterdeck shows it and never changes it. The ClusterPolicy runs all other operands."
 )
 OF_A_CLUSTER = {"ClusterPolicy": "ClusterPolicies", "GPUCluster": "GPUClusters"}  # mutually exclusive
-DRIVER, UNREAD_DRIVERS = "NVIDIADriver", "those cannot be read here"
+DRIVER, UNREAD_DRIVERS = "NVIDIADriver", "NVIDIADrivers cannot be read here"
 OWN_POLICIES_FROM = "26.7.0"  # since then each NVIDIADriver has its own upgrade policy
 
 
@@ -57,7 +58,7 @@ def mode_of(objects: Sequence[DriverObject], *, operator: str, unseen: Collectio
     gpu_clusters = [each for each in objects if each.kind == "GPUCluster"]
     unread = " and ".join(plural for kind, plural in OF_A_CLUSTER.items() if kind in unseen)
     if not policies and not gpu_clusters and unread:
-        sentence = f"{unread} cannot be read here, so that nobody knows what says which driver runs."
+        sentence = f"{unread} cannot be read here, so it is unknown which object chooses the driver."
         return DriverMode(DriverSetBy.UNKNOWN, "Not known", (sentence,))
     if policies and gpu_clusters:
         problem = "A ClusterPolicy and a GPUCluster exclude each other: the operator reconciles neither. Delete one."
@@ -74,20 +75,20 @@ def _and_maybe(mode: DriverMode, unread: str) -> DriverMode:
     """Adds a note about unreadable kinds that exclude the found objects."""
     if not unread:
         return mode
-    sentence = f"{unread} cannot be read here: where there is one as well, the operator reconciles neither."
+    sentence = f"{unread} cannot be read here. If such an object exists too, the operator reconciles neither."
     return replace(mode, sentences=(*mode.sentences, sentence))
 
 
 def _gpu_cluster(drivers: Sequence[DriverObject], *, are_seen: bool) -> DriverMode:
-    none = "the host: there is no NVIDIADriver" if are_seen else f"the host or an NVIDIADriver: {UNREAD_DRIVERS}"
+    none = "the host, because no NVIDIADriver exists" if are_seen else f"the host or an NVIDIADriver: {UNREAD_DRIVERS}"
     source = f"{_count(drivers)} or the host" if drivers else none
     return DriverMode(
         DriverSetBy.GPU_CLUSTER,
         "GPUCluster: DRA instead of the device plugin",
         (
-            "GPUs are given out by Dynamic Resource Allocation: no device plugin runs, and no GPU feature discovery.",
-            "Nodes carry no GPU labels, so that driver versions are read from ResourceSlices.",
-            f"The driver is of {source}. NVIDIA calls this experimental.",
+            "Dynamic Resource Allocation allocates the GPUs. No device plugin and no GPU feature discovery run.",
+            "Nodes have no GPU labels, so driver versions are read from ResourceSlices.",
+            f"The driver comes from {source}. NVIDIA calls this mode experimental.",
         ),
     )
 
@@ -98,7 +99,7 @@ def _policy(
     active = next((each for each in policies if each.state != "ignored"), policies[0])
     problem = ""
     if len(policies) > 1:
-        problem = f"There are {len(policies)} ClusterPolicies: the oldest counts, the others are ignored."
+        problem = f"The cluster has {len(policies)} ClusterPolicies. The operator uses only the oldest."
     sandboxed = (SANDBOXED,) if active.sandbox_workloads else ()
     if active.uses_driver_crd:
         return DriverMode(
@@ -111,7 +112,7 @@ def _policy(
             DriverSetBy.CLUSTER_POLICY, "ClusterPolicy: no driver of its own",
             (DRIVER_OFF, *sandboxed), problem,
         )  # fmt: skip
-    idle = f"{_count(drivers)} exist and do nothing: the ClusterPolicy does not turn them on."
+    idle = f"{_count(drivers)} exist without effect, because the ClusterPolicy does not enable NVIDIADrivers."
     disabled = (idle,) if drivers else ()
     return DriverMode(
         DriverSetBy.CLUSTER_POLICY, "ClusterPolicy: one driver for all nodes",
@@ -122,12 +123,19 @@ def _policy(
 
 def _drivers_sentence(drivers: Sequence[DriverObject], *, are_seen: bool) -> str:
     if not are_seen:
-        return f"NVIDIADrivers say which driver which nodes run: {UNREAD_DRIVERS}. The ClusterPolicy runs all else."
-    return f"{_count(drivers)} say which driver which nodes run; the ClusterPolicy runs all other operands."
+        return (
+            f"NVIDIADrivers choose the driver of each node: {UNREAD_DRIVERS}. The ClusterPolicy runs all "
+            "other operands."
+        )
+    return f"{_count(drivers)} choose the driver of each node. The ClusterPolicy runs all other operands."
 
 
 def _no_driver_problem(drivers: Sequence[DriverObject]) -> str:
-    return "" if drivers else "The ClusterPolicy leaves drivers to NVIDIADrivers, and there is none: no node gets one."
+    return (
+        ""
+        if drivers
+        else ("The ClusterPolicy leaves drivers to NVIDIADrivers, but no NVIDIADriver exists. No node gets a driver.")
+    )
 
 
 def has_own_policies(operator: str) -> bool | None:
@@ -139,23 +147,26 @@ def _policies_of(operator: str) -> str:
     has_own = has_own_policies(operator)
     if has_own is None:
         return (
-            f"Whether each has an upgrade policy of its own depends on the operator: from {OWN_POLICIES_FROM} on, yes."
+            f"From operator {OWN_POLICIES_FROM} on, each NVIDIADriver has its own upgrade policy. The operator's "
+            "version is unknown."
         )
     if not has_own:
         return (
-            f"Operator {operator} counts upgrades of all of them together, by the ClusterPolicy's one upgrade policy."
+            f"Operator {operator} limits the upgrades of all NVIDIADrivers together, by the upgrade policy of "
+            "the ClusterPolicy."
         )
-    return "Each has an upgrade policy of its own, and counts only its own nodes."
+    return "Each NVIDIADriver has its own upgrade policy, which counts only its own nodes."
 
 
 def _mode_without_policy(drivers: Sequence[DriverObject]) -> DriverMode:
     if drivers:
-        problem = f"{_count(drivers)} exist, but neither a ClusterPolicy nor a GPUCluster: nobody acts on them."
+        problem = f"{_count(drivers)} exist without effect, because neither a ClusterPolicy nor a GPUCluster exists."
         return DriverMode(DriverSetBy.NONE, "None", (), problem)
     sentence = (
-        "No GPU Operator object says which driver runs: drivers are on the nodes' images, or somebody else's to roll."
+        "No object of the GPU Operator chooses the driver. Drivers come with the node images, or another tool "
+        "rolls them out."
     )
-    return DriverMode(DriverSetBy.NONE, "None", (sentence, "Quarterdeck shows them and cannot change them."))
+    return DriverMode(DriverSetBy.NONE, "None", (sentence, "Quarterdeck shows the drivers and cannot change them."))
 
 
 def _count(drivers: Sequence[DriverObject]) -> str:
@@ -182,7 +193,7 @@ def _version_sources(
     policies = [each for each in objects if each.kind in {"ClusterPolicy", "GPUCluster"}]
     labelled = [(each.operator_version, f"labels of {each}") for each in policies]
     itself = [(each.operator_version, str(each)) for each in deployments]
-    asked = [(each.operand_versions.get(VALIDATOR, ""), f"the validator that {each} asks for") for each in policies]
+    asked = [(each.operand_versions.get(VALIDATOR, ""), f"the validator that {each} requests") for each in policies]
     images = [
         (tag_of(each.image), f"the image of DaemonSet {each.name}") for each in operands if each.operand == VALIDATOR
     ]

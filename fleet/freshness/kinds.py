@@ -104,7 +104,7 @@ def as_failing(seen: KindFreshness) -> KindFreshness:
 
 
 def never_listed(kind: str) -> KindFreshness:
-    sentence = f"{name_of(kind)} have never been seen: no worker has watched this cluster yet."
+    sentence = f"{name_of(kind)} were never read, because no worker has watched this cluster yet."
     return KindFreshness(kind, Freshness.NEVER, None, None, sentence)
 
 
@@ -165,21 +165,19 @@ def _freshness_sentence(bookmark: Bookmark, state: Freshness) -> str:
         case Freshness.LOADING:
             return f"{name} are being listed for the first time, since {to_the_second(bookmark.state_since)}.{reason}"
         case Freshness.STALE:
-            return (
-                f"{name} have not been seen since {to_the_second(bookmark.last_seen_at)}.{_listing(bookmark)}{reason}"
-            )
+            return f"{name} were last observed at {to_the_second(bookmark.last_seen_at)}.{_listing(bookmark)}{reason}"
         case Freshness.FORBIDDEN:
             return f"{name} may not be read here since {to_the_second(bookmark.state_since)}.{reason}"
         case Freshness.ABSENT:
             return f"{name} are not installed in this cluster.{reason}"
         case Freshness.NEVER:
-            return f"{name} have never been seen.{reason}"
+            return f"{name} were never observed.{reason}"
 
 
 def _listing(bookmark: Bookmark) -> str:
     if bookmark.state != BookmarkState.LISTING:
         return ""
-    return f" A new list was asked for at {to_the_second(bookmark.state_since)} and is not complete."
+    return f" A new list was requested at {to_the_second(bookmark.state_since)} and is not complete."
 
 
 def _unread(bookmark: Bookmark) -> str:
@@ -187,6 +185,6 @@ def _unread(bookmark: Bookmark) -> str:
     number = len(bookmark.unread)
     if not number:
         return ""
-    shown = either(number, "is shown as it last was", "are shown as they last were")
+    shown = either(number, "is shown in its last state", "are shown in their last state")
     or_more = " or more" if bookmark.has_more_unread else ""
-    return f" Not so {number}{or_more} that cannot be read, and {shown}, if ever."
+    return f" {number}{or_more} of them cannot be read and {shown}, if any."

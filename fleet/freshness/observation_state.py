@@ -37,15 +37,14 @@ GLYPHS = {
 }
 TRIED_AGAIN = frozenset({ObservationState.NEVER, ObservationState.STALE, ObservationState.FAILING})
 HELP = {
-    ObservationState.FORBIDDEN: "Give our user the rule that its page shows.",
-    ObservationState.NEVER: "Look whether its address answers from where the workers run, and at its kubeconfig: "
-    "`bin/manage doctor` asks it now.",
-    ObservationState.STALE: "Look at its API server, and at what is between here and there.",
-    ObservationState.FAILING: "Look at its API server, and at what is between here and there.",
+    ObservationState.FORBIDDEN: "Give Quarterdeck's user the rule that the cluster's page shows.",
+    ObservationState.NEVER: (
+        "Check its address from the workers' hosts, and its kubeconfig: `bin/manage doctor` tries a connection."
+    ),
+    ObservationState.STALE: "Check its API server and the network to it.",
+    ObservationState.FAILING: "Check its API server and the network to it.",
 }
-NO_WORKER = (
-    "Look whether one of the queue “observe” runs, and whether those have a thread for each cluster that answers."
-)
+NO_WORKER = "Check whether workers of the queue “observe” run, with a thread for each cluster."
 
 
 @dataclass(frozen=True)
@@ -187,18 +186,18 @@ def _state_sentence(state: ObservationState, nodes: Bookmark | None, *, since: d
         case ObservationState.FORBIDDEN:
             return f"Its nodes may not be read, since {_clock_utc(since, now)}.{reason}"
         case ObservationState.NEVER:
-            return f"It was never reached: tried since {_clock_utc(since, now)}.{reason}"
+            return f"The cluster was never reached, since {_clock_utc(since, now)}.{reason}"
         case ObservationState.CONNECTING if nodes is None:
-            return "Nobody observes it yet."
+            return "No worker observes the cluster yet."
         case ObservationState.CONNECTING:
             return f"Its nodes are being listed for the first time.{reason}"
         case ObservationState.STALE:
             limit = int(STALE_AFTER.total_seconds())
-            return f"Not seen since {_clock_utc(since, now)}: nothing received for more than {limit} s.{reason}"
+            return f"Not observed since {_clock_utc(since, now)}: no data for more than {limit} s.{reason}"
         case _ if nodes is not None and nodes.state == BookmarkState.FAILING:
             # It stopped between these two times.
             last_seen, noticed = _clock_utc(nodes.last_seen_at, now), _clock_utc(since, now)
-            return f"It does not answer. Last seen at {last_seen}, noticed at {noticed}.{reason}"
+            return f"The cluster does not answer. Last observed at {last_seen}, noticed at {noticed}.{reason}"
         case _:
             return f"Most of its kinds do not answer: noticed at {_clock_utc(since, now)}.{reason}"
 
@@ -206,11 +205,11 @@ def _state_sentence(state: ObservationState, nodes: Bookmark | None, *, since: d
 def _next_try_sentence(observer: Observer | None, *, now: datetime) -> str:
     if observer is None or observer.next_look_at is None or observer.next_look_at <= now:
         return ""
-    return f"It is tried again at {_clock_utc(observer.next_look_at, now)}."
+    return f"The next try is at {_clock_utc(observer.next_look_at, now)}."
 
 
 def _watching(unwatched_since: datetime | None, now: datetime) -> str:
-    return f"No worker takes it up, since {_clock_utc(unwatched_since, now)}." if unwatched_since else ""
+    return f"No worker watches the cluster since {_clock_utc(unwatched_since, now)}." if unwatched_since else ""
 
 
 def _clock_utc(at: datetime | None, now: datetime) -> str:

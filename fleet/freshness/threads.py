@@ -21,11 +21,11 @@ class Threads:
     @property
     def action(self) -> str:
         if not self.workers:
-            return "No worker of the queue “observe” reports: start one, with a thread for each cluster."
+            return "No worker of the queue “observe” reports. Start a worker with a thread for each cluster."
         ratio = f"{count(self.total, 'thread')} for {count(self.clusters, 'cluster')}"
         if self.in_use and self.clusters > self.total:
-            return f"{ratio}: raise -c of {WORKERS}, or start another worker."
-        return f"{ratio}, {self.in_use} in use: look whether Redis answers, and at the log of {WORKERS}."
+            return f"{ratio}. Increase -c of {WORKERS}, or start another worker."
+        return f"{ratio}, {self.in_use} in use. Check whether Redis answers, and read the log of {WORKERS}."
 
 
 def threads(*, now: datetime) -> Threads:

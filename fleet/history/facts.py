@@ -27,7 +27,7 @@ TITLES: Mapping[str, str] = {
 WHOLE, PARTS = ("gpu_capacity", "gpu_allocatable"), ("slices_allocatable", "shares_allocatable")
 IS_DRIVER_NAMED = "is_driver_named"  # a change without a column: its label disappeared or returned
 NO_WORDS: Mapping[str, Mapping[Any, str]] = {
-    "is_ready": {True: "yes", False: "no", None: "its kubelet did not report"},
+    "is_ready": {True: "yes", False: "no", None: "the kubelet did not report"},
     "is_unschedulable": {True: "yes", False: "no"},
     "is_held": {True: "yes", False: "no"},
     "upgrade_state": {"": "none"},
@@ -58,7 +58,7 @@ class Fact:
     @property
     def words(self) -> str:
         if not self.is_known:
-            return f"not known: no label named it, the last was {self.last}" if self.last else "not known"
+            return f"unknown: no label had it; the last value was {self.last}" if self.last else "not known"
         words = NO_WORDS.get(self.column, {}).get(self.value)
         if words is None:
             return "not known" if self.value in (None, "") else str(self.value)

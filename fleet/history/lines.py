@@ -187,7 +187,9 @@ def _unknown(row: PodPlacement, boards: BoardsOfPods, span: Span) -> str:
     if span.gpu is None or span.gpu.index in its:
         return ""
     return (
-        " Nothing tells whether this GPU was one of the others." if its else " Nothing tells whether that was this GPU."
+        (" It is unknown whether this GPU was one of the other GPUs.")
+        if its
+        else " It is unknown whether it had this GPU."
     )
 
 

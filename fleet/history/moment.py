@@ -57,7 +57,10 @@ class NodeMoment:
         since = min((one.since for one in self.true_then if one.is_observation_gap), default=None)
         if since is None:
             return ""
-        return f"Nobody saw its cluster then, since {to_the_second(since)}: this is how it was when last seen."
+        return (
+            f"The cluster was not observed at that time, since {to_the_second(since)}. The values are from "
+            "the last observation."
+        )
 
 
 # Of apps above: facts of the node at that moment that this person may see.
@@ -72,7 +75,7 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
     :raises NoSuchMoment: with a sentence
     """
     if at > now:
-        raise NoSuchMoment("That moment is still to come.")
+        raise NoSuchMoment("This time is in the future.")
     if unseen := _unseen(node, at, now=now):
         return NodeMoment(at, unseen, had_its_name=_had_its_name(node, user, at))
     rows = timeline(node).order_by("at", "pk").values_list("at", "detail")
@@ -120,21 +123,21 @@ def _pods_then(node: NodeKept, at: datetime, *, now: datetime) -> Iterable[TrueT
 
 def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:
     if isinstance(node, GoneNode) and at >= node.gone_at:
-        return f"It had left its cluster by then, at {to_the_second(node.gone_at)}."
+        return f"The node had already left its cluster, at {to_the_second(node.gone_at)}."
     kept = timedelta(days=settings.KEEP_HISTORY_DAYS)
     if now - at > kept:
-        return f"Timelines are kept for {count(kept.days, 'day')}: what was before is not known."
+        return f"Timelines are stored for {count(kept.days, 'day')}. Earlier states are unknown."
     if (
         not isinstance(node, GoneNode)
         and (last_seen_at := stale_since(node.cluster_id, NODES, now=now))
         and at > last_seen_at
     ):
-        return f"Its cluster was last observed at {to_the_second(last_seen_at)}. What came after is unknown."
+        return f"The cluster was last observed at {to_the_second(last_seen_at)}. Later states are unknown."
     begun = _first_observation(node)
     if begun is not None and at < begun:
-        return f"It was seen for the first time at {to_the_second(begun)}: how it was before is not known."
+        return f"The node was first observed at {to_the_second(begun)}. Earlier states are unknown."
     if isinstance(node, GoneNode) and not timeline(node).exists():
-        return "Nothing of its timeline is kept."
+        return "Its timeline is no longer stored."
     return ""
 
 

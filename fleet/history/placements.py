@@ -115,7 +115,7 @@ def what(row: PodPlacement, boards: BoardsOfPods) -> str:
     its = which(row, boards)
     asked = (
         ", ".join(f"{number} {name}" for name, number in sorted(row.resources.items()))
-        or "what a claim or a scheduler gave it"
+        or "the devices that a claim or a scheduler allocated"
     )
     return f"GPU {', '.join(map(str, its))} ({asked})" if its else asked
 
@@ -134,7 +134,9 @@ def how_it_was(row: PodPlacement, at: datetime, boards: BoardsOfPods, last_seen_
     had, seen_until = f"{row} had {what(row, boards)}", seen_until_of(row, last_seen_at)
     if seen_until is None or at <= seen_until:
         return f"{had}."
-    then = f"; at {to_the_minute(row.until)} it was gone" if row.until is not None else ", and nobody has looked since"
+    then = (
+        f"; at {to_the_minute(row.until)} it was gone" if row.until is not None else ", and it was not observed since"
+    )
     return f"{had} when it was last seen, at {to_the_minute(seen_until)}{then}."
 
 

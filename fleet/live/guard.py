@@ -50,7 +50,7 @@ class Guard:
             try:
                 await self._look()
             except Exception as error:  # noqa: BLE001 - a database that is away also ends the heartbeat, and that the sockets
-                log.warning("rights of sockets are not known", reason=f"{type(error).__name__}: {error}")
+                log.warning("rights of sockets are unknown", reason=f"{type(error).__name__}: {error}")
 
     async def _look(self) -> None:
         accesses = {socket.access for socket in self._sockets if socket.access is not None}
@@ -67,7 +67,7 @@ async def _turn_out(socket: Socket, reason: str) -> None:
     try:
         await socket.turn_out(reason)
     except Exception as error:  # noqa: BLE001 - it was closed already
-        log.info("a socket could not be told why it ends", reason=f"{type(error).__name__}: {error}")
+        log.info("a socket could not receive the reason of its end", reason=f"{type(error).__name__}: {error}")
 
 
 _guards: WeakKeyDictionary[asyncio.AbstractEventLoop, Guard] = WeakKeyDictionary()

@@ -55,7 +55,7 @@ def ask(kubeconfig: str, context: str) -> Introduction:
             introduction = _introduce_cluster(connection)
             return introduction if kubeconfig else replace(introduction, pod_namespace=pod_namespace())
     except client.Forbidden as error:
-        raise CannotAdd(f"{error}. Give our user the rules of deploy/rbac/observe-only.yaml.") from error
+        raise CannotAdd(f"{error}. Give Quarterdeck's user the rules of deploy/rbac/observe-only.yaml.") from error
     except client.BadCredentials as error:
         raise CannotAdd(
             f"The API server does not accept the credentials of {f'context “{context}”' if context else 'our pod'} "
@@ -72,8 +72,10 @@ def _introduce_cluster(connection: Connection) -> Introduction:
     missing = list(_forbidden(connection))
     if missing:
         raise CannotAdd(
-            f"The API server knows us, but these rules are missing: {'; '.join(missing)}. "
-            f"deploy/rbac/observe-only.yaml has them all.",
+            (
+                f"The credentials are valid, but these rules are missing: {'; '.join(missing)}. "
+                "deploy/rbac/observe-only.yaml has all rules."
+            ),
         )
     return Introduction(client.kube_system_uid(connection), connection.server, version, tuple(_notes(connection)))
 
@@ -88,7 +90,7 @@ def _forbidden(connection: Connection) -> Iterator[str]:
     try:
         connection.get(NAMESPACES.path("kube-system"))
     except client.Forbidden:
-        yield "get on namespaces, for the UID of kube-system, by which clusters are told apart"
+        yield "get on namespaces, for the UID of kube-system, which identifies the cluster"
 
 
 def _notes(connection: Connection) -> Iterator[str]:
@@ -96,14 +98,14 @@ def _notes(connection: Connection) -> Iterator[str]:
         try:
             connection.get(resource.path(), {"limit": 1})
         except client.Absent:
-            yield f"{resource.name} is not installed here: no driver can be promoted through it."
+            yield f"{resource.name} is not installed here, so its drivers cannot be promoted."
         except client.Forbidden:
-            yield f"We may not list {resource.name}: no driver can be promoted through it."
+            yield f"Quarterdeck may not list {resource.name}, so its drivers cannot be promoted."
     others = [kind.resource for kind in KINDS.values() if kind.where is None and kind.resource not in NEEDED + WELCOME]
     missing = [resource.name for resource in others if _is_forbidden(connection, resource)]
     if missing:
         yield (
-            f"We may not list {', '.join(missing)}: what pages say of them stays unknown. "
+            f"Quarterdeck may not list {', '.join(missing)}, so pages cannot show them. "
             "deploy/rbac/observe-only.yaml has the rules."
         )
 
@@ -136,15 +138,15 @@ def add(
     """
     known = Cluster.objects.filter(uid=introduction.uid).exclude(name=name).first()
     if known:
-        raise CannotAdd(f"This cluster is here already, as {known.name}: its kube-system has the same UID.")
+        raise CannotAdd(f"Quarterdeck already has this cluster as {known.name}: its kube-system has the same UID.")
     other = Cluster.objects.filter(name=name).exclude(uid=introduction.uid).first()
     if other:
         raise CannotAdd(
-            f"There is another cluster named {name}: its kube-system has the UID {other.uid}. "
-            f"If it was rebuilt, a worker finds that out, and `accept_cluster {name}` makes it the same one."
+            f"Another cluster has the name {name}: its kube-system has the UID {other.uid}. If that cluster was "
+            f"rebuilt, a worker detects it, and `accept_cluster {name}` accepts the new one."
         )
     if name == FLEET.name and not Cluster.objects.filter(name=name).exists():
-        raise CannotAdd(f"“{name}” is what all clusters together are called. Choose another name.")
+        raise CannotAdd(f"“{name}” is the name for all clusters together. Choose another name.")
     with transaction.atomic():
         reached = {
             "kubeconfig": kubeconfig,

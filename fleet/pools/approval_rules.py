@@ -29,9 +29,9 @@ def why_asked(cluster: Cluster, pools: Sequence[Pool]) -> str:
     if production := [pool.name for pool in pools if pool.is_production]:
         return f"pool {production[0]} is production"
     if asking := [pool.name for pool in pools if rule_of(cluster, pool) != ApprovalRule.NONE]:
-        return f"pool {asking[0]} does not say “approval: none”"
+        return f"pool {asking[0]} does not have “approval: none”"
     if not pools and cluster.approval != ApprovalRule.NONE:
-        return f"cluster {cluster.name} does not say “approval: none”"
+        return f"cluster {cluster.name} does not have “approval: none”"
     return ""
 
 
@@ -40,8 +40,8 @@ def contradiction(cluster: Cluster, pool: Pool) -> str:
     if not pool.is_production or rule_of(cluster, pool) != ApprovalRule.NONE:
         return ""
     if pool.approval == PoolApproval.NONE:
-        return f"Pool {pool.name} is production: it cannot say “approval: none”."
-    return f"Pool {pool.name} is production, and {cluster.name} says “approval: none”. Let the pool say “required”."
+        return f"Pool {pool.name} is production and cannot have “approval: none”."
+    return f"Pool {pool.name} is production, and {cluster.name} has “approval: none”. Set “required” for the pool."
 
 
 def set_approval(cluster: Cluster, approval: str, *, actor: str, reason: str, now: datetime) -> None:

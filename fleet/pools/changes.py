@@ -21,7 +21,7 @@ from people.models.user import ScopeKind
 from people.roster.accounts import take
 from wording.numbers import either
 
-POOL_DELETED = "Its pool was deleted."
+POOL_DELETED = "The pool was deleted."
 WRITTEN = (
     "name", "selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour",
 )  # fmt: skip
@@ -80,7 +80,7 @@ def write_new(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -> 
     with transaction.atomic():
         approval_rules.lock_first(cluster)
         pool = _write(Pool(cluster=cluster), fields)
-        _record(pool, "pool.create", actor=actor, now=now, evidence=fields)
+        _record_in_audit(pool, "pool.create", actor=actor, now=now, evidence=fields)
         approval_rules.announce_rules(cluster, actor=actor, now=now)
     return pool
 
@@ -93,7 +93,7 @@ def write_change(pool: Pool, *, actor: str, now: datetime, was: str = "", **fiel
         approval_rules.lock_first(pool.cluster)
         before = {name: getattr(pool, name) for name in fields}
         pool = _write(pool, fields)
-        _record(pool, "pool.change", actor=actor, now=now, evidence={"before": before, "after": fields})
+        _record_in_audit(pool, "pool.change", actor=actor, now=now, evidence={"before": before, "after": fields})
         for each in CHANGED:
             each(pool, before, actor, now)
         approval_rules.announce_rules(pool.cluster, actor=actor, now=now)
@@ -146,7 +146,7 @@ def write_deletion(pool: Pool, *, actor: str, now: datetime) -> None:
     with transaction.atomic():
         pool = locked(pool)
         was = {name: getattr(pool, name) for name in WRITTEN} | {"with_it": going_with(pool, now=now)}
-        _record(pool, "pool.delete", actor=actor, now=now, evidence=was)
+        _record_in_audit(pool, "pool.delete", actor=actor, now=now, evidence=was)
         for binding in RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).select_related("user"):
             take(binding, place_of(pool), actor=actor, now=now)
         for each in GOES_WITH:
@@ -157,7 +157,7 @@ def write_deletion(pool: Pool, *, actor: str, now: datetime) -> None:
                 pool.delete()
             approval_rules.announce_to_pages(pool.cluster_id, now=now)
         except ProtectedError as error:
-            raise PoolInUse(_used(pool, error)) from error
+            raise PoolInUse(_reference_sentence(pool, error)) from error
 
 
 def going_with(pool: Pool, *, now: datetime) -> Sequence[str]:
@@ -170,7 +170,7 @@ def in_use(pool: Pool) -> str:
     try:
         Collector(using=router.db_for_write(Pool)).collect([pool])
     except ProtectedError as error:
-        return _used(pool, error)
+        return _reference_sentence(pool, error)
     return ""
 
 
@@ -181,11 +181,11 @@ def locked(pool: Pool) -> Pool:
     """
     found = Pool.objects.select_for_update(no_key=True).filter(pk=pool.pk).first()
     if found is None:
-        raise PoolGone(f"Somebody deleted pool {pool.name} since.")
+        raise PoolGone(f"Somebody has deleted pool {pool.name} since you read it.")
     return found
 
 
-def _used(pool: Pool, error: ProtectedError) -> str:
+def _reference_sentence(pool: Pool, error: ProtectedError) -> str:
     """Returns a sentence with the kinds of objects that reference it."""
     kinds = sorted({str(each._meta.verbose_name) for each in error.protected_objects})  # noqa: SLF001 - Django's own
     named_by = f"A {' and a '.join(kinds)} {either(len(kinds), 'names', 'name')}"
@@ -205,5 +205,5 @@ def _write(pool: Pool, fields: dict[str, Any]) -> Pool:
     return pool
 
 
-def _record(pool: Pool, verb: str, *, actor: str, now: datetime, evidence: dict[str, Any]) -> None:
+def _record_in_audit(pool: Pool, verb: str, *, actor: str, now: datetime, evidence: dict[str, Any]) -> None:
     AuditEntry.record(f"pool:{pool.pk}", verb=verb, actor=actor, evidence=evidence, now=now)

@@ -97,29 +97,29 @@ def _any_of_conditions(conditions: Iterable[Q]) -> Q:
     return found
 
 
-STATUS = "it is of the node's status, and no label that stays says it"
+STATUS = "it comes from the node's status, and no permanent label contains it"
 CHANGES = "it changes when the node is upgraded: the node would leave the pool in the middle of its change"
-POOLS_OWN = "it is what a pool says, not a label of the node: give it to the new pool instead"
+POOLS_OWN = "it is a property of a pool, not a label of the node. Set it on the new pool"
 FACETS: tuple[Facet, ...] = (
     Facet("cluster", "cluster", "cluster", lambda values: Q(cluster__name__in=values)),
     Facet(
         "environment", "environment", "a_pool", _pool_condition("environment"),
-        silence="The environment is a pool's: set it on the page of the pool.", why_no_label=POOLS_OWN,
+        silence="The environment belongs to the pool. Set it on the page of the pool.", why_no_label=POOLS_OWN,
     ),
     Facet("workload_class", "workload class", "a_pool", _pool_condition("workload_class"), why_no_label=POOLS_OWN),
     Facet(
         "product", "product", "gpu_product", _column("gpu_product"),
         labels=(labels.GPU_PRODUCT, *labels.AMD_PRODUCT, labels.INTEL_PRODUCT),
-        silence=f"GPU feature discovery labels it: {labels.GPU_PRODUCT}.",
+        silence=f"Label of GPU feature discovery: {labels.GPU_PRODUCT}.",
     ),
-    Facet("vendor", "vendor", "gpu_vendor", _column("gpu_vendor"), why_no_label="no label of all vendors says it"),
+    Facet("vendor", "vendor", "gpu_vendor", _column("gpu_vendor"), why_no_label="no label of all vendors contains it"),
     Facet(
         "driver_version", "driver", "reported_driver", _column("reported_driver"), why_no_label=CHANGES,
-        silence=f"GPU feature discovery labels it: {labels.DRIVER_VERSION}.",
+        silence=f"Label of GPU feature discovery: {labels.DRIVER_VERSION}.",
     ),
     Facet(
         "operator_version", "GPU operator", "cluster", _operator,
-        silence="The labels of its ClusterPolicy or of its own Deployment say it, or that one's image.",
+        silence="From the labels of the ClusterPolicy or the operator's Deployment, or from its image.",
     ),
     Facet("kernel", "kernel", "kernel", _column("kernel"), why_no_label=CHANGES),
     Facet("os_image", "OS image", "os_image", _column("os_image"), why_no_label=STATUS),
@@ -127,20 +127,20 @@ FACETS: tuple[Facet, ...] = (
         "container_runtime", "container runtime", "container_runtime", _column("container_runtime"),
         why_no_label=STATUS,
     ),
-    Facet("region", "region", "region", _column("region"), f"The label {labels.REGION} says it.", (labels.REGION,),
+    Facet("region", "region", "region", _column("region"), f"From the label {labels.REGION}.", (labels.REGION,),
         is_verbatim=True,
     ),
-    Facet("zone", "zone", "zone", _column("zone"), f"The label {labels.ZONE} says it.", (labels.ZONE,),
+    Facet("zone", "zone", "zone", _column("zone"), f"From the label {labels.ZONE}.", (labels.ZONE,),
         is_verbatim=True,
     ),
     Facet(
         "instance_type", "instance type", "instance_type", _column("instance_type"),
-        f"The label {labels.INSTANCE_TYPE} says it.", (labels.INSTANCE_TYPE,),
+        f"From the label {labels.INSTANCE_TYPE}.", (labels.INSTANCE_TYPE,),
         is_verbatim=True,
     ),
     Facet(
         "capacity_type", "capacity type", "capacity_type", _column("capacity_type"),
-        silence="Clouds and Karpenter label it (spot, on-demand).",
+        silence="Label of clouds and Karpenter (spot, on-demand).",
         labels=(*labels.CAPACITY_TYPES, *labels.GKE_SPOT),
     ),
     Facet(
@@ -149,11 +149,11 @@ FACETS: tuple[Facet, ...] = (
     ),
     Facet(
         "nvlink_domain", "NVLink domain", "nvlink_domain", _column("nvlink_domain"),
-        f"The label {labels.GPU_CLIQUE} says it, on nodes of multi-node NVLink.", (labels.GPU_CLIQUE,),
+        f"From the label {labels.GPU_CLIQUE}, on nodes with multi-node NVLink.", (labels.GPU_CLIQUE,),
         is_verbatim=True,
     ),
     Facet(
-        "numa", "NUMA", "numa", _numa, f"Node feature discovery labels nodes of several memory nodes: {NUMA}.", (NUMA,),
+        "numa", "NUMA", "numa", _numa, f"Label of node feature discovery, with several NUMA nodes: {NUMA}.", (NUMA,),
         is_dear=True,
     ),
 )  # fmt: skip

@@ -51,11 +51,11 @@ class Spelling:
             verbatim = {None if value == UNKNOWN else value: {value} for value in wanted}
             if spelled := _requirement_text(facet.labels[0], verbatim, wanted):
                 return spelled
-            raise Unspeakable(f"{facet.title}: “has none” and a value cannot be said in one requirement.")
+            raise Unspeakable(f"{facet.title}: one requirement cannot select both “has none” and a value.")
         for key, said in self._labels(facet).items():
             if spelled := _requirement_text(key, said, wanted):
                 return spelled
-        raise Unspeakable(f"{facet.title}: no label says it of all these nodes and of no others.")
+        raise Unspeakable(f"{facet.title}: no label selects exactly these nodes.")
 
     def _labels(self, facet: Facet) -> dict[str, dict[str | None, set[str]]]:
         """Returns the values by label key and label value; None: nodes without it. One query for all keys."""
@@ -89,9 +89,11 @@ def offer(nodes: QuerySet[Node], choice: Choice) -> PoolOffer:
     chosen = narrow(nodes, choice)
     clusters = list(Cluster.objects.filter(pk__in=chosen.order_by().values("cluster"))[:2])
     if not clusters:
-        return PoolOffer(why_not=("No GPU node has all of what was chosen.",))
+        return PoolOffer(why_not=("No GPU node has all chosen values.",))
     if len(clusters) > 1:
-        return PoolOffer(why_not=("A pool is of one cluster, and these nodes are of several: choose a cluster.",))
+        return PoolOffer(
+            why_not=("A pool belongs to one cluster, and these nodes belong to several. Choose a cluster.",)
+        )
     spelling = Spelling(clusters[0])
     spelled: list[str] = []
     words: list[str] = []
@@ -105,9 +107,7 @@ def offer(nodes: QuerySet[Node], choice: Choice) -> PoolOffer:
         except Unspeakable as reason:
             why_not.append(str(reason))
     if len(",".join([*spelled, f"{GPU_PRESENT}=true"])) > selectors.LONGEST or len(spelled) >= selectors.MOST:
-        why_not.append(
-            f"All of it together is longer than the {selectors.LONGEST} characters that a selector may have."
-        )
+        why_not.append(f"The selector would be longer than {selectors.LONGEST} characters.")
         spelled = []
     # An empty selector is better than one that matches every GPU node.
     selector = "" if why_not and not spelled else with_gpus_only(clusters[0], spelled)

@@ -21,7 +21,7 @@ from people.rights import NotAllowed, Permission, require
 
 REFUSALS = (BadForm, CannotAccept, NotAllowed, ProductionAsks)
 WRITTEN = ("approval", "reason")
-WHICH = f"Say what it is to be: {' or '.join(ApprovalRule.values)}."
+WHICH = f"Choose {' or '.join(ApprovalRule.values)}."
 
 
 class AcceptForm(forms.Form):
@@ -78,16 +78,16 @@ def _run(
 
 def _accept(request: PersonRequest, row: Cluster) -> str:
     acceptance.accept(row, **read(AcceptForm(request.POST)), actor=request.user.get_username(), now=timezone.now())
-    return f"{row.name} is the cluster {row.uid} from now on: a worker lists it anew."
+    return f"{row.name} is now the cluster {row.uid}. A worker lists its objects again."
 
 
 def _set_approval(request: PersonRequest, row: Cluster) -> str:
     given = read(ApprovalForm(request.POST))
     actor, now = request.user.get_username(), timezone.now()
     set_approval(row, given["approval"], actor=actor, reason=given["reason"], now=now)
-    return f"{row.name} says “approval: {row.approval}” from now on."
+    return f"{row.name} now has “approval: {row.approval}”."
 
 
 def _try_now(_: PersonRequest, row: Cluster) -> str:
     acceptance.try_now(row)
-    return f"A worker asks {row.name} as soon as it has a thread for it."
+    return f"A worker contacts {row.name} as soon as it has a free thread."

@@ -30,7 +30,9 @@ def exporter_line(cluster: Cluster, *, now: datetime) -> KindLine:
     if asked.read_at is None or now - asked.read_at > CURRENT_FOR:
         return _exporter_line(asked, "bad", "silent", _silence(silent))
     if silent or asked.answered < asked.exporters:
-        message = _silence(silent) or "There was no time for the others: they are asked first in the next round."
+        message = (
+            _silence(silent) or "There was no time for the other exporters. They are queried first in the next round."
+        )
         message = f"{message} {asked.message}".rstrip()
         return _exporter_line(asked, "warn", f"{asked.answered} of {asked.exporters} answered", message)
     return _exporter_line(asked, "warn" if asked.message else "ok", "fresh", asked.message)

@@ -168,22 +168,25 @@ class WatchedBy:
 def watch_of(row: Cluster, freshness: ClusterFreshness, *, now: datetime) -> WatchedBy:
     observer = observer_of(row)
     if observer is None or not observer.epoch:
-        problem = "No worker has watched it yet. One of the queue “observe” takes it up within 10 s, if there is one."
+        problem = "No worker has watched the cluster yet. A running worker of the queue “observe” takes it within 10 s."
         return WatchedBy(observer, has_lease=False, glyph="waiting", word="nobody yet", problem=problem, skew="")
     has_lease = observer.lease_until > now
     if not has_lease and observer.next_look_at is not None and observer.next_look_at > now:
-        word = f"asked {times(observer.failures)} in vain"
+        word = f"{times(observer.failures)} without an answer"
         return WatchedBy(observer, has_lease=False, glyph="warn", word=word, problem="", skew=_skew(observer))
     unwatched_since = unwatched_since_of(observer, added_at=row.added_at, now=now)
     if not has_lease and unwatched_since is None:
-        word = f"asked {times(observer.failures)} in vain" if observer.failures else "in between two leases"
+        word = f"{times(observer.failures)} without an answer" if observer.failures else "between two leases"
         return WatchedBy(observer, has_lease=False, glyph="waiting", word=word, problem="", skew=_skew(observer))
     if unwatched_since is not None:
         ended = to_the_second(unwatched_since)
-        problem = f"No worker watches it since {ended}. Look whether one of the queue “observe” runs, and at its log."
+        problem = (
+            f"No worker watches the cluster since {ended}. Check whether a worker of the queue “observe” "
+            "runs, and read its log."
+        )
         return WatchedBy(observer, has_lease=False, glyph="bad", word="nobody", problem=problem, skew=_skew(observer))
     problem = lag.sentence(row.name, lag_ms=observer.lag_ms, behind_since=observer.behind_since)
-    seen = ("ok", "watched") if freshness.is_fresh else ("unseen", "watched, and not seen")
+    seen = ("ok", "watched") if freshness.is_fresh else ("unseen", "watched, but not observed")
     glyph, word = ("warn", "behind") if problem else ("waiting", "watched, loading") if freshness.is_loading else seen
     return WatchedBy(observer, has_lease=True, glyph=glyph, word=word, problem=problem, skew=_skew(observer))
 
@@ -197,4 +200,4 @@ def _skew(observer: Observer) -> str:
     if skew_s is None or abs(skew_s) < SKEW.total_seconds():
         return ""
     side = "ahead of" if skew_s > 0 else "behind"
-    return f"Its API server's clock is {abs(skew_s):.0f} s {side} ours: ages that it tells are off by as much."
+    return f"The API server's clock is {abs(skew_s):.0f} s {side} ours. Ages from its timestamps differ by as much."

@@ -59,13 +59,13 @@ def _operand_line(row: Operand, as_of: datetime | None, *, now: datetime) -> Ope
 
 def _rollout(row: Operand) -> tuple[str, str]:
     if row.observed_generation < row.generation:
-        return "waiting", "its controller has not looked at the newest template yet"
+        return "waiting", "its controller has not processed the newest template yet"
     if not row.desired:
-        return "waiting", "no node asks for it"
+        return "waiting", "no node should run it"
     if row.ready < row.desired:
         return "bad", f"{row.desired - row.ready} not ready"
     if row.updated < row.desired:
-        return "changing", f"{row.desired - row.updated} still of an older template"
+        return "changing", f"{row.desired - row.updated} still with an older template"
     return "ok", "rolled out"
 
 

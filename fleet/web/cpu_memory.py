@@ -7,7 +7,7 @@ from fleet.allocation.cpu_memory import Amount, CpuMemory, OfCluster
 from wording.numbers import either
 
 GIB = 2**30
-NEVER_READ = "What pods request is not known: they were never read here. The cluster's page says why."
+NEVER_READ = "The requests of pods are unknown, because pods were never read here. The cluster's page has the reason."
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def of_cluster(amounts: OfCluster) -> Panel:
 
 def _silent_nodes_note(words: str, amounts: CpuMemory) -> str:
     verb = either(amounts.silent or 0, "reports", "report")
-    return f"{amounts.silent} of {amounts.nodes} {words} {verb} no allocatable CPU or memory: theirs is not counted."
+    return f"{amounts.silent} of {amounts.nodes} {words} {verb} no allocatable CPU or memory and are not counted."
 
 
 def _unread(amounts: Iterable[CpuMemory]) -> list[str]:

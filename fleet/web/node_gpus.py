@@ -128,7 +128,7 @@ def boards_on_page(node: Node, boards: Sequence[Board]) -> list[BoardOnPage]:
 def _reported_faults(node: Node, board: Board) -> Iterator[Sickness]:
     """Yields faults reported by kubelets, labels and DRA drivers."""
     unhealthy = [] if board.index is None else node.unhealthy_of(board.index, board.uuid)
-    for sentence in (*unhealthy, *(f"Tainted {taint}: takes nothing new." for taint in board.taints)):
+    for sentence in (*unhealthy, *(f"Tainted {taint}: takes no new pods." for taint in board.taints)):
         yield Sickness(TAINTED, "warn", sentence)
 
 
@@ -142,10 +142,10 @@ def none_reason(node: Node) -> str:
         )
     if node.capacity:
         names = ", ".join(sorted(node.capacity))
-        return f"{names} is named and counts 0: its device plugin runs and finds no GPU, or went before it was watched."
+        return f"{names} has the count 0: its device plugin finds no GPU, or was removed before the watch began."
     return (
-        "This node names no GPU resource, and never did while it was watched: its device plugin has not registered "
-        "with the kubelet, or a DRA driver is still to publish its devices."
+        "This node has never offered a GPU resource since the watch began. Its device plugin has not registered "
+        "with the kubelet, or a DRA driver has not published its devices yet."
     )
 
 
@@ -157,13 +157,13 @@ def allocated_to(pod: Pod, layout: Layout) -> str:
     if not parts and pod.gpus:
         parts = [in_words(pod.gpus, Way())]
     if not parts and not pod.claims and gpu_groups(pod.labels):
-        return "a part of a GPU that another pod has for it"
+        return "a part of a GPU that another pod holds for this pod"
     return ", ".join([*parts, *(f"by claim {name}" for name in pod.claims)])
 
 
 def unplaced_in_words(one: Unplaced, layout: Layout) -> str:
     if one.number is None:
-        return f"claim {one.claim}, which is not seen"
+        return f"claim {one.claim}, which is not visible"
     return in_words(one.number, layout.way(one.resource))
 
 

@@ -57,7 +57,7 @@ class InstantField(forms.CharField):
         except (ValueError, OverflowError):  # near the years 1 and 9999 a conversion to UTC overflows
             in_utc = None
         if in_utc is None or not text.isascii():
-            raise forms.ValidationError("This is no date and time: 2026-11-30 02:40.")
+            raise forms.ValidationError("Write date and time as 2026-11-30 02:40.")
         return in_utc
 
 
@@ -70,7 +70,7 @@ class HistoryForm(forms.Form):
         text = self.cleaned_data["below"]
         position = position_of(text)
         if text and position is None:
-            raise forms.ValidationError("This is no line of a history.")
+            raise forms.ValidationError("This is not a line of a history.")
         return position
 
 

@@ -36,7 +36,7 @@ def gone(request: PersonRequest, node_id: int, *, template: str) -> HttpResponse
 CORDON_DOES = "Keeps new pods off the node. Pods that run stay. Undo it with kubectl uncordon."
 DRAIN_DOES = (
     "Cordons the node and evicts its pods: jobs lose work, and emptyDir volumes are deleted. It waits for "
-    "PodDisruptionBudgets, and refuses pods that nothing controls."
+    "PodDisruptionBudgets and refuses pods without a controller."
 )
 
 

@@ -38,8 +38,8 @@ from people.models.user import ScopeKind
 from people.rights import NotAllowed, Permission, require, why_not
 from wording.numbers import count
 
-GONE = "The pool that this was for is gone, or none that you see. Choose a cluster, and save it as another."
-APPROVALS = [("as-cluster", "as the cluster says"), ("required", "required"), ("none", "none")]
+GONE = "The pool no longer exists, or you may not see it. Choose a cluster and save it as a new pool."
+APPROVALS = [("as-cluster", "as the cluster"), ("required", "required"), ("none", "none")]
 
 
 class PoolForm(forms.ModelForm):
@@ -78,7 +78,7 @@ def new(request: PersonRequest) -> HttpResponse:
         return _form(request, PoolForm(initial={"name": name[:63], "selector": selector[:1000]}), **context)
     form = PoolForm(request.POST)
     if cluster is None:
-        form.add_error(None, refusal or "Choose the cluster whose nodes the pool is to have.")
+        form.add_error(None, refusal or "Choose the cluster of the pool's nodes.")
         return _form(request, form, status=403 if refusal else 400, **context)
     return _save(request, form, Pool(cluster=cluster), context)
 
@@ -118,7 +118,9 @@ def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
     if context["why_not"]:
         return render(request, "fleet/pool/delete.html", context, status=403 if refusal else 409)
     if request.POST.get("seen") != shown.fingerprint:
-        messages.error(request, "Other nodes would leave than those you were shown. Nothing is deleted; look again.")
+        messages.error(
+            request, ("The nodes that leave differ from the preview. Nothing was deleted. Read the preview again.")
+        )
         return render(request, "fleet/pool/delete.html", context, status=409)
     try:
         delete_pool(pool, actor=request.user.username, now=timezone.now())
@@ -157,7 +159,7 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
         form.add_error(None, str(refusal))
         return _form(request, form, preview=shown, status=409, **context | {"was": mark_of(by_now)})
     except PoolGone as refusal:
-        return _offer_as_new_pool(request, f"{refusal} Choose a cluster, and save it as another.")
+        return _offer_as_new_pool(request, f"{refusal} Choose a cluster and save it as a new pool.")
     except NotAllowed as refusal:
         form.add_error(None, str(refusal))
         return _form(request, form, status=403, **context)

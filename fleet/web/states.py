@@ -117,24 +117,27 @@ def _reason(node: Node, code: NodeState) -> str:
     if code is NodeState.NOT_READY:
         return node.not_ready_reason
     if code is NodeState.UNKNOWN:
-        return node.not_ready_reason or "The kubelet stopped reporting: nobody knows how this node is."
+        return node.not_ready_reason or "The kubelet stopped reporting, so the state of this node is unknown."
     if code is NodeState.UPGRADE_FAILED:
-        return "The operator gave up on this node's driver change; it takes up an upgrade slot until it is relabelled."
+        return (
+            "The operator gave up on this node's driver change. The node occupies an upgrade slot until it is "
+            "relabelled."
+        )
     if code is NodeState.GPUS_MISSING:
-        return " ".join(node.unhealthy) or "No label, slice or kubelet says which: a finding may."
+        return " ".join(node.unhealthy) or "No label, slice or kubelet identifies the GPU. A finding may."
     if code is NodeState.RECONFIGURING:
         return _reconfiguring(node)
     if code is NodeState.HELD:
-        return "Ready, and kept from the operator's upgrade controller."
-    return "It takes no new pods." if code is NodeState.CORDONED else ""
+        return "Ready, and held from the operator's upgrade controller."
+    return "The node takes no new pods." if code is NodeState.CORDONED else ""
 
 
 def _reconfiguring(node: Node) -> str:
     """Describes the MIG manager's work: action, layout, start."""
     doing = "reboots the node to change" if node.mig_config_state == REBOOTING else "is changing"
     since = f", seen since {to_the_minute(node.mig_changing_since)}" if node.mig_changing_since else ""
-    layout = node.mig_config or "one that its label does not name"
-    return f"The MIG manager {doing} its MIG layout to {layout}{since}: its GPUs are away until it is done."
+    layout = node.mig_config or "a layout that its label does not name"
+    return f"The MIG manager {doing} its MIG layout to {layout}{since}: its GPUs are unavailable until then."
 
 
 def step_of(upgrade_state: str) -> str:

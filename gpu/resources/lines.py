@@ -60,7 +60,11 @@ class ResourceLine:
 
     def _away(self) -> str:
         number = (self.expected or 0) - (self.allocatable or 0)
-        return f"{in_words(number, self.way)} away while the MIG manager changes the layout." if number > 0 else ""
+        return (
+            (f"{in_words(number, self.way)} unavailable while the MIG manager changes the layout.")
+            if number > 0
+            else ""
+        )
 
     def _gone(self) -> str:
         number = (self.expected or 0) - (self.capacity or 0)
@@ -68,43 +72,43 @@ class ResourceLine:
             return ""
         lost = in_words(number, self.way)
         if not self.capacity:
-            return f"{lost} gone: its {self._offerer} offers none any more, so that it does not run or finds no GPU."
-        return f"{lost} gone from the capacity, as when a GPU is lost before the last boot."
+            return f"{lost} gone: the {self._offerer} offers none any more. It does not run, or finds no GPU."
+        return f"{lost} gone from the capacity. A GPU was probably lost before the last boot."
 
     def _sick(self) -> str:
         number = (self.capacity or 0) - (self.allocatable or 0)
         if number <= 0 or self.expected is None:
             return ""
         if not self.allocatable:
-            return f"Nothing of it can be had: its {self._offerer} is stopped, or calls every GPU unhealthy."
+            return f"None is allocatable: the {self._offerer} is stopped, or reports every GPU as unhealthy."
         which = either(number, "it", "them")
-        reported = f"taints {which}" if is_dra(self.name) else f"calls {which} unhealthy"
-        return f"{in_words(number, self.way)} there and not to be had: its {self._offerer} {reported}."
+        reported = f"taints {which}" if is_dra(self.name) else f"reports {which} as unhealthy"
+        return f"{in_words(number, self.way)} in capacity, but not allocatable: the {self._offerer} {reported}."
 
     def _left_over(self) -> str:
         if self.expected is not None or not self.capacity or self.allocatable:
             return ""
-        return "From before the GPUs were partitioned or shared anew: the kubelet names it for five more minutes."
+        return "Left over from the earlier partitioning or sharing. The kubelet reports it for five more minutes."
 
     def _overdrawn(self) -> str:
         number = (self.requested or 0) - (self.allocatable or 0)
         if number <= 0:
             return ""
-        return f"{number} more requested than can be had: pods still run on what was lost, or on what it was before."
+        return f"{number} more requested than allocatable: pods still use lost GPUs or the earlier layout."
 
     def _cut_away(self) -> str:
         if not self.only_named:
             return ""
         named = in_words(self.only_named, self.way)
         return (
-            f"{named} named and partitioned into slices: a pod that asks for a whole one is placed here and gets none. "
-            "Restart the node's device plugin."
+            f"{named} offered as whole, but partitioned into slices. A pod that requests a whole GPU is placed "
+            "here and gets none. Restart the node's device plugin."
         )
 
     def _offered_twice(self) -> str:
         if not self.alias:
             return ""
-        return f"The same GPUs are offered as {self.alias}, too, and neither knows what the other has given out."
+        return f"The same GPUs are also offered as {self.alias}, so a GPU can be allocated twice."
 
     @property
     def _offerer(self) -> str:

@@ -38,8 +38,8 @@ def explain(way: Way) -> Explanation:
 
 WHOLE = Explanation(
     "Whole GPUs",
-    "Each GPU is one pod's alone.",
-    "Complete: nobody else is on the GPU.",
+    "Each GPU belongs to one pod only.",
+    "Complete: no other pod uses the GPU.",
     "All of the GPU's.",
     "One pod a GPU.",
 )
@@ -47,19 +47,19 @@ WHOLE = Explanation(
 
 PLACED_BY_MEMORY = Explanation(
     "GPUs placed by memory",
-    "Pods ask for units of GPU memory, and the scheduler puts several on one GPU.",
+    "Pods request units of GPU memory, and the scheduler places several pods on one GPU.",
     "None: one pod's fault can end all pods on the GPU, and each waits while the others compute.",
-    "Counted when a pod is placed, and not limited: one pod can take all of it.",
-    "As many as the memory allows; a pod is on one GPU.",
+    "Counted at scheduling, but not limited: one pod can use all memory.",
+    "As many pods as the memory allows. A pod uses one GPU.",
 )
 
 
 FOR_MACHINES = Explanation(
     "Devices for virtual machines",
-    "Each is handed to a virtual machine: a whole GPU, or a vGPU of one.",
-    "By the machine: its driver is its own, and no pod computes on the device.",
-    "All of the device's.",
-    "One virtual machine a device.",
+    "Each device is assigned to a virtual machine: a whole GPU, or a vGPU.",
+    "By the virtual machine: it has its own driver, and no pod uses the device.",
+    "All memory of the device.",
+    "One virtual machine per device.",
 )
 
 
@@ -68,9 +68,9 @@ def _explain_slices(way: Way) -> Explanation:
         return _partitioned(way)
     return Explanation(
         "MIG slices",
-        "Partitioned by hardware: each slice has compute and memory that no neighbour can touch.",
-        "By hardware: an error in one slice leaves the others alone, and latency is the slice's own.",
-        "Of its own, walled off, as large as the profile says.",
+        "Partitioned by hardware: each slice has its own compute and memory.",
+        "By hardware: an error or load in one slice does not affect other slices.",
+        "Separate for each slice, with the size of the profile.",
         "One pod a slice.",
     )
 
@@ -88,18 +88,18 @@ def _partitioned(way: Way) -> Explanation:
     return Explanation(
         "Partitions",
         f"Compute is partitioned by hardware; {shared}.",
-        "Of compute by hardware: no partition waits while another computes. Of memory only between its parts.",
+        "Compute is isolated by hardware. Memory is isolated only between its parts.",
         f"Not its own: {shared}.",
-        "One pod a partition.",
+        "One pod per partition.",
     )
 
 
 def _time_sliced(way: Way) -> Explanation:
     return Explanation(
         f"Time-slicing of {_unit_plural(way)}",
-        "Pods take turns on the whole GPU, with no wall between them.",
+        "Pods take turns on the whole GPU, without isolation.",
         "None: one pod's fault can end all pods on the GPU, and each waits while the others compute.",
-        "Shared and not limited: one pod can take all of it, and the others then run out.",
+        "Shared and not limited: one pod can use all memory, and the other pods fail.",
         _users(way),
     )
 
@@ -108,7 +108,7 @@ def _mps(way: Way) -> Explanation:
     part = f"a {way.replicas}th" if way.replicas and way.replicas > 3 else "its part"
     return Explanation(
         f"MPS shares of {_unit_plural(way)}",
-        "Pods compute at the same time on parts of the GPU, behind one MPS server.",
+        "Pods compute at the same time on parts of the GPU, through one MPS server.",
         "Partial: own address spaces, but a fatal fault can end all pods on the GPU.",
         f"Limited: the MPS server holds each pod to {part} of the memory and of the compute.",
         _users(way),
@@ -118,9 +118,9 @@ def _mps(way: Way) -> Explanation:
 def _hami(way: Way) -> Explanation:
     return Explanation(
         f"HAMi vGPUs of {_unit_plural(way)}",
-        "Pods share the GPU, and a library in each container holds it to what it asked for.",
+        "Pods share the GPU, and a library in each container enforces the pod's request.",
         "Partial: limits by a library in the container, not by hardware; a fatal fault can end all pods on the GPU.",
-        "Limited to nvidia.com/gpumem where the pod asks for it; else all of the GPU's.",
+        "Limited to nvidia.com/gpumem if the pod requests it; otherwise all memory of the GPU.",
         _users(way),
     )
 
@@ -128,9 +128,9 @@ def _hami(way: Way) -> Explanation:
 def _shared(way: Way) -> Explanation:
     return Explanation(
         f"Shares of {_unit_plural(way)}",
-        "Several pods on one GPU; how they share it is not known.",
-        "Not known: expect none.",
-        "Not known: expect that it is shared and not limited.",
+        "Several pods use one GPU in an unknown way.",
+        "Unknown: expect no isolation.",
+        "Unknown: expect shared memory without limits.",
         _users(way),
     )
 
@@ -141,4 +141,4 @@ def _unit_plural(way: Way) -> str:
 
 def _users(way: Way) -> str:
     each = "a slice" if way.profile else "a GPU"
-    return f"Up to {way.replicas} pods {each}." if way.replicas else f"Several pods {each}; how many is not known."
+    return f"Up to {way.replicas} pods {each}." if way.replicas else f"Several pods {each}; their number is unknown."

@@ -37,21 +37,21 @@ def written(gpus: Iterable[Unhealthy]) -> list[dict[str, object]]:
 
 
 def unhealthy_in_words(named: DeviceRows, by_kubelet: Mapping[str, str] = NOBODY) -> list[str]:
-    """Returns sentences such as `GPU 3: AMD's metrics exporter calls it unhealthy.` `by_kubelet`: pods by UUID
+    """Returns sentences such as `GPU 3: AMD's metrics exporter reports it as unhealthy.` `by_kubelet`: pods by UUID
     (KEP-4680)."""
     sentences = [f"{row['gpu']}: {row['reason']}." for row in named]
     return sentences + [
-        f"{uuid}: its kubelet calls it unhealthy; {pod} has it." for uuid, pod in sorted(by_kubelet.items())
+        f"{uuid}: the kubelet reports it as unhealthy; {pod} has it." for uuid, pod in sorted(by_kubelet.items())
     ]
 
 
 def _unhealthy_by_labels(labels: Mapping[str, str]) -> Iterator[Unhealthy]:
     sick = (AMD_STATE.match(key) for key in labels if key.startswith(AMD_PREFIX) and labels[key].lower() == "unhealthy")
     for index in sorted(int(match[1]) for match in sick if match):
-        yield Unhealthy(f"GPU {index}", "AMD's metrics exporter calls it unhealthy", index)
+        yield Unhealthy(f"GPU {index}", "AMD's metrics exporter reports it as unhealthy", index)
 
 
 def _unhealthy_by_plugin(boards: Sequence[Registered]) -> Iterator[Unhealthy]:
     for index, board in enumerate(boards):
         if not board.is_healthy:
-            yield Unhealthy(f"GPU {index}", "HAMi's device plugin calls it unhealthy", index, board.uuid)
+            yield Unhealthy(f"GPU {index}", "HAMi's device plugin reports it as unhealthy", index, board.uuid)

@@ -16,10 +16,10 @@ class ComparedSerializer(serializers.Serializer):
 
 
 class ComparableNodeSerializer(serializers.Serializer):
-    node = RefSerializer(allow_null=True, help_text="Null: none. Its telemetry has an endpoint of its own.")
-    reason = serializers.CharField(help_text="Why this one was chosen, or why there is none.")
+    node = RefSerializer(allow_null=True, help_text="Null: no comparable exists. The telemetry has its own endpoint.")
+    reason = serializers.CharField(help_text="Why this node or GPU was chosen, or why no comparable exists.")
     properties = ComparedSerializer(many=True, help_text="Properties that differ, including labels of the GPU stack.")
-    measured = ComparedSerializer(many=True, help_text="GPU measurements of both, current and hourly.")
+    measured = ComparedSerializer(many=True, help_text="GPU measurements of both objects, current and hourly.")
     alike = serializers.ListField(child=serializers.CharField(), help_text="Titles of the properties that are equal.")
 
 
@@ -38,7 +38,9 @@ class GpuReferenceSerializer(serializers.Serializer):
 
 class ComparableGpuSerializer(ComparableNodeSerializer):
     node = None  # type: ignore[assignment]
-    gpu = GpuReferenceSerializer(allow_null=True, help_text="Null: none. Its telemetry has an endpoint of its own.")
+    gpu = GpuReferenceSerializer(
+        allow_null=True, help_text="Null: no comparable exists. The telemetry has its own endpoint."
+    )
 
 
 class GpuComparable(OfAGpu):

@@ -41,9 +41,13 @@ class FindingFilters(filters.FilterSet):
     assigned_to = Text(label="User name of the assignee.")
     is_on_its_own = YesNo(method="filter_own", label="Findings that are not listed under another finding.")
     confirming = YesNo(
-        method="filter_confirming", label="Findings that are not confirmed yet. Without the filter: confirmed ones."
+        method="filter_confirming",
+        label="true: only findings that are not confirmed yet. Default: only confirmed findings.",
     )
-    is_shadow = YesNo(method="filter_shadow", label="Findings of rules in shadow mode. Without it: of the other rules.")
+    is_shadow = YesNo(
+        method="filter_shadow",
+        label="true: only findings of rules in shadow mode. Default: only findings of the other rules.",
+    )
     open = YesNo(field_name="resolved_at", lookup_expr="isnull", label="Findings that are not resolved.")
     ordering = ordering("opened_at", "resolved_at")
 
@@ -100,13 +104,18 @@ class FindingSerializer(RowSerializer):
     listed_under = serializers.IntegerField(
         source="parent_id",
         allow_null=True,
-        help_text="Id of the cause, which is a finding. A listed finding is not counted. Null: none that you may see.",
+        help_text=(
+            "Id of the finding that is the cause; this finding is listed under it and not counted. Null: "
+            "no cause that you may see."
+        ),
     )
     is_shadow = serializers.BooleanField(help_text="The rule is in shadow mode: no notification, no count.")
     resolved_reason = serializers.CharField(
-        help_text="Blank: the fault is gone. Else: shadow mode began or ended, or GPU telemetry ended."
+        help_text="Blank: the fault is gone. Otherwise, shadow mode began or ended, or GPU telemetry ended."
     )
-    times = serializers.IntegerField(help_text="Number of times that it opened, each soon after it was resolved.")
+    times = serializers.IntegerField(
+        help_text="How often the finding opened. A finding opens again if the fault returns soon."
+    )
     impact = serializers.SerializerMethodField(help_text="The affected pods. Null: the finding has no existing node.")
     is_seen = serializers.SerializerMethodField(
         help_text="False: the fault may be gone. The cluster is not live, or its GPUs send no telemetry."
@@ -157,13 +166,15 @@ class FindingDetailSerializer(serializers.Serializer):
     pools = serializers.ListField(child=serializers.CharField(), help_text="Pools of the node.")
     children = serializers.ListField(
         child=serializers.IntegerField(), source="child_keys",
-        help_text="Ids of findings listed under this one. For a resolved finding: those listed while it was open.",
+        help_text=("Ids of the findings that are listed under this finding. If it is resolved: that were listed "
+                  "while it was open."),
     )  # fmt: skip
     elsewhere = serializers.IntegerField(help_text="Number of other open findings of the same rule.")
     code = serializers.CharField(help_text="Distinguishes findings of the same rule, such as `Xid 79`. Blank: none.")
     alike = serializers.ListField(
         child=serializers.IntegerField(), source="alike_keys",
-        help_text=f"Newest findings with the same code, at most {MOST_ALIKE}. Without a code: of the same rule.",
+        help_text=(f"Newest findings with the same code, at most {MOST_ALIKE}. Without a code: newest findings "
+                  "of the same rule."),
     )  # fmt: skip
     alike_listed = serializers.IntegerField(
         help_text="Number of similar open findings that are listed under their causes. They are not in `alike`."
@@ -181,7 +192,8 @@ class FindingDetailSerializer(serializers.Serializer):
     precision = PrecisionSerializer()
     runbook = serializers.CharField(help_text="Page with the steps of the rule. They are also in `/api/v1/rules`.")
     telemetry = serializers.CharField(
-        allow_null=True, help_text="Address of its GPU telemetry. Null: not about telemetry, or the node is gone."
+        allow_null=True,
+        help_text=("Address of the GPU telemetry. Null: the finding is not about telemetry, or the node is gone."),
     )
     markdown = serializers.CharField(help_text="The whole finding as Markdown text for a chat or a ticket.")
 

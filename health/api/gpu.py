@@ -39,7 +39,9 @@ class GpuDetailSerializer(serializers.Serializer):
     driver_version = serializers.CharField(help_text="Driver version of the node. Blank: never reported.")
     driver_unknown_since = serializers.DateTimeField(
         allow_null=True,
-        help_text="Since when the version label is missing. `driver_version` is its last value. Null: not missing.",
+        help_text=(
+            "Start of the absence of the version label; `driver_version` has its last value. Null: the label exists."
+        ),
     )
     findings = OpenFindingSerializer(many=True, help_text="Open findings about this GPU.")
     confirming = ConfirmingFindingSerializer(many=True, help_text="Findings about this GPU that are not confirmed yet.")

@@ -48,7 +48,7 @@ class GpusAsked(Asked):
     )  # fmt: skip
     metric = serializers.ChoiceField(
         choices=METRIC_KEYS, required=False,
-        help_text="Only GPUs whose last value of it is above 0. `reading` and `at_least` change this condition.",
+        help_text="Only GPUs with a last value of this metric above 0. `reading` and `at_least` change this condition.",
     )  # fmt: skip
     reading = serializers.ChoiceField(
         choices=[(each, each) for each in map(str, READINGS)], required=False,
@@ -72,7 +72,7 @@ class GpusAsked(Asked):
     def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
         for name in OF_A_METRIC:
             if asked.get(name) and not asked.get("metric"):
-                raise serializers.ValidationError({name: "Of which metric? Name it, too."})
+                raise serializers.ValidationError({name: "Name the metric too."})
         return asked
 
 
@@ -120,7 +120,9 @@ class GpuHealthSerializer(serializers.Serializer):
     driver_version = serializers.CharField(help_text="Driver version of the node. Blank: never reported.")
     driver_unknown_since = serializers.DateTimeField(
         allow_null=True,
-        help_text="Since when the version label is missing. `driver_version` is its last value. Null: not missing.",
+        help_text=(
+            "Start of the absence of the version label; `driver_version` has its last value. Null: the label exists."
+        ),
     )
     is_seen = serializers.BooleanField(help_text="False: the cluster is not live. The values are the last known ones.")
     is_exported = serializers.BooleanField(help_text="The telemetry source has reported this GPU at least once.")

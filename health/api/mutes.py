@@ -54,7 +54,7 @@ class MuteRequest(Asked):
         if len(places) != 1:
             raise serializers.ValidationError("Name one of: finding, node, pool, cluster.")
         if ("rule" in asked) == (places == ["finding"]):
-            raise serializers.ValidationError({"rule": "Name it with a node, a pool or a cluster, and not else."})
+            raise serializers.ValidationError({"rule": "Give `rule` with a node, a pool or a cluster only."})
         return asked
 
 

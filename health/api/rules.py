@@ -50,13 +50,17 @@ class RuleSerializer(serializers.Serializer):
     steps = serializers.ListField(
         child=serializers.CharField(), source="entry.steps", help_text="Recommended steps for its findings, in order."
     )
-    open = serializers.IntegerField(help_text="Open findings of this rule that you may see, without listed ones.")
+    open = serializers.IntegerField(
+        help_text=("Open findings of this rule that you may see. Findings listed under a cause are not included.")
+    )
     listed = serializers.IntegerField(help_text="Open findings of this rule that are listed under their causes.")
     accepted = serializers.IntegerField()
     dismissed = serializers.IntegerField()
     shadow = RuleShadowSerializer(allow_null=True, help_text="The shadow mode of the rule. Null: it is off.")
     would_notify = serializers.IntegerField(help_text="Number of findings that would be open now. Only in shadow mode.")
-    limits = LimitsSerializer(allow_null=True, help_text="The rule's own limits. Null: none that a pool can change.")
+    limits = LimitsSerializer(
+        allow_null=True, help_text="The rule's own limits. Null: a pool cannot change limits of this rule."
+    )
     blind_in = serializers.ListField(
         child=serializers.CharField(),
         help_text="Clusters whose telemetry source answers but exports none of the metrics that the rule reads.",
@@ -96,7 +100,7 @@ class PoolLimitsRequest(Asked):
     critical_after_s = serializers.IntegerField(min_value=0, max_value=86_400, default=0)
     version = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, allow_null=True, default=None,
-        help_text="The `version` that was read. Null: the pool has no limits yet.",
+        help_text="The `version` that you read. Null: the pool has no limits yet.",
     )  # fmt: skip
     reason = serializers.CharField(max_length=1000, help_text="The reason, shown beside the limits.")
 

@@ -40,7 +40,9 @@ class TelemetrySourceSerializer(RowSerializer):
     user = serializers.CharField(allow_null=True, help_text="For basic authentication. Null: only admins see it.")
     secret_from = serializers.CharField(allow_null=True, help_text=ADMINS)
     ca_file = serializers.CharField(allow_null=True, help_text="Path of the CA file. Null: only admins see it.")
-    mark = serializers.SerializerMethodField(help_text="Mark of settings; see `was` of PUT. Null: only admins see it.")
+    mark = serializers.SerializerMethodField(
+        help_text="Version of the settings; send it as `was` of PUT. Null: only admins see it."
+    )
     state = serializers.SerializerMethodField(help_text="late: the source was not queried recently.")
     since = serializers.DateTimeField(source="state_since")
     message = serializers.CharField(help_text="Why the source is silent, and what helps. Blank: it is not silent.")
@@ -128,7 +130,7 @@ class TelemetrySourcePut(Asked):
     is_on = serializers.BooleanField(required=False, default=True)
     was = serializers.CharField(
         max_length=LENGTH, required=False, default="", allow_blank=True,
-        help_text=f"The `mark` that was read, or “{NONE}” for a new source. 409 if it has changed. Blank: no check.",
+        help_text=f"The `mark` that you read, or “{NONE}” for a new source. 409 if it has changed. Blank: no check.",
     )  # fmt: skip
 
 
@@ -221,7 +223,10 @@ class MetricReadingSerializer(serializers.Serializer):
         allow_null=True, help_text="Time of the sample by the exporter. Null: no value."
     )
     since = serializers.DateTimeField(
-        allow_null=True, help_text="Since when the value is stale or the source silent. Null: neither, or unknown."
+        allow_null=True,
+        help_text=(
+            "Time since which the value is stale or the source is silent. Null: neither, or the time is unknown."
+        ),
     )
 
 

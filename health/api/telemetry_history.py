@@ -30,7 +30,9 @@ class PlotLineSerializer(serializers.Serializer):
     values = serializers.ListField(
         child=serializers.FloatField(allow_null=True), help_text="One value for each entry of `times`. Null: no sample."
     )
-    is_subject = serializers.BooleanField(help_text="The plots are about this device; the others are for comparison.")
+    is_subject = serializers.BooleanField(
+        help_text="True: the plots are about this device. False: the device is shown for comparison."
+    )
 
 
 class PlotLimitSerializer(serializers.Serializer):
@@ -46,7 +48,7 @@ class PlotSerializer(serializers.Serializer):
         "since the last step. `10 = warning, 20 = failure`: for `dcgm_health`, where 0 is healthy."
     )
     lines = PlotLineSerializer(many=True)
-    left_out = serializers.IntegerField(help_text="Number of devices with samples that have no line in this plot.")
+    left_out = serializers.IntegerField(help_text="Number of further devices with samples that this plot leaves out.")
     limits = PlotLimitSerializer(many=True, help_text="Limits of the rule at its evaluation, or now. Empty: none.")
 
 

@@ -72,10 +72,10 @@ def why_not(rule: str) -> str:
         return ""
     known = {entry.key: entry for entry in every_rule()}
     if rule not in known:
-        return f"There is no rule {rule}. Choose one of GET /api/v1/rules."
+        return f"Rule {rule} does not exist. GET /api/v1/rules lists all rules."
     reads = ", ".join(known[rule].reads) or "Quarterdeck's own rows"
     instead = " Use shadow mode instead." if rule in MAY_BE_SHADOWS else ""
-    return f"It reads {reads}. Quarterdeck stores only their present state.{instead}"
+    return f"The rule reads {reads}. Quarterdeck stores only their present state.{instead}"
 
 
 def replay(
@@ -105,7 +105,7 @@ def replay(
 
 def _why_not_limits(rule: str, limits: Limits) -> str:
     if rule not in COMPARING:
-        return f"It compares no number: only {', '.join(COMPARING)} take limits."
+        return f"The rule has no limits. Rules with limits: {', '.join(COMPARING)}."
     return " ".join(sentence for _, sentence in COMPARING[rule].scale.problems(limits))
 
 
@@ -130,7 +130,7 @@ def _replay_metrics(
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).select_related("cluster").first()
     if source is None:
         return Replayed(
-            cluster.name, "It has no Prometheus that is asked: what exporters' pods said is kept as long as it is new."
+            cluster.name, "The cluster has no Prometheus. Values from exporter pods are stored for a short time only."
         )
     replaying, end = (
         GpuReplay(cluster, source, rule, _limits_of_cluster(cluster, rule, limits), clock),
@@ -140,17 +140,18 @@ def _replay_metrics(
     try:
         replaying.run(begin, end, step, report_progress=lambda share: report_progress(cluster, share))
     except (Unusable, NoSecret) as error:
-        return Replayed(cluster.name, f"Its Prometheus gives no history. {error}")
+        return Replayed(cluster.name, f"The cluster's Prometheus returns no history. {error}")
     reporting = replaying.reporting
     gaps = [Gap(*each) for each in reporting.gaps]
     if reporting.first_at is None:
         reasons = " ".join(dict.fromkeys(gap.reason for gap in gaps))
         return Replayed(
-            cluster.name, f"Its Prometheus has nothing of these {count(last.days, 'day')}. {reasons}".strip()
+            cluster.name,
+            (f"The cluster's Prometheus has no samples of these {count(last.days, 'day')}. {reasons}").strip(),
         )
     return Replayed(
         cluster.name,
-        read="what its Prometheus still has",
+        read="samples that its Prometheus still has",
         begin=reporting.first_at,
         end=end,
         found=replaying.replay.opened,
@@ -177,12 +178,12 @@ def _replay_timelines(
         if known_until := node.known_until(READ):
             unsure.append(f"{node.name} ({to_the_minute(known_until)})")
     if nodes == unknown:
-        return Replayed(cluster.name, "It has no GPU nodes of which anything is kept.")
-    notes = ["It was not written down when Quarterdeck itself did not run: what changed then counts as of its return."]
+        return Replayed(cluster.name, "The cluster has no GPU nodes with a stored timeline.")
+    notes = ["Quarterdeck does not record when it was not running. Changes in such times count from its restart."]
     if unknown:
-        notes.append(f"Of {count(unknown, 'node')} that left nothing says how they were.")
+        notes.append(f"The state of {count(unknown, 'node')} that left the cluster is unknown.")
     if unsure:
-        notes.append(f"How these were from then on is not known, as a change was not written down: {names(unsure)}.")
+        notes.append(f"The later state of these nodes is unknown, because a change was not recorded: {names(unsure)}.")
     return Replayed(
         cluster.name,
         read="the timelines of its nodes",

@@ -198,7 +198,7 @@ class GpuReplay:
         known_from = self._allocations.known_from
         if self.rule.key in READS_HOLDERS and (known_from is None or at < known_from):
             self.reporting.count(
-                at, 0, len(told.snapshot.devices), step, "Which pods had its GPUs was not written down."
+                at, 0, len(told.snapshot.devices), step, "The pods that used its GPUs were not recorded."
             )
             return at
         read = told.exported.intersection(self.rule.metrics) if self.rule.metrics else told.exported
@@ -226,8 +226,8 @@ class GpuReplay:
         if self._unfinished:
             which = names([f"{name} ({to_the_minute(since)})" for name, since in sorted(self._unfinished.items())])
             self.notes.append(
-                "Nothing says when these were done with a new driver or layout, and from then on their GPUs are not "
-                f"evaluated: {which}."
+                "The end of a driver or layout change was not recorded for these nodes. Their GPUs are not "
+                f"evaluated from the change on: {which}."
             )
         return found
 
@@ -242,8 +242,12 @@ def _is_there(nodes: Mapping[str, Sequence[NodePast]]) -> Callable[[str, float],
 
 def _why_silent(snapshot: TelemetrySnapshot, unsure: Collection[str]) -> str:
     if not snapshot.devices:
-        return "It has no sample of a GPU of a node that was known then."
-    return "Whether its nodes were being changed is not known." if unsure else "It has no sample of a GPU of that time."
+        return "The cluster has no GPU sample of a node that existed at that time."
+    return (
+        ("It is unknown whether the nodes were being changed.")
+        if unsure
+        else "The cluster has no GPU sample of that time."
+    )
 
 
 def _count_reporting(snapshot: TelemetrySnapshot, exported: Collection[str], unsure: Collection[str]) -> int:

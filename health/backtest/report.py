@@ -26,10 +26,10 @@ def lines(rule: str, replayed: Sequence[Replayed], *, most: int) -> Iterator[str
         yield (
             f"In all {rule} would have opened {count(len(found), 'finding')} in {count(len(known), 'cluster')}"
             + (f": {parts}" if parts else "")
-            + f". Of these {paged} would have paged: only what is critical does."
+            + f". {paged} of these are critical and would have paged somebody."
         )
     if unknown := len(replayed) - len(known):
-        yield f"Of {count(unknown, 'cluster')} nothing is known: that is no all-clear."
+        yield f"Nothing is known about {count(unknown, 'cluster')}. Their nodes may have had faults."
 
 
 def _cluster_lines(one: Replayed, most: int) -> Iterator[str]:
@@ -41,9 +41,9 @@ def _cluster_lines(one: Replayed, most: int) -> Iterator[str]:
         yield f"  telemetry for {one.reported_ratio:.1%} of the time of all GPUs since then"
     for gap in one.gaps[:GAPS_SHOWN]:
         span = f"{_minute_text(gap.begin)} to {_minute_text(gap.end)}"
-        yield f"  not known: {span} ({spell(gap.end - gap.begin)}): {gap.reason}"
+        yield f"  unknown: {span} ({spell(gap.end - gap.begin)}): {gap.reason}"
     if len(one.gaps) > GAPS_SHOWN:
-        yield f"  not known: {len(one.gaps) - GAPS_SHOWN} more times"
+        yield f"  unknown: {len(one.gaps) - GAPS_SHOWN} more times"
     for note in one.notes:
         yield f"  note: {note}"
     for each in one.found[:most]:

@@ -18,7 +18,7 @@ COLUMNS = (
     "node__is_ready", "node_id", "uid", "cluster", "last_words", "image",
 )  # fmt: skip
 EXPLAINED_AT_MOST = 500
-RUNNING, BETWEEN = "Running", "it crashed, and runs again"
+RUNNING, BETWEEN = "Running", "it crashed and is running again"
 
 
 def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:

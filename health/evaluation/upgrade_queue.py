@@ -15,7 +15,12 @@ from wording.lists import names
 from wording.numbers import either
 
 REASON_CHARS = 150  # of what the scheduler says, which counts nodes of each kind
-FIT_IT = ("Check the events of the pod and its DaemonSet. Make room for it, or change what its NVIDIADriver selects.",)
+FIT_IT = (
+    (
+        "Check the events of the pod and its DaemonSet. Free resources for the pod, or change the node "
+        "selector of its NVIDIADriver."
+    ),
+)
 FREE_THEM = (
     "Repair these nodes.",
     "Or let more nodes upgrade at once: maxParallelUpgrades and maxUnavailable of the upgradePolicy.",
@@ -41,7 +46,9 @@ def blocker_of_queue(cluster: Cluster) -> tuple[str, Blocker]:
     homeless = Pod.objects.filter(cluster=cluster, operand=DRIVER, node_name="", deleted_at=None).not_done()
     if (pod := homeless.order_by("pk").first()) is not None:
         reason = f" ({Truncator(pod.waiting_reason).chars(REASON_CHARS)})" if pod.waiting_reason else ""
-        has_none = f"The driver pod {pod} has no node{reason}. Until it has one, the operator upgrades no node."
+        has_none = (
+            f"The driver pod {pod} is not scheduled to a node{reason}. Until then, the operator upgrades no node."
+        )
         return f"pod {pod}", Blocker((has_none,), FIT_IT)
     owners = _queued(cluster).order_by().values("driver_owner")
     those = Node.objects.filter(cluster=cluster, driver_owner__in=owners).with_gpus().order_by("name")

@@ -90,7 +90,7 @@ def _run_leased_round(cluster: Cluster, epoch: int, *, clock: Callable[[], datet
     if number > ASKED_AT_MOST:
         return Outcome(State.TOO_MANY, _too_many(number), exporters=number)
     if not pods:
-        return Outcome(State.NONE, "No pod of an exporter of GPUs is seen in this cluster.")
+        return Outcome(State.NONE, "Quarterdeck sees no GPU exporter pod in this cluster.")
     try:
         return _ask_all(cluster, epoch, pods, clock=clock, stop=stop)
     except client.ClusterError as error:
@@ -100,9 +100,12 @@ def _run_leased_round(cluster: Cluster, epoch: int, *, clock: Callable[[], datet
 def _outcome_without_query(marks: Iterable[Bookmark]) -> Outcome:
     """Returns the result for a cluster whose nodes or pods are not live."""
     if not marks or any(mark.state == BookmarkState.LISTING and mark.listed_at is None for mark in marks):
-        message = "Its nodes and pods are being listed for the first time: then its exporters are asked."
+        message = (
+            "The cluster's nodes and pods are being listed for the first time. After that, Quarterdeck "
+            "queries the exporters."
+        )
         return Outcome(State.WAITING, message, again=NOT_ASKED_AGAIN)
-    message = "The cluster is not seen, so that its exporters are not asked."
+    message = "The cluster cannot be observed, so its exporters are not queried."
     return Outcome(State.UNSEEN, message, again=NOT_ASKED_AGAIN)
 
 
@@ -114,9 +117,9 @@ def _count_exporters(cluster: Cluster) -> int:
 
 def _too_many(number: int) -> str:
     return (
-        f"{number} exporters are too many to ask one by one through the API server: at most {ASKED_AT_MOST} are, and "
-        "so none is. Which pod holds which GPU is known only where DRA or kubelets name it; what GPUs say of "
-        "themselves is read from a Prometheus."
+        f"The cluster has {number} exporters, and Quarterdeck queries at most {ASKED_AT_MOST} through the API "
+        "server, so it queries none. Add a Prometheus for the GPU metrics. The GPUs of a pod are known only from "
+        "DRA or the kubelet."
     )
 
 
@@ -150,7 +153,7 @@ def _ask_all(
                 batch = []
     gone = sorted(set(keeper.known) - {pod.node_name for pod in pods})
     keeper.keep(
-        [*batch, *(ExporterAnswer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock()
+        [*batch, *(ExporterAnswer(name, refused="No exporter pod is seen on this node.") for name in gone)], now=clock()
     )
     nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
     _store_snapshot(cluster, epoch, samples, nodes=nodes, now=clock())
@@ -172,7 +175,7 @@ def _unread(samples: Mapping[str, NodeSamples]) -> str:
     where = sorted(node for node, each in samples.items() if each.unread)
     if not where:
         return ""
-    return f"Series of GPUs that are not read, such as {samples[where[0]].unread}, and no others: on {names(where)}."
+    return f"Only unsupported GPU series, such as {samples[where[0]].unread}, on {names(where)}."
 
 
 def _nameless(samples: Mapping[str, NodeSamples]) -> str:
@@ -188,8 +191,8 @@ def _impossible_values_note(samples: Mapping[str, NodeSamples]) -> str:
     named = sorted(one for one in where if one[2])
     rest = len(named) - ODD_NAMED
     parts = [f"{count(number, 'value')} of {series} on {node}" for series, node, number in named[:ODD_NAMED]]
-    more = f" and the like {rest} more times" if rest > 0 else ""
-    return f"Left out: {', '.join(parts)}{more}, which cannot be." if parts else ""
+    more = f" and {rest} more like these" if rest > 0 else ""
+    return f"Impossible values were left out: {', '.join(parts)}{more}." if parts else ""
 
 
 def _store_snapshot(

@@ -54,18 +54,21 @@ def answers(connection: client.Connection, pods: Sequence[Pod], *, stop: Event) 
 def _query_exporter(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> ExporterAnswer:
     if pod.phase != "Running":
         phase = pod.phase or "not started"
-        return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} is {phase}, so that it cannot be asked.")
+        return ExporterAnswer(pod.node_name, refused=f"The exporter pod {pod} is {phase}, so it cannot be queried.")
     port = EXPORTER_PORTS[pod.operand]
     try:
         text = metrics_of(connection, pod.namespace, pod.name, port)
         return ExporterAnswer(pod.node_name, read_devices(text), read_node(text, pod.node_name))
     except client.Forbidden as refusal:
-        samples = f"It may not be asked: the rule for pods/proxy, verb get, is missing in {pod.namespace}. {refusal}"
+        samples = (
+            "Quarterdeck may not query the exporter: the right get on pods/proxy is missing in "
+            f"{pod.namespace}. {refusal}"
+        )
         forbidden[pod.namespace] = samples
         return ExporterAnswer(pod.node_name, refused=samples, is_forbidden=True)
     except client.Absent as error:
-        return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} is gone, or has no /metrics: {error}")
+        return ExporterAnswer(pod.node_name, refused=f"The exporter pod {pod} is gone or has no /metrics: {error}")
     except client.ClusterError as error:
-        return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} does not answer at port {port}: {error}")
+        return ExporterAnswer(pod.node_name, refused=f"The exporter pod {pod} does not answer on port {port}: {error}")
     except UnreadableMetrics as error:
-        return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} cannot be understood: {error}")
+        return ExporterAnswer(pod.node_name, refused=f"The answer of the exporter pod {pod} is invalid: {error}")

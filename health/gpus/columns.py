@@ -39,7 +39,7 @@ class GpuColumn:
 
 
 def _column_of_metric(metric: Metric) -> GpuColumn:
-    note = "Whether its counter is above 0: in which unit it counts, nothing says" if metric.key in UNITLESS else ""
+    note = "Whether the counter is above 0. The exporter does not state its unit" if metric.key in UNITLESS else ""
     return GpuColumn(
         metric.key, metric.title, can_order=metric.key != "clock_reasons", is_number=True, is_usual=False, note=note,
         metrics=(metric.key,),
@@ -56,17 +56,17 @@ COLUMNS: Mapping[str, GpuColumn] = {
         GpuColumn("product", "Product"),
         GpuColumn("use", "Use", can_order=False, note="Whole, cut into MIG slices, or shared"),
         GpuColumn("allocation", "Allocated to", can_order=False),
-        GpuColumn("health", "Health", first=WORST_FIRST, note="The worst open finding of it, or of its node"),
+        GpuColumn("health", "Health", first=WORST_FIRST, note="The worst open finding of the GPU or its node"),
         GpuColumn("temperature", "Temperature", is_number=True, metrics=("temperature_celsius",)),
         GpuColumn("utilisation", "Utilisation", is_number=True, metrics=UTILISATION),
         GpuColumn("memory", "Memory used", is_number=True, metrics=("memory_used_mib",)),
         GpuColumn("power", "Power", is_number=True, metrics=("power_watts",)),
         GpuColumn(
-            "xid", "Last Xid", first="-xid", note="Since its driver was loaded; when, it does not say", metrics=("xid",)
+            "xid", "Last Xid", first="-xid", note="Since the driver was loaded, without times", metrics=("xid",)
         ),
         *(_column_of_metric(metric) for key, metric in METRICS.items() if key not in READ),
         GpuColumn("driver", "Driver"),
-        GpuColumn("sampled", "Sampled", note="When its exporter last said any of these"),
+        GpuColumn("sampled", "Sampled", note="Time of the newest sample of these metrics"),
     )
 }  # fmt: skip
 USUAL = tuple(key for key, column in COLUMNS.items() if column.is_usual and not column.is_fixed)

@@ -19,7 +19,7 @@ class TooLong(Exception):
     """More GPUs match than a file may have; its sentence gives the recommended action."""
 
     def __init__(self, rows: int) -> None:
-        super().__init__(f"{rows} GPUs match, and a file has {MOST_ROWS} at most: choose a cluster or a pool, too.")
+        super().__init__(f"{rows} GPUs match. A file has at most {MOST_ROWS} rows: add a filter by cluster or pool.")
 
 
 def csv_of(table: GpuTable) -> StreamingHttpResponse:

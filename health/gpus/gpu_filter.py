@@ -24,7 +24,7 @@ PARTS: Mapping[str, str] = {
     "state": "the state of the node",
     "severity": "the severity",
     "faults": "“faults only”",
-    "metric": "what its exporter says",
+    "metric": "the value of its exporter",
 }
 ZERO = "zero"
 READINGS: Mapping[str, str] = {  # how it stands with the metric that is asked about

@@ -132,8 +132,8 @@ def _allocated_to(roster: Roster, namespace: str, nodes: set[int], *, now: datet
     there = sorted(nodes & set(pods.order_by().values_list("node", flat=True).distinct()))
     if len(there) > MOST_NODES:
         raise TooWide(
-            f"Pods of {namespace} are on {len(there)} of these nodes, and who has which GPU is looked up for at most "
-            f"{MOST_NODES}: choose a cluster or a pool, too."
+            f"Pods of {namespace} are on {len(there)} of these nodes. Quarterdeck assigns pods to GPUs on at "
+            f"most {MOST_NODES} nodes: add a filter by cluster or pool."
         )
     allocated = allocations_on(
         list(Node.objects.filter(pk__in=there).defer("labels", "annotations", "taints")), now=now

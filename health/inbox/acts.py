@@ -67,11 +67,11 @@ def assign(
     """
     person = User.objects.filter(username=to, is_active=True).first()
     if person is None or not may_see(person, finding):
-        raise BadAct(("to", f"Nobody named {to} may see this finding."))
+        raise BadAct(("to", f"No person with the name {to} may see this finding."))
 
     def act() -> None:
         if finding.assigned_to == to:
-            raise FindingRefusal(f"It is {to}'s already.")
+            raise FindingRefusal(f"The finding is already assigned to {to}.")
         _write(finding, now=now, unless={"assigned_to": finding.assigned_to}, assigned_to=to)
 
     _apply_verb(finding, "assign", act, actor=actor, reason=reason, key=key, seen=seen, now=now, to=to)
@@ -92,7 +92,7 @@ def unassign(finding: Finding, *, actor: str, reason: str = "", key: str = "", s
         elif finding.assigned_to:
             _write(finding, now=now, unless={"assigned_to": finding.assigned_to}, assigned_to="")
         else:
-            raise FindingRefusal("It is nobody's: there is nothing to unassign.")
+            raise FindingRefusal("The finding has no assignee.")
 
     _apply_verb(finding, "unassign", act, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
@@ -112,7 +112,7 @@ def _give_feedback(
 ) -> None:
     def act() -> None:
         if finding.feedback:
-            raise FindingRefusal(f"{finding.feedback_by} {finding.feedback} the action already.")
+            raise FindingRefusal(f"{finding.feedback_by} has already {finding.feedback} the action.")
         _write(
             finding, now=now, unless={"feedback": "", "steps": finding.steps}, feedback=feedback, feedback_by=actor,
             feedback_reason=reason,
@@ -137,7 +137,7 @@ def _apply_verb(
     if _is_done(finding, asked):
         return
     if VERBS[verb].needs_reason and not reason:
-        raise BadAct(("reason", "Say why: it is kept."))
+        raise BadAct(("reason", "Give a reason. It is stored."))
     if refusal := why_not_now(verb, FindingState(finding.state), acknowledged_by=finding.acknowledged_by):
         raise FindingRefusal(refusal)
     if seen and seen != mark_of(finding, verb):
@@ -158,8 +158,8 @@ def _apply_verb(
 
 def _changed_sentence(finding: Finding, verb: str) -> str:
     if "steps" in VERBS[verb].changes:
-        return f"Its steps changed since you looked: {' '.join(finding.steps)}"
-    return f"It is {_assignee_text(finding)} since you looked. To go on all the same, say it again."
+        return f"The steps have changed since you read them: {' '.join(finding.steps)}"
+    return f"The finding is now {_assignee_text(finding)}. To continue anyway, press the button again."
 
 
 def _assignee_text(finding: Finding) -> str:
@@ -206,7 +206,7 @@ def _require_unchanged(is_same: object) -> None:
     :raises LostRace: when it has
     """
     if not is_same:
-        raise LostRace("The finding has changed meanwhile: look at it again.")
+        raise LostRace("The finding has changed since you read it. Read it again.")
 
 
 def _key_of(key: str, actor: str, verb: str, *, reason: str, to: str) -> IdempotencyKey:
@@ -230,5 +230,5 @@ def _is_done(finding: Finding, asked: IdempotencyKey) -> bool:
 def _state_sentence(finding: Finding, verb: str) -> str:
     if "steps" in VERBS[verb].changes:
         feedback = f"{finding.feedback_by} {finding.feedback} that" if finding.feedback else "it has no feedback"
-        return f"Its steps are: {' '.join(finding.steps)} Feedback: {feedback}."
-    return f"It is {finding.state}, and {_assignee_text(finding)}."
+        return f"The steps are now: {' '.join(finding.steps)} Feedback: {feedback}."
+    return f"The finding is {finding.state} and {_assignee_text(finding)}."

@@ -80,16 +80,16 @@ def _gpu_on_same_node(
     """Returns a GPU of the same node: reporting GPUs first, then GPUs of the same pod, then the lowest number."""
     freshness = load_cluster_freshness(gpu.node.cluster, now=now)
     if freshness.last_seen_at is None:
-        return None, "Its cluster was never observed, and nobody knows which GPUs of its node are well."
+        return None, "The cluster was never observed, so the healthy GPUs of the node are unknown."
     then = (
         "" if freshness.is_fresh else f" when its cluster was last observed, {moment(freshness.last_seen_at, now=now)}"
     )
     others = [each.gpu for each in allocated.values() if each.gpu.pk != gpu.pk and each.gpu.product == gpu.product]
     if not others:
-        return None, "No other GPU of its node is of its product."
+        return None, "The node has no other GPU of this product."
     well = _healthy_gpus(others)
     if not well:
-        return None, f"Of each of the {count(len(others), 'other GPU')} of its node a finding is open."
+        return None, f"Each of the {count(len(others), 'other GPU')} of the node has an open finding."
     pods = _pods(allocated[gpu.pk])
 
     def rank(one: Gpu) -> tuple[bool, bool]:
@@ -102,9 +102,9 @@ def _gpu_on_same_node(
     is_silent, is_apart = best
     is_said = not is_silent and any(silent for silent, _ in ranks.values())
     why = ", and ".join(["it reports telemetry"] * is_said + ["the same pod has both"] * (not is_apart))
-    said = f"No finding {'is' if freshness.is_fresh else 'was'} open of it{then}, it is on the same node"
+    said = f"It {'has' if freshness.is_fresh else 'had'} no open finding{then}, is on the same node"
     said += f", {'' if ' and ' in why else 'and '}{why}" if why else ""
-    return alike[0], f"{said}; of {count(len(alike), 'such GPU')} it is the first." if len(alike) > 1 else f"{said}."
+    return alike[0], f"{said}. It is the first of {count(len(alike), 'such GPU')}." if len(alike) > 1 else f"{said}."
 
 
 def _gpu_on_comparable_node(node: Node, gpu: Gpu) -> tuple[Gpu | None, str]:
@@ -112,8 +112,8 @@ def _gpu_on_comparable_node(node: Node, gpu: Gpu) -> tuple[Gpu | None, str]:
     others = list(Gpu.objects.filter(node=node, product=gpu.product).select_related("node__cluster"))
     well = sorted(_healthy_gpus(others), key=lambda one: (one.index != gpu.index, one.index))
     if not well:
-        return None, f"{NOTHING}: on {node.name}, its comparable node, no GPU of its product is without a finding."
-    return well[0], f"So it is one of {node.name}, its comparable node."
+        return None, f"{NOTHING}: each GPU of this product on {node.name}, the comparable node, has a finding."
+    return well[0], f"So a GPU of {node.name}, the comparable node, is used."
 
 
 def _healthy_gpus(gpus: Collection[Gpu]) -> list[Gpu]:

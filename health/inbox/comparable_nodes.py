@@ -27,7 +27,7 @@ from wording.numbers import either
 
 HEALTHY = (NodeState.READY, NodeState.HELD)
 MOST_LABELS = 20
-NOTHING = "There is nothing to compare it with"
+NOTHING = "No comparable node exists"
 OF_THE_STACK = ("nvidia.com/", "amd.com/", "habana.ai/", "node.kubernetes.io/", "topology.kubernetes.io/")
 # What each node has for itself, or what says of it only that time went by.
 OF_ITS_OWN = ("timestamp", "hostname", "driver-upgrade-state")
@@ -88,36 +88,40 @@ def comparable_node_of(node: Node, user: User, *, now: datetime) -> ComparableNo
 def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, str]:
     """Returns the best candidate: the same kernel first, then the closest GPU utilisation, then the first by name."""
     if not node.gpu_product:
-        return None, f"{NOTHING}: nothing says of which product its GPUs are."
+        return None, f"{NOTHING}: the product of its GPUs is unknown."
     freshness = load_cluster_freshness(node.cluster, now=now)
     if freshness.last_seen_at is None:
-        return None, f"{NOTHING}: its cluster was never observed, and nobody knows which nodes of it are healthy."
+        return None, f"{NOTHING}: its cluster was never observed, so its healthy nodes are unknown."
     verb = "is" if freshness.is_fresh else "was"
     then = (
         "" if freshness.is_fresh else f" when its cluster was last observed, {moment(freshness.last_seen_at, now=now)}"
     )
     product, driver = node.gpu_product, node.driver_version
-    last_named = ", which this one last named: its label is gone" if driver and node.driver_unknown_since else ""
+    last_named = (
+        (", the last version that this node reported; its label is gone")
+        if driver and node.driver_unknown_since
+        else ""
+    )
     pools = list(seen_pools_of(node, user=user))
-    where = f"pool {' or '.join(pool.name for pool in pools)}" if pools else "its cluster that is in no pool"
-    running = f"runs driver {driver}{last_named}" if driver else "names no driver that it runs"
+    where = f"pool {' or '.join(pool.name for pool in pools)}" if pools else "its cluster without a pool"
+    running = f"runs driver {driver}{last_named}" if driver else "reports no driver version"
     others = Node.objects.visible_to(user).with_gpus().filter(cluster=node.cluster_id, gpu_product=product)
     rows = _nodes_of_pools(others.exclude(pk=node.pk), pools)
     if not rows.exists():
-        return None, f"{NOTHING}: no other node of {where}, of those that you may see, has GPUs {product}."
+        return None, f"{NOTHING}: no other node of {where} that you may see has GPUs {product}."
     muted = Finding.objects.muted().exclude(severity=Severity.NOTE).filter(node=OuterRef("pk"))
     # The candidates, the property they must share, and how the only candidate differs.
     steps = (
         (
             f"with them in {where}",
             running,
-            f"does not say that it runs driver {driver}{last_named}" if driver else "names its driver",
+            f"does not report driver {driver}{last_named}" if driver else "names its driver",
             Q(reported_driver=driver),
         ),
         (
             "with its driver",
-            "has GPUs cut and shared so",
-            "has its GPUs cut and shared in another way",
+            "partitions and shares its GPUs in the same way",
+            "partitions and shares its GPUs in another way",
             Q(layout=node.layout),
         ),
         (
@@ -145,8 +149,8 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
         return one, f"{said}; it is the only such node."
     nearest = "the same kernel" if one.kernel == node.kernel else "another kernel, as they all have,"
     return one, (
-        f"{said}; of {number} such nodes it is the one with {nearest} and about as many GPUs allocated "
-        f"({one.gpu_allocated}, here {node.gpu_allocated}), the first by name."
+        f"{said}. Of {number} such nodes, it is the first by name with {nearest} and a similar number of "
+        f"allocated GPUs ({one.gpu_allocated}; this node: {node.gpu_allocated})."
     )
 
 
@@ -182,7 +186,7 @@ def differences_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: boo
         ("Power limit", "Power limit, lowest", "power_limit_watts", min, "{:.0f} W"),
         ("SM clock now", "SM clock now, lowest", "sm_clock_mhz", min, "{:.0f} MHz"),
         ("Memory clock now", "Memory clock now, lowest", "memory_clock_mhz", min, "{:.0f} MHz"),
-        ("ECC errors not corrected", "ECC errors not corrected", "ecc_uncorrected", sum, "{:.0f}"),
+        ("Uncorrected ECC errors", "Uncorrected ECC errors", "ecc_uncorrected", sum, "{:.0f}"),
         ("PCIe replays", "PCIe replays", "pcie_replays", sum, "{:.0f}"),
     )
     busy = "Utilisation now" if is_of_one else "Utilisation now, mean"
@@ -218,9 +222,7 @@ def _format_value(
 
 
 def differences_by_hour(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[Compared]:
-    yield Compared(
-        f"GPU-hours under load, of the last {HOURS} h", *(_busy_hours_text(hours) for hours in (here, there))
-    )
+    yield Compared(f"GPU-hours under load in the last {HOURS} h", *(_busy_hours_text(hours) for hours in (here, there)))
     yield Compared("GPU-hours measured", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
     yield Compared("Hours with findings", *(str(sum(bool(hour.findings) for hour in hours)) for hours in (here, there)))
     yield Compared("Xids, at least", *(_xids(hours) for hours in (here, there)))

@@ -106,31 +106,33 @@ class NodeHour:
             return self._sentence_of_one
         if not self.devices:
             return "No GPU was measured."
-        busy = "how busy they were nothing says" if self.busy_h is None else f"{self.busy_h:.1f} of them under load"
+        busy = "their utilisation is unknown" if self.busy_h is None else f"{self.busy_h:.1f} of them under load"
         if self.busy_h is not None and self.unknown_h >= LEAST_H:
-            busy += f" and {self.unknown_h:.1f} of which nothing says it"
+            busy += f" and {self.unknown_h:.1f} with unknown utilisation"
         had = "" if self.allocated_h is None else f", {self.allocated_h:.1f} allocated to pods"
         said = [f"{self.seen_h:.1f} GPU-hours measured, {busy}{had}."]
-        warm = "How warm they were nothing says." if self.hottest is None else f"The hottest had {self.hottest:.0f} °C."
+        warm = (
+            "Their temperature is unknown." if self.hottest is None else f"The hottest GPU had {self.hottest:.0f} °C."
+        )
         return " ".join([*said, warm, *self._xids_in_words("they")])
 
     @property
     def _sentence_of_one(self) -> str:
         if not self.devices:
             return "It was not measured."
-        busy = "how busy it was nothing says" if self.load is None else f"under load {self.load:.0%} of that"
+        busy = "its utilisation is unknown" if self.load is None else f"under load {self.load:.0%} of that time"
         said = [f"Measured for {spell(self.seen_h * HOUR)}, {busy}."]
         if self.allocated_h is not None:
             said.append(
                 f"Allocated for {spell(self.allocated_h * HOUR)}." if self.allocated_h else "Allocated to no pod."
             )
-        warm = "How warm it was nothing says." if self.hottest is None else f"It had at most {self.hottest:.0f} °C."
+        warm = "Its temperature is unknown." if self.hottest is None else f"Highest temperature: {self.hottest:.0f} °C."
         return " ".join([*said, warm, *self._xids_in_words("it")])
 
     def _xids_in_words(self, who: str) -> list[str]:
         """Returns the Xids as text; empty if there were none."""
         if self.xids is None:
-            return [f"Which Xids {who} had nothing says."]
+            return [f"The Xids that {who} had are unknown."]
         return [f"At least {count(self.xids, 'Xid')}."] if self.xids else []
 
     @property

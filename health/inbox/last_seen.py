@@ -35,8 +35,8 @@ class LastSeen:
     @property
     def sentence(self) -> str:
         if self.at is None:
-            return "Nobody sees now whether it is still so."
-        return f"Nobody has seen since {to_the_second(self.at)} whether it is still so."
+            return "It is unknown whether the fault still exists."
+        return f"It is unknown since {to_the_second(self.at)} whether the fault still exists."
 
 
 def last_seen_of(

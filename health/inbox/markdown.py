@@ -43,12 +43,12 @@ def _markdown_lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
         more = f" and {detail.alike_left_out} more" if detail.alike_left_out else ""
         yield f"- {_escape(detail.code) or 'The same rule'} also: {named}{more}"
     if detail.elsewhere:
-        yield f"- The same rule is right in {count(detail.elsewhere, 'other place')} now"
+        yield f"- The same rule has {count(detail.elsewhere, 'other open finding')} now"
     if detail.driver_change:
         changed = f"{to_the_second(detail.driver_change.at)}, {detail.driver_changed}"
         yield f"- Last driver change: {changed}: {_escape(detail.driver_change.sentence)}"
     elif finding.node_id:
-        yield "- Last driver change: none was seen"
+        yield "- Last driver change: none is known"
     yield f"- {link}"
     yield ""
     if finding.steps:
@@ -94,7 +94,7 @@ def _handed_over(handover: Handover, inbox: str) -> Iterator[str]:
         yield f"{count(handover.in_shadow_mode, 'rule')} {what}."
     if late:
         yield ""
-        yield "Not seen as it is now:"
+        yield "Outdated or incomplete data:"
         yield from (f"- {_escape(one)}" for one in late)
     yield from _section("Unresolved, the worst first:", handover.unresolved, inbox)
     yield from _section(f"Resolved in the last {count(handover.hours, 'hour')}:", handover.resolved, inbox)

@@ -22,7 +22,7 @@ from people.rights import NotAllowed, Permission, why_not
 
 COMPARING: Mapping[str, Comparing] = {rule.key: rule for rule in (*GPU_RULES, *RULES) if isinstance(rule, Comparing)}
 COLUMNS = ("warn", "critical", "warn_after_s", "critical_after_s")
-CHANGED = "Somebody changed these limits meanwhile: look at them again."
+CHANGED = "Somebody has changed these limits since you read them. Read them again."
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def remove_limits(row: PoolLimits, *, version: int | None, actor: str, reason: s
     :raises LostRace: when the limits changed since the user saw them
     """
     if not reason:
-        raise BadAct(("reason", "Say why: it is kept."))
+        raise BadAct(("reason", "Give a reason. It is stored."))
     with transaction.atomic():
         if not PoolLimits.objects.filter(pk=row.pk, version=version or 0).delete()[0]:
             raise LostRace(CHANGED)
@@ -108,7 +108,7 @@ def _of_pool(pool: Pool) -> QuerySet[PoolLimits]:
 
 
 def _describe(pool: Pool, _: datetime) -> list[str]:
-    return [f"Its limits of {row.rule} go." for row in _of_pool(pool)]
+    return [f"Its limits of {row.rule} are removed." for row in _of_pool(pool)]
 
 
 def _end_limits(pool: Pool, actor: str, now: datetime) -> None:
@@ -122,9 +122,9 @@ LIMITS_OF_A_POOL = GoesWithPool(_describe, _end_limits)
 
 def _problems(rule: str, asked: LimitsAsked, reason: str) -> list[tuple[str, str]]:
     if rule not in COMPARING:
-        return [("rule", f"It compares no number that a pool could have. Those that do: {', '.join(COMPARING)}.")]
+        return [("rule", f"A pool cannot set limits of this rule. Rules with limits: {', '.join(COMPARING)}.")]
     problems = COMPARING[rule].scale.problems(asked.limits)
-    return problems if reason else [*problems, ("reason", "Say why: it is shown beside them.")]
+    return problems if reason else [*problems, ("reason", "Give a reason. It is shown beside the limits.")]
 
 
 def _record_in_audit(

@@ -42,11 +42,11 @@ def scoped(finding: Finding, scope: str, *, pool: Pool | None = None) -> Mute:
         mute.subject, mute.gpu_uuid = finding.subject, finding.gpu_uuid
     elif scope == "node":
         if finding.node is None:
-            raise BadAct(("scope", "It is about no node that is there: mute the finding itself."))
+            raise BadAct(("scope", "The finding has no existing node. Mute the finding itself."))
         mute.node_name = finding.node.name
     elif scope == "pool":
         if pool is None or finding.node is None or not pool.nodes.filter(pk=finding.node.pk).exists():
-            raise BadAct(("pool", "Name a pool that its node is in."))
+            raise BadAct(("pool", "Name a pool that contains the node."))
         mute.pool, mute.node = pool, None
     elif scope == "cluster":
         mute.node = None
@@ -61,7 +61,7 @@ def of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Poo
     :raises BadAct: when there is no such rule
     """
     if rule not in titles():
-        raise BadAct(("rule", "There is no such rule. /api/v1/rules has all that there are."))
+        raise BadAct(("rule", "This rule does not exist. GET /api/v1/rules lists all rules."))
     return Mute(cluster=cluster, rule=rule, node=node, node_name=node.name if node else "", pool=pool)
 
 
@@ -113,7 +113,7 @@ def _require_node(row: Mute) -> None:
     """Locks the node until the mute is written."""
     Observer.lock(row.cluster_id)
     if row.node_id and not Node.objects.filter(pk=row.node_id).exists():
-        raise BadAct(("scope", "Its node is gone since you looked: what is found there is resolved."))
+        raise BadAct(("scope", "The node left the cluster after you read the finding. Its findings are resolved."))
 
 
 def _mute_of_key(row: Mute, *, now: datetime) -> Mute | None:
@@ -145,14 +145,14 @@ def lift(row: Mute, *, actor: str, reason: str, now: datetime) -> None:
     :raises FindingRefusal: when it is no longer in force
     """
     if not reason:
-        raise BadAct(("reason", "Say why: it is kept."))
+        raise BadAct(("reason", "Give a reason. It is stored."))
     with transaction.atomic():
         cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
         ends = {"ended_at": now, "ended_by": actor, "ended_reason": reason}
         if not Mute.objects.in_force(now=now).filter(pk=row.pk).update(**ends):
             left = Mute.objects.filter(pk=row.pk).first()
-            how = _end_sentence(left) if left else "It went with its pool"
-            raise FindingRefusal(f"{how}: there is nothing to lift.")
+            how = _end_sentence(left) if left else "The mute ended with its pool"
+            raise FindingRefusal(f"{how}. It cannot be lifted again.")
         row.refresh_from_db()
         _record_in_audit(row, "lift", actor=actor, reason=reason, now=now)
     unmute(cluster, now=now)
@@ -164,7 +164,7 @@ def _of_pool(pool: Pool, now: datetime) -> MuteQuerySet:
 
 
 def _describe(pool: Pool, now: datetime) -> list[str]:
-    return [f"Its mute of {row.rule} until {to_the_minute(row.until)} is lifted." for row in _of_pool(pool, now)]
+    return [f"Its mute of rule {row.rule} until {to_the_minute(row.until)} is lifted." for row in _of_pool(pool, now)]
 
 
 def _end_mutes(pool: Pool, actor: str, now: datetime) -> None:
@@ -209,11 +209,11 @@ def _node_name(finding: Finding) -> str:
 def _problems(reason: str, until: datetime, *, now: datetime) -> list[tuple[str, str]]:
     problems = []
     if not reason:
-        problems.append(("reason", "Say why: it is shown as long as it is muted."))
+        problems.append(("reason", "Give a reason. It is shown during the mute."))
     if until <= now:
-        problems.append(("until", "This is over already: give an instant that is still to come."))
+        problems.append(("until", "This time is in the past. Give a future time."))
     elif until - now > MOST:
-        problems.append(("until", f"At most {MOST.days} days from now: then it is looked at again."))
+        problems.append(("until", f"At most {MOST.days} days from now. After that, the finding is open again."))
     return problems
 
 
@@ -224,5 +224,5 @@ def _record_in_audit(row: Mute, verb: str, *, actor: str, reason: str, now: date
 
 def _end_sentence(row: Mute) -> str:
     if row.ended_at is None:
-        return "It has run out already"
-    return f"{row.ended_by} has lifted it already"
+        return "The mute has already ended"
+    return f"{row.ended_by} has already lifted the mute"

@@ -76,7 +76,7 @@ class SeenIn:
     def sentence(self) -> str:
         """Returns a sentence such as "on 12 of 40 nodes nothing that it reads is exported"; empty at full coverage."""
         of = count(self.nodes.of, "node")
-        lacking = f"on {self.nodes.not_exported} of {of} nothing that it reads is exported"
+        lacking = f"{self.nodes.not_exported} of {of} export no metric of this rule"
         silent = f"{self.nodes.never_reported} of {of} reported nothing within a day"
         said = ((self.nodes.not_exported, lacking), (self.nodes.never_reported, silent))
         return ", and ".join(words for number, words in said if number)

@@ -33,7 +33,7 @@ def why_never(rule: str) -> str:
     """Returns why this rule cannot be in shadow mode; empty if it can."""
     if rule in MAY_BE_SHADOWS:
         return ""
-    return "It says what Quarterdeck does not see, or what a plan asks a person for: that is always told."
+    return "This rule reports missing observations or decisions that a plan needs. It always notifies."
 
 
 def begin(rule: str, *, actor: str, reason: str, now: datetime) -> RuleShadow:
@@ -51,8 +51,8 @@ def begin(rule: str, *, actor: str, reason: str, now: datetime) -> RuleShadow:
             _record(row, "begin", actor=actor, reason=reason, now=now)
     except IntegrityError as error:
         standing = RuleShadow.objects.in_force().filter(rule=rule).first()
-        who = f"{standing.by} put it in shadow mode already" if standing else "Somebody else was first"
-        raise FindingRefusal(f"{who}: there is nothing to do.") from error
+        who = f"{standing.by} has already started shadow mode" if standing else "Somebody else was first"
+        raise FindingRefusal(f"{who}. Nothing was changed.") from error
     _turn(rule, is_shadow=True, now=now)
     return row
 
@@ -66,7 +66,7 @@ def end(row: RuleShadow, *, actor: str, reason: str, now: datetime) -> None:
     with transaction.atomic():
         ends = {"ended_at": now, "ended_by": actor, "ended_reason": reason}
         if not RuleShadow.objects.in_force().filter(pk=row.pk).update(**ends):
-            raise FindingRefusal("Shadow mode has ended already: there is nothing to do.")
+            raise FindingRefusal("Shadow mode has already ended. Nothing was changed.")
         row.refresh_from_db()
         _record(row, "end", actor=actor, reason=reason, now=now)
     _turn(row.rule, is_shadow=False, now=now)

@@ -39,7 +39,7 @@ class TrialOpen(Exception):
     """Another trial of the cluster is in progress."""
 
     def __init__(self, trial: TelemetryTrial) -> None:
-        super().__init__(f"{trial.asked_by} has {trial.url} tried for {trial.cluster.name}: wait for what it says.")
+        super().__init__(f"{trial.asked_by} is testing {trial.url} for {trial.cluster.name}. Wait for the result.")
         self.trial = trial
 
 
@@ -88,13 +88,13 @@ def run_trial(trial_id: int, *, clock: Callable[[], datetime]) -> None:
 def trial_summary(trial: TelemetryTrial, *, now: datetime) -> str:
     match trial.state_at(now):
         case TrialState.WAITING:
-            return "No worker has begun to ask it yet."
+            return "No worker has begun the test yet."
         case TrialState.ASKING:
             return "A worker asks it."
         case TrialState.LOST if trial.begun_at is None:
-            return "No worker has asked it: is one running that works off the queue “default”?"
+            return "No worker has begun the test. Check whether a worker of the queue “default” runs."
         case TrialState.LOST:
-            return "The worker that asked it has not said what came of it: it was stopped, or died. Try it again."
+            return "The worker stopped before it reported a result. Start the test again."
     said = trial_with(trial.devices, trial.exported, trial.notes, exporting_by(trial))
     return trial.trouble or said.sentence
 
@@ -165,14 +165,18 @@ def _telemetry_age(
     if not standing.has_source:
         is_off = source is not None and source.state == SourceState.OFF
         lacks = "Its source is switched off" if is_off else "It has no source"
-        return Age(name, None, is_late=True, reason=f"{lacks}: nobody sees how its GPUs are.")
+        return Age(name, None, is_late=True, reason=f"{lacks}, so the health of its GPUs is unknown.")
     if source is None or source.state == SourceState.OFF:
         read_at = asked.read_at if asked else None
         return Age(name, read_at, standing.is_silent, asked.message if asked and is_whole else "")
     reason = source.message if is_whole else ""
     if standing.is_silent and not source.message:
         asked_at = source.answered_at
-        reason = f"Nobody asks it since {moment(asked_at, now=now)}." if asked_at else "Nobody has asked it yet."
+        reason = (
+            (f"The source was not queried since {moment(asked_at, now=now)}.")
+            if asked_at
+            else "The source was not queried yet."
+        )
     return Age(name, source.answered_at, standing.is_silent, reason)
 
 

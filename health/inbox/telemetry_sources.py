@@ -56,13 +56,16 @@ class Trial:
     def sentence(self) -> str:
         if self.trouble:
             return self.trouble
-        said = f"It answers: {count(self.devices, 'device')} of this cluster, {count(len(self.exported), 'metric')}."
+        said = (
+            f"The source answers with {count(self.devices, 'device')} of this cluster and "
+            f"{count(len(self.exported), 'metric')}."
+        )
         return " ".join([said, *self._silent(), *self.notes])
 
     def _silent(self) -> Iterator[str]:
         if self.exporting is not None and self.exporting.never_reported:
             nodes = count(self.exporting.of, "node")
-            yield f"It has no series of {self.exporting.never_reported} of {nodes} with GPUs."
+            yield f"It has no series for {self.exporting.never_reported} of {nodes} with GPUs."
 
 
 def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **given: Any) -> TelemetrySource:
@@ -164,9 +167,9 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
     if fields.get("ca_file"):
         _check("ca_file", check_ca, fields["ca_file"])
     if fields.get("user") and not fields.get("secret_from"):
-        raise BadSource("secret_from", "A user has a password: say where it is found.")
+        raise BadSource("secret_from", "A user name needs a password. Name the place of the password.")
     if fields.get("secret_from") and fields.get("url", "").startswith("http://") and not settings.TELEMETRY_LOOPBACK:
-        raise BadSource("url", "A password or token is not sent over http://, where anybody on the way reads it.")
+        raise BadSource("url", "Use https:// with a password or token. Over http:// others could read it.")
     return fields
 
 

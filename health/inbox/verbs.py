@@ -27,15 +27,17 @@ VERBS: Mapping[str, FindingVerb] = {
     "acknowledge": FindingVerb(
         "Acknowledge",
         frozenset({FindingState.OPEN}),
-        "Says that you look after it; where it is nobody's, it is yours. It opens again when it becomes "
-        "critical, or is critical and its cause changes.",
+        (
+            "States that you are working on the finding. If it has no assignee, it is assigned to you. It opens "
+            "again when it becomes critical, or when the cause of a critical finding changes."
+        ),
         "Acknowledged.",
         needs_reason=False,
     ),
     "assign": FindingVerb(
         "Assign",
         UNRESOLVED,
-        "Says whose it is. They find it under “Mine”.",
+        "Assigns the finding to a person, who finds it under “Mine”.",
         "Assigned.",
         needs_reason=False,
         changes=("assigned_to",),
@@ -43,30 +45,35 @@ VERBS: Mapping[str, FindingVerb] = {
     "unassign": FindingVerb(
         "Unassign",
         UNRESOLVED,
-        "Nobody looks after it then: it is open again, and nobody's.",
-        "Unassigned: it is nobody's now.",
+        "Removes the assignee and opens the finding again.",
+        "Unassigned: the finding has no assignee now.",
         needs_reason=False,
         changes=("assigned_to",),
     ),
     "accept": FindingVerb(
         "Accept",
         UNRESOLVED,
-        "Says that the recommended action is right. It is not carried out by this: you do it. It is counted for the "
-        "rule.",
-        "Kept: the action was right.",
+        (
+            "States that the recommended action is right. This does not carry out the action. The feedback counts "
+            "for the rule."
+        ),
+        "Stored: the action is right.",
         changes=("steps",),
     ),
     "dismiss": FindingVerb(
         "Dismiss",
         UNRESOLVED,
-        "Says that the recommended action is not right here. The finding stays. It is counted for the rule.",
-        "Kept: the action was not right here.",
+        "States that the recommended action is wrong here. The finding stays. The feedback counts for the rule.",
+        "Stored: the action is wrong here.",
         changes=("steps",),
     ),
     "mute": FindingVerb(
         "Mute",
         MUTABLE,
-        "Nobody is told of it until the mute ends, also where it comes back. What is still wrong then is open again.",
+        (
+            "Nobody is notified until the mute ends, even if the fault returns. A fault that still exists then is "
+            "open again."
+        ),
         "Muted.",
     ),
 }
@@ -77,9 +84,11 @@ def why_not_now(verb: str, state: FindingState, *, acknowledged_by: str = "") ->
     if state in VERBS[verb].states:
         return ""
     if state is FindingState.RESOLVED:
-        return "It is resolved: there is nothing to do about it."
+        return "The finding is resolved and needs no action."
     if state is FindingState.CONFIRMING:
-        return "It is being confirmed: nobody was told of it yet."
+        return "The finding is not confirmed yet, so nobody was notified."
     if state is FindingState.MUTED:
-        return "It is muted: lift the mute first." if verb == "acknowledge" else "It is muted already."
-    return f"{acknowledged_by or 'Somebody'} acknowledged it already."
+        return (
+            ("The finding is muted. Lift the mute first.") if verb == "acknowledge" else "The finding is already muted."
+        )
+    return f"{acknowledged_by or 'Somebody'} has already acknowledged the finding."

@@ -192,7 +192,7 @@ def _read_one(connection: client.Connection, one: Due, forbidden: dict[str, str]
     try:
         return kept(last_lines(connection, pod.namespace, pod.name, one.container, crashed=one.has_crashed)), ""
     except client.Forbidden as refusal:
-        forbidden[pod.namespace] = f"not allowed: the rule for pods/log, verb get, is missing. {refusal}"
+        forbidden[pod.namespace] = f"not allowed: the right get on pods/log is missing. {refusal}"
         return "", forbidden[pod.namespace]
     except client.Absent:
         return "", "the pod is gone."

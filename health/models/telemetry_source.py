@@ -171,7 +171,7 @@ class TelemetryTrial(models.Model):
         ordering = ["-asked_at", "-pk"]
 
     def __str__(self) -> str:
-        return f"{self.url} tried for {self.cluster.name}"
+        return f"trial of {self.url} for {self.cluster.name}"
 
     @property
     def answers(self) -> bool:
@@ -198,4 +198,4 @@ class TelemetryTrial(models.Model):
         """
         own = TelemetryTrial.objects.open_at(now).filter(pk=self.pk, begun_at=self.begun_at)
         if not own.update(ended_at=now, trouble=trouble[:600], **found):
-            raise LostLease(f"nobody waits any more for what the trial {self.pk} says")
+            raise LostLease(f"nobody waits for the result of trial {self.pk} any more")

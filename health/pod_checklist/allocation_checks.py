@@ -88,7 +88,7 @@ def check_events(facts: PodCheckFacts) -> Reply:
     if facts.stack is None:
         return unknown(NO_NODE)
     if facts.events_gap:
-        return unknown(f"Events are not looked at. {facts.events_gap}".strip())
+        return unknown(f"Events are not checked. {facts.events_gap}".strip())
     plugin = plugin_of(facts.stack)
     if plugin is not None and plugin.cause is not None and plugin.cause.weight is Weight.WRONG and not plugin.is_ready:
         return by_cause(plugin.cause, at=facts.node_seen_at)
@@ -124,10 +124,10 @@ def check_runtime(facts: PodCheckFacts) -> Reply:
         return by_cause(toolkit.cause, at=facts.node_seen_at)
     used = [gpu.name for gpu in facts.gpus if gpu.is_exclusive and (gpu.memory_used_mib or 0) >= IN_USE_FROM_MIB]
     if used and not facts.is_over:
-        return yes(f"Memory of {names(used)} is in use, and no other pod has it.", at=facts.sampled_at)
+        return yes(f"Memory of {names(used)} is in use, and no other pod uses it.", at=facts.sampled_at)
     named = f"runtime class {facts.pod.runtime_class}" if facts.pod.runtime_class else "the node's default runtime"
     state = f" {toolkit.pod} is ready." if toolkit is not None and toolkit.is_ready else ""
     return unknown(
-        f"The pod runs with {named}.{state} The configuration of the runtime is not looked at.",
+        f"The pod runs with {named}.{state} The configuration of the runtime is not checked.",
         "Run nvidia-smi in the container.",
     )

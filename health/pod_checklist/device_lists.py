@@ -32,7 +32,7 @@ def difference(given: DeviceList, got: GotGpus) -> str | None:
     if given.devices is None:
         return None
     if given.devices == NO_LIST:
-        return "its value is no list of devices"
+        return "its value is not a list of devices"
     entries = [each.strip() for each in given.devices.split(",")]
     if given.variable.startswith("CUDA_"):
         return _cuda_difference(entries, got)
@@ -60,7 +60,7 @@ def _cuda_difference(entries: Sequence[str], got: GotGpus) -> str | None:
         if is_there is None:
             return None
         if not is_there:
-            return f"{entry} is none of its GPUs, and CUDA ignores it and all entries behind it"
+            return f"{entry} is not a GPU of the pod, and CUDA ignores this and all later entries"
         visible += 1
     return f"CUDA sees only {visible} of its {got.number} GPUs" if visible < got.number else ""
 

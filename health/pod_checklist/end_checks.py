@@ -31,7 +31,10 @@ HELD_BY: dict[MemoryHolder, tuple[str, str]] = {
         "The program itself held {held} of {total} GiB.",
         "Reduce the batch or the model, or use a larger GPU or MIG slice.",
     ),
-    MemoryHolder.UNKNOWN: ("Its message does not say what held the memory.", "Check whether other pods have the GPU."),
+    MemoryHolder.UNKNOWN: (
+        ("The message does not name the holder of the memory."),
+        "Check whether other pods have the GPU.",
+    ),
 }
 
 
@@ -41,7 +44,7 @@ def check_memory(facts: PodCheckFacts) -> Reply:
     if pod.status == EVICTED:
         return no(
             f"The kubelet evicted the pod: {pod.waiting_reason or 'no reason reported'}.",
-            "Compare the node's memory with the requests of its pods. This is no memory of a GPU.",
+            "Compare the node's memory with the requests of its pods. This is host memory, not GPU memory.",
         )
     if ended.get("reason") == OOM_KILLED or OOM_KILLED in pod.waiting_reason:
         return _host_memory(facts, ended)
@@ -71,7 +74,7 @@ def _host_memory(facts: PodCheckFacts, ended: dict[str, Any] | Any) -> Reply:
     limit = ended.get("memory_limit_bytes")
     allowed = f" of {limit / 2**30:.4g} GiB" if limit else ""
     return no(
-        f"{container} was killed because it exceeded its memory limit{allowed}. This is no memory of a GPU.",
+        f"{container} was killed because it exceeded its memory limit{allowed}. This is host memory, not GPU memory.",
         "Raise the memory limit of the container. Data loaders and files in /dev/shm count.",
         at=facts.ended_at,
     )
@@ -88,7 +91,7 @@ def _nothing_found(facts: PodCheckFacts, what: str) -> Reply:
     """Returns the reply for a pod whose words name nothing. A program may hide the error in its log."""
     pod = facts.pod
     if not facts.ended and not pod.restarts and pod.phase != "Failed":
-        return yes("No container has failed. Errors that the program itself handles are not looked at.")
+        return yes("No container has failed. Errors that the program itself handles are not visible.")
     if not facts.words:
-        return unknown("A container failed without a termination message. Its log is not looked at.", FALLBACK)
-    return unknown(f"Its last words do not name {what}: “{facts.words[:200]}”", at=facts.ended_at)
+        return unknown("A container failed without a termination message. Its log is not checked.", FALLBACK)
+    return unknown(f"Its last message does not name {what}: “{facts.words[:200]}”", at=facts.ended_at)

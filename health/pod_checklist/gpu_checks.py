@@ -16,7 +16,7 @@ EXPORT_ECC = "Add DCGM_FI_DEV_ECC_DBE_VOL_TOTAL to the metrics of the DCGM expor
 
 def check_neighbours(facts: PodCheckFacts) -> Reply:
     if facts.is_over:
-        return unknown("The pod has ended. Its former neighbours are not looked at.")
+        return unknown("The pod has ended. Pods that shared its GPU are not checked.")
     with_others = [gpu for gpu in facts.gpus if gpu.neighbours and not gpu.profile]
     if with_others:
         return no(

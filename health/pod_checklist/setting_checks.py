@@ -12,7 +12,8 @@ from wording.lists import names
 from wording.numbers import are, either
 
 NOT_STATED = (
-    "Neither the image's name nor NVIDIA_REQUIRE_CUDA of the pod states a CUDA version. The image is not looked at."
+    "Neither the image's name nor NVIDIA_REQUIRE_CUDA of the pod states a CUDA version. The image itself is not "
+    "checked."
 )
 
 
@@ -43,13 +44,13 @@ def check_security(facts: PodCheckFacts) -> Reply:
             f"{names(privileged)} {are(len(privileged))} privileged, and can use every GPU of the node.",
             "Remove securityContext.privileged, so that the container gets its own GPUs only.",
         )
-    return yes("No container is privileged. Seccomp, SELinux and AppArmor are not looked at.")
+    return yes("No container is privileged. Seccomp, SELinux and AppArmor are not checked.")
 
 
 def check_environment(facts: PodCheckFacts) -> Reply:
     lists = [DeviceList(**each) for each in facts.settings.get("visible", [])]
     if not lists:
-        return yes("The pod sets no list of devices. The environment of its image is not looked at.")
+        return yes("The pod sets no list of devices. The environment of its image is not checked.")
     compared = [(each, difference(each, _gpus_of_container(facts, each.container))) for each in lists]
     wrong = next(((each, how) for each, how in compared if how), None)
     if wrong is not None:
@@ -61,7 +62,11 @@ def check_environment(facts: PodCheckFacts) -> Reply:
         )
     if open_ones := [each for each, how in compared if how is None]:
         each = open_ones[0]
-        why = "It comes from a reference, which is not read." if each.devices is None else "Its GPUs are not known."
+        why = (
+            "It comes from a reference, which is not read."
+            if each.devices is None
+            else "The GPUs of the pod are unknown."
+        )
         return unknown(f"{each.container} sets {each.variable}. {why}", "Run nvidia-smi -L in the container.")
     shown = names([f"{each.variable} of {each.container}" for each in lists])
     return yes(f"{shown} {either(len(lists), 'names', 'name')} the GPUs that the pod got.")

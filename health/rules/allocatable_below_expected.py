@@ -73,11 +73,11 @@ def _diagnose(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, tuple[s
         cause = f"The {offerer} reports the {gpu} as unhealthy."
         if not node.is_nvidias:
             return cause, (f"Read the log of the {offerer} on the node.", KERNEL_LOG)
-        restart = f"If the Xid is over, restart the pod of the {offerer}."
+        restart = f"If the Xid does not return, restart the pod of the {offerer}."
         return cause, (f"Read the log of the {offerer} on the node for the Xid.", KERNEL_LOG, restart)
     if not any(node.capacity.get(name) for name in missing):
         driver = "Check the driver's pod on the node." if node.is_nvidias else f"Check whether {tool} lists the {gpu}."
-        return f"The {offerer} offers none.", (driver, f"Check the pod of the {offerer} on the node.")
+        return f"The {offerer} offers no GPU.", (driver, f"Check the pod of the {offerer} on the node.")
     find = f"Look for the {gpu} in lspci and {tool} on the node."
     booted = f" The node booted at {to_the_minute(node.booted_at)}." if node.booted_at else ""
     if all(map(is_dra, missing)):

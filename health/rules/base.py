@@ -204,7 +204,7 @@ class NodeFacts:
     mig_config: str = ""  # the layout that the MIG manager is asked for
     mig_state: str = ""  # its word: pending, rebooting, success, failed
     mig_overdue_since: datetime | None = None  # when that began, where it takes too long; None: it does not
-    unhealthy: tuple[str, ...] = ()  # sentences: "GPU 3: AMD's metrics exporter calls it unhealthy."
+    unhealthy: tuple[str, ...] = ()  # sentences: "GPU 3: AMD's metrics exporter reports it as unhealthy."
     layout: str = ""  # how they are cut and shared (`gpu.resources.Layout`)
     sharing: str = ""  # time-slicing, mps
     sharing_replicas: int | None = None

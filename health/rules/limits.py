@@ -81,13 +81,13 @@ class Scale:
         if limits.critical is not None:
             found += [("critical", sentence) for sentence in self._of_value(limits.critical)]
             if not self.may_be_critical:
-                found.append(("critical", "Nothing of this rule is critical: leave it empty."))
+                found.append(("critical", "This rule has no critical severity. Leave the field empty."))
             elif not limits.warn < limits.critical:
-                found.append(("critical", "Critical must be above the warning."))
+                found.append(("critical", "The critical limit must be above the warning limit."))
         if (
             limits.critical_after > limits.warn_after
         ):  # also without a number: a link brought up anew is always critical
-            found.append(("critical_after_s", "What is critical is told no later than what is a warning."))
+            found.append(("critical_after_s", "The critical time must not be longer than the warning time."))
         for name, after in (("warn_after_s", limits.warn_after), ("critical_after_s", limits.critical_after)):
             if not timedelta(0) <= after <= LONGEST:
                 found.append((name, f"From 0 s to {spell(LONGEST)}."))

@@ -21,8 +21,10 @@ SHUT_DOWN = ("Find out why the node was shut down.", "Create a pod without an ow
 BY_KUBELET: Mapping[str, tuple[str, ...]] = {
     "UnexpectedAdmissionError": REFUSED,
     **{f"OutOf{vendor}": REFUSED for vendor in ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/")},
-    "OutOf": ("The node had no room left for the pod. Check who places pods there beside the scheduler.",),
-    "TopologyAffinityError": ("No NUMA node had all requests. Check the kubelet's topology manager policy.",),
+    "OutOf": (
+        ("The node had no room left for the pod. Check what else, beside the scheduler, assigns pods to the node."),
+    ),
+    "TopologyAffinityError": ("No NUMA node had room for all requests. Check the kubelet's topology manager policy.",),
     "Evicted": ("The node was short of memory, disk or PIDs: `kubectl describe node` shows which.",),
     "Terminated": SHUT_DOWN,
     "NodeShutdown": SHUT_DOWN,

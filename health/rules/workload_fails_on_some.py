@@ -23,7 +23,7 @@ class WorkloadFailsOnSome:
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=5)  # the others have had as long to fail, too
     steps: ClassVar[tuple[str, ...]] = (
-        "If a plan changed these nodes, halt it. Its page compares failed and good nodes, too.",
+        "If a plan changed these nodes, halt it. The plan's page also compares failed and good nodes.",
         "Compare the failing pod's last log (kubectl logs POD --previous) with that of a pod that runs elsewhere.",
         "Move the workload to nodes without the suspected property, by a node selector.",
     )

@@ -112,8 +112,8 @@ def _board_events(detail: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
 
 def _replacement_sentence(gone: Sequence[str], new: Sequence[str]) -> str:
     if len(new) == 1:
-        return f"GPU {gone[0]} is gone, and {new[0]} is new."
-    return f"{len(new)} of its GPUs are gone, and as many are new. Gone: {names(gone)}. New: {names(new)}."
+        return f"GPU {gone[0]} was replaced by {new[0]}."
+    return f"{len(new)} GPUs were replaced. Removed: {names(gone)}. New: {names(new)}."
 
 
 def _detail(

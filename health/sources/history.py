@@ -132,7 +132,11 @@ class TelemetryHistory:
 
     def without_words(self) -> "TelemetryHistory":
         """Returns a copy for users who may not see the source's messages."""
-        return replace(self, source_message="Who sees the whole cluster sees why.") if self.source_message else self
+        return (
+            replace(self, source_message=("Only people with access to the whole cluster see the reason."))
+            if self.source_message
+            else self
+        )
 
 
 @dataclass(frozen=True)
@@ -224,9 +228,9 @@ def _answer(
     if source is None or not known.has_prometheus:
         return _answer_from_minutes(node, known, devices, asked, metrics, whose=whose, why_none=why_none, now=now)
     if not devices:
-        never = f"The cluster's Prometheus never had a series of {whose}."
+        never = f"The cluster's Prometheus has no series of {whose}."
         if known.standing.is_silent:
-            never = f"The cluster's Prometheus is silent, and nothing is kept of what it said of {whose}."
+            never = f"The cluster's Prometheus is silent, and no earlier values of {whose} are stored."
         return _Answer(why_none=known.trouble or why_none or never)
     boards = frozenset(device.uuid for device in devices)
     key = (node.pk, boards, source.pk, source.changed_at, source.clock_offset_s, asked, frozenset(metrics))
@@ -235,13 +239,13 @@ def _answer(
     if kept is not None and kept.until > time.monotonic():
         return kept.answer
     if not _turns.acquire(timeout=TURN_S):
-        return _Answer(why_none="The histories of too many nodes are asked for at once: try again in some seconds.")
+        return _Answer(why_none="Too many histories are being loaded at once. Try again in some seconds.")
     try:
         answer = _Answer(_query_lines(source, devices, asked, metrics))
     except Unusable as error:
-        answer = _Answer(why_none="The cluster's Prometheus gives no history.", source_message=str(error))
+        answer = _Answer(why_none="The cluster's Prometheus returns no history.", source_message=str(error))
     except NoSecret as error:
-        answer = _Answer(why_none="The web process cannot ask the cluster's Prometheus.", source_message=str(error))
+        answer = _Answer(why_none="The web process cannot query the cluster's Prometheus.", source_message=str(error))
     finally:
         _turns.release()
     _cache_answer(key, answer)
@@ -305,7 +309,7 @@ def _query_lines(
     rows = [row for name in sorted(SERIES) for row in SERIES[name] if row.metric in wanted]
     uuids = list(dict.fromkeys(device.uuid for device in devices if promql.is_plain(device.uuid)))[:DEVICES_AT_MOST]
     if not uuids:
-        raise Unusable("None of its GPUs has a UUID that can be asked for.")
+        raise Unusable("None of the node's GPUs has a known UUID.")
     expression = promql.history(
         rows, uuids, promql.Matchers(source.matchers), within_s=max(STALE_AFTER_S, asked.step_s)
     )

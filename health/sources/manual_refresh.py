@@ -16,5 +16,5 @@ def ask_now(source: TelemetrySource, *, now: datetime) -> None:
     :raises SourceOff: when the source is switched off
     """
     if not TelemetrySource.ask_soon(source.pk, now=now):
-        raise SourceOff("This source is switched off. Switch it on, and workers ask it.")
+        raise SourceOff("This source is disabled. Enable it so that workers query it.")
     wake.wake_telemetry_of(source.cluster_id)

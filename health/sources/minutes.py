@@ -142,24 +142,24 @@ def _instant(at: float) -> datetime:
     return datetime.fromtimestamp(at, UTC)
 
 
-SOON = "The first points come within two minutes"
+SOON = "The first points appear within two minutes"
 
 
 def why_not_kept(known: NodeTelemetry) -> str:
     """Returns why the cluster's minutes are not stored; empty if they are."""
     state = ExportersState(known.exporters.state) if known.exporters is not None else ExportersState.WAITING
-    lacking = "Its cluster has no Prometheus" if known.source is None else "Its cluster's Prometheus is switched off"
+    lacking = "The cluster has no Prometheus" if known.source is None else "The cluster's Prometheus is disabled"
     if known.exporters is not None and state == ExportersState.TOO_MANY:
         return (
-            f"{lacking}. It has {known.exporters.exporters} exporters, and at most {ASKED_AT_MOST} are asked one by "
-            "one: no minutes are kept. With a Prometheus there are plots."
+            f"{lacking}. The cluster has {known.exporters.exporters} exporters, and Quarterdeck queries at most "
+            f"{ASKED_AT_MOST}, so it stores no values. Add a Prometheus for plots."
         )
     if known.standing.has_source:
         return ""
     reason = {
-        ExportersState.NONE: "no exporter of GPUs is seen in it.",
-        ExportersState.FORBIDDEN: "its exporters may not be asked.",
-        ExportersState.UNSEEN: "its exporters are not asked, because the cluster does not answer.",
+        ExportersState.NONE: "no GPU exporter is seen in the cluster.",
+        ExportersState.FORBIDDEN: "Quarterdeck may not query its exporters.",
+        ExportersState.UNSEEN: "its exporters are not queried, because the cluster does not answer.",
     }.get(state, f"no exporter has answered yet. {SOON} of the first answer.")
     return f"{lacking}, and {reason}"
 
@@ -167,11 +167,11 @@ def why_not_kept(known: NodeTelemetry) -> str:
 def why_no_line(devices: Sequence[DeviceTelemetry], asked: Steps, *, whose: str, now: datetime) -> str:
     """Returns why these devices have no minute in this time, for a cluster whose minutes are stored."""
     if asked.last < now.timestamp() - KEPT_S:
-        return "Without a Prometheus minutes are kept for 24 h, and this was before."
+        return "Without a Prometheus, values are stored for 24 h. This time is earlier."
     if not devices:
-        return f"No exporter has named {whose}."
+        return f"No exporter has reported {whose}."
     if asked.last < now.timestamp() - 2 * MINUTE_S:
-        return "No minute of this time was kept."
+        return "No values of this time were stored."
     if any(reading.is_fresh for device in devices for reading in device.metrics.values()):
         return f"{SOON}."
     return "The exporter of this node did not answer in this time."

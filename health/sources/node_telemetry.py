@@ -14,10 +14,8 @@ from health.telemetry.base import DeviceXid
 from health.telemetry.metrics import exportable
 from health.telemetry.snapshot import GpuDevice
 
-NUMBERLESS = (
-    "The source names GPUs of this node by their serial numbers or UUIDs alone: nothing tells which of them is this."
-)
-REDIS_AWAY = "Redis does not answer, so that nobody knows what GPUs said last: {}"
+NUMBERLESS = "The source names GPUs of this node only by serial number or UUID, so this GPU cannot be identified."
+REDIS_AWAY = "Redis does not answer, so the last values of the GPUs are unknown: {}"
 
 
 @dataclass(frozen=True)

@@ -44,12 +44,14 @@ def _reset_lines(indices: set[int], there: Collection[int | None]) -> Iterator[d
     if indices.issuperset(there):
         number = len(indices)
         sentence = (
-            "Its GPU counts from nothing again: its driver was loaded anew, or it was reset."
+            "The counters of its GPU restarted at zero: the driver was reloaded, or the GPU was reset."
             if number == 1
-            else f"All its {number} GPUs count from nothing again: their driver was loaded anew, or all were reset."
+            else (
+                f"The counters of all {number} GPUs restarted at zero: the driver was reloaded, or all GPUs were reset."
+            )
         )
         yield {"kind": "reload", "sentence": sentence, "detail": {"gpus": number}}
         return
     for index in sorted(indices):
-        sentence = f"GPU {index} counts from nothing again: it was reset."
+        sentence = f"The counters of GPU {index} restarted at zero: the GPU was reset."
         yield {"kind": RESET, "sentence": sentence, "detail": {"gpu": index}}

@@ -28,7 +28,7 @@ def path_in_folder(name: str) -> Path:
     folder = Path(os.path.normpath(Path(settings.SECRETS_DIR).absolute()))
     path = Path(os.path.normpath(folder / name))
     if "\0" in name or path == folder or not path.is_relative_to(folder):
-        raise NotReadable(f"{name[:100]} leads out of the folder")
+        raise NotReadable(f"{name[:100]} points outside the folder")
     return path
 
 
@@ -40,11 +40,11 @@ def read_in_folder(name: str, *, at_most: int) -> bytes:
     try:
         real = path_in_folder(name).resolve(strict=True)
         if not real.is_relative_to(Path(settings.SECRETS_DIR).resolve()):
-            raise NotReadable(f"{name[:100]} is a link out of the folder")
+            raise NotReadable(f"{name[:100]} is a link to a file outside the folder")
         # Without waiting for a writer, where the file is a pipe.
         with os.fdopen(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise NotReadable(f"{name[:100]} is no regular file")
+                raise NotReadable(f"{name[:100]} is not a regular file")
             content = file.read(at_most + 1)
     except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
         raise NotReadable(str(error)) from error
@@ -82,9 +82,9 @@ class SecretPlaces:
     @property
     def none(self) -> str:
         return (
-            f"There is no secret for this {self.user} at its {self.owner}'s place. Whoever runs Quarterdeck sets the "
-            f"secret and, beside it, lists the {self.user}s that may use it: in the variable "
-            f"{self.prefix}NAME{self.of_variable}, or in the file NAME{self.of_file}."
+            f"This place has no secret for this {self.user}. The operator of Quarterdeck must set the secret and "
+            f"list the {self.user}s that may use it, in the variable {self.prefix}NAME{self.of_variable} or in "
+            f"the file NAME{self.of_file}."
         )
 
     def check(self, place: str) -> None:
@@ -98,7 +98,7 @@ class SecretPlaces:
         elif kind == "file":
             self._check_file(name)
         else:
-            raise NoSecret(f"Say where the secret is, never the secret itself: {self.places}.")
+            raise NoSecret(f"Name the place of the secret, never the secret itself: {self.places}.")
 
     def secret_at(self, place: str, user: str) -> str:
         """Returns the secret for the user of this name; empty without a place.
@@ -114,11 +114,11 @@ class SecretPlaces:
         if not {user, EVERYBODY}.intersection(re.split(r"[,\s]+", users)) or not secret:
             raise NoSecret(self.none)
         if not secret.isprintable() or not secret.isascii():
-            raise NoSecret("What is there is no password or token: one line of ASCII is.")
+            raise NoSecret("The secret is not a password or token. It must be one line of ASCII.")
         if len(secret) < SHORTEST:
             raise NoSecret(
-                f"The secret is too short to be cut out of what the {self.owner} answers: {SHORTEST} characters are "
-                "the least."
+                f"The secret is too short to be removed from answers of the {self.owner}. It needs at least "
+                f"{SHORTEST} characters."
             )
         return secret
 
@@ -126,9 +126,7 @@ class SecretPlaces:
         is_setting = name in settings.SETTING_VARIABLES
         is_named = re.fullmatch(rf"{self.prefix}[A-Z0-9_]{{1,80}}", name)
         if is_setting or name.endswith(self.of_variable) or not is_named:
-            raise NoSecret(
-                f"That is no variable for a secret: its name begins with {self.prefix}, and no setting's does."
-            )
+            raise NoSecret(f"That is not a variable for a secret. Its name must begin with {self.prefix}.")
 
     def _check_file(self, name: str) -> None:
         try:
@@ -136,7 +134,7 @@ class SecretPlaces:
         except NotReadable as error:
             raise NoSecret("A secret is a file in the folder that QUARTERDECK_SECRETS_DIR names.") from error
         if path.name.endswith(self.of_file):
-            raise NoSecret(f"A file whose name ends with {self.of_file} lists {self.user}s, and is no secret.")
+            raise NoSecret(f"A file with the suffix {self.of_file} lists {self.user}s. It is not a secret.")
 
 
 # Clusters are never renamed: `add_cluster` names them once, from a shell.

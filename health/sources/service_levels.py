@@ -77,12 +77,15 @@ def _measured(parts: list[tuple[str, LabelledSample]], clock_offset_s: float) ->
     if len(values) > 1:
         raise NotMeasured(
             "many-series",
-            f"It answers {count(len(values), 'series', 'series')}. Aggregate them, as in sum(…) or max(…).",
+            f"The query returns {count(len(values), 'series', 'series')}. Aggregate them, as in sum(…) or max(…).",
         )
     if (clusters := max(numbers(CLUSTERS), default=1)) > 1:
         raise NotMeasured(
             "other-clusters",
-            f"Its series are of {clusters:.0f} clusters. Give the telemetry source label matchers of this one.",
+            (
+                f"The series belong to {clusters:.0f} clusters. Add label matchers of this cluster to the telemetry "
+                "source."
+            ),
         )
     newest_at = min(numbers(NEWEST), default=None)
     return Measured(

@@ -35,9 +35,11 @@ def _why_exporters(asked: ExporterRound) -> str:
     if asked.answered:
         return _unasked("its exporters", asked.read_at)
     if asked.exporters == 1:
-        return "Its exporter does not answer."
+        return "The node's exporter does not answer."
     return f"None of its {count(asked.exporters, 'exporter')} answers."
 
 
 def _unasked(what: str, last: datetime | None) -> str:
-    return f"Nobody has asked {what} since {to_the_minute(last)}." if last else f"Nobody has asked {what} yet."
+    return (
+        f"No worker has queried {what} since {to_the_minute(last)}." if last else f"No worker has queried {what} yet."
+    )

@@ -79,7 +79,7 @@ def _query_source(source: TelemetrySource, epoch: int, *, clock: Callable[[], da
     except (Unusable, NoSecret) as error:
         return _silent_columns(source, str(error), now=clock())
     except snapshots.SnapshotsUnavailable as error:
-        return _silent_columns(source, f"Redis does not take what it said: {error}", now=clock())
+        return _silent_columns(source, f"Redis does not store the source's answer: {error}", now=clock())
     now = clock()
     return {
         "state": SourceState.ANSWERING,

@@ -90,16 +90,16 @@ def _answer_of_cause(cause: Cause) -> FoundAnswer:
 
 def _hardware(node: Node, _: NodeStack) -> FoundAnswer:
     if found := next(pci_devices(node.labels), None):
-        return _answer_yes(f"Node Feature Discovery saw it on the PCI bus ({found.string}).")
+        return _answer_yes(f"Node Feature Discovery sees a GPU on the PCI bus ({found.string}).")
     if node.physical_gpus:
         return _answer_yes(f"The node has registered {count(node.physical_gpus, 'GPU')}.")
     if any(key.startswith(NFD_PREFIX) for key in node.labels):
         return _answer_no(
-            "Node Feature Discovery runs here, and sees no GPU on the PCI bus.",
+            "Node Feature Discovery runs here and sees no GPU on the PCI bus.",
             "Run lspci -d 10de: on the node.",
             "If it lists no GPU, power-cycle the node and look at firmware, passthrough and seating.",
         )
-    return _unknown("Node Feature Discovery has labelled nothing here.", "Deploy Node Feature Discovery on the node.")
+    return _unknown("Node Feature Discovery has not labelled this node.", "Deploy Node Feature Discovery on the node.")
 
 
 def _labels(node: Node, stack: NodeStack) -> FoundAnswer:
@@ -145,7 +145,7 @@ def _scheduled(_: Node, stack: NodeStack) -> FoundAnswer:
         answer, sentence, steps = _answer_of_cause(missing[0].cause) if missing[0].cause else _answer_no("")
         return answer, f"No pod here: {names([row.title for row in missing])}. {sentence}".strip(), steps
     if not wanted:
-        return _unknown("No operand of the GPU stack is wanted here, or none was seen.")
+        return _unknown("No operand of the GPU stack should run here, or no operand was seen.")
     return _answer_yes(f"{count(len(wanted), 'operand')} of {len(wanted)} have a pod here.")
 
 
@@ -155,7 +155,7 @@ def _driver_pod(node: Node, stack: NodeStack) -> FoundAnswer:
         return found
     version = node.reported_driver
     return (
-        _answer_yes(f"None is needed: the host has driver {version}.")
+        _answer_yes(f"No driver pod is needed: the host has driver {version}.")
         if version
         else _unknown("No driver pod was seen.")
     )
@@ -178,7 +178,7 @@ def _pod_of(operands: Sequence[str], stack: NodeStack) -> FoundAnswer | None:
     chosen = next((row.cause for row in rows if row.cause and row.cause.weight is Weight.CHOSEN), None)
     cause = _first_fault(rows)
     if cause is None and chosen is not None:
-        return _answer_yes(f"No pod is wanted here. {chosen.sentence}")
+        return _answer_yes(f"No pod should run here. {chosen.sentence}")
     return _answer_of_cause(cause) if cause else _answer_no(f"{rows[0].pod} is not ready.")
 
 
@@ -226,15 +226,15 @@ def _allocatable(node: Node, stack: NodeStack) -> FoundAnswer:
         missing = f" Missing: {node.missing_in_words}." if node.missing_in_words else ""
         return _answer_yes(f"{listed}.{missing}")
     if any(row.operand in DRA_PLUGINS and row.is_ready for row in stack.operands):
-        return _unknown("GPUs are offered by DRA, which allocatable does not count.")
+        return _unknown("DRA offers the GPUs. Allocatable does not count them.")
     if cause := _first_fault(row for row in stack.operands if row.operand in PLUGINS):
         return _answer_of_cause(cause)
     if any(node.capacity.values()):
         return _answer_no(
-            f"Capacity has {names(sorted(node.capacity))}, and all of it is unhealthy.",
+            f"The node has {names(sorted(node.capacity))} in its capacity, but all devices are unhealthy.",
             "Read the log of the device plugin and the findings of the node's GPUs.",
         )
-    return _answer_no("The node offers no GPU.", "Look at the first “no” above.")
+    return _answer_no("The node offers no GPU.", "Read the first “no” above.")
 
 
 CHECKS: dict[str, tuple[str, Callable[[Node, NodeStack], FoundAnswer]]] = {

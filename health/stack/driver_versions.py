@@ -69,13 +69,16 @@ def driver_versions(
 
 def _requested_version(desired: Desired) -> DriverVersionSource:
     if desired.conflict:
-        note = "While several select a node, the operator changes nothing: delete one, or give it another nodeSelector."
+        note = (
+            "Several objects select this node, so the operator changes nothing. Delete an object, or change "
+            "its nodeSelector."
+        )
         return DriverVersionSource(
             DriverVersionRole.DESIRED, f"{desired.conflict}, which all select this node", "", note
         )
     if not desired.by:
         return DriverVersionSource(DriverVersionRole.DESIRED, "no driver object selects this node", "")
-    note = "" if desired.version else "It names no version: the operator's own default."
+    note = "" if desired.version else "The object names no version, so the operator's default applies."
     return DriverVersionSource(DriverVersionRole.DESIRED, desired.by, desired.version, note or _limits(desired.version))
 
 
@@ -88,15 +91,15 @@ def _rolled_out(row: OperandOnNode | None) -> list[DriverVersionSource]:
         ]
     note = _limits(row.version)
     if row.is_current is False:
-        note = f"{note} The pod is of an older template than its DaemonSet's newest.".strip()
+        note = f"{note} The pod does not have the newest template of its DaemonSet.".strip()
     return [DriverVersionSource(DriverVersionRole.ROLLED_OUT, "image of the driver pod", row.version, note)]
 
 
 def _limits(version: str) -> str:
     if is_digest(version):
-        return "Named by a digest, which tells no version."
+        return "The image is named by a digest, which has no version."
     if read(version).kernel or read(version).is_branch:
-        return "Precompiled: it names only the branch, not the driver."
+        return "Precompiled: the tag names only the driver branch."
     return ""
 
 
@@ -106,9 +109,13 @@ def _label(node: Node, offered: Sequence[DriverVersionSource]) -> DriverVersionS
         since = to_the_minute(node.driver_unknown_since)
         if not node.driver_version:
             return DriverVersionSource(
-                DriverVersionRole.RUNNING, by, "", f"No label said it since it is watched ({since}).", is_known=False
+                DriverVersionRole.RUNNING,
+                by,
+                "",
+                f"No label has shown the version since the watch began ({since}).",
+                is_known=False,
             )
-        note = f"Unknown since {since}: the label is gone. It last said {node.driver_version}."
+        note = f"Unknown since {since}: the label is gone. Its last value was {node.driver_version}."
         return DriverVersionSource(DriverVersionRole.RUNNING, by, node.driver_version, note, is_known=False)
     is_labelled = any(node.labels.get(key) for key in (DRIVER_VERSION, DRIVER_VERSION_PARTS[0], *AMD_DRIVER_VERSION))
     is_of_a_slice = not is_labelled and any(agree(each.version, node.driver_version) for each in offered)
@@ -118,7 +125,7 @@ def _label(node: Node, offered: Sequence[DriverVersionSource]) -> DriverVersionS
             DriverVersionRole.RUNNING,
             by,
             "",
-            "GPU feature discovery has not labelled it." if is_nvidia else "It says none.",
+            "GPU feature discovery has not labelled the node." if is_nvidia else "It says none.",
         )
     return DriverVersionSource(DriverVersionRole.RUNNING, by, node.driver_version)
 
@@ -153,7 +160,7 @@ def _disagreement(sources: Sequence[DriverVersionSource], node: Node) -> str:
         return ""
     running = [each for each in said if each.role is DriverVersionRole.RUNNING]
     if len(running) > 1 and agree(running[0].version, running[1].version) is False:
-        parts = [f"the {each.by} says {each.version}" for each in running]
+        parts = [f"the {each.by} has {each.version}" for each in running]
     else:
         first = {each.role: each for each in reversed(said)}
         parts = [f"{WORDS[role]} {first[role].version}" for role in WORDS if role in first]
@@ -173,7 +180,7 @@ def _versions_agree(one: DriverVersionSource, other: DriverVersionSource) -> boo
 def _expected_difference(node: Node) -> str:
     """Returns why the versions may differ for now."""
     if node.is_held:
-        return f" It is held by {node.held_by}." if node.held_by else " It is held."
+        return f" The node is held by {node.held_by}." if node.held_by else " It is held."
     if node.upgrade_state and node.upgrade_state != "upgrade-done":
         return f" The upgrade controller has it in {node.upgrade_state}."
     return ""

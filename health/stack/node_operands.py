@@ -55,7 +55,7 @@ class OperandOnNode:
         """Returns where the pod differs from the wanted version; empty if equal or not comparable."""
         if not self.version or agree(self.version, self.desired.version) is not False:
             return ""
-        return f"The pod is of {self.version}, where {self.desired.by} asks for {self.desired.version}."
+        return f"The pod has version {self.version}, but {self.desired.by} requests {self.desired.version}."
 
 
 def operands_on(node: Node, rows: StackRows) -> list[OperandOnNode]:

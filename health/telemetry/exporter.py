@@ -58,14 +58,14 @@ def read_devices(text: str) -> tuple[ExporterDevice, ...]:
             continue
         key = device.uuid, device.gi_id
         if key not in found and len(found) >= DEVICES_AT_MOST:
-            raise UnreadableMetrics(f"More than {DEVICES_AT_MOST} devices are named: no node has so many.")
+            raise UnreadableMetrics(f"The answer names more than {DEVICES_AT_MOST} devices. No node has so many.")
         found.setdefault(key, device)
         if pod := _pod(labels):
             pods.setdefault(key, {})[pod] = None
         if job := _job(labels):
             jobs.setdefault(key, {})[job] = None
     if sum(map(len, pods.values())) > PODS_AT_MOST:
-        raise UnreadableMetrics(f"More than {PODS_AT_MOST} pods are named: no node has so many.")
+        raise UnreadableMetrics(f"The answer names more than {PODS_AT_MOST} pods. No node has so many.")
     return tuple(
         replace(device, pods=tuple(pods.get(key, ())), jobs=tuple(jobs.get(key, ()))[:JOBS_AT_MOST])
         for key, device in found.items()

@@ -246,18 +246,16 @@ def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[st
     if odd.nameless:
         notes.append(f"{nameless(odd.nameless)}.")
     if odd.unknown:
-        notes.append(
-            f"Series of nodes that this cluster does not have are left out: {_first_names(list(odd.unknown))}."
-        )
+        notes.append(f"Left out: series of nodes that are not in this cluster ({_first_names(list(odd.unknown))}).")
     if odd.placeless:
         notes.append(
-            f"{count(odd.placeless, 'series', 'series')} that no node's name is on, left out: let Prometheus write it, "
-            "as the label node."
+            f"Left out: {count(odd.placeless, 'series', 'series')} without a node name. Let Prometheus add the "
+            "label node."
         )
     if odd.services:
         notes.append(
-            "Exporters are scraped through a Service, which answers for one node after another: "
-            f"{_first_names(list(odd.services))}. Let Prometheus scrape their pods."
+            "Prometheus scrapes exporters through a Service, which returns another node each time: "
+            f"{_first_names(list(odd.services))}. Let Prometheus scrape the pods."
         )
     return (*notes, *notes_on_claims(list(odd.untrue), contested))
 
@@ -277,7 +275,7 @@ def notes_on_claims(untrue: Sequence[str], contested: Mapping[tuple[str, str], C
 
 
 def nameless(number: int) -> str:
-    return f"{count(number, 'series', 'series')} without a UUID or a serial number of a GPU, left out"
+    return f"Left out: {count(number, 'series', 'series')} without a UUID or serial number of a GPU"
 
 
 def untrue_name(runs_on: str, claimed: str) -> str:

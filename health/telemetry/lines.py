@@ -55,7 +55,7 @@ def lines_in(text: str) -> Iterator[MetricLine]:
             continue
         number += 1
         if number > LINES_AT_MOST:
-            raise UnreadableMetrics(f"It has more than {LINES_AT_MOST} series: no node has so many GPUs.")
+            raise UnreadableMetrics(f"The answer has more than {LINES_AT_MOST} series. No node has so many GPUs.")
         if (match := _SERIES.match(line)) is not None:
             name, quoted, labels, rest = match.groups()
             is_text = is_text or not labels.strip() or bool(labels_in(labels))
@@ -63,7 +63,7 @@ def lines_in(text: str) -> Iterator[MetricLine]:
         elif not is_text and (plain := _WITHOUT_LABELS.match(line)) is not None:
             is_text = _parse_number(plain.group(1)) is not None
     if text.strip() and not is_text:
-        raise UnreadableMetrics("What it answers is no text of metrics.")
+        raise UnreadableMetrics("The answer is not metrics text.")
 
 
 def _canonical_name(name: str) -> str:

@@ -89,9 +89,9 @@ def _table() -> dict[str, Metric]:
         Metric("memory_clock_mhz", "Memory clock", "MHz", most=MHZ),
         Metric("xid", "Last Xid", "", latched, most=10_000),
         Metric("ecc_corrected", "ECC errors corrected", "", counter, is_usual=False, most=COUNT),
-        Metric("ecc_uncorrected", "ECC errors not corrected", "", counter, is_usual=False, most=COUNT),
-        Metric("rows_remapped_corrected", "Rows remapped, errors corrected", "", counter, most=COUNT),
-        Metric("rows_remapped_uncorrected", "Rows remapped, errors not corrected", "", counter, most=COUNT),
+        Metric("ecc_uncorrected", "Uncorrected ECC errors", "", counter, is_usual=False, most=COUNT),
+        Metric("rows_remapped_corrected", "Rows remapped for corrected errors", "", counter, most=COUNT),
+        Metric("rows_remapped_uncorrected", "Rows remapped for uncorrected errors", "", counter, most=COUNT),
         Metric("row_remap_failed", "Row remapping failed", "", gauge, most=1.0),
         Metric("row_remap_pending", "Row remapping pending", "", gauge, is_usual=False, most=1.0),
         Metric("pcie_replays", "PCIe replays", "", counter, most=COUNT),
@@ -106,8 +106,10 @@ def _table() -> dict[str, Metric]:
         Metric("throttled_thermal", "Throttled by heat", "", counter, is_usual=False, most=NS),
         Metric("throttled_board", "Throttled by the board's limit", "", counter, is_usual=False, most=NS),
         Metric("throttled_reliability", "Throttled by reliability", "", counter, is_usual=False, most=NS),
-        Metric("clock_reasons", "Reasons for its clocks", "", gauge, is_usual=False, most=0xFFFF),  # bits: `SLOWED_BY`
-        Metric("clock_events", "Slowed down of late", "", gauge, is_usual=False, most=COUNT),
+        Metric(
+            "clock_reasons", ("Reasons for the present clocks"), "", gauge, is_usual=False, most=0xFFFF
+        ),  # bits: `SLOWED_BY`
+        Metric("clock_events", "Recently throttled", "", gauge, is_usual=False, most=COUNT),
         Metric("xids_counted", "Xids of late", "", gauge, is_usual=False, most=COUNT),
         # 0 well, 10 warning, 20 failure
         Metric("dcgm_health", "DCGM's health check", "", gauge, is_usual=False, most=20),
@@ -115,7 +117,7 @@ def _table() -> dict[str, Metric]:
         Metric("recovery_action", "Recovery action", is_usual=False, is_missed=False, most=100),
         Metric("fabric_manager_status", "Fabric Manager", is_usual=False, is_missed=False, most=100),
         Metric("fabric_health", "NVLink fabric health mask", is_usual=False, is_missed=False, most=0xFFFF),
-        Metric("called_healthy", "Called healthy by its exporter", is_usual=False, is_missed=False, most=1.0),
+        Metric("called_healthy", "Reported healthy by its exporter", is_usual=False, is_missed=False, most=1.0),
     )
     return {row.key: row for row in rows}
 

@@ -55,17 +55,17 @@ class Matchers:
             match = _MATCHER.match(inside, place)
             if match is None:
                 raise BadMatchers(
-                    f'“{inside[place : place + 40]}” is no label matcher: write name="value", as in cluster="eu-1".'
+                    f'“{inside[place : place + 40]}” is not a label matcher. Write name="value", as in cluster="eu-1".'
                 )
             name, operator, value = match.groups()
             if name == "__name__":
-                raise BadMatchers("__name__ is written by Quarterdeck: give the labels that are the cluster's own.")
+                raise BadMatchers("Quarterdeck sets __name__ itself. Give only labels of the cluster.")
             if operator in ("=~", "!~"):
                 _check_pattern(value)
             found.append(f'{name}{operator}"{value}"')
             place = match.end()
         if len(found) > MATCHERS_AT_MOST:
-            raise BadMatchers(f"At most {MATCHERS_AT_MOST} label matchers are taken; these are {len(found)}.")
+            raise BadMatchers(f"At most {MATCHERS_AT_MOST} label matchers are allowed; these are {len(found)}.")
         return cls(",".join(found))
 
     def with_name(self, name: str) -> str:
@@ -86,7 +86,7 @@ def _check_pattern(pattern: str) -> None:
     try:
         re.compile(pattern)
     except (re.error, OverflowError) as error:
-        raise BadMatchers(f"“{pattern[:60]}” is no regular expression: {error}.") from error
+        raise BadMatchers(f"“{pattern[:60]}” is not a regular expression: {error}.") from error
 
 
 def values(name: str, matchers: Matchers) -> str:

@@ -16,7 +16,7 @@ from people.models import User
 from people.roster.accounts import LONGEST_NAME
 
 LONGEST_H = rule_mutes.MOST // timedelta(hours=1)
-HOW_LONG = f"Say for how long: 1 to {LONGEST_H} hours."
+HOW_LONG = f"Give a duration from 1 to {LONGEST_H} hours."
 
 
 class ActForm(forms.Form):

@@ -45,7 +45,7 @@ def act(request: PersonRequest, finding_id: int, verb: str) -> HttpResponse:
 def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
     visible = Mute.objects.visible_to(request.user).select_related("cluster", "pool", "node")
     row = get_object_or_404(visible, pk=mute_id)
-    done = f"Lifted: what is still wrong in {row.place} is open again."
+    done = f"Mute lifted: faults that still exist in {row.place} are open again."
     with answered(request, REFUSALS, done=done, ends_form=True):
         require_mute(request.user, row)
         rule_mutes.lift(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())

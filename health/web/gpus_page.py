@@ -200,7 +200,7 @@ def _stale_text(reading: MetricReading, *, now: datetime) -> str:
     """Returns why a value is not current; empty if it is, or there is none."""
     at = instant(reading.since)
     when = f" since {clock(at, now=now)} UTC" if at else ""
-    words = {ReadingState.STALE: "Stale", ReadingState.SOURCE_SILENT: "Its source is silent"}
+    words = {ReadingState.STALE: "Stale", ReadingState.SOURCE_SILENT: "The telemetry source is silent"}
     return f"{words[reading.state]}{when}." if reading.state in words else ""
 
 
@@ -208,7 +208,7 @@ def _notes_on_missing(wanted: GpuFilter, table: GpuTable) -> Iterator[str]:
     """Yields notes about GPUs without data, so that none is taken for healthy."""
     if table.without_value:
         title, belong = METRICS[wanted.metric].title, "it belongs" if table.without_value == 1 else "they belong"
-        yield f"Nothing says “{title}” of {count(table.without_value, 'GPU')}: whether {belong} here is not known."
+        yield f"{count(table.without_value, 'GPU')} without a value of “{title}”: it is unknown whether {belong} here."
 
 
 def _notes(table: GpuTable, clusters: Mapping[int, str], *, now: datetime) -> list[str]:
@@ -223,11 +223,11 @@ def _telemetry_note(name: str, telemetry: ClusterTelemetry, *, now: datetime) ->
     if telemetry.trouble:
         return f"{name}: {telemetry.trouble}"
     if not standing.has_source:
-        return f"{name} has no source of telemetry, or it is switched off: nothing says how its GPUs are."
+        return f"{name} has no enabled telemetry source, so the state of its GPUs is unknown."
     if standing.is_silent:
         at = instant(standing.silent_since)
         when = f" since {clock(at, now=now)} UTC" if at else ""
-        return f"{name}: its source of telemetry is silent{when}. Hatched is what it said before."
+        return f"{name}: the telemetry source is silent{when}. Hatched values are its last values."
     return ""
 
 

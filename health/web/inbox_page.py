@@ -292,9 +292,9 @@ def _button(verb: str, finding: Finding, may_not: str) -> ActButton:
     its = VERBS[verb]
     why_not = may_not or why_not_now(verb, FindingState(finding.state), acknowledged_by=finding.acknowledged_by)
     if not why_not and verb in ("accept", "dismiss") and finding.feedback:
-        why_not = f"{finding.feedback_by} {finding.feedback} the action already."
+        why_not = f"{finding.feedback_by} has already {finding.feedback} the action."
     if not why_not and verb == "unassign" and not (finding.assigned_to or finding.acknowledged_by):
-        why_not = "It is nobody's: there is nothing to unassign."
+        why_not = "The finding has no assignee."
     return ActButton(verb, its.label, its.consequence, why_not, its.needs_reason, mark_of(finding, verb))
 
 

@@ -31,7 +31,7 @@ class ReadingCell:
     def html(self) -> SafeString:
         """Returns the HTML. A table has hundreds of cells, so no template is used."""
         looks = READING_CLASSES.get(self.state, "nodata")
-        said = f"Not of now. {self.title}".strip() if self.state == "kept" else self.title
+        said = f"Not current. {self.title}".strip() if self.state == "kept" else self.title
         title = format_html(' title="{}"', said) if said else ""
         beside = format_html(' <span class="faint">{}</span>', self.beside) if self.beside else ""
         return format_html("<span{}{}>{}{}</span>", looks and mark_safe(f' class="{looks}"'), title, self.words, beside)  # noqa: S308 - a class of ours

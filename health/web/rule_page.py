@@ -25,7 +25,7 @@ from health.models import Finding, PoolLimits, RuleShadow
 from people.rights import NotAllowed, Permission, require, why_not
 
 SHOWN = 50  # findings of a trial, the newest
-POOL_GONE = "The pool that this was for is gone, or none that you see. Choose another, and save it again."
+POOL_GONE = "The chosen pool no longer exists, or you may not see it. Choose another pool and save again."
 REFUSALS = (BadForm, FindingRefusal, LostRace, NotAllowed)
 
 
@@ -80,7 +80,7 @@ def limit(request: PersonRequest, rule: str) -> HttpResponse:
         form.add_error(None, POOL_GONE)
         return _page(request, rule, form=form, status=409)
     asked = LimitsAsked(given["warn"], given["critical"], given["warn_after_s"], given["critical_after_s"] or 0)
-    done = f"These limits hold in {pool.cluster.name}/{pool.name} from the next look on."
+    done = f"These limits apply in {pool.cluster.name}/{pool.name} from the next evaluation on."
     try:
         with answered(request, (NotAllowed,), done=done, ends_form=True):
             require_limit(request.user, pool)
@@ -105,7 +105,7 @@ def limit(request: PersonRequest, rule: str) -> HttpResponse:
 def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
     row = get_object_or_404(_limits(request), pk=limits_id)
     where = f"{row.pool.cluster.name}/{row.pool.name}"
-    done = f"The rule’s own limits hold in {where} again."
+    done = f"The rule’s own limits apply in {where} again."
     try:
         with answered(request, (BadForm, BadAct, NotAllowed), done=done, ends_form=True):
             require_limit(request.user, row.pool)

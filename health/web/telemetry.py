@@ -228,7 +228,7 @@ def _sampled_at(device: DeviceTelemetry) -> datetime | None:
 
 def _title_of_busy(device: DeviceTelemetry) -> str:
     if device.is_mig:
-        return "Graphics engine active: under MIG the usual utilisation is not said"
+        return "Activity of the graphics engine. Under MIG the usual utilisation is not exported"
     return "" if device.metrics["gpu_utilisation_ratio"].value is not None else "Graphics engine active"
 
 
@@ -237,4 +237,4 @@ def _xid(device: DeviceTelemetry) -> ReadingCell:
     if reading.value is None:
         return cell_of(reading, "")
     words = "none" if not reading.value else f"Xid {reading.value:.0f}"
-    return ReadingCell(look_of(reading), words, device.xid_words, "The last since its driver was loaded")
+    return ReadingCell(look_of(reading), words, device.xid_words, "The last Xid since the driver was loaded")

@@ -54,7 +54,7 @@ def edit(request: PersonRequest, cluster_id: int) -> HttpResponse:
             was, status = mark_of(source), 409
         else:
             wake.wake_telemetry_of(cluster.pk)
-            said = "A worker asks it now." if saved.is_on else "It is switched off: nobody asks it."
+            said = "A worker queries it now." if saved.is_on else "The source is disabled and not queried."
             messages.success(request, f"The telemetry of {cluster.name} is read from {saved.url}. {said}")
             return redirect("cluster", cluster_id=cluster.pk)
     return render(request, "health/cluster/telemetry_form.html", {**context, "form": form, "was": was}, status=status)
@@ -68,7 +68,7 @@ def remove(request: PersonRequest, cluster_id: int) -> HttpResponse:
     refusal = _refusal(request, cluster, Permission.ADMINISTER)
     if request.method == "POST" and not refusal:
         remove_source(source, actor=request.user.get_username(), now=timezone.now())
-        messages.success(request, f"The telemetry of {cluster.name} is read from nowhere any more.")
+        messages.success(request, f"The telemetry source of {cluster.name} is removed.")
         return redirect("cluster", cluster_id=cluster.pk)
     context = {"cluster": cluster, "source": source, "why_not": refusal}
     return render(request, "health/cluster/telemetry_remove.html", context, status=403 if refusal else 200)
@@ -84,7 +84,7 @@ def ask(request: PersonRequest, cluster_id: int) -> HttpResponse:
             messages.error(request, refusal)
         else:
             ask_now(source, now=timezone.now())
-            messages.success(request, f"A worker asks {source.url} now.")
+            messages.success(request, f"A worker queries {source.url} now.")
     except SourceOff as off:
         messages.error(request, str(off))
     return redirect("cluster", cluster_id=cluster.pk)

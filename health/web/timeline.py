@@ -114,7 +114,7 @@ def gpus_then(node: NodeKept, _user: User, at: datetime) -> Iterator[TrueThen]:
         return
     others = NodeEvent.objects.filter(cluster=node.cluster_id, node_name=node.name).exclude(node_uid=node.uid)
     is_shared = others.filter(at__gte=each.hour, at__lt=each.end).exists()
-    beside = ", of it and another node that had its name then" if is_shared else ""
+    beside = ", of this node and another node that had the same name then" if is_shared else ""
     href = f"{reverse('node', args=[node.pk])}#node-hours" if isinstance(node, Node) else ""
     sentence = f"From {each.hour:%H:%M} to {each.end:%H:%M}{beside}: {each.sentence}"
     yield TrueThen(GPUS, sentence, each.hour, each.end, href)

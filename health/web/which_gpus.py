@@ -19,7 +19,7 @@ from wording.lists import names
 
 MISSING = "allocatable-below-expected"
 GLYPHS = {Severity.CRITICAL: "bad", Severity.WARNING: "warn"}
-UNKNOWN_GPU = "Which of them is not known: nothing that is read here names it."
+UNKNOWN_GPU = "It is unknown which of these GPUs: no source names it."
 
 
 @part

@@ -78,8 +78,10 @@ def connect(kubeconfig_path: str, context: str) -> "Connection":
     try:
         return Connection(ApiClient(settings))
     except Exception as error:  # any class: a proxy's scheme, a CA file
-        in_full = f"{kubeconfig_path or 'The service account of our pod'} cannot be used: {error_text(error)}"
-        raise BadKubeconfig("The kubeconfig cannot be used. `bin/manage doctor` says why.", in_full=in_full) from error
+        in_full = f"{kubeconfig_path or 'The service account of the pod'} cannot be used: {error_text(error)}"
+        raise BadKubeconfig(
+            ("The kubeconfig cannot be used. `bin/manage doctor` shows the reason."), in_full=in_full
+        ) from error
 
 
 class Connection:
@@ -192,7 +194,7 @@ class Connection:
             except Exception as error:  # the plugin named in the kubeconfig printed something else than credentials
                 in_full = f"No credentials for {self.server}: {error_text(error)}"
                 raise BadCredentials(
-                    "The worker has no credentials. `bin/manage doctor` says why.", in_full=in_full
+                    "The worker has no credentials. `bin/manage doctor` shows the reason.", in_full=in_full
                 ) from error
             authorization = headers.get("authorization", "")
             if authorization not in {known for known, _ in self._sent}:

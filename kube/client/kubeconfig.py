@@ -74,7 +74,7 @@ def _configuration_of_file(path: Path, context: str) -> Configuration:
         KubeConfigLoader(document, context, config_base_path=str(path.parent)).load_and_set(settings)
     except Exception as error:  # the client does not validate the file: any class, often without a message
         raise BadKubeconfig(
-            "This cluster's context cannot be used. `bin/manage doctor` says why.",
+            "This cluster's context cannot be used. `bin/manage doctor` shows the reason.",
             in_full=f"Context “{context}” of {path} cannot be used: {error_text(error)}",
         ) from error
     return settings
@@ -85,7 +85,9 @@ def _read_kubeconfig(path: Path) -> dict[str, Any]:
         # libyaml: every round reads this file, and Python's own parser takes ten times as long
         document = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     except FileNotFoundError as error:
-        raise BadKubeconfig("The worker does not have this kubeconfig.", in_full=f"There is no file {path}.") from error
+        raise BadKubeconfig(
+            "The worker does not have this kubeconfig.", in_full=f"The file {path} does not exist."
+        ) from error
     except OSError as error:
         problem = f"cannot be read: {error.strerror}."
         raise BadKubeconfig(f"The kubeconfig {problem}", in_full=f"{path} {problem}") from error

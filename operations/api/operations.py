@@ -43,9 +43,10 @@ class OperationSerializer(RowSerializer):
 
 
 class OperationNodeSerializer(RowSerializer):
-    step = serializers.SerializerMethodField(help_text="The step in progress, or the last one.")
+    step = serializers.SerializerMethodField(help_text="The step in progress, or the last step.")
     progress = serializers.DictField(
-        help_text="Of a drain: `pods` with name, state and reason, `left` and `of`. Of a debug pod: `output`."
+        help_text="For a drain: `pods` with name, state and reason, the number `left`, and the total `of`. "
+        "For a debug pod: `output`."
     )
 
     class Meta:
@@ -66,7 +67,7 @@ class OperationImpactSerializer(serializers.Serializer):
     gpu_pods = serializers.IntegerField(help_text="Number of pods with GPUs. A drain evicts them.")
     other_pods = serializers.IntegerField(help_text="Pods without GPUs. A drain evicts at most this many.")
     cost = serializers.CharField(help_text="GPU-hours of the work that tenants lose. Blank: none.")
-    jobs = serializers.ListField(child=serializers.CharField(), help_text="Jobs that would end as a whole.")
+    jobs = serializers.ListField(child=serializers.CharField(), help_text="Jobs that would end completely.")
     services = serializers.ListField(
         child=serializers.CharField(), help_text="Services that lose most of their Ready nodes, the worst first."
     )
@@ -78,7 +79,7 @@ class OperationImpactSerializer(serializers.Serializer):
     empty_dir = serializers.ListField(child=serializers.CharField(), help_text="Pods that lose emptyDir data.")
     budgets = serializers.ListField(child=serializers.CharField(), help_text="Budgets that allow no eviction now.")
     vetoes = serializers.ListField(
-        child=serializers.CharField(), help_text="Why nodes may not be changed so. Any of them bars the start."
+        child=serializers.CharField(), help_text="Reasons against this change. Each reason prevents the start."
     )
     approvals = serializers.ListField(
         child=serializers.CharField(), help_text="Why another person has to approve it. Empty: nobody has to."
@@ -111,11 +112,11 @@ class OperationRequest(OperationAsked):
     )  # fmt: skip
     test = serializers.ChoiceField(
         choices=[(test.key, test.title) for test in NODE_TESTS.values()], required=False, default="", allow_blank=True,
-        help_text="Of the kind test, and required there: the test that runs on all GPUs.",
+        help_text="The test that runs on all GPUs. Required for the kind test, and only allowed there.",
     )  # fmt: skip
     image = serializers.CharField(
         max_length=500, required=False, default="", allow_blank=True,
-        help_text="Image of the test. Blank: the one of `QUARTERDECK_TEST_IMAGES`.",
+        help_text="Image of the test. Blank: the image in `QUARTERDECK_TEST_IMAGES`.",
     )  # fmt: skip
     command = serializers.CharField(
         max_length=200, required=False, default="", allow_blank=True,

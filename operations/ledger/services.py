@@ -16,7 +16,7 @@ from wording.numbers import count, either
 REPLICAS = ("ReplicaSet", "ReplicationController", "StatefulSet")  # owners whose pods stand for each other
 OWNER = ("owner_kind", "namespace", "owner_name")
 ControllerKey = tuple[str, str, str]  # as OWNER
-LEAVE = "leave one of them, spread the pods, or exclude the node"
+LEAVE = "remove one of the budgets, spread the pods, or exclude the node"
 
 
 @dataclass
@@ -69,23 +69,28 @@ def _is_kept(one: _Service, budgets: Mapping[str, int]) -> bool:
 
 def _way_out(one: _Service, budgets: Mapping[str, int]) -> str:
     if one.is_all_on_one:
-        there = f"All {one.pods} pods of it are there, and"
+        there = f"All its {one.pods} pods are on this node, and"
         if len(budgets) > 1:
             named = names(sorted(budgets))
-            return f"{there} PodDisruptionBudgets {named} all count them, so that the API server evicts none: {LEAVE}."
+            return (
+                f"{there} several PodDisruptionBudgets cover them ({named}), so the API server evicts no pod: {LEAVE}."
+            )
         if barring := sorted(name for name, most in budgets.items() if most <= 0):
-            lets = "have it let one go, spread them, or exclude the node"
-            return f"{there} PodDisruptionBudget {barring[0]} lets none of them be evicted: {lets}."
-        keeps = "no PodDisruptionBudget keeps one of them Ready while they are evicted"
-        return f"{there} {keeps}: give it such a budget, spread it, or exclude the node."
+            lets = "let the budget allow an eviction, spread the pods, or exclude the node"
+            return f"{there} PodDisruptionBudget {barring[0]} allows no eviction: {lets}."
+        keeps = "no PodDisruptionBudget keeps a pod Ready during the evictions"
+        return f"{there} {keeps}: add such a budget, spread the pods, or exclude the node."
     if one.without_node:
-        have = either(one.without_node, "Another pod of it has", f"{one.without_node} others of its pods have")
-        return f"{have} no node: make room for {either(one.without_node, 'it', 'one')}, or exclude the node."
+        have = either(one.without_node, "Another of its pods has", f"{one.without_node} others of its pods have")
+        return f"{have} no node: free GPUs for {either(one.without_node, 'it', 'one')}, or exclude the node."
     if one.not_ready_on:
         there = names(sorted(one.not_ready_on))
-        return f"It has another pod on {there} that is not Ready: this waits for it. Mend it, or exclude the node."
+        return f"Another of its pods on {there} is not Ready, so the node waits. Repair the pod, or exclude the node."
     if one.desired is not None and one.pods < one.desired:
-        return f"It has {one.pods} of its {count(one.desired, 'pod')}: this waits for another, or exclude the node."
+        return (
+            f"It has {one.pods} of its {count(one.desired, 'pod')}, so the node waits. Wait for the other "
+            "pods, or exclude the node."
+        )
     return ""
 
 

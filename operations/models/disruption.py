@@ -56,7 +56,7 @@ class Disruption(models.Model):
     @property
     def not_free(self) -> str:
         """Returns why nobody else may take the node."""
-        return f"{self.node_name} is out already, by {self.taken_by}: one change at a time on a node."
+        return f"{self.taken_by} already changes {self.node_name}. A node has only one change at a time."
 
 
 class DomainBudget(models.Model):

@@ -31,9 +31,9 @@ class DrainStep(NodeStep):
     def run(self, work: NodeWork) -> StepResult:
         node = client.get_node(work.connection, work.node.node_name)
         if node.uid != work.node.node_uid:
-            return failed(f"{work.node.node_name} is another node now.")
+            return failed(f"{work.node.node_name} is now a different node with the same name.")
         if not node.is_unschedulable:
-            return failed("The node was uncordoned meanwhile: evicted pods could come back. Quarantine it again.")
+            return failed("Somebody uncordoned the node, so evicted pods could return. Quarantine it again.")
         if node.ready is None or node.ready.status != "True":
             return failed("The node is not Ready: its kubelet cannot end pods. Repair the node first.")
         evictions = evictions_of(_pods(work), _consent(work.operation.options), now=work.clock())
@@ -113,7 +113,7 @@ def _emptied(work: NodeWork) -> StepResult:
     if since and now - datetime.fromisoformat(since) >= EMPTY_FOR:
         return done("Drained: no pod of a tenant is left.", gone=work.node.progress.get("of", 0))
     return wait(
-        "No pod is left. Looking once more.",
+        "No pod is left. Checking once more.",
         again_after=EMPTY_FOR,
         empty_since=since or now.isoformat(),
         of=work.node.progress.get("of", 0),
@@ -154,9 +154,11 @@ def _waits_for(evictions: Evictions, states: dict[str, tuple[str, str]]) -> str:
     if refused:
         pod, reason = refused[0]
         more = f" {count(len(refused) - 1, 'other pod')} too." if len(refused) > 1 else ""
-        return f"{pod.title} is kept by its budget: {reason}.{more}".replace("..", ".")
+        return f"The budget of {pod.title} prevents its eviction: {reason}.{more}".replace("..", ".")
     if evictions.stuck:
         listed = names([pod.title for pod in evictions.stuck])
-        return f"{listed} did not end within the grace period. Look for finalizers and volumes that do not unmount."
+        return (
+            f"{listed} did not end within the grace period. Check for finalizers and for volumes that do not unmount."
+        )
     left = len(evictions.to_evict) + len(evictions.terminating)
-    return f"{count(left, 'pod')} to go."
+    return f"{count(left, 'pod')} left."

@@ -79,5 +79,5 @@ def evictions_of(pods: Iterable[PodOnNode], consent: Consent, *, now: datetime) 
 def _lacking(pod: PodOnNode, consent: Consent) -> str:
     """Returns why a person must agree first; empty if nobody must."""
     if not pod.owner_kind and not consent.unmanaged:
-        return "no controller starts it again"
-    return "its emptyDir data is lost" if pod.has_empty_dir and not consent.empty_dir else ""
+        return "no controller starts the pod again"
+    return "the pod's emptyDir data is lost" if pod.has_empty_dir and not consent.empty_dir else ""

@@ -69,7 +69,7 @@ class Harm:
     @property
     def sentence(self) -> str:
         if not self.is_known:
-            return "Nobody knows: its pods were never read."
+            return "Unknown: its pods were never read."
         if not self.pods:
             return "Idle."
         lost = f": {at_most(self.gpu_hours, uncounted=self.uncounted)}"
@@ -98,7 +98,7 @@ def at_most(gpu_hours: float, *, uncounted: int) -> str:
     if not uncounted:
         return f"{hours(gpu_hours)} at most"
     if not gpu_hours:
-        return f"GPU-hours that nobody counts, of {with_parts(uncounted)}"
+        return f"an unknown number of GPU-hours, of {with_parts(uncounted)}"
     return f"{hours(gpu_hours)} at most, those of {with_parts(uncounted)} not counted"
 
 
@@ -133,10 +133,10 @@ def costs(harms: Sequence[Harm]) -> str:
     if not harms:
         return ""
     if not all(harm.is_known for harm in harms):
-        return "What it costs nobody knows: pods there were never read."
+        return "The cost is unknown, because pods there were never read."
     idle = sum(not harm.pods for harm in harms)
     if idle == len(harms):
-        return f"Costs nobody any work: {every(idle, 'node')} {are(idle)} idle."
+        return f"No tenant loses work: {every(idle, 'node')} {are(idle)} idle."
     ended = len({job.name for harm in harms for job in harm.jobs})
     restarts = sum(harm.restarts for harm in harms)
     loads = loading(harms)

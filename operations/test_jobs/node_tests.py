@@ -61,11 +61,11 @@ def result_of(
     if progress.outcome is not TestJobOutcome.PASSED:
         return progress
     if not any(line.strip() for line in lines):
-        return _unknown(progress, "It completed without output, so it proves nothing.")
+        return _unknown(progress, "The test completed without output, so it proves nothing.")
     if "dcgmi" in command and (skipped := [line for line in lines if "skip" in line.lower()]):
         return replace(_unknown(progress, "It skipped tests."), said="\n".join(skipped))
     if test.is_of_one_gpu and gpus > 1:
-        return _unknown(progress, f"It completed, but tests one GPU of {gpus}.")
+        return _unknown(progress, f"The test completed, but it covers only one GPU of {gpus}.")
     return progress
 
 
@@ -76,7 +76,7 @@ def _failed(command: str, observed: ObservedTestJob, progress: TestJobProgress) 
     why = INCONCLUSIVE.get(exit_code, "")
     if not why or (exit_code in DCGM_ONLY and "dcgmi" not in command):
         return progress
-    return _unknown(progress, f"It ended with exit code {exit_code}: {why}.")
+    return _unknown(progress, f"The test ended with exit code {exit_code}: {why}.")
 
 
 def _unknown(progress: TestJobProgress, says: str) -> TestJobProgress:

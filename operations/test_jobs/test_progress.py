@@ -12,7 +12,7 @@ from operations.test_jobs.test_job import DEADLINE
 from wording.durations import spell
 
 NO_POD = timedelta(minutes=1)
-TIMED_OUT = "It did not end within"  # how the words of a Job begin that reached its deadline
+TIMED_OUT = "The test did not end within"  # how the words of a Job begin that reached its deadline
 # Reasons of a pod that failed by no fault of its container (pkg/kubelet/eviction, nodeshutdown; pkg/scheduler).
 TAKEN_AWAY = frozenset({"Evicted", "Preempting", "Terminated", "NodeShutdown", "NodeLost"})
 
@@ -64,7 +64,7 @@ def look(job: ObservedTestJob, *, now: datetime) -> TestJobProgress:
         return TestJobProgress("It completed.", outcome=TestJobOutcome.PASSED, has_run=True)
     if pod is not None and pod.exit_code and not pod.is_going and pod.reason not in TAKEN_AWAY:
         return TestJobProgress(
-            f"It ended with exit code {pod.exit_code}.", pod.words, TestJobOutcome.FAILED, has_run=True
+            f"The test ended with exit code {pod.exit_code}.", pod.words, TestJobOutcome.FAILED, has_run=True
         )
     if job.failed == "DeadlineExceeded" and has_run:
         says = f"{TIMED_OUT} {spell(job.deadline)}."
@@ -75,12 +75,12 @@ def look(job: ObservedTestJob, *, now: datetime) -> TestJobProgress:
         return _without_pod(job, now=now)
     if pod.phase == "Failed":
         why = f"{pod.reason}: {pod.message}" if pod.message else pod.reason
-        return TestJobProgress("Its pod failed before its test ended.", why, TestJobOutcome.UNKNOWN, has_run)
+        return TestJobProgress("The pod failed before the test ended.", why, TestJobOutcome.UNKNOWN, has_run)
     if pod.unscheduled:
-        return TestJobProgress("Its pod is given no place on the node.", pod.unscheduled)
+        return TestJobProgress("The pod cannot be scheduled to the node.", pod.unscheduled)
     if pod.waits:
-        return TestJobProgress(f"Its container waits: {pod.waits}.", pod.waits_message, has_run=has_run)
-    return TestJobProgress("It runs." if has_run else "Its pod waits for the node.", has_run=has_run)
+        return TestJobProgress(f"The container waits: {pod.waits}.", pod.waits_message, has_run=has_run)
+    return TestJobProgress("It runs." if has_run else "The pod waits for the node.", has_run=has_run)
 
 
 def _ended_without_a_word(job: ObservedTestJob, *, has_run: bool) -> TestJobProgress:
@@ -88,14 +88,14 @@ def _ended_without_a_word(job: ObservedTestJob, *, has_run: bool) -> TestJobProg
     if job.failed == "DeadlineExceeded":
         why = (job.pod and (job.pod.unscheduled or job.pod.waits_message)) or said
         return TestJobProgress(
-            f"It was not started within {spell(job.deadline)}.", why, TestJobOutcome.UNKNOWN, has_run
+            f"The test was not started within {spell(job.deadline)}.", why, TestJobOutcome.UNKNOWN, has_run
         )
-    return TestJobProgress("Its Job failed, and its pod does not say why.", said, TestJobOutcome.UNKNOWN, has_run)
+    return TestJobProgress("The Job failed, and its pod reports no reason.", said, TestJobOutcome.UNKNOWN, has_run)
 
 
 def _without_pod(job: ObservedTestJob, *, now: datetime) -> TestJobProgress:
     is_over = now - job.made_at >= NO_POD
     outcome = TestJobOutcome.UNKNOWN if is_over else None
     if job.refused:
-        return TestJobProgress("Its Job may make no pod.", job.refused, outcome)
-    return TestJobProgress("Its Job has made no pod." if is_over else "Its Job has no pod yet.", outcome=outcome)
+        return TestJobProgress("The Job is not allowed to create a pod.", job.refused, outcome)
+    return TestJobProgress("The Job has created no pod." if is_over else "The Job has no pod yet.", outcome=outcome)

@@ -36,7 +36,7 @@ from wording.numbers import count
 
 VERBS = {
     "approve": (commands.approve, Permission.APPROVE, "Approved. A worker starts it."),
-    "pause": (commands.pause, Permission.STOP, "Paused: nothing more is written."),
+    "pause": (commands.pause, Permission.STOP, "Paused: Quarterdeck changes no more nodes."),
     "resume": (commands.resume, Permission.RUN, "Resumed."),
     "retry": (commands.retry, Permission.RUN, "Failed nodes start again."),
     "cancel": (commands.cancel, Permission.STOP, "Cancelled. Quarantined nodes stay quarantined."),
@@ -46,7 +46,7 @@ SHOWN = 200  # nodes; all are in REST
 FRESH_FOR = timedelta(minutes=2)  # an older preview is shown again, if the impact changed
 DIALOGS = (
     ("approve", "Approve", "A worker starts it on these nodes. Whoever asked for it cannot approve it."),
-    ("pause", "Pause", "Nothing more is written. Evicted pods still end."),
+    ("pause", "Pause", "Quarterdeck changes no more nodes. Evicted pods still end."),
     ("resume", "Resume", "The remaining nodes start again."),
     ("retry", "Retry failed nodes", "Failed nodes start again from their first step."),
     ("cancel", "Cancel", "Unfinished nodes are left as they are. Quarantined nodes stay quarantined."),
@@ -56,14 +56,14 @@ DIALOGS = (
 class OperationForm(forms.Form):
     reason = Reason()
     typed_count = WholeNumber(required=False, label="Number of nodes", min_value=1, max_value=commands.MOST_NODES)
-    unmanaged = forms.BooleanField(required=False, label="Evict pods without a controller: nothing starts them again")
+    unmanaged = forms.BooleanField(required=False, label="Evict pods without a controller will not start again")
     empty_dir = forms.BooleanField(required=False, label="Lose the data of emptyDir volumes")
     deadline_min = WholeNumber(label="Deadline of each node, in minutes", min_value=1, max_value=1440, initial=30)
     at_once = WholeNumber(label="Nodes at once, at most", min_value=1, max_value=100, initial=5)
     test = forms.ChoiceField(
         required=False, label="Test", choices=[(test.key, test.title) for test in NODE_TESTS.values()]
     )
-    image = forms.CharField(required=False, max_length=500, label="Image; blank: the one in the settings")
+    image = forms.CharField(required=False, max_length=500, label="Image; blank: the image in the settings")
     command = forms.CharField(required=False, max_length=200, label="Command; blank: the test's own")
     pool = forms.CharField(required=False, max_length=63, label="Pool; blank: remove the label")
     key = forms.CharField(required=False, max_length=100)
@@ -165,10 +165,10 @@ def _chosen(request: PersonRequest, keys: Sequence[str]) -> tuple[Cluster, list[
     visible = Node.objects.visible_to(request.user).filter(pk__in=ids).select_related("cluster")
     nodes = sorted(visible, key=lambda node: node.name)
     if not nodes:
-        raise Http404("No chosen node is there any more. Choose again.")
+        raise Http404("All chosen nodes have left the cluster. Choose again.")
     if len(clusters := sorted({node.cluster.name for node in nodes})) > 1:
         raise BadOperation(
-            ("nodes", f"The chosen nodes are of clusters {names(clusters)}. Choose nodes of one cluster.")
+            ("nodes", f"The chosen nodes belong to several clusters: {names(clusters)}. Choose nodes of one cluster.")
         )
     return nodes[0].cluster, nodes, len(ids) - len(nodes)
 

@@ -84,7 +84,7 @@ class GroupDetail(GroupEdge):
 class GroupMembers(GroupEdge):
     @extend_schema(
         request=Membership,
-        responses={201: GroupSerializer, 200: OpenApiResponse(GroupSerializer, "They were a member already.")},
+        responses={201: GroupSerializer, 200: OpenApiResponse(GroupSerializer, "The person was already a member.")},
     )
     def post(self, request, group_id: int) -> Response:
         """Adds a person to the group."""

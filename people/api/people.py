@@ -154,7 +154,7 @@ class PersonRoles(PeopleEdge):
         request=RoleRequest,
         responses={
             201: GivenRoleSerializer,
-            200: OpenApiResponse(GivenRoleSerializer, "The person had this role already."),
+            200: OpenApiResponse(GivenRoleSerializer, "The person already had this role."),
         },
     )
     def post(self, request, person_id: int) -> Response:
@@ -163,7 +163,7 @@ class PersonRoles(PeopleEdge):
         body = self.read(RoleRequest)
         place = RolesKnownTo(self.user).places.get((body["scope"], body["scope_id"]))
         if place is None:
-            raise serializers.ValidationError({"scope_id": f"There is no {body['scope']} with this id."})
+            raise serializers.ValidationError({"scope_id": f"No {body['scope']} has this id."})
         require_admin_of(self.user, place)
         require_recent_sign_in(request)
         try:

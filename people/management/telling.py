@@ -11,7 +11,7 @@ from people.sign_in.access import path_for
 def somebody(name: str) -> User:
     match = User.objects.filter(username=User.normalize_username(name.strip())).first()
     if match is None:
-        raise CommandError(f"There is no {name}. Add them with: bin/manage add_person {name}")
+        raise CommandError(f"Person {name} does not exist. Add the person with: bin/manage add_person {name}")
     return match
 
 
@@ -19,7 +19,9 @@ def somewhere(name: str) -> Place:
     places = every_place()
     match = next((place for place in places if place.name == name), None)
     if match is None:
-        raise CommandError(f"There is no {name}. Roles can be given on: {', '.join(place.name for place in places)}.")
+        raise CommandError(
+            f"Place {name} does not exist. Roles can be given on: {', '.join(place.name for place in places)}."
+        )
     return match
 
 

@@ -104,5 +104,5 @@ def _fault_of(entry: AuditEntry, previous_hash: str | None) -> str:
     if previous_hash is None and entry.number > 1:
         return "the entry before it is missing"
     if entry.previous_hash != (previous_hash or NOTHING):
-        return "it does not follow from the entry before it"
+        return "its hash does not follow from the entry before it"
     return "" if entry.hash == entry.computed_hash() else "its content was changed"

@@ -103,7 +103,7 @@ def grant(person: User, role: str, place: Place, *, actor: str, now: datetime) -
             binding = RoleBinding.objects.create(user=person, role=role, scope=place.scope, scope_id=place.key)
             record(person, "role.grant", actor=actor, now=now, role=role, on=place.name)
     except IntegrityError as error:
-        raise HasItAlready(f"{person.username} is {role} of {place.words} already.") from error
+        raise HasItAlready(f"{person.username} is already {role} of {place.words}.") from error
     return binding
 
 
@@ -129,7 +129,7 @@ def set_password(person: User, password: str, *, now: datetime) -> None:
     with transaction.atomic():
         same = User.objects.filter(pk=person.pk, password=was, is_active=True)
         if not same.update(password=person.password):
-            raise LostRace(f"{person.username} has a new password already, or is switched off.")
+            raise LostRace(f"{person.username} already has a new password, or is disabled.")
         record(person, "person.password", actor=person.username, now=now)
 
 

@@ -91,7 +91,7 @@ def join(group: Group, person: User, *, actor: str, now: datetime) -> None:
         if not _is_there(group):
             raise LostRace(f"Somebody removed the group {group.name}.")
         if person.username in _names(group):
-            raise AlreadyIn(f"{person.username} is a member of {group.name} already.")
+            raise AlreadyIn(f"{person.username} is already a member of {group.name}.")
         group.user_set.add(person)
         _record(group, "group.join", actor=actor, now=now, person=person.username)
 

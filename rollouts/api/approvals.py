@@ -45,7 +45,7 @@ class AwaitedSerializer(StageRowSerializer):
     row = "stage"
     plan = PlanRowSerializer()  # type: ignore[assignment]
     needed = serializers.IntegerField(help_text="Number of different people who must approve.")
-    missing = serializers.IntegerField(help_text="Number of approvals that are still missing. 0: all are given.")
+    missing = serializers.IntegerField(help_text="Number of missing approvals. 0: none is missing.")
     given = ApprovalSerializer(many=True, help_text="Decisions in force, including rejections.")
     may_decide = serializers.BooleanField()
     why_not = serializers.CharField(help_text="Why the caller may not decide. Blank: the caller may.")

@@ -29,7 +29,7 @@ class ReasonRequest(Asked):
 
 class CommandRequest(ReasonRequest):
     expected_state = serializers.ChoiceField(
-        choices=STATES, required=False, help_text="The state that was read. 409 if it is another now."
+        choices=STATES, required=False, help_text="The state that the caller read. 409 if the state has changed since."
     )
 
 
@@ -58,7 +58,7 @@ class Tell(PlanEdge):
 class InForceSerializer(serializers.Serializer):
     """A halt or pause that is in force before the plan's own state shows it."""
 
-    detail = serializers.CharField(help_text="States that the command is in force, and what follows.")
+    detail = serializers.CharField(help_text="A sentence: the command is in force, and what happens next.")
 
 
 class TellUnderWay(Tell):
@@ -150,7 +150,7 @@ class Completions(TellUnderWay):
 
 class HandoverRequest(CommandRequest):
     version = serializers.CharField(
-        max_length=64, help_text="The driver object's version that was read. 409 if it is another now."
+        max_length=64, help_text="The driver object's version that the caller read. 409 if it has changed since."
     )
 
 

@@ -58,10 +58,13 @@ class ExternalRolloutSerializer(serializers.Serializer):
     from_version = serializers.CharField(source="rollout.from_version", help_text="Previous version. Blank: unknown.")
     to_version = serializers.CharField(source="rollout.to_version")
     driven_by = serializers.CharField(
-        source="rollout.driven_by", help_text="Owner of the driver object by its marks (Helm, GitOps). Blank: none."
+        source="rollout.driven_by",
+        help_text="The tool that owns the driver object, such as Helm or a GitOps tool. Blank: none.",
     )
     state = serializers.CharField(source="rollout.state", help_text=f"One of {', '.join(TOLD)}.")
-    why = serializers.CharField(help_text="Reason of the state. If a gate fails: that a plan would have halted.")
+    why = serializers.CharField(
+        help_text="Reason of the state. If a gate fails, it says that a plan would have halted."
+    )
     advice = serializers.CharField(
         help_text="Recommended action if a gate fails, or if no workload has tested the new driver. Blank: none."
     )
@@ -78,7 +81,7 @@ class ExternalRolloutSerializer(serializers.Serializer):
 
 class ExternalRolloutDetailSerializer(ExternalRolloutSerializer):
     failed_before = ExternalGateAnswerSerializer(
-        source="rollout.failed_before", many=True, help_text="Gate failures that are over, newest first, at most 20."
+        source="rollout.failed_before", many=True, help_text="Past gate failures, newest first, at most 20."
     )
 
 

@@ -51,7 +51,7 @@ class WhereRequest(Asked):
     binds_rollbacks = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="false: rollbacks continue, so that one operator alone can always roll back.",
+        help_text="false: rollbacks continue, so that one operator can always roll back without help.",
     )
 
 
@@ -71,7 +71,9 @@ class StopRequest(LiftRequest):
 
     def validate_confirm(self, said: bool) -> bool:  # noqa: FBT001 - as DRF calls it
         if not said:
-            raise serializers.ValidationError("Say true: this stops every plan of the fleet, rollbacks included.")
+            raise serializers.ValidationError(
+                "Send true to confirm. This stops every plan of the fleet, including rollbacks."
+            )
         return said
 
 
@@ -115,7 +117,7 @@ class FreezeEdge(Edge):
             return Where(self.load(Cluster.objects.visible_to(self.user), cluster_id) if cluster_id else None)
         pool = self.load(Pool.objects.visible_to(self.user).select_related("cluster"), pool_id)
         if cluster_id not in (None, pool.cluster_id):
-            raise serializers.ValidationError({"pool": "This pool is of another cluster."})
+            raise serializers.ValidationError({"pool": "This pool belongs to another cluster."})
         return Where(pool.cluster, pool)
 
 

@@ -22,10 +22,10 @@ DOMAIN_KINDS = [(kind.value, words) for kind, words in EACH.items()]
 class DisruptionSerializer(RowSerializer):
     cluster = RefSerializer()
     plan = serializers.SerializerMethodField(help_text="Id of the plan that owns the entry. Null: another owner.")
-    taken_by = serializers.CharField(help_text="Mark of the owner: plan-7, operation-3.")
+    taken_by = serializers.CharField(help_text="Name of the owner, such as plan-7 or operation-3.")
     domains = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
-        help_text="Failure domains of the node at its release, as kind and name. A pool has its id as name.",
+        help_text="Failure domains of the node when it was released, as kind and name. The name of a pool is its id.",
     )
 
     class Meta:
@@ -70,7 +70,10 @@ class DomainBudgetSerializer(serializers.Serializer):
 class DomainBudgetRequest(Asked):
     kind = serializers.ChoiceField(choices=DOMAIN_KINDS)
     max_unavailable = serializers.IntegerField(
-        min_value=1, max_value=MOST, allow_null=True, help_text="Nodes per domain, with broken ones. Null: no limit."
+        min_value=1,
+        max_value=MOST,
+        allow_null=True,
+        help_text="Number of nodes per domain, including broken nodes. Null: no limit.",
     )
     rack_label = serializers.CharField(
         source="label",

@@ -60,7 +60,7 @@ class PauseSerializer(RowSerializer):
 class HoldsSerializer(serializers.Serializer):
     """The held nodes of the driver object."""
 
-    held = serializers.IntegerField(help_text="Number of nodes with the plan's label, as last read back.")
+    held = serializers.IntegerField(help_text="Number of nodes with the plan's label at the last read.")
     to_hold = serializers.IntegerField(help_text="Number of nodes whose label still has to be added or removed.")
     foreign = serializers.IntegerField(
         source="foreign_holds",
@@ -199,7 +199,7 @@ class PlanSerializer(PlanRowSerializer):
     overrides = serializers.ListField(
         source="on_page.overrides",
         child=serializers.CharField(),
-        help_text="Gates that do not count now because a person has overridden them, one sentence for each.",
+        help_text="Overridden gates, which do not count now. One sentence for each gate.",
     )
     holds = HoldsSerializer(source="on_page")
     holding = HoldProgressSerializer(allow_null=True, help_text="Progress of holding nodes. Null: not in progress.")
@@ -211,7 +211,9 @@ class PlanSerializer(PlanRowSerializer):
         source="duration.takes_s",
         default=None,
         allow_null=True,
-        help_text="Expected seconds without waits for people. Null: plan does not move, or cluster is not live.",
+        help_text=(
+            "Expected seconds without waits for people. Null: the plan does not move, or the cluster is not live."
+        ),
     )
     takes = serializers.CharField(
         source="duration.sentence", default="", help_text="How `takes_s` was calculated. Blank: `takes_s` is null."

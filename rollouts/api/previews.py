@@ -13,9 +13,11 @@ NULL = "Null: the pods were never read."
 class PreflightCheckSerializer(ReportSerializer):
     code = serializers.CharField()
     field = serializers.CharField(help_text="The field, spelled as in errors of the draft or document. Blank: none.")
-    is_grave = serializers.BooleanField(help_text="For a warning: it is as serious as a blocker.")
-    is_good = serializers.BooleanField(help_text="For a warning: it confirms that something is in order.")
-    may_be_overridden = serializers.BooleanField(help_text="For a blocker: `override_reason` of a start overrides it.")
+    is_grave = serializers.BooleanField(help_text="Only for warnings. True: the warning is as serious as a blocker.")
+    is_good = serializers.BooleanField(help_text="Only for warnings. True: it confirms that something is in order.")
+    may_be_overridden = serializers.BooleanField(
+        help_text="Only for blockers. True: a start with `override_reason` overrides the blocker."
+    )
 
 
 class GateChosenSerializer(serializers.Serializer):
@@ -48,7 +50,7 @@ class StagePreviewSerializer(serializers.Serializer):
     name = serializers.CharField()
     kind = serializers.CharField()
     targets = serializers.ListField(child=serializers.CharField())
-    waves = serializers.IntegerField(help_text="Smallest number of waves.")
+    waves = serializers.IntegerField(help_text="The least possible number of waves.")
     by_wave = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
         help_text="Nodes in release order, by wave. Assumes that each wave has its largest size.",
@@ -95,7 +97,7 @@ class ForecastSerializer(serializers.Serializer):
     gpus = serializers.IntegerField(allow_null=True, help_text="Number of GPUs. Null: unknown for all of these nodes.")
     uncounted_nodes = serializers.IntegerField(help_text="Number of GPU nodes whose number of GPUs is unknown.")
     pods = serializers.IntegerField(allow_null=True)
-    jobs = serializers.IntegerField(allow_null=True, help_text="Jobs that end as a whole, if one pod ends.")
+    jobs = serializers.IntegerField(allow_null=True, help_text="Jobs that end completely if one of their pods ends.")
     restarts = serializers.IntegerField(allow_null=True, help_text="Service pods. Each restarts and loses no work.")
     gpu_hours = serializers.FloatField(allow_null=True, help_text="Largest loss of work, in GPU-hours. Null: unknown.")
     uncounted_pods = serializers.IntegerField(
@@ -148,13 +150,17 @@ class LiveCheckSerializer(serializers.Serializer):
     asked_by = serializers.CharField(source="row.asked_by")
     asked_at = serializers.DateTimeField(source="row.asked_at")
     is_start = serializers.BooleanField(source="row.is_start", help_text="The plan starts if nothing prevents it.")
-    is_in_force = serializers.BooleanField(help_text="Not finished. `answers` are those of the previous check.")
+    is_in_force = serializers.BooleanField(
+        help_text="The check is not finished. `answers` come from the previous check."
+    )
     answered_at = serializers.DateTimeField(source="row.answered_at", allow_null=True, help_text="Null: never.")
     answered_revision = serializers.IntegerField(
         source="row.answered_revision", allow_null=True, help_text="Revision of the draft that was checked."
     )
     answers = LiveAnswerSerializer(many=True)
-    outcome = serializers.CharField(source="row.outcome", help_text="Reason for no start or no answers. Blank: none.")
+    outcome = serializers.CharField(
+        source="row.outcome", help_text="Why the plan did not start, or why there are no answers. Blank: no reason."
+    )
     sentence = serializers.CharField()
 
 

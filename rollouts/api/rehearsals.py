@@ -39,14 +39,14 @@ class OutcomeSerializer(serializers.Serializer):
     stage = serializers.CharField(help_text="Name of the stage that stopped. Blank: none.")
     gate = serializers.CharField(help_text="Key of the gate that stopped it. Blank: none.")
     took_s = serializers.FloatField(help_text="Seconds of virtual time, with every approval given at once.")
-    nodes = serializers.IntegerField(help_text="Nodes that the plan takes.")
+    nodes = serializers.IntegerField(help_text="Nodes of the plan.")
     affected = serializers.IntegerField(help_text="Nodes with the fault.")
     released = serializers.IntegerField(help_text="Nodes that were released.")
     harmed = serializers.IntegerField(help_text="Released nodes that showed a sign of the fault.")
     released_without_sign = serializers.IntegerField(help_text="Released nodes with the fault that showed no sign.")
     not_released = serializers.IntegerField(help_text="Nodes with the fault that were never released.")
     released_after_sign = serializers.IntegerField(help_text="Nodes that were released after the first sign.")
-    rows = OutcomeRow(many=True, help_text="The same as text for people.")
+    rows = OutcomeRow(many=True, help_text="The outcome as text for people.")
     sentence = serializers.CharField(help_text="The outcome in one line.")
 
 
@@ -79,7 +79,7 @@ class Rehearsals(PlanEdge, Listing):
 
     @extend_schema(request=RehearsalRequest, responses={202: RehearsalSerializer})
     def post(self, request, plan_id: int) -> Response:
-        """Requests a rehearsal of a draft. A worker plays it in virtual time. Nothing in the cluster is touched."""
+        """Requests a rehearsal of a draft. A worker plays it in virtual time. The cluster is not changed."""
         plan = self.plan(plan_id)
         self.may(Permission.DRAFT, plan)
         row = ask(plan, actor=self.user, now=timezone.now(), **self.read(RehearsalRequest))

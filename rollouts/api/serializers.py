@@ -55,8 +55,9 @@ class GateOptions(serializers.DictField):
     def __init__(self, **kwargs) -> None:
         gates = "; ".join(f"{key} ({', '.join(_own_options(gate))})" for key, gate in GATES.items())
         of_all = (
-            "Every gate but the approval also takes `advisory` (shown and stored, never counted), `reason` (why: "
-            "approvers see it) and `wait_timeout_s` (how long it may wait before the plan pauses; else as its stage)."
+            "Every gate except the approval has three more options. `advisory`: the result is shown and stored, "
+            "but never counts. `reason`: why the gate is advisory; approvers see it. `wait_timeout_s`: how long "
+            "the gate may wait before the plan pauses; the default is the value of the stage."
         )
         super().__init__(child=serializers.DictField(child=Option()), help_text=f"{gates}. {of_all}", **kwargs)
 
@@ -161,7 +162,9 @@ class ExclusionSerializer(RowSerializer):
         source="external_controller.mark", help_text="The label or annotation that the plan writes."
     )
     was = serializers.CharField(allow_null=True, help_text="Previous value of the label or annotation. Null: absent.")
-    is_placed = serializers.SerializerMethodField(help_text="The mark was read back, and is not restored yet.")
+    is_placed = serializers.SerializerMethodField(
+        help_text="True: the cluster shows the mark, and its previous value is not restored yet."
+    )
 
     class Meta:
         model = Exclusion
@@ -184,9 +187,11 @@ class ExclusionSerializer(RowSerializer):
 class CordonSerializer(RowSerializer):
     """A node that its plan cordons until its test Job completes."""
 
-    is_placed = serializers.SerializerMethodField(help_text="The cordon was read back, and its removal was not.")
+    is_placed = serializers.SerializerMethodField(
+        help_text="True: the cluster shows the cordon, and does not show its removal yet."
+    )
     removed_at = serializers.DateTimeField(
-        allow_null=True, help_text="When somebody else was last observed to have removed the cordon. Null: never."
+        allow_null=True, help_text="When another person or program was last seen to remove the cordon. Null: never."
     )
 
     class Meta:
@@ -210,9 +215,11 @@ class TargetSerializer(RowSerializer):
     )
     facts = serializers.DictField(help_text="Facts about the node at the time when the plan was sealed.")
     baseline_driver_version = serializers.SerializerMethodField(help_text="Null: not released yet.")
-    cordon = CordonSerializer(allow_null=True, help_text="The plan's cordon of the node. Null: none now.")
+    cordon = CordonSerializer(
+        allow_null=True, help_text="The plan's cordon of the node. Null: the plan does not cordon the node now."
+    )
     exclusions = ExclusionSerializer(
-        many=True, help_text="Exclusions in force, and ended ones whose previous value was not restored."
+        many=True, help_text="Exclusions in force, and ended exclusions that were not restored to the previous value."
     )
 
     class Meta:

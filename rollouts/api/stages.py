@@ -61,12 +61,20 @@ class WayOutSerializer(serializers.Serializer):
 class CanaryProofSerializer(serializers.Serializer):
     """The proof that the canary gives about the nodes that are still to change."""
 
-    is_planned = serializers.BooleanField(help_text="No node has changed: the numbers are those of the planned canary.")
-    changed = serializers.IntegerField(help_text="Number of nodes with the new driver, also failed ones.")
-    tested = serializers.IntegerField(help_text="Of these: a tenant's GPU pod ran, a test Job passed, or they failed.")
+    is_planned = serializers.BooleanField(
+        help_text="True: no node has changed, and the numbers describe the planned canary."
+    )
+    changed = serializers.IntegerField(help_text="Number of nodes with the new driver, including failed nodes.")
+    tested = serializers.IntegerField(
+        help_text=(
+            "Number of changed nodes that were tested: a tenant's GPU pod ran, a test Job passed, or the node failed."
+        )
+    )
     failed = serializers.IntegerField()
     failure_rate_at_most = serializers.FloatField(help_text="Ratio from 0 to 1, upper 95 % confidence bound.")
-    missing = serializers.ListField(child=serializers.CharField(), help_text="Kinds of later nodes without a test.")
+    missing = serializers.ListField(
+        child=serializers.CharField(), help_text="Kinds of nodes in later stages that no canary node tests."
+    )
     sentence = serializers.CharField()
 
 
@@ -80,7 +88,7 @@ class StageSerializer(StageRowSerializer):
         help_text=f"Earlier gate results, newest first, at most {HISTORY_AT_MOST}.",
     )
     approvals = ApprovalSerializer(many=True)
-    proof = serializers.SerializerMethodField(help_text="What the canary proves. Null: the stage is a rollback.")
+    proof = serializers.SerializerMethodField(help_text="The proof by the canary. Null: the stage is a rollback.")
     remedies = serializers.SerializerMethodField(help_text="The actions that end the wait of a gate without evidence.")
 
     class Meta(StageRowSerializer.Meta):
@@ -148,7 +156,9 @@ class ChecksNowSerializer(serializers.Serializer):
     checks = PreflightCheckSerializer(many=True, help_text="The checks, serious ones first.")
     nodes = serializers.IntegerField(help_text="Number of nodes that are not released yet.")
     seen_at = serializers.DateTimeField(help_text="Time at which the rows for these checks were read.")
-    stale_reason = serializers.CharField(help_text="Why `seen_at` is not the current time. Blank: it is.")
+    stale_reason = serializers.CharField(
+        help_text="Why `seen_at` is not the current time. Blank: `seen_at` is the current time."
+    )
     at_start = AtStartSerializer()
 
 

@@ -46,7 +46,9 @@ class MaintenanceWindowSerializer(RowSerializer):
     cluster = RefSerializer()
     pool = RefSerializer(allow_null=True, help_text="The pool. Null: the whole cluster.")
     opens_at = LocalTime()
-    next = serializers.SerializerMethodField(help_text="The interval that is open, or the next one. Null: none.")
+    next = serializers.SerializerMethodField(
+        help_text="The open interval, or else the next interval. Null: no interval follows."
+    )
 
     class Meta:
         model = MaintenanceWindow
@@ -73,7 +75,10 @@ class WindowRequest(Asked):
     )
     first_day = serializers.DateField(
         required=False,
-        help_text="DTSTART, from which INTERVAL and COUNT count. Default: the first day whose interval has not ended.",
+        help_text=(
+            "DTSTART: INTERVAL and COUNT count from this day. Default: the first day with an interval "
+            "that has not ended."
+        ),
     )
     opens_at = LocalTime(help_text="Local time of its time zone, such as 02:00.")
     zone = serializers.CharField(max_length=LONGEST_ZONE, help_text="Time zone, such as Europe/Berlin.")
@@ -90,7 +95,10 @@ class WindowPreviewSerializer(serializers.Serializer):
 
     opens = IntervalSerializer(
         many=True,
-        help_text="The next intervals, an open one included. For a pool: where the cluster's windows are open, too.",
+        help_text=(
+            "The next intervals, including an open interval. For a pool: only the times when the "
+            "cluster's windows are open too."
+        ),
     )
     is_open = serializers.BooleanField()
     bound = BoundPlanSerializer(many=True, help_text="Plans that would wait. Empty if the window is open now.")
@@ -114,7 +122,9 @@ class WindowEdge(FreezeEdge):
         asked = self.read(WindowRequest)
         where = self.where(asked)
         if where.cluster is None:
-            raise serializers.ValidationError({"cluster": "Name the cluster, or a pool: the fleet has no windows."})
+            raise serializers.ValidationError(
+                {"cluster": "Name a cluster or a pool. The fleet as a whole has no windows."}
+            )
         where.require(self.user, MAY)
         now = timezone.now()
         opens_at, lasts = asked["opens_at"].replace(second=0, microsecond=0, tzinfo=None), asked["duration_s"]

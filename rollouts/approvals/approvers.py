@@ -83,7 +83,9 @@ def counts_not(gate: ApprovalGate, who: str, standing: Iterable[Approval], insid
     after, _ = gate.missing(_groups_by_person({*givers, who}, inside))
     if after < before or not before:
         return ""
-    return f"Your approval would not count: {owes(owed)} {are(sum(owed.values()))} to come, and you are not of them."
+    return (
+        f"Your approval would not count: only {owes(owed)} {are(sum(owed.values()))} missing, and you are not a member."
+    )
 
 
 def _givers(standing: Iterable[Approval]) -> set[str]:
@@ -102,16 +104,16 @@ def too_few(plan: Plan, stage: Stage, people: Iterable[str]) -> str:
     there = sorted(people)
     needs = f"{stage.name} needs {count(gate.people, 'approval')}"
     if gate.people > len(there):
-        may = f"only {count(len(there), 'person', 'people')} may give one: {', '.join(there[:FIRST])}"
-        return f"{needs}, and {may if there else 'nobody but who wrote the plan may give one'}."
+        may = f"only {count(len(there), 'person', 'people')} may approve: {', '.join(there[:FIRST])}"
+        return f"{needs}, and {may if there else 'only the author of the plan may approve'}."
     inside = groups_of(there, among=gate.groups)
     owed = still_owed(gate.groups, inside)
     if not owed:
         return ""
     group = min(owed)
     can = [name for name in there if group in inside[name]]
-    who = f"only {', '.join(can[:FIRST])} of it may give one" if can else "nobody of it may give one"
-    author = " but who wrote the plan" if not can and _is_author_alone_in_group(plan, group) else ""
+    who = f"only the members {', '.join(can[:FIRST])} may approve" if can else "no member may approve"
+    author = " except the author of the plan" if not can and _is_author_alone_in_group(plan, group) else ""
     return f"{needs}, {gate.groups[group]} of group {group}, and {who}{author}."
 
 

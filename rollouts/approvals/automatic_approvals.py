@@ -92,11 +92,14 @@ def _halt_for_approval(stage: Stage, asked: Mapping[str, str], *, actor: str, no
     options: dict[str, Any] = {GATE: {}, **stage.gate_options}
     Stage.objects.filter(pk=stage.pk).update(gate_options=options)
     first = next(iter(asked.values()))
-    reason = f"{stage.name}: {names(tuple(sorted(asked)))} must not change unasked any more: {first}."
+    reason = f"{stage.name}: {names(tuple(sorted(asked)))} must not change without an approval any more: {first}."
     record_event(plan=plan, stage=stage, what="stage", was="", to="approval", now=now, actor=actor, reason=reason)
     evidence = {"stage": stage.name, "nodes": sorted(asked)}
     AuditEntry.record(plan.mark, verb="ask", actor=actor, reason=reason, evidence=evidence, now=now)
     if plan.state == PlanState.PROMOTING and stage.state in BEGUN:
-        reason = f"{reason} {count(len(asked), 'node')} of it still to go: who resumes has it approved first."
+        reason = (
+            f"{reason} {count(len(asked), 'node')} of the stage must still change. After a resume the stage "
+            "needs an approval."
+        )
         stage.move(StageState.HALTED, now=now, actor=actor, reason=reason)
         plan.move(PlanState.HALTED, now=now, actor=actor, reason=reason)

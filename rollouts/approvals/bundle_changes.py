@@ -5,7 +5,7 @@ from typing import Any
 
 from rollouts.gates import GATES
 from wording.lists import names
-from wording.numbers import are, was
+from wording.numbers import are
 
 Content = Mapping[str, Any]
 Stages = Mapping[int, str]  # index → name
@@ -18,7 +18,7 @@ def changes(shown: Content, now: Content, stages: Stages) -> list[str]:
         *_target_changes(shown["targets"], now["targets"]),
         *_advisory_changes(shown.get("advisory", {}), now.get("advisory", {})),
         *_override_changes(shown.get("overrides", {}), now.get("overrides", {}), stages),
-        *(["The plan itself is another."] if shown["plan_hash"] != now["plan_hash"] else []),
+        *(["The plan itself has changed."] if shown["plan_hash"] != now["plan_hash"] else []),
     ]
 
 
@@ -29,9 +29,9 @@ def _result_changes(shown: Mapping[str, str], now: Mapping[str, str], stages: St
             continue
         gate = _gate_of(place, stages)
         if after is None:
-            yield f"{gate} was {before} and does not count any more."
+            yield f"{gate} was {before} and no longer counts."
         else:
-            yield f"{gate} was {before} and is {after}." if before else f"{gate} had not answered and is {after}."
+            yield f"{gate} was {before} and is now {after}." if before else f"{gate} had no result and is now {after}."
 
 
 def _target_changes(shown: list[str], now: list[str]) -> Iterator[str]:
@@ -39,19 +39,19 @@ def _target_changes(shown: list[str], now: list[str]) -> Iterator[str]:
     gone = [name for name in shown if name not in after]
     new = [name for name in now if name not in before]
     if gone:
-        yield f"{names(gone)} {was(len(gone))} among the nodes and {are(len(gone))} not any more."
+        yield f"{names(gone)} {are(len(gone))} no longer among the nodes."
     if new:
-        yield f"{names(new)} {are(len(new))} among the nodes now."
+        yield f"{names(new)} {are(len(new))} now among the nodes."
     if shown != now and not gone and not new:
-        yield "The nodes go in another order."
+        yield "The release order of the nodes has changed."
 
 
 def _advisory_changes(shown: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
     for gate in sorted({*shown, *now}):
         if gate not in now:
-            yield f"{_title_of_gate(gate)} is not only advisory any more."
+            yield f"{_title_of_gate(gate)} is no longer advisory: it counts now."
         elif shown.get(gate) != now[gate]:
-            yield f"{_title_of_gate(gate)} is only advisory now: {now[gate]}"
+            yield f"{_title_of_gate(gate)} is now advisory and no longer counts: {now[gate]}"
 
 
 def _override_changes(shown: Mapping[str, Any], now: Mapping[str, Any], stages: Stages) -> Iterator[str]:

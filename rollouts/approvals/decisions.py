@@ -14,7 +14,7 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval, Command, Stage
 from wording.instants import moment
-from wording.numbers import are, count
+from wording.numbers import count, either
 
 GATE = ApprovalGate.key
 
@@ -43,7 +43,7 @@ class Awaited:
     def _why_nobodys(self) -> str:
         if no := next((each for each in self.given if each.is_rejection), None):
             return f"{no.by} rejected it."
-        return "" if self.missing else "Every approval that it asks for is given."
+        return "" if self.missing else "All required approvals are given."
 
     @property
     def approved(self) -> int:
@@ -80,19 +80,17 @@ def why_closed(stage: Stage) -> str:
     """Returns why nobody can decide on the stage now; empty if somebody can. One query."""
     plan = stage.plan
     if plan.is_final:
-        return f"The plan is {plan.state}: nothing is decided on it any more."
+        return f"The plan is {plan.state}: it needs no decision any more."
     if plan.state == PlanState.HALTED:
-        return "The plan is halted: nothing is approved until somebody has resumed it."
+        return "The plan is halted. Resume the plan before you approve."
     if stage.state != StageState.OPENING:
-        return f"{stage.name} is {stage.state}: there is nothing to decide now."
+        return f"{stage.name} is {stage.state} and needs no decision now."
     if gate_of(stage) is None:
-        return (
-            f"{stage.name} waits for nobody's approval: there is nothing to decide. To stop it, halt or pause the plan."
-        )
+        return f"{stage.name} does not wait for an approval. To stop the stage, halt or pause the plan."
     if plan.state != PlanState.PROMOTING:
-        return f"The plan is {plan.state}: there is nothing to decide now."
+        return f"The plan is {plan.state} and needs no decision now."
     if pause := plan.commands.in_force().first():
-        return f"{pause.actor} paused the plan: nothing is approved until somebody has resumed it."
+        return f"{pause.actor} paused the plan. Resume the plan before you approve."
     return ""
 
 
@@ -102,9 +100,9 @@ def why_a_reason(stage: Stage, bundle: Bundle, *, now: datetime) -> str:
         return "no gate has evaluated a changed node"
     wrong = sum(answer != "pass" for answer in answers.values())
     if wrong:
-        return f"{count(wrong, 'answer')} {are(wrong)} not green"
+        return f"{count(wrong, 'gate')} {either(wrong, 'does', 'do')} not pass"
     if since := bundle.unasked_since(now=now):
-        return f"no gate was asked since {moment(since, now=now)}, so that nobody knows whether they are green now"
+        return f"no gate was evaluated since {moment(since, now=now)}, so their present results are unknown"
     return "the plan was started despite a blocker" if stage.plan.sealed.get("despite") else ""
 
 
@@ -136,4 +134,4 @@ def _why_not_theirs(stage: Stage, user: User, given: Sequence[Approval]) -> str:
     who = user.get_username()
     if who in stage.plan.proposers:
         return "You wrote, changed or started this plan. Somebody else has to decide."
-    return "You have decided on this stage already." if any(approval.by == who for approval in given) else ""
+    return "You have already decided on this stage." if any(approval.by == who for approval in given) else ""

@@ -11,7 +11,7 @@ from rollouts.lifecycle import StageState
 from rollouts.models import ShownBundle, Stage
 
 MOST_SAID = 5
-UNKNOWN = "Which bundle you saw is not known here, so nobody can say what of it has changed."
+UNKNOWN = "The version that you saw is unknown, so its changes cannot be listed."
 
 
 def show(stage: Stage, *, now: datetime) -> Bundle:

@@ -103,8 +103,8 @@ def why_not_theirs(stage: Stage, gate: str, user: User) -> str:
     if scope_of(user, needed).covers_cluster(plan.cluster_id):
         return ""
     where = f"cluster {plan.cluster.name}"
-    if needed is Permission.ADMINISTER:
-        return f"To override an approval you need the role admin on {where}."
+    if needed is Permission.ADMINISTER and not (user.token and needed not in user.token.permissions):
+        return f"Only an admin of {where} can override an approval."
     return why_not(user, needed, cluster_id=plan.cluster_id, where=where)
 
 
@@ -117,25 +117,25 @@ def why_not_overridden(stage: Stage, gate: str, answer: GateAnswer | None, *, no
     if stage.is_rollback:
         return "In a rollback gates only warn: nothing needs an override."
     if plan.state not in {PlanState.PROMOTING, PlanState.HALTED} or stage.state not in STAGES:
-        return f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}: no gate holds it up."
+        return f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}: no gate delays it."
     if named.advisory:
-        return f"{named.title} is only advisory in {stage.name}: it holds nothing up."
+        return f"{named.title} is advisory in {stage.name} and delays nothing."
     if answer is None or answer.answer == Answer.PASS:
-        return f"{named.title} {'passes' if answer else 'was not asked yet'}: it holds nothing up."
+        return f"{named.title} {'passes' if answer else 'was not evaluated yet'} and delays nothing."
     if why := NEVER_OVERRIDDEN.get(answer.cause):
         return f"{answer.sentence} {why}"
     if override := GateOverride.objects.in_force(now=now).filter(stage=stage, gate=gate).first():
-        return f"{override.by} has overridden it already, until {moment(override.until, now=now)}."
+        return f"{override.by} has already overridden this gate until {moment(override.until, now=now)}."
     return ""
 
 
 def _check(plan: Plan, reason: str, confirm: str, valid_for: timedelta) -> None:
     problems = []
     if not reason.strip():
-        problems.append(("reason", "Say why: it is kept, and shown for good."))
+        problems.append(("reason", "Give a reason. It is stored and shown permanently."))
     if confirm.strip() != plan.title.strip():
-        problems.append(("confirm", f"Type the plan's title, “{plan.title}”, to say that you mean it."))
+        problems.append(("confirm", f"To confirm, type the plan's title: “{plan.title}”."))
     if not LEAST <= valid_for <= MOST:
-        problems.append(("valid_for", f"A gate is overridden for between {spell(LEAST)} and {spell(MOST)}."))
+        problems.append(("valid_for", f"An override lasts between {spell(LEAST)} and {spell(MOST)}."))
     if problems:
         raise BadPlan(*problems)

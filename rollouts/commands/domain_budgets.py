@@ -106,16 +106,20 @@ def kind_named(text: str) -> DomainKind:
     for kind in EACH:
         if text == kind.value:
             return kind
-    raise Refusal(f"A budget is of {', '.join(kind.value for kind in EACH)}. A pool has its own: max_unavailable.")
+    raise Refusal(
+        f"A budget applies to {', '.join(kind.value for kind in EACH)}. A pool has its own budget, max_unavailable."
+    )
 
 
 def _refuse_nonsense(kind: DomainKind, max_unavailable: int | None, label: str) -> None:
     if max_unavailable is not None and not 1 <= max_unavailable <= MOST:
-        raise BadBudget(("max_unavailable", f"A number from 1 to {MOST:,}, or none: with 0 nothing could ever change."))
+        raise BadBudget(
+            ("max_unavailable", f"Must be a number from 1 to {MOST:,}, or empty. With 0 no node could ever change.")
+        )
     needs_label = kind is DomainKind.RACK and max_unavailable is not None
     if needs_label and not label:
-        raise BadBudget(("label", "Name the label of nodes that says their rack: Kubernetes has none of its own."))
+        raise BadBudget(("label", "Name the node label with the rack's name. Kubernetes has no such label of its own."))
     if label and not needs_label:
-        raise BadBudget(("label", "Only racks are told by a label that a person names."))
+        raise BadBudget(("label", "Only racks need a label name."))
     if len(label) > LONGEST_LABEL or (label and not LABEL.fullmatch(label)):
-        raise BadBudget(("label", "That is no key of a label. Write it as topology.example.com/rack."))
+        raise BadBudget(("label", "That is not a label key. Write it as topology.example.com/rack."))

@@ -30,7 +30,7 @@ def problems(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) ->
     """Returns (field, problem) pairs."""
     problems = []
     if not is_version(to_version.strip()):
-        wrong = f"“{to_version[:64]}” is no full driver version." if to_version else "Which version?"
+        wrong = f"“{to_version[:64]}” is not a full driver version." if to_version else "Which version?"
         problems.append(("to_version", f"{wrong} {WRITE_IT}"))
     if not stages:
         problems.append(("stages", "A plan needs at least one stage."))
@@ -52,22 +52,25 @@ def _same_names(stages: Sequence[StageDraft]) -> Iterator[tuple[str, str]]:
     for number, stage in enumerate(stages):
         name = stage.name.strip().casefold()
         if name and first.setdefault(name, number) != number:
-            sentence = f"Stage {first[name] + 1} is called {stage.name.strip()[:LONGEST_NAME]}, too: give each its own."
+            sentence = (
+                f"Stage {first[name] + 1} has the same name, {stage.name.strip()[:LONGEST_NAME]}. Give "
+                "each stage its own name."
+            )
             yield f"stages.{number}.name", sentence
 
 
 def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]:
     problems = list(_text_problems(stage))
     if stage.kind not in {StageKind.CANARY, StageKind.POOL}:
-        problems.append(("kind", "A stage is a canary or a pool."))
+        problems.append(("kind", "A stage needs a canary or a pool."))
     if stage.kind == StageKind.CANARY and stage.count is None and not stage.selector:
-        problems.append(("count", "Say how many canary nodes, or which by a selector."))
+        problems.append(("count", "Give the number of canary nodes, or a selector."))
     if stage.count is not None and stage.count < 1:
-        problems.append(("count", "A stage takes at least one node."))
+        problems.append(("count", "A stage needs at least one node."))
     if stage.max_unavailable < 1:
-        problems.append(("max_unavailable", "With no node allowed to be unavailable nothing could ever change."))
+        problems.append(("max_unavailable", "Must be at least 1. With 0 unavailable nodes no node could ever change."))
     if not TIMEOUT_LEAST_S <= stage.timeout_s <= TIMEOUT_MOST_S:
-        problems.append(("timeout_s", "A gate may wait for between a minute and a week before a person is asked."))
+        problems.append(("timeout_s", "A gate may wait between a minute and a week before it asks a person."))
     if stage.pool_id is not None and stage.pool_id not in pools:
         problems.append(("pool", "This cluster has no such pool."))
     try:
@@ -101,7 +104,7 @@ def _groups_asked(stage: StageDraft) -> list[str]:
 
 def _unknown_groups(stage: StageDraft, known: Mapping[str, Any]) -> list[tuple[str, str]]:
     unknown = [name for name in _groups_asked(stage) if name not in known]
-    said = "There is no group {}: an admin makes groups, and puts people into them."
+    said = "Group {} does not exist. An admin creates groups and adds people to them."
     return [("gate_options", f"Approval: {said.format(unknown[0])}")] if unknown else []
 
 
@@ -111,7 +114,7 @@ def _gate_problems(stage: StageDraft) -> list[tuple[str, str]]:
     gates = read_gates(stage.gate_options)
     if not any(gate.when is When.THROUGH and not gate.advisory for gate in gates):
         without = "A stage without a gate that counts can never pass."
-        return [("gate_options", f"{without} Name at least one besides the approval that is not advisory.")]
+        return [("gate_options", f"{without} Besides the approval, add at least one gate that is not advisory.")]
     return [("gate_options", sentence) for sentence in never_met(gates)]
 
 

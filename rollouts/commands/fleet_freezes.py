@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 MOST = timedelta(days=366)  # a freeze of more is a cluster that nothing may be done to: its mode says so
 HELD = frozenset({PlanState.HOLDING, PlanState.PROMOTING})
-LIFTED = "A freeze was lifted: the cluster is looked at first."
+LIFTED = "A freeze was lifted. The cluster is checked first."
 
 
 @dataclass(frozen=True)
@@ -95,11 +95,13 @@ class BoundPlan:
     @property
     def sentence(self) -> str:
         if not self.is_bound:
-            return "It is rolling back, and goes on: this binds no rollback."
+            return "The plan is rolling back and continues: this freeze does not bind rollbacks."
         if self.plan.state == PlanState.ABORTING:
-            return "It is being aborted: unchanged nodes are released, unless the operator would then change them."
+            return (
+                "The plan is being aborted: unchanged nodes are released, unless the operator would then change them."
+            )
         if not (self.to_go or self.called_back or self.going_on):
-            return "No node waits to go now: those that do later stay held."
+            return "No node waits for its release now. Nodes that wait later stay held."
         parts = [
             f"{count(self.to_go, 'node')} {either(self.to_go, 'stays', 'stay')} held",
             f"{self.called_back} released {either(self.called_back, 'is', 'are')} held again"
@@ -204,9 +206,11 @@ def refuse_end(until: datetime | None, *, now: datetime) -> None:
     :raises BadFreeze: when it is past, or so far away that it never ends
     """
     if until is not None and until <= now:
-        raise BadFreeze(("until", "This is over already: give an instant that is still to come, or none."))
+        raise BadFreeze(("until", "This time is in the past. Give a future time, or none."))
     if until is not None and until - now > MOST:
-        raise BadFreeze(("until", f"At most {MOST.days} days from now. Leave it out for a freeze that somebody lifts."))
+        raise BadFreeze(
+            ("until", (f"At most {MOST.days} days from now. Leave the end out for a freeze that a person lifts."))
+        )
 
 
 def stop(*, actor: str, reason: str, now: datetime, key: str = "") -> Freeze:
@@ -226,7 +230,7 @@ def lift(freeze: Freeze, *, actor: str, reason: str, now: datetime) -> None:
     with transaction.atomic():
         ends = {"ended_at": now, "ended_by": actor, "ended_reason": reason}
         if not Freeze.objects.in_force(now=now).filter(pk=freeze.pk).update(**ends):
-            raise Refusal(f"{_how_it_ended(Freeze.objects.get(pk=freeze.pk))}: there is nothing to lift.")
+            raise Refusal(f"{_how_it_ended(Freeze.objects.get(pk=freeze.pk))}. It cannot be lifted again.")
         freeze.refresh_from_db()
         AuditEntry.record(freeze.mark, verb="lift", actor=actor, reason=reason, now=now)
         notices = _notify(freeze, LIFTED, verb="lift", actor=actor, reason=reason, now=now)
@@ -241,7 +245,7 @@ def lift_stop(*, actor: str, reason: str, now: datetime) -> None:
     """
     standing = stop_in_force(now=now)
     if standing is None:
-        raise Refusal("The fleet is not stopped: there is nothing to lift.")
+        raise Refusal("The fleet is not stopped.")
     lift(standing, actor=actor, reason=reason, now=now)
 
 
@@ -266,7 +270,7 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
         if same := _given(row, now=now):
             return same
         if row.is_stop and (standing := stop_in_force(now=now)):
-            raise Refusal(f"It is stopped already. {restraint_by(standing, now=now).sentence}") from taken
+            raise Refusal(f"The fleet is already stopped. {restraint_by(standing, now=now).sentence}") from taken
         raise
     _record_all(notices, now=now)
     wake_plans(where.plans(), now=now)
@@ -347,5 +351,5 @@ def _verb_of(row: Freeze) -> str:
 
 def _how_it_ended(row: Freeze) -> str:
     if row.ended_at is None:
-        return "It has run out already"
-    return f"{row.ended_by} has lifted it already"
+        return "The freeze has already ended"
+    return f"{row.ended_by} has already lifted the freeze"

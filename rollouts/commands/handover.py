@@ -33,7 +33,7 @@ def hand_over(
         if found.why_not:
             raise Refusal(found.why_not)
         if version is not None and version != found.version:
-            raise OutOfDate(f"The object does not ask for {version} any more. {found.says}")
+            raise OutOfDate(f"The object no longer requests {version}. {found.says}")
         changed = plan.template_change.get("says", "")
         plan.accept_template_change()
         Plan.objects.filter(pk=plan.pk).update(handed_to=found.version)

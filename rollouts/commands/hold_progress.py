@@ -28,7 +28,7 @@ class HoldProgress:
         so_far = f"{self.done} of {count(self.total, 'node')} {self.done_is}"
         if self.left is None:
             return so_far
-        return f"{so_far}; the rest takes about {spell(self.left)} at the pace of the last minute"
+        return f"{so_far}; about {spell(self.left)} remaining at the pace of the last minute"
 
 
 def holding_of(placed: Collection[datetime | None], *, now: datetime) -> HoldProgress | None:

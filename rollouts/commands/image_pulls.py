@@ -24,7 +24,7 @@ from wording.numbers import count, either
 
 MOST_EACH = 50  # nodes of one operating system: more would be a load on the registry, and prove little more
 MOST = 200  # of all
-HOW_MANY = f"Between 1 and {MOST_EACH} nodes of each operating system."
+HOW_MANY = f"Choose 1 to {MOST_EACH} nodes of each operating system."
 
 
 def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str = "", now: datetime) -> ImagePull:
@@ -40,7 +40,7 @@ def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str =
     _refuse_what_has_no_sense(plan, now=now)
     chosen, left_out = _choose(plan, nodes_each, now=now)
     if not chosen:
-        raise Refusal(left_out or "The plan takes no node: there is nothing to pull an image for.")
+        raise Refusal(left_out or "The plan has no node that needs an image.")
     who = actor.get_username()
     try:
         with transaction.atomic():
@@ -57,7 +57,7 @@ def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str =
         # Sent twice at once: what the first has asked is no reason to refuse the second.
         if (given := _given(plan, asked)) is not None:
             return given
-        raise Refusal("An image of this plan is being pulled already: wait for it, or cancel it.") from clash
+        raise Refusal("An image pull of this plan is already in progress. Wait until it ends, or cancel it.") from clash
     ImagePull.queue_round(pull.pk)
     return pull
 
@@ -68,14 +68,14 @@ def cancel(pull: ImagePull, *, actor: User, reason: str, now: datetime) -> None:
     :raises Refusal: when it has ended or is ending
     """
     if not call_off(pull, by=actor.get_username(), reason=reason, now=now):
-        raise Refusal("It is over already, or ends: there is nothing to cancel.")
+        raise Refusal("The image pull has already ended, or is ending.")
 
 
 def call_off(pull: ImagePull, *, by: str, reason: str, now: datetime) -> bool:
     """Does the same for any author; returns False if the pull has ended or is ending."""
     with transaction.atomic():
         Plan.objects.select_for_update(no_key=True).get(pk=pull.plan_id)
-        if not pull.stop(f"{by} cancelled it: {reason}", by=by, now=now):
+        if not pull.stop(f"{by} cancelled the pull: {reason}", by=by, now=now):
             return False
         AuditEntry.record(pull.plan.mark, verb="cancel-pull", actor=by, reason=reason, now=now)
         record_event(plan=pull.plan, what="note", was="", to="pull-cancelled", now=now, actor=by, reason=reason)
@@ -100,7 +100,9 @@ def _given(plan: Plan, asked: IdempotencyKey) -> ImagePull | None:
         _key_of(pull.asked_by, pull.key, pull.reason, pull.nodes_each),
         pull.asked_at,
         holds=not pull.ends_reason and pull.to_version == pull.plan.to_version,
-        now_is=lambda: pull.ends_reason or f"It pulled {pull.to_version}, and the plan goes to {pull.plan.to_version}.",
+        now_is=lambda: (
+            pull.ends_reason or f"The pull was for {pull.to_version}, and the plan's target is {pull.plan.to_version}."
+        ),
     )
     return pull if is_done(asked, earlier, refusal=Refusal) else None
 
@@ -110,9 +112,11 @@ def _refuse_what_has_no_sense(plan: Plan, *, now: datetime) -> None:
     if reason := why_no_pull(plan):
         raise Refusal(reason)
     if not is_version(plan.to_version):
-        raise Refusal(f"“{plan.to_version}” is no full driver version: nobody can tell its image.")
+        raise Refusal(f"“{plan.to_version}” is not a full driver version, so its image is unknown.")
     if cluster.mode != ClusterMode.OPERATE:
-        raise Refusal(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}. It makes no Job there.")
+        raise Refusal(
+            f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}. It creates no Job there."
+        )
     if stale := row_age(plan, now=now).stale_reason:
         raise Refusal(stale)
     if frozen := restraints_of(plan, now=now).first:
@@ -150,9 +154,17 @@ def _choose(plan: Plan, nodes_each: int, *, now: datetime) -> tuple[list[NodeToP
     chosen = [one for _, those in sorted(by_system.items()) for one in _choose_nodes(those, nodes_each)]
     untold = [node.name for node in nodes if node.uid not in known]
     have = either(len(untold), "has", "have")
-    told = f"{count(len(untold), 'node')} {have} no driver pod that tells the image: {names(untold)}." if untold else ""
+    told = f"{count(len(untold), 'node')} {have} no driver pod that shows the image: {names(untold)}." if untold else ""
     if len(chosen) > MOST:
-        raise BadPlan(("nodes_each", f"{len(chosen)} nodes are more than {MOST}: ask for fewer of each system."))
+        raise BadPlan(
+            (
+                "nodes_each",
+                (
+                    f"{len(chosen)} nodes are more than the limit of {MOST}. Choose fewer nodes of each "
+                    "operating system."
+                ),
+            )
+        )
     return chosen, told
 
 

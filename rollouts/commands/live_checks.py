@@ -19,8 +19,8 @@ from wording.durations import spell
 from wording.instants import to_the_second
 
 ASKING = (
-    "The start is requested. The cluster is checked first, and nothing in it has changed. "
-    f"A start that no worker takes within {spell(TAKEN_BY)} is not made."
+    "The start is requested. The cluster is checked first; nothing in it has changed yet. If no worker begins "
+    f"within {spell(TAKEN_BY)}, the start is cancelled."
 )
 
 
@@ -85,7 +85,10 @@ def _is_on_its_way(plan: Plan, asked: AskedStart) -> bool:
 def _refuse_a_second(row: LiveCheck) -> None:
     if row.is_in_force and row.is_start:
         at = to_the_second(row.asked_at)
-        raise Refusal(f"{row.asked_by} asked for its start at {at}, and the cluster is being asked. Wait for that.")
+        raise Refusal(
+            f"{row.asked_by} requested the start at {at}, and the check of the cluster is in "
+            "progress. Wait until it ends."
+        )
 
 
 def _create_row(plan: Plan, *, now: datetime) -> LiveCheck:
@@ -109,7 +112,7 @@ def _write(plan: Plan, row: LiveCheck, asked: dict[str, Any], *, actor: User, no
             if not draft.update(waiting_for=ASKING):
                 raise OutOfDate(CHANGED)
         if not row.ask(asked_by=who, revision=plan.revision, now=now, **asked):
-            raise Refusal("Somebody else asked in the same moment. Look at what comes of that.")
+            raise Refusal("Somebody else requested a check at the same moment. Wait for its result.")
         AuditEntry.record(plan.mark, verb=verb, actor=who, reason=reason, now=now)
         record_event(plan=plan, what="note", was="", to=verb, now=now, actor=who, reason=reason)
     row.refresh_from_db()

@@ -49,7 +49,7 @@ def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindo
         plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
         Cluster.objects.select_for_update(no_key=True).get(pk=window.cluster_id)
         if MaintenanceWindow.objects.filter(cluster=window.cluster, pool=window.pool).count() >= MOST:
-            raise Refusal(f"{capitalized(window.place)} has {MOST} windows already: remove one that is over.")
+            raise Refusal(f"{capitalized(window.place)} already has {MOST} windows. Remove a window that has ended.")
         window.save(force_insert=True)
         _record_in_audit(window, "make", actor=window.by, reason=window.reason, now=now)
         _notify_plans(plans, window, to="window", actor=window.by, now=now)
@@ -66,7 +66,7 @@ def remove_window(window: MaintenanceWindow, *, actor: str, reason: str, now: da
     with transaction.atomic():
         plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
         if not MaintenanceWindow.objects.filter(pk=window.pk).delete()[0]:
-            raise Refusal("Somebody has removed this window already.")
+            raise Refusal("Somebody has already removed this window.")
         _record_in_audit(window, "remove", actor=actor, reason=reason, now=now)
         _notify_plans(plans, window, to="window removed", actor=actor, now=now)
     wake_plans(where.plans(), now=now)
@@ -96,7 +96,10 @@ def refuse_nonsense(window: MaintenanceWindow, *, now: datetime) -> None:
     except BadWindow as wrong:
         raise BadSchedule((FIELDS.get(wrong.field, wrong.field), str(wrong))) from wrong
     for place in _never_met(window, now=now):
-        never = f"It is never open while those of {place} are: no node there would ever be released."
+        never = (
+            f"This window is never open at the same time as the windows of {place}, so no node there would "
+            "ever be released."
+        )
         raise BadSchedule(("rule", never))
 
 

@@ -21,7 +21,7 @@ from rollouts.models.transitions import record_event
 
 __all__ = ["Bundle", "approve", "bundle_for", "reject"]
 
-WHY_REJECT = "Say why you reject it: the author has to mend it."
+WHY_REJECT = "Give a reason, so that the author can correct the plan."
 
 
 def approve(stage: Stage, *, actor: User, bundle_hash: str, reason: str, now: datetime) -> Approval:
@@ -58,7 +58,7 @@ class AskedDecision:
 def _store_decision(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
     plan, who = stage.plan, asked.actor.get_username()
     if not plan.author or not plan.last_editor:
-        raise NotYours("Nobody knows who wrote this plan, so nobody may approve it. Draft it anew.")
+        raise NotYours("The author of this plan is unknown, so nobody may approve it. Draft the plan again.")
     if who in plan.proposers:
         raise NotYours(f"You wrote, changed or started this plan. Somebody other than {who} has to decide.")
     if closed := why_closed(stage):
@@ -73,15 +73,15 @@ def _store_decision(stage: Stage, asked: AskedDecision, *, now: datetime) -> App
             if not Stage.objects.filter(pk=stage.pk, state=StageState.OPENING).update(state=StageState.OPENING):
                 stage.refresh_from_db(fields=["state"])
                 moved = f"{stage.name} is {stage.state} now."
-                raise StaleBundle(f"{moved} Look at it again.", [moved])
+                raise StaleBundle(f"{moved} Read it again.", [moved])
             bundle = bundle_for(stage)
             # Only an approval rests on what was seen: saying no needs no second look.
             if not asked.is_rejection and bundle.hash != asked.bundle_hash:
                 changed = changed_since(stage, asked.bundle_hash, bundle)
-                said = f"What you saw has changed since. {in_one(changed)} Look at it again before you decide."
+                said = f"The stage has changed since you read it. {in_one(changed)} Read it again before you decide."
                 raise StaleBundle(said, changed)
             if not asked.reason.strip() and (needed := why_a_reason(stage, bundle, now=now)):
-                raise ReasonNeeded(f"Say why you approve it: {needed}.")
+                raise ReasonNeeded(f"Give a reason for the approval: {needed}.")
             given_for = _groups_given_for(stage, asked)
             approval = Approval.objects.create(
                 stage=stage,
@@ -96,7 +96,7 @@ def _store_decision(stage: Stage, asked: AskedDecision, *, now: datetime) -> App
             did = "rejected" if asked.is_rejection else "approved"
             plan.say(f"{stage.name}: {who} {did} it; every gate is evaluated again.")
     except IntegrityError as clash:
-        raise AlreadyDecided("You have decided on this stage already.") from clash
+        raise AlreadyDecided("You have already decided on this stage.") from clash
     plan.wake(now=now)
     return approval
 

@@ -31,16 +31,16 @@ log = structlog.get_logger()
 TRIES = 5  # a round moves a row in milliseconds: losing to it five times running is a bug
 SAYS = {  # until the round that the command wakes has looked: what was waited for before is no longer true
     Verb.HALT: "Halting: released nodes that have not begun are held again.",
-    Verb.RESUME: "Taking it up again: the cluster is looked at first.",
+    Verb.RESUME: "Resuming: the cluster is checked first.",
     Verb.ROLLBACK: "Rolling back: every node is held before the old version is put back.",
-    Verb.COMPLETE: "Going on without the nodes that were left out: the cluster is looked at first.",
-    Verb.HANDOVER: "Handing over: the cluster is looked at first.",
+    Verb.COMPLETE: "Continuing without the excluded nodes: the cluster is checked first.",
+    Verb.HANDOVER: "Handing over: the cluster is checked first.",
     Verb.CORDON: "Halted. The affected nodes are being cordoned.",
     Verb.ABORT: "Aborting: released nodes that have not begun are held again.",
 }
 FOLLOWS = {  # where another transaction has locked the plan
-    Verb.HALT: "Halted: nothing more is released. The plan shows it once a transaction that has it locked ends.",
-    Verb.PAUSE: "Paused: nothing more is released. The plan shows it once a transaction that has it locked ends.",
+    Verb.HALT: "Halted: no more nodes are released. The plan shows the halt within seconds, when its lock is free.",
+    Verb.PAUSE: "Paused: no more nodes are released. The plan shows the pause within seconds, when its lock is free.",
 }
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
 
@@ -127,7 +127,7 @@ def record_stop(asked: PendingCommand, *, plan: Plan, actor: User, now: datetime
 
     def act(plan: Plan) -> dict[str, Any] | None:
         if not _end(asked):
-            raise Refusal("It is written down already.")
+            raise Refusal("The command is already recorded.")
         STOPS[asked.verb](plan, actor=asked.actor, reason=asked.reason, now=now)
         return {"in_force_since": asked.at} if asked.at != now else None
 
@@ -177,7 +177,7 @@ def _take_up(plan: Plan, *, actor: User, reason: str, now: datetime) -> None:
             back_to = StageState.PROMOTING if began else StageState.OPENING
             stage.move(back_to, now=now, actor=actor.get_username(), reason=reason)
             rejected = stage.approvals.standing().filter(is_rejection=True)
-            rejected.update(void_at=now, void_reason="The plan was resumed: it is asked anew.")
+            rejected.update(void_at=now, void_reason="The plan was resumed and needs a new approval.")
         plan.move(to, now=now, actor=actor.get_username(), reason=reason)
 
 
@@ -205,8 +205,8 @@ def complete(
         if found.why_not or found.stage is None:
             raise Refusal(found.why_not)
         if seen is not None and seen != found.hash:
-            raise OutOfDate(f"What it leaves out has changed since you looked. {found.says}")
-        who, said = actor.get_username(), f"The plan is completed without it. {reason}"
+            raise OutOfDate(f"The excluded nodes have changed since you read the plan. {found.says}")
+        who, said = actor.get_username(), f"The plan is completed without this node. {reason}"
         found.stage.plan = plan
         left_out = list(found.stage.targets.filter(state__in=LEFT_OUT))
         move_targets(left_out, TargetState.EXCLUDED, now=now, actor=who, reason=said)
@@ -271,7 +271,7 @@ def exclude(target: Target, *, actor: User, reason: str, now: datetime) -> None:
         if was_held:  # one that was released and failed would be taken for an escape
             Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
         Command.objects.create(plan=plan, verb=Verb.EXCLUDE, actor=actor.get_username(), at=now, reason=reason)
-        plan.say(f"{target.node_name} was taken out by {actor.get_username()}: the others are looked at.")
+        plan.say(f"{actor.get_username()} excluded {target.node_name}. The other nodes are checked.")
         AuditEntry.record(
             plan.mark,
             verb="exclude",
@@ -295,17 +295,17 @@ def _is_lost(target: Target) -> bool:
 def _why_not_taken_out(target: Target, *, is_gone: bool) -> str:
     plan, name = target.stage.plan, target.node_name
     if plan.is_final:
-        return f"The plan is {plan.state}: there is nothing to take a node out of."
+        return f"The plan is {plan.state}: no node can be excluded."
     if target.state == TargetState.EXCLUDED:
-        return f"{name} is taken out already."
+        return f"{name} is already excluded."
     if is_gone:
         return ""
     if target.state in {*IN_FLIGHT, TargetState.CHANGED}:
-        return f"{name} is {target.state}: it can be taken out once it is gone, or has failed."
+        return f"{name} is {target.state}. Only a node that failed or left the cluster can be excluded."
     if _is_last_of_its_stage(target) and (later := _still_to_come(target.stage)):
         return (
-            f"{name} is the last node of {target.stage.name}: without it nothing shows whether {later.name} may begin. "
-            "Mend it and try it again, or roll back."
+            f"{name} is the last node of {target.stage.name}. Without it there is no evidence for {later.name}. "
+            "Repair the node and try it again, or roll back."
         )
     return ""
 
@@ -367,7 +367,7 @@ def tell(
 
 def _refuse_what_has_no_sense(plan: Plan, verb: Verb, *, expected_state: str) -> None:
     if expected_state and plan.state != expected_state:
-        raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
+        raise OutOfDate(f"The plan is {plan.state} now. It was {expected_state} when you read it.")
     is_paused, is_written = plan.commands.in_force().exists(), plan.write_intended_at is not None
     if sentence := why_not_now(verb, PlanState(plan.state), is_written=is_written, is_paused=is_paused):
         raise Refusal(sentence)

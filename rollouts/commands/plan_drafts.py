@@ -77,7 +77,7 @@ def draft(
         stages = _checked(cluster, to_version, stages)
         if driver_object.kind not in DRIVER_OBJECT_KINDS:
             raise BadPlan(
-                ("driver_object", f"A {driver_object.kind} says no driver version: it is shown, and not changed.")
+                ("driver_object", f"A {driver_object.kind} has no driver version, so a plan cannot change it.")
             )
         plan = unsaved(cluster, title, driver_object, to_version, actor=actor, now=now)
         plan.save(force_insert=True)
@@ -164,7 +164,7 @@ def _checked(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) ->
 def _other_edit_sentence(plan: Plan, *, now: datetime) -> str:
     """Returns a sentence about the other edit; it may be the same person's in another tab."""
     if plan.state != PlanState.DRAFT:
-        return f"The plan is {plan.state.replace('-', ' ')}, and no draft any more."
+        return f"The plan is {plan.state.replace('-', ' ')}, so it is no longer a draft."
     at = moment(plan.edited_at, now=now)
     return f"{plan.last_editor} has changed this draft since you opened it, at {at}."
 

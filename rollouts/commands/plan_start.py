@@ -28,7 +28,7 @@ from rollouts.preflight.unapproved_stages import said_by, unasked
 from rollouts.queries.driver_nodes import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
 from rollouts.verbs import why_not_now
 
-CHANGED = "The draft has changed since you read it. Look at it again before you start it."
+CHANGED = "The draft has changed since you read it. Read it again before you start it."
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
             )
     except IntegrityError as clash:
         title = "Another plan has started on the same object or nodes"
-        steps = ("Wait until it ends, or leave its nodes out.",)
+        steps = ("Wait until that plan ends, or leave its nodes out.",)
         raise Blocked([Check("busy", title=title, steps=steps)]) from clash
     Plan.queue_round(plan.pk)
 

@@ -15,7 +15,7 @@ from rollouts.queries.driver_nodes import nodes_of
 from wording.instants import to_the_second
 
 MOST_NODES = 200  # a worker that also runs plans spends about 20 s on them
-IN_A_TERMINAL = "Run bin/manage rehearse {plan} in a terminal: it has no limit."
+IN_A_TERMINAL = "Run bin/manage rehearse {plan} in a terminal. That command has no limit."
 
 
 def ask(plan: Plan, *, actor: User, fault: str, seed: int, now: datetime) -> Rehearsal:
@@ -30,7 +30,7 @@ def ask(plan: Plan, *, actor: User, fault: str, seed: int, now: datetime) -> Reh
         limit = f"The plan takes {nodes} nodes, and a worker rehearses at most {MOST_NODES}."
         raise Refusal(f"{limit} {IN_A_TERMINAL.format(plan=plan.pk)}")
     who = actor.get_username()
-    reason = f"{f'Fault: {fault}' if fault else 'No fault'}. Seed: {seed}. Nothing in the cluster is touched."
+    reason = f"{f'Fault: {fault}' if fault else 'No fault'}. Seed: {seed}. The cluster is not changed."
     try:
         with transaction.atomic():
             row = Rehearsal.objects.create(
@@ -48,7 +48,7 @@ def ask(plan: Plan, *, actor: User, fault: str, seed: int, now: datetime) -> Reh
 def why_no_rehearsal(plan: Plan) -> str:
     """Returns why the plan cannot be rehearsed now; empty if it can. One query for a draft."""
     if plan.state != PlanState.DRAFT:
-        return "Only a draft is rehearsed."
+        return "Only a draft can be rehearsed."
     return _in_progress_sentence(plan) if plan.rehearsals.in_force().exists() else ""
 
 

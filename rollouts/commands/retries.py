@@ -30,7 +30,7 @@ def retry(target: Target, *, actor: User, reason: str, now: datetime) -> None:
         Target.objects.filter(pk=target.pk).update(retried_at=now)
         Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
         Command.objects.create(plan=plan, verb=Verb.RETRY, actor=who, at=now, reason=reason)
-        plan.say(f"{target.node_name} is to be tried again, by {who}.")
+        plan.say(f"{who} requested another try of {target.node_name}.")
         evidence = {"node": target.node_name, "stage": target.stage.name}
         AuditEntry.record(plan.mark, verb="retry", actor=who, reason=reason, evidence=evidence, now=now)
     plan.wake(now=now)
@@ -40,21 +40,30 @@ def why_not_again(target: Target) -> str:
     """Returns why a retry makes no sense now; empty if it does. Five queries at most."""
     stage, plan, name = target.stage, target.stage.plan, target.node_name
     if plan.is_final:
-        return f"The plan is {plan.state}: nothing of it is tried again."
+        return f"The plan is {plan.state}: its nodes cannot be tried again."
     if stage.is_rollback or plan.state == PlanState.ROLLING_BACK:
-        return f"In a rollback {name} is tried again by itself, three times; who resumes it grants as many again."
+        return f"A rollback tries {name} three times by itself. Each resume allows three more tries."
     if plan.state not in GOES_ON or stage.state not in BEGUN:
-        return f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}: nothing goes there."
+        return (
+            f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}: no node is "
+            "released there."
+        )
     if target.state != TargetState.FAILED:
-        return f"{name} is {target.state}: only a node that failed can be tried again."
+        return f"{name} is {target.state}. Only a failed node can be tried again."
     node = Node.objects.filter(cluster=plan.cluster_id, uid=target.node_uid).first()
     if node is None:
-        return f"{plan.cluster.name} does not show {name} any more: exclude it."
+        return f"{name} is no longer in {plan.cluster.name}. Exclude the node."
     if plan.its_component.phase(node.upgrade_state) is not Phase.FAILED:
-        return f"The operator has not given up on {name} any more: what it does there is followed by itself."
+        return f"The operator no longer reports {name} as failed. The plan follows the node without another try."
     if _has_its_pod(plan, node):
-        there = f"The driver pod for {plan.to_version} does not come up on {name}: another try finds the same pod."
-        return f"{there} See its log and delete the pod; once it is Ready the operator goes on. Or exclude the node."
+        there = (
+            f"The driver pod for {plan.to_version} does not become Ready on {name}. Another try would find "
+            "the same pod."
+        )
+        return (
+            f"{there} Read the pod's log and delete the pod. The operator continues once the new pod is "
+            "Ready. Or exclude the node."
+        )
     return ""
 
 

@@ -6,7 +6,10 @@ from django.conf import settings
 
 from rollouts.gates.test_job import TestJobGate
 
-IN_A_FULL_FLEET = "A full fleet has no room, and its pods wait for their node. Count it where they must not."
+IN_A_FULL_FLEET = (
+    "Advisory, because a full fleet has no free GPUs and pods wait for their own node. Let it "
+    "count where pods must not wait."
+)
 _USUAL: Mapping[str, dict[str, Any]] = {
     "approval": {"needed": 1},
     "compatibility": {"allow_unknown": True},  # NVIDIA lists one or two drivers a branch: else hardly a plan would go

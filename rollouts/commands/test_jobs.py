@@ -22,7 +22,7 @@ def add_test_jobs(stage: Stage, *, actor: User, reason: str, now: datetime) -> N
     :raises LostRace: when the stage moved at this moment
     """
     if not reason.strip():
-        raise BadPlan(("reason", "Say why: it is kept."))
+        raise BadPlan(("reason", "Give a reason. It is stored."))
     plan, who = stage.plan, actor.get_username()
     with transaction.atomic():
         stage.plan = Plan.objects.select_for_update().get(pk=plan.pk)

@@ -104,18 +104,23 @@ class Driver:
     def no_rollback(self, version: str) -> str:
         """Returns why no rollback is possible: it needs the name of the previous version, which nodes then report."""
         if not version:
-            return "The object names no version: the operator's own default runs, and no name leads back to it."
+            return (
+                "The object names no version, so the operator's default runs. A rollback could not name that version."
+            )
         if not is_version(version):
-            return f"The object names {version[:LONGEST]}, which no node names as loaded: nobody could tell it is back."
+            return (
+                f"The object names {version[:LONGEST]}, but no node reports it as loaded. A rollback could "
+                "not be verified."
+            )
         return ""
 
     def preflight(self, facts: DriverFacts) -> Iterator[Check]:
         """Yields what makes the hold label useless or dangerous (Z2, Z9)."""
         if not is_version(facts.to_version):
-            title = f"“{facts.to_version}” is no full driver version"
+            title = f"“{facts.to_version}” is not a full driver version"
             yield Check("version", title=title, steps=(WRITE_IT,), field="to_version")
         if facts.to_version == facts.object_version:
-            title = f"The driver object already asks for {facts.to_version}"
+            title = f"The driver object already requests {facts.to_version}"
             yield Check("same-version", title=title, steps=("Name another version.",), field="to_version")
         if reason := self.no_rollback(facts.object_version):
             steps = ("Name the present version in the driver object.", "Then draft the plan again.")
@@ -144,13 +149,13 @@ def is_version(text: str) -> bool:
 
 def _nodes(facts: DriverFacts) -> Iterator[Check]:
     if facts.sandbox_workloads:
-        summary = "It switches the upgrade controller off."
+        summary = "Its deletion switches the upgrade controller off."
         yield Check("sandbox", title="sandboxWorkloads is on", summary=summary, steps=(f"{SANDBOXED.fix}.",))
     if facts.use_precompiled:
         yield Check(
             "precompiled",
             title="The driver object uses precompiled drivers",
-            summary="They name only a branch. The version that would load is unknown.",
+            summary="A precompiled driver names only a branch. The version that would load is unknown.",
             steps=("Set usePrecompiled to false and a full version.", "Or change the driver by hand."),
         )
     yield from _state(facts)
@@ -180,10 +185,10 @@ def _nodes(facts: DriverFacts) -> Iterator[Check]:
     if facts.unrecorded:
         yield Check(
             "unrecorded",
-            title=fit("No revision of {} is seen", one_or_count(facts.unrecorded, "driver DaemonSet")),
+            title=fit("No revision of {} is visible", one_or_count(facts.unrecorded, "driver DaemonSet")),
             summary="A rollback could not be verified without it.",
             evidence=listed("DaemonSets", facts.unrecorded),
-            steps=("Let Quarterdeck read controllerrevisions.apps, and wait until it has.",),
+            steps=("Let Quarterdeck read controllerrevisions.apps, and wait until the revisions appear.",),
         )
     if facts.under_way:
         many = f"{count(len(facts.under_way), 'node')} {are(len(facts.under_way))}"
@@ -198,7 +203,7 @@ def _state(facts: DriverFacts) -> Iterator[Check]:
         yield Check("not-ready", title="The status of the driver object names no state", steps=steps)
     elif facts.state != "ready":
         why = facts.message or f"Its state is {facts.state}."
-        state, read_log = (EvidenceItem("Status", why),), ("Correct that first. The operator's log has more.",)
+        state, read_log = (EvidenceItem("Status", why),), ("Correct that first. The operator's log has details.",)
         yield Check("not-ready", title="The driver object is not ready", summary=why, evidence=state, steps=read_log)
 
 

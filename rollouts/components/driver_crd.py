@@ -22,9 +22,9 @@ class DriverCrd(Driver):
         if not facts.has_policy:
             yield Check(
                 "no-policy",
-                title="No ClusterPolicy is seen",
-                summary="Without one there is no upgrade controller.",
-                steps=("Create one, as the operator's chart does, or let Quarterdeck read it.",),
+                title="No ClusterPolicy is visible",
+                summary="Without a ClusterPolicy there is no upgrade controller.",
+                steps=("Create a ClusterPolicy, as the operator's chart does, or let Quarterdeck read it.",),
             )
         elif not facts.policy_uses_crd:
             steps = ("Set spec.driver.useNvidiaDriverCRD in the ClusterPolicy.",)

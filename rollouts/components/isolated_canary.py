@@ -49,16 +49,18 @@ def isolated_canary(
     if kind != "NVIDIADriver":
         return IsolatedCanary(f"A {kind} has one driver version for the whole cluster.")
     if has_own_policies is None:
-        return IsolatedCanary(f"It takes operator {since} or newer, and nothing here says which one runs.")
+        return IsolatedCanary(
+            f"An isolated canary needs operator {since} or newer, and the operator's version is unknown."
+        )
     if not has_own_policies:
-        return IsolatedCanary(f"It takes operator {since} or newer.")
+        return IsolatedCanary(f"An isolated canary needs operator {since} or newer.")
     if not is_fallback:
         return IsolatedCanary(
-            f"{driver_object} is not the default NVIDIADriver (spec.default): a second object that selects one of its "
-            "nodes would be in conflict with it, and the operator would stop at both."
+            f"{driver_object} is not the default NVIDIADriver (spec.default). A second object for the same nodes "
+            "would conflict with it, and the operator would stop at both objects."
         )
     if not nodes:
-        return IsolatedCanary("The first stage takes no node.")
+        return IsolatedCanary("The first stage has no nodes.")
     name = f"{driver_object[: LONGEST_LABEL - len('-canary')].rstrip('-.')}-canary"
     return IsolatedCanary("", _steps(driver_object, name, to_version, nodes), _rollback(name, nodes))
 
@@ -66,18 +68,22 @@ def isolated_canary(
 def _steps(driver_object: str, name: str, to_version: str, nodes: Sequence[str]) -> tuple[Step, ...]:
     return (
         Step(
-            f"Make an object that selects only nodes with the label {CANARY}={name}. No node has it yet.",
+            f"Create an object that selects only nodes with the label {CANARY}={name}. No node has it yet.",
             f"{_copy(driver_object, name, to_version)} | kubectl create -f -",
         ),
         Step(
-            "Drain the nodes. It stops at pods that would lose something: decide about those yourself.", _drain(nodes)
+            (
+                "Drain the nodes. The drain stops at pods that would lose data or would not start "
+                "again. Decide about these pods yourself."
+            ),
+            _drain(nodes),
         ),
         Step(
-            "Give them the label: the operator takes their driver away and brings the new one.",
+            "Add the label to the nodes. The operator removes the old driver and installs the new driver.",
             f"kubectl label nodes {shlex.join(nodes)} {CANARY}={name}",
         ),
         Step(
-            "Wait until the object is ready, then look at what the nodes say.",
+            "Wait until the object is ready, then read the labels of the nodes.",
             f"kubectl wait nvidiadriver/{name} --for=jsonpath='{{.status.state}}'=ready --timeout=45m "
             f"&& kubectl get nodes -l {CANARY}={name} -L {DRIVER_VERSION}",
         ),
@@ -89,10 +95,10 @@ def _rollback(name: str, nodes: Sequence[str]) -> tuple[Step, ...]:
     return (
         Step("Drain them again.", _drain(nodes)),
         Step(
-            "Take the label off: the fleet's own driver comes back.",
+            "Remove the label. The operator then restores the fleet's driver.",
             f"kubectl label nodes {shlex.join(nodes)} {CANARY}-",
         ),
-        Step("Once no node has it, delete the object.", f"kubectl delete nvidiadriver {name}"),
+        Step("Once no node has the label, delete the object.", f"kubectl delete nvidiadriver {name}"),
         Step("Let pods come back.", f"kubectl uncordon {shlex.join(nodes)}"),
     )
 

@@ -10,27 +10,27 @@ class HoldWords:
     """Sentences and clauses with placeholders. The defaults are for a hold by label."""
 
     holding_all: str = "Holding every node of the driver object before {version} is written."
-    writing: str = "Writing {version}: {every} {are} held."
+    writing: str = "All nodes are held ({every}). Writing {version}."
     written: str = "{version} is written; every node of the object was held before."
     holding: str = "Holding {nodes} that should not change now."
     holding_again: str = "Holding {nodes} again."
     holding_first: str = "Holding {nodes} first."
     recalling: str = "Holding released nodes that have not begun."
     recalled: str = "Held again before it began."
-    stays: str = "What is held stays held."  # after a halt
+    stays: str = "Held nodes stay held."  # after a halt
     begun: str = "The operator has begun: {state}."
     released: str = "The hold is gone."
     changed: str = "{loaded} is loaded."
-    escaped: str = "{names} began to take the new driver although held."
-    has_escaped: str = "It began to take the new driver although it was held."
+    escaped: str = "{names} began to load the new driver although held."
+    has_escaped: str = "The node began to load the new driver although it was held."
     under_way: str = LOOKS_AGAIN
     halted: str = ""  # of a halt while nodes are on their way
-    all_gone: str = "Every hold is gone."  # at an end
-    ours_gone: str = "Every hold of this plan is gone."  # where others hold some
+    all_gone: str = "All holds are removed."  # at an end
+    ours_gone: str = "All holds of this plan are removed."  # where others hold some
     is_back: str = "the old version is back and {gone}"
-    left: str = "{names} {stay} held with the driver there is (docs/takeover.md)."
+    left: str = "{names} {stay} held with the present driver (docs/takeover.md)."
     given_up: str = "{names} changed or failed, and {stay} held."
-    helps: str = "Take the label off, and the operator puts {version} back (docs/takeover.md)."
+    helps: str = "Remove the label to let the operator restore {version} (docs/takeover.md)."
 
 
 BY_LABEL = HoldWords()

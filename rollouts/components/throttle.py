@@ -64,4 +64,4 @@ def operator_room(policy: UpgradePolicy, nodes: Sequence[Counted], *, waiting: i
     if by_unavailable < parallel:
         return Room(free, f"the operator allows {most} unavailable and {unavailable} {are(unavailable)}")
     begun = f"{in_progress} {are(in_progress)} on the way"
-    return Room(free, f"the operator upgrades {policy.max_parallel or 'any number'} at once and {begun}")
+    return Room(free, f"the operator upgrades at most {policy.max_parallel or 'any number'} at once, and {begun}")

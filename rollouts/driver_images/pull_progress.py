@@ -82,15 +82,15 @@ def look(job: JobLook, *, now: datetime) -> PullProgress:
         return _without_pod(job, now=now)
     if pod.phase == "Failed":
         why = f"{pod.reason}: {pod.message}" if pod.message else pod.reason
-        return PullProgress("Its pod failed before the image was asked for.", why, PullOutcome.UNKNOWN)
+        return PullProgress("The pod failed before the image was requested.", why, PullOutcome.UNKNOWN)
     if pod.unscheduled:
         is_over = now - job.made_at >= PATIENCE
         return PullProgress(
-            "Its pod is given no place on the node.", pod.unscheduled, PullOutcome.UNKNOWN if is_over else None
+            "The pod cannot be scheduled to the node.", pod.unscheduled, PullOutcome.UNKNOWN if is_over else None
         )
     if pod.begun_at is None:
-        return PullProgress("Its pod waits for the node.")
-    return PullProgress("The node is pulling it.")
+        return PullProgress("The pod waits for the node.")
+    return PullProgress("The node is pulling the image.")
 
 
 def _pulled(pod: PodLook) -> PullProgress:
@@ -104,7 +104,7 @@ def _progress_of_missing_image(job: JobLook, pod: PodLook, *, now: datetime) -> 
     signs = PodSigns("", reason=pod.waits, message=pod.waits_message, events=events, image=job.image)
     cause = image_pull(Signs(operand=DRIVER, title="", node="", labels={}, pod=signs, os_image=job.system))
     if cause is None:  # it is asked with a reason that the rule knows
-        return PullProgress("Its image cannot be pulled.", pod.waits_message, is_failing=True)
+        return PullProgress("The image cannot be pulled.", pod.waits_message, is_failing=True)
     is_over = cause.key in FOR_GOOD or (job.failing_since is not None and now - job.failing_since >= PATIENCE)
     says = f"{cause.sentence} {cause.action}".strip()
     outcome = PullOutcome.UNKNOWN if cause.key in OF_THE_NODE else PullOutcome.FAILED
@@ -113,13 +113,19 @@ def _progress_of_missing_image(job: JobLook, pod: PodLook, *, now: datetime) -> 
 
 def _progress_of_ended_job(job: JobLook) -> PullProgress:
     if job.failed == "DeadlineExceeded":
-        return PullProgress("It was not pulled in the time that its Job has.", job.failed_message, PullOutcome.UNKNOWN)
-    return PullProgress("Its Job failed before it was pulled.", job.failed_message or job.failed, PullOutcome.UNKNOWN)
+        return PullProgress(
+            ("The image was not pulled within the time limit of its Job."), job.failed_message, PullOutcome.UNKNOWN
+        )
+    return PullProgress(
+        ("The Job failed before the image was pulled."), job.failed_message or job.failed, PullOutcome.UNKNOWN
+    )
 
 
 def _without_pod(job: JobLook, *, now: datetime) -> PullProgress:
     refused = next((message for reason, message in job.events if reason == "FailedCreate"), "")
     outcome = PullOutcome.UNKNOWN if now - job.made_at >= NO_POD else None
     if refused:
-        return PullProgress("Its Job may make no pod.", refused, outcome)
-    return PullProgress("Its Job has no pod yet." if outcome is None else "Its Job has made no pod.", outcome=outcome)
+        return PullProgress("The Job is not allowed to create a pod.", refused, outcome)
+    return PullProgress(
+        ("The Job has no pod yet.") if outcome is None else "The Job has created no pod.", outcome=outcome
+    )

@@ -41,7 +41,7 @@ def void_approvals(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> Non
         standing = Approval.objects.filter(stage=stage, is_rejection=False).standing()
         if not standing.exists():
             continue
-        reason = "What it was given for has changed: targets, gates or answers are not the same any more."
+        reason = "The targets, gates or gate results have changed since the approval."
         _void(plan, stage, standing.exclude(bundle_hash=bundle_for(stage).hash), reason, now=now)
         _void_what_is_too_old(plan, stage, now=now)
         _void_of_who_may_no_more(plan, stage, now=now)
@@ -51,7 +51,7 @@ def _void_what_is_too_old(plan: Plan, stage: Stage, *, now: datetime) -> None:
     """Voids an expired approval, so that its author sees that and can give another."""
     if gate := gate_of(stage):
         old = Approval.objects.filter(stage=stage, is_rejection=False, at__lt=now - gate.valid_for).standing()
-        reason = f"An approval is valid for {spell(gate.valid_for)}: this one was given before."
+        reason = f"The approval has expired. An approval is valid for {spell(gate.valid_for)}."
         _void(plan, stage, old, reason, now=now)
 
 
@@ -62,10 +62,10 @@ def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None
     may = {each.username for each in givers if scope_of(each, Permission.APPROVE).covers_cluster(plan.cluster_id)}
     for approval in given:
         if approval.by not in may:
-            reason = f"{approval.by} may not approve here any more: the role was taken, or the account switched off."
+            reason = f"{approval.by} may no longer approve here: the role was removed, or the account was disabled."
             _void(plan, stage, [approval], reason, now=now)
         elif left := _groups_left(approval):
-            _void(plan, stage, [approval], f"{approval.by} is not in {names(left)} any more.", now=now)
+            _void(plan, stage, [approval], f"{approval.by} is no longer a member of {names(left)}.", now=now)
 
 
 def _groups_left(approval: Approval) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ def is_of_another(seen: LeaseSeen) -> bool:
 
 def _remove(connection: client.Connection, mark: Mark) -> str:
     """Removes one mark and returns the reason of a failure; empty means removed, or the node is gone."""
-    trouble = "It changed each time we tried to write it."
+    trouble = "The node changed during each attempt to write it."
     for _ in range(TRIES):
         try:
             node = client.get_node(connection, mark.node)
@@ -141,8 +141,8 @@ def _remove(connection: client.Connection, mark: Mark) -> str:
 
 def said_of_unclear(mark: Mark) -> str:
     there = " and ".join(mark.unclear)
-    by_hand = "make it what it was by hand, and take its annotations off"
-    return f"{PUT_BACK} does not say what was there before {there}: {by_hand}."
+    by_hand = "restore it by hand, and remove its annotations"
+    return f"{PUT_BACK} does not contain the value before {there}: {by_hand}."
 
 
 def _mark_of_node(node: NodeSeen) -> Mark | None:

@@ -47,13 +47,13 @@ def _leftover_jobs(plan: Plan, connection: client.Connection) -> Iterator[str]:
     try:
         jobs = [job for selector in selectors for job in client.list_jobs(connection, label_selector=selector)]
     except client.Forbidden as no:
-        yield f"Whether Jobs of this plan are still there is not known: {str(no).rstrip('.')}."
+        yield f"It is unknown whether Jobs of this plan still exist: {str(no).rstrip('.')}."
         return
     found = sorted((job.metadata.namespace, job.name) for job in jobs)
     for namespace in sorted({namespace for namespace, _ in found}):
         those = [name for its, name in found if its == namespace]
         say = either(len(those), "Job {} of this plan is", "Jobs {} of this plan are").format(names(those))
-        yield f"{say} still there: {_command(f'kubectl -n {namespace} delete job', those)}."
+        yield f"{say} not deleted: {_command(f'kubectl -n {namespace} delete job', those)}."
 
 
 def _marked_by(plan: Plan, node: NodeSeen) -> Collection[str]:

@@ -149,5 +149,5 @@ def _trouble(plan: Plan, seen: DriverObjectSeen | None) -> str:
     if seen is None:
         return f"{plan.object_kind} {plan.object_name} was deleted."
     if seen.uid != plan.object_uid:
-        return f"{plan.object_kind} {plan.object_name} was deleted and made again: it is another object now."
+        return f"{plan.object_kind} {plan.object_name} was deleted and created again, so it is a different object."
     return ""

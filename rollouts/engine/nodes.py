@@ -110,7 +110,7 @@ def _sorted_out(
 def _fate_of_node(plan: Plan, uid: str, name: str, left: Mapping[str, Node], there: Iterable[str]) -> str:
     if uid in left:
         return f"is no longer selected by {plan.object_kind} {plan.object_name}"
-    return "was deleted and made again under the same name" if name in there else "was deleted"
+    return "was deleted and created again with the same name" if name in there else "was deleted"
 
 
 def _node_from_list(plan: Plan, known: Node | None, seen: NodeSeen, offered: Offered | None) -> Node:

@@ -179,7 +179,7 @@ def _apply_move(plan: Plan, stages: Mapping[int, Stage], move: MoveStage | MoveP
     if isinstance(move, MoveStage):
         stage = stages[move.stage_index]
         if move.to is StageState.PROMOTING and _is_rejected(stage):
-            raise LostRace(f"{stage.name} was rejected while it was looked at.")
+            raise LostRace(f"{stage.name} was rejected during this round.")
         stage.move(move.to, now=now, actor="engine", reason=move.reason)
     else:
         plan.move(move.to, now=now, actor="engine", reason=move.reason)
@@ -236,7 +236,7 @@ def end_handover(plan: Plan, object_version: str, *, now: datetime) -> None:
     was = plan.handed_to
     if not was or (object_version == was and not plan.template_change):
         return
-    reason = f"The object does not ask for {was} any more: who hands the nodes over decides anew."
+    reason = f"The object no longer requests {was}. Decide again whether to hand over the nodes."
     with transaction.atomic():
         plan.keep_lease(now=now)
         if Plan.objects.filter(pk=plan.pk, handed_to=was).update(handed_to=""):
@@ -315,7 +315,7 @@ def pause(plan: Plan, reason: str, *, told: int | None, now: datetime) -> int | 
     with transaction.atomic():
         Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
         if plan.commands.newest() != told:
-            raise LostRace("Somebody has told the plan something while it was looked at.")
+            raise LostRace("The plan received a command during this round.")
         if plan.commands.in_force().exists():
             return told
         made = Command.objects.create(plan=plan, verb=Verb.PAUSE, actor="engine", at=now, reason=reason[:1000])

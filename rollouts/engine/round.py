@@ -49,7 +49,7 @@ def run_round(plan_id: int, *, owner: str, clock: Callable[[], datetime]) -> Non
         waiting_for, wait = _look_and_act(plan, clock=clock)
     except Exception as bug:
         # Nothing was decided, so nothing moves; the page says so, and the worker's log has the stack.
-        reason = f"{failure_sentence(bug)} Nothing is released meanwhile."
+        reason = f"{failure_sentence(bug)} No node is released until this is solved."
         _end_round(plan, AFTER_A_BUG, reason, clock=clock)
         raise
     _end_round(plan, wait, waiting_for, clock=clock)
@@ -153,4 +153,4 @@ def _check_nobody_moved_it(plan: Plan, told: int | None) -> None:
     """
     is_as_it_was = Plan.objects.filter(pk=plan.pk, state=plan.state, epoch=plan.epoch).exists()
     if not is_as_it_was or plan.commands.newest() != told:
-        raise LostRace("The plan was moved while it was looked at.")
+        raise LostRace("Another process changed the state of the plan during this round.")

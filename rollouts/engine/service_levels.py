@@ -96,7 +96,7 @@ def _baseline(
     """
     released = [datetime.fromisoformat(target.baseline["at"]) for target in due if target.baseline]
     if len(released) < len(due):
-        raise NotMeasured("no-baseline", "Nobody recorded when these nodes were released.")
+        raise NotMeasured("no-baseline", "The release times of these nodes were not recorded.")
     if gate.baseline != PEERS:
         return [target.node_name for target in due], min(released)
     nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=[target.node_uid for target in due])
@@ -110,7 +110,7 @@ def _baseline(
 def _measure(source: TelemetrySource, gate: Slo, names: Collection[str], *, until: datetime) -> Measured:
     pods = _pods(source.cluster_id, gate, names, until=until)
     if max(len(names), len(pods)) > MOST_NAMES:
-        raise NotMeasured("many-names", f"At most {MOST_NAMES} nodes or pods fit into one question.")
+        raise NotMeasured("many-names", f"At most {MOST_NAMES} nodes or pods fit into one query.")
     scope = ServiceScope(names, pods, gate.window.total_seconds(), source.matchers)
     return measure(source, gate.value_expression, gate.samples_expression, scope, at=until.timestamp())
 

@@ -98,7 +98,7 @@ def _foreign(known: Mapping[str, Digests], newest: Digests, *, is_forward: bool)
 def _change_sentence(plan: Plan, fields: list[str], newest: Digests, live: Live, new_owners: list[str]) -> str:
     name = f"{plan.object_kind} {plan.object_name}"
     if new_owners and not (fields or newest):
-        return f"{name} belongs to {' and '.join(new_owners)} now, which may write its own version over it"
+        return f"{name} now belongs to {' and '.join(new_owners)}, which may overwrite the version"
     if fields:
         return f"{' and '.join(f'spec.{one}' for one in fields)} of {name} was changed by somebody else"
     daemonsets = sorted(one.name for one in live.daemonsets if one.uid in newest)
@@ -121,7 +121,7 @@ def _save_template(plan: Plan, *, now: datetime, **given: Any) -> None:
         plan.keep_lease(now=now)
         as_is = Plan.objects.only("templates", "template_change").get(pk=plan.pk)
         if (as_is.templates, as_is.template_change) != (plan.templates, plan.template_change):
-            raise LostRace("A person has taken the template as it is.")
+            raise LostRace("A person accepted the present template.")
         Plan.objects.filter(pk=plan.pk).update(**given)
     for name, value in given.items():
         setattr(plan, name, value)

@@ -19,11 +19,11 @@ def of_the_chain(entries: list[Mapping[str, Any]], subject: str) -> Iterator[Fla
     for number, entry in enumerate(entries):
         at = f"audit[{number}]"
         if entry.get("number") != number + 1 or entry.get("subject") != subject:
-            yield Flaw(at, "an entry before it is missing, or it is of another plan")
+            yield Flaw(at, "the entry before it is missing or belongs to another plan")
         elif entry.get("previous_hash") != (before.get("hash") if before else NOTHING):
-            yield Flaw(at, "it does not follow from the entry before it")
+            yield Flaw(at, "its hash does not follow from the entry before it")
         elif entry.get("hash") != digest(_hashed(entry)):
-            yield Flaw(at, "its content is not what was written")
+            yield Flaw(at, "its content was changed after it was written")
         before = entry
 
 
@@ -45,19 +45,19 @@ def against_the_chain(content: Mapping[str, Any], plan: Mapping[str, Any]) -> It
 def _author_flaws(plan: Mapping[str, Any], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
     writers = [entry.get("actor") for entry in audit if str(entry.get("verb")) in {"draft", "edit"}]
     if writers and plan.get("author") != writers[0]:
-        yield Flaw("plan.author", "the entry of its draft says somebody else")
+        yield Flaw("plan.author", "the entry of its draft names another person")
     if writers and plan.get("last_editor") != writers[-1]:
-        yield Flaw("plan.last_editor", "the entry of its last change says somebody else")
+        yield Flaw("plan.last_editor", "the entry of its last change names another person")
 
 
 def _start_flaws(plan: Mapping[str, Any], starts: list[Mapping[str, Any]]) -> Iterator[Flaw]:
     if not plan.get("content_hash"):
         if starts:
-            yield Flaw("plan.content_hash", "the audit chain says that it was started")
+            yield Flaw("plan.content_hash", "the audit chain has a start of the plan")
     elif not starts or digest(starts[-1].get("evidence")) != plan.get("content_hash"):
-        yield Flaw("plan.sealed", "the entry of its start says another plan")
+        yield Flaw("plan.sealed", "the entry of its start names another plan")
     elif plan.get("sealed_at") != starts[-1].get("at"):
-        yield Flaw("plan.sealed_at", "the entry of its start says another time")
+        yield Flaw("plan.sealed_at", "the entry of its start has another time")
 
 
 def _decision_flaws(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
@@ -78,9 +78,9 @@ def _decision_flaws(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]
             left.remove(found)  # an entry is of one decision
         else:
             altered += 1
-            yield Flaw(f"decisions[{number}]", "no entry of the audit chain says this decision")
+            yield Flaw(f"decisions[{number}]", "no entry of the audit chain contains this decision")
     if len(left) > altered:
-        yield Flaw("decisions", "the audit chain says a decision which is not here")
+        yield Flaw("decisions", "the audit chain contains a decision that is missing here")
 
 
 def _result_flaws(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
@@ -103,9 +103,9 @@ def _result_flaws(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]])
         shown.add(gate)
         known = told.get((gate, _instant(row.get("at"))), [])
         if known and not any(_entry_matches_row(said, row) for said in known):
-            yield Flaw(f"answers[{number}]", "the audit chain says another answer at that time")
+            yield Flaw(f"answers[{number}]", "the audit chain has another gate result at that time")
     if {gate for gate, _ in told} - shown:
-        yield Flaw("answers", "the audit chain says an answer of a gate which has none here")
+        yield Flaw("answers", "the audit chain has a result of a gate that has no result here")
 
 
 def _results_by_gate(answers: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -143,10 +143,10 @@ def _check_overrides(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any
         if row.get("acknowledged_by"):
             found.append(("acknowledge-override", row.get("acknowledged_by"), row.get("acknowledged_at"), "", *what))
         if any(each not in left for each in found):
-            yield Flaw(f"overrides[{number}]", "no entry of the audit chain says this")
+            yield Flaw(f"overrides[{number}]", "no entry of the audit chain contains this")
         left = [each for each in left if each not in found]  # an entry is of one row
     if left:
-        yield Flaw("overrides", "the audit chain says an override or an acknowledgement that is missing here")
+        yield Flaw("overrides", "the audit chain contains an override or an acknowledgement that is missing here")
 
 
 def _evidence_of_entry(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -46,9 +46,9 @@ def read(file: bytes) -> dict[str, Any]:
     except NoEvidence:
         raise
     except (ValueError, RecursionError) as error:
-        raise NoEvidence(f"This is no JSON: {error}.") from error
+        raise NoEvidence(f"This file is not JSON: {error}.") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise NoEvidence(f"This is no file of evidence: its “format” is not {FORMAT}.")
+        raise NoEvidence(f"This is not an evidence file: its “format” is not {FORMAT}.")
     return content
 
 
@@ -68,9 +68,9 @@ def first_difference(file: bytes, written: bytes) -> int:
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) != len(pairs):
-        raise NoEvidence("A key is said twice in one place.")
+        raise NoEvidence("An object has the same key twice.")
     return content
 
 
 def _refuse_constant(name: str) -> None:
-    raise NoEvidence(f"{name} is no number")
+    raise NoEvidence(f"{name} is not a number")

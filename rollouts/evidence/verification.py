@@ -39,7 +39,7 @@ def verify(file: bytes) -> Verified:
     content = read(file)
     flaws = list(_find_flaws(content))
     if not flaws and (line := first_difference(file, bytes_of(content))):
-        flaws = [Flaw(f"line {line}", "it says the same in other bytes than it was written in")]
+        flaws = [Flaw(f"line {line}", "it has the same content as written, but other bytes")]
     audit = rows_of(content, "audit")
     last = str(audit[-1].get("hash")) if audit else NOTHING
     return Verified(flaws, len(rows_of(content, "decisions")), len(audit), last, sha256(file).hexdigest())
@@ -61,7 +61,7 @@ def _find_flaws(content: Mapping[str, Any]) -> Iterator[Flaw]:
     yield from against_the_chain(content, plan)
     yield from _flaws_of_parts(content)
     if digest({key: value for key, value in content.items() if key != "hash"}) != content.get("hash"):
-        yield Flaw("hash", "the content as a whole is not what was written")
+        yield Flaw("hash", "the content as a whole was changed after it was written")
 
 
 def _flaws_of_parts(content: Mapping[str, Any]) -> Iterator[Flaw]:
@@ -69,13 +69,13 @@ def _flaws_of_parts(content: Mapping[str, Any]) -> Iterator[Flaw]:
     known = written if isinstance(written, Mapping) else {}
     for place in sorted({*known, *found}):
         if known.get(place) != found.get(place):
-            yield Flaw(place, "it is not what was written" if place in found else "it is missing")
+            yield Flaw(place, "it was changed after it was written" if place in found else "it is missing")
 
 
 def _flaws_of_seal(plan: Mapping[str, Any]) -> Iterator[Flaw]:
     sealed, written = plan.get("sealed"), plan.get("content_hash")
     if (sealed or written) and digest(sealed) != written:
-        yield Flaw("plan.sealed", "the sealed plan is not what its hash was made of")
+        yield Flaw("plan.sealed", "the sealed plan does not match its hash")
 
 
 def _flaws_of_decision(decision: Mapping[str, Any], plan: Mapping[str, Any], at: str) -> Iterator[Flaw]:
@@ -85,8 +85,8 @@ def _flaws_of_decision(decision: Mapping[str, Any], plan: Mapping[str, Any], at:
         yield Flaw(f"{at}.bundle", "there is no bundle")
         return
     if digest(bound) != decision.get("bundle_hash"):
-        yield Flaw(f"{at}.bundle", "the bundle is not what was decided on")
+        yield Flaw(f"{at}.bundle", "the bundle is not the bundle of the decision")
     if bound.get("plan_hash") != plan.get("content_hash"):
-        yield Flaw(f"{at}.bundle.content.plan_hash", "the decision is on another plan than the sealed one")
+        yield Flaw(f"{at}.bundle.content.plan_hash", "the decision belongs to another plan than the sealed plan")
     if bound.get("stage") != decision.get("stage"):
-        yield Flaw(f"{at}.stage", "the decision is on another stage")
+        yield Flaw(f"{at}.stage", "the decision belongs to another stage")

@@ -110,10 +110,10 @@ def _why_no_longer_followed(rollout: ExternalRollout, driver_object: DriverObjec
     if mode != ClusterMode.FOLLOW:
         return f"The mode of {rollout.cluster.name} is {mode} now."
     if driver_object is None and is_seen:
-        return f"{rollout.object_kind} {rollout.object_name} is gone, or says no driver version any more."
+        return f"{rollout.object_kind} {rollout.object_name} is gone or no longer has a driver version."
     plan = _plan_of_ours(rollout)
     if plan and rollout.state == ExternalRolloutState.ROLLING:
-        return f"Plan #{plan.pk} “{plan.title}” works on it."
+        return f"Plan #{plan.pk} “{plan.title}” now changes this object."
     return ""
 
 

@@ -40,16 +40,18 @@ ASKED: tuple[Gate, ...] = (
 )
 
 LEFT_OUT: Mapping[str, str] = {
-    ApprovalGate.key: "Who drives it asks nobody here.",
-    Compatibility.key: "It is asked before the first node goes; what does not go together is a finding of its cluster.",
-    Window.key: "Maintenance windows bind plans, and nobody else keeps to them.",
-    Headroom.key: "It is asked about the next wave, and which nodes go next is not ours to know.",
-    TestJobGate.key: "A test Job is a write, and nothing is written to a cluster that is only followed.",
-    Exposure.key: "How long tenants must have worked before it goes on is a promise of plans, and of nobody else.",
+    ApprovalGate.key: "The owner of the rollout asks for no approval here.",
+    Compatibility.key: (
+        "This gate is evaluated before the first node changes. Unsupported versions are a finding of the cluster."
+    ),
+    Window.key: "Maintenance windows bind only plans.",
+    Headroom.key: "This gate evaluates the next wave. The next nodes of this rollout are unknown.",
+    TestJobGate.key: "A test Job is a write. Quarterdeck writes nothing to a cluster that it only follows.",
+    Exposure.key: "Only plans wait until tenants have worked on the changed nodes.",
     **dict.fromkeys(
         (TelemetryFresh.key, NewFindings.key, Xid.key, Ecc.key, Thermal.key, Throttling.key, Nvlink.key),
-        "The findings of its nodes are open and notified without it.",
+        "Findings of the nodes are opened and notified without this gate.",
     ),
-    Slo.key: "It is a promise of a plan about one service.",
-    NoForeignChange.key: "All of it is a change by others.",
+    Slo.key: "A plan defines this service level for one service.",
+    NoForeignChange.key: "Every change of this rollout is a change by others.",
 }

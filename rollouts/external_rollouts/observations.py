@@ -39,7 +39,7 @@ def begins(*, was: str, version: str, at_work: Sequence[str]) -> str:
     if not version:
         return ""  # the operator's own default: what nodes are to run is not said
     if version != was:
-        return f"It asks for {version} now, and asked for {was or 'no version'}."
+        return f"The object requests {version} now. Before, it requested {was or 'no version'}."
     if at_work:
         return f"The operator changes {names(at_work)}: no plan is in progress."
     return ""
@@ -101,20 +101,21 @@ def ends(
     """
     if asked_for != version:
         to = ExternalRolloutState.REPLACED if asked_for else ExternalRolloutState.GIVEN_UP
-        return Ending(to, f"The object asks for {asked_for or 'no version'} now.")
+        return Ending(to, f"The object requests {asked_for or 'no version'} now.")
     if all_pass:
         return Ending(
-            ExternalRolloutState.CAME_THROUGH, "Every node runs it, and every gate has passed for as long as a soak."
+            ExternalRolloutState.CAME_THROUGH,
+            "Every node runs the version, and every gate has passed for the duration of a soak.",
         )
     there = [state for state in states.values() if state is not TargetState.EXCLUDED]
     if not there:
-        return Ending(ExternalRolloutState.GIVEN_UP, "None of its nodes is there any more.")
+        return Ending(ExternalRolloutState.GIVEN_UP, "All its nodes have left the cluster.")
     if not is_touched:
-        return Ending(ExternalRolloutState.GIVEN_UP, "No node has to change for it.")
+        return Ending(ExternalRolloutState.GIVEN_UP, "No node must change for this version.")
     if not is_known and all(state is TargetState.CHANGED for state in there):
-        reason = "It was over before anybody looked: what its nodes were like before is not known."
+        reason = "The rollout ended before Quarterdeck observed it, so the earlier state of its nodes is unknown."
         return Ending(ExternalRolloutState.GIVEN_UP, reason)
     if now - moved_at > STILL:
-        reason = f"Not shown within {spell(STILL)}: {unproven}" if unproven else f"Nothing moved for {spell(STILL)}."
+        reason = f"Not shown within {spell(STILL)}: {unproven}" if unproven else f"No node changed for {spell(STILL)}."
         return Ending(ExternalRolloutState.GIVEN_UP, reason)
     return None

@@ -11,7 +11,7 @@ def plans_that_rest_on(cluster: Cluster) -> str:
         return ""
     named = ", ".join(f"#{plan.pk} “{plan.title}” ({plan.state})" for plan in plans)
     return (
-        f"On {cluster.name} a plan is under way, for nodes that would no longer be there: {named}. "
-        "Bring it to its end first; where the old cluster is gone for good, with "
-        f"`manage.py release_all {cluster.name} --give-up-plans WHY`."
+        f"{cluster.name} has a plan in progress for nodes that would no longer exist: {named}. End the plan "
+        f"first. If the old cluster is gone permanently, run `manage.py release_all {cluster.name} "
+        "--give-up-plans WHY`."
     )

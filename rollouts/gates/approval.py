@@ -30,15 +30,15 @@ class ApprovalGate(Gate):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.needed < 1:
-            raise ValueError("needed must be at least 1: an approval that nobody gives is none.")
+            raise ValueError("needed must be at least 1, so that a person approves.")
         if self.advisory:
-            raise ValueError("it can never be advisory: an approval that does not count is none.")
+            raise ValueError("an approval always counts and cannot be advisory.")
         if self.wait_timeout is not None:
-            raise ValueError("it has no wait timeout: people take the time they need.")
+            raise ValueError("an approval has no wait timeout, because people take the time that they need.")
         if len(self.groups) > MOST_GROUPS:
             raise ValueError(f"groups names at most {MOST_GROUPS}.")
         if wrong := [name for name, number in self.groups.items() if not 1 <= number <= MOST_OF_ONE]:
-            raise ValueError(f"groups: of {wrong[0]} between 1 and {MOST_OF_ONE} people can be asked.")
+            raise ValueError(f"groups: the number of people of {wrong[0]} must be from 1 to {MOST_OF_ONE}.")
 
     @property
     def people(self) -> int:

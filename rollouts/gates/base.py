@@ -318,7 +318,7 @@ class Gate(ABC):
 
     def __post_init__(self) -> None:
         if self.reason and not self.advisory:
-            raise ValueError("reason says why it is only advisory, and it is not.")
+            raise ValueError("reason is only allowed for an advisory gate.")
 
     @abstractmethod
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult: ...
@@ -332,9 +332,9 @@ GAVE_UP = "The operator gave up on it (upgrade-failed)."  # of a node that faile
 UNTESTED = "untested"  # the cause of a gate that waits since nothing has tested the change: the page offers what would
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_OVERRIDDEN = {
-    BOUND: "No node can be released now. The gate is evaluated once one can.",
+    BOUND: "No node can be released now. The gate is evaluated once a node can be released.",
     KEPT_EMPTY: "It waits for the test Job. Override the gate of the test Job to let pods in.",
-    TO_COME: "It waits for the remaining nodes and delays nothing.",
+    TO_COME: "The gate waits for the remaining nodes and delays nothing.",
     UNSEEN: "Missing evidence cannot be overridden.",
     NO_TARGET: "A stage without nodes cannot be overridden. Complete it or roll it back.",
     REJECTED: "A rejection cannot be overridden. Resume the plan to request approval again.",

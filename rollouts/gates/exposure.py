@@ -30,7 +30,7 @@ class Exposure(Gate):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gpu_minutes < 1 or self.nodes < 1:
-            raise ValueError("gpu_minutes and nodes are at least 1: with less it would pass on no work at all.")
+            raise ValueError("gpu_minutes and nodes must be at least 1, so that the gate does not pass without work.")
 
     def evaluate(self, evidence: Evidence, *, now: object) -> GateResult:
         if not evidence.counted:

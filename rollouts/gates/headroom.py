@@ -38,7 +38,7 @@ class Headroom(Gate):
         if wave is None and evidence.bound_reason:
             return wait("No node can be released now", evidence.bound_reason, cause=BOUND)
         if wave is None:
-            return wait("The nodes of the next wave are unknown", "No remaining node is seen.", cause="unseen")
+            return wait("The nodes of the next wave are unknown", "No remaining node is visible.", cause="unseen")
         if not wave.nodes:
             return passed("No node is left to release", cause="none-left")
         if wave.claiming:

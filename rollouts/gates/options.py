@@ -29,7 +29,7 @@ def read_gates(written: Mapping[str, Mapping[str, Any]]) -> list[Gate]:
     :raises BadGate: with the entry that cannot be read
     """
     if unknown := set(written) - set(GATES):
-        raise BadGate(f"There is no gate “{sorted(unknown)[0]}”. There are: {', '.join(GATES)}.")
+        raise BadGate(f"Unknown gate “{sorted(unknown)[0]}”. Gates: {', '.join(GATES)}.")
     return [_read_gate(key, written[key]) for key in GATES if key in written]
 
 
@@ -41,7 +41,7 @@ def _read_gate(key: str, written: Mapping[str, Any]) -> Gate:
     chosen = {}
     for name, value in written.items():
         if name not in by_wire_name:
-            raise BadGate(f"{key} has no option “{name}”. It has: {', '.join(by_wire_name)}.")
+            raise BadGate(f"{key} has no option “{name}”. Options: {', '.join(by_wire_name)}.")
         option = by_wire_name[name]
         chosen[option] = _read_value(key, name, value, options[option])
     try:
@@ -64,14 +64,14 @@ def _read_value(key: str, name: str, value: Any, kind: type) -> Any:
         if not isinstance(value, str) or len(value) > LONGEST_TEXT[kind]:
             raise BadGate(f"{key}: {name} must be text of at most {LONGEST_TEXT[kind]} characters.")
         if not is_text(value):
-            raise BadGate(f"{key}: {name} has a character in it that cannot be kept.")
+            raise BadGate(f"{key}: {name} contains a character that cannot be stored.")
         return value.strip()
     return _read_groups(key, name, value) if kind == Groups else _read_number(key, name, value, kind)
 
 
 def _read_number(key: str, name: str, value: Any, kind: type) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:  # NaN is not
-        raise BadGate(f"{key}: {name} must be a number that is not negative.")
+        raise BadGate(f"{key}: {name} must be a number of 0 or more.")
     if kind is timedelta:
         return _read_seconds(key, name, value)
     if not (isinstance(value, int) or (kind is float and math.isfinite(value))):
@@ -86,12 +86,12 @@ def is_text(value: str) -> bool:
 
 def _read_groups(key: str, name: str, value: Any) -> Groups:
     if not isinstance(value, Mapping):
-        raise BadGate(f"{key}: {name} must say how many people of each group, as in sre: 1.")
+        raise BadGate(f"{key}: {name} must give the number of people of each group, as in sre: 1.")
     for group, number in value.items():
         if not isinstance(group, str) or not GROUP.fullmatch(group):
             raise BadGate(f"{key}: {name} must name groups, each by one word of at most {LONGEST_GROUP} characters.")
         if isinstance(number, bool) or not isinstance(number, int):
-            raise BadGate(f"{key}: {name} must say how many people of {group}: a whole number.")
+            raise BadGate(f"{key}: {name} must give the number of people of {group} as a whole number.")
     return dict(value)
 
 
@@ -99,7 +99,7 @@ def _read_seconds(key: str, name: str, value: float) -> timedelta:
     try:
         return timedelta(seconds=value)
     except (OverflowError, ValueError) as beyond:  # JSON allows 1e400 and, to Python, NaN
-        raise BadGate(f"{key}: {name} is no length of time.") from beyond
+        raise BadGate(f"{key}: {name} is not a duration.") from beyond
 
 
 def _read_kinds(gate: type[Gate]) -> dict[str, type]:

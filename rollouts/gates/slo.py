@@ -53,19 +53,19 @@ class Slo(Gate):
         if not (self.at_most or self.at_least or self.at_most_worse_percent):
             raise ValueError("a limit is needed: at_most, at_least or at_most_worse_percent.")
         if self.at_most and self.at_most < self.at_least:
-            raise ValueError("at_most is less than at_least, so that no number passes.")
+            raise ValueError("at_most is less than at_least, so no number can pass.")
         if self.baseline not in (PAST, PEERS):
             raise ValueError(f"baseline is {PAST} or {PEERS}.")
         if not LEAST_WINDOW <= self.window <= MOST_WINDOW:
             raise ValueError(f"window_s is from {spell(LEAST_WINDOW)} to {spell(MOST_WINDOW)}.")
         if not self.max_age:
-            raise ValueError("max_age_s is more than 0: no sample is as young as that.")
+            raise ValueError("max_age_s must be more than 0.")
 
     def _check_expressions(self) -> None:
         if not self.expression and self.indicator not in INDICATORS:
             raise ValueError(f"indicator is one of {', '.join(INDICATORS)}; or write an expression.")
         if self.samples and not self.expression:
-            raise ValueError("samples belongs to an own expression; an indicator counts its own.")
+            raise ValueError("samples is only allowed with your own expression. An indicator counts its own samples.")
         for name, text in (("expression", self.expression), ("samples", self.samples)):
             try:
                 read_expression(text) if text else None
@@ -163,7 +163,7 @@ class Slo(Gate):
             return wait(title, "The engine asks the telemetry source.", cause="not-asked", evidence=items)
         if level.trouble:
             shown = (*items, EvidenceItem("Reason", level.trouble))
-            title, summary = f"{self.measured} cannot be measured", "A number that is missing is no pass."
+            title, summary = f"{self.measured} cannot be measured", "A missing value is not a pass."
             return wait(title, summary, cause=level.cause, nodes=level.nodes, evidence=shown, steps=CHECK_QUERY)
         if level.value is None:
             title, summary = f"{self.measured} has no value", "No request, or no such metric, in the window."
@@ -181,7 +181,7 @@ class Slo(Gate):
         if level.baseline is None or level.baseline_samples < self.min_samples:
             return self._too_few(level, level.baseline_samples, "The baseline of ", items)
         if level.baseline == 0 and level.value != 0 and not self._breaks_limits(level.value):
-            title, summary = f"The baseline of {self.measured} is 0", "Nothing can be compared with 0 in percent."
+            title, summary = f"The baseline of {self.measured} is 0", "A comparison with 0 in percent is impossible."
             return wait(title, summary, cause="zero-baseline", nodes=level.nodes, evidence=items, steps=SET_LIMIT)
         return None
 
@@ -202,13 +202,13 @@ class Slo(Gate):
         written = f"{value:.4g} {self.unit}".rstrip()
         if self._breaks_limits(value):
             limit = f"at least {self.at_least:g}" if value < self.at_least else f"at most {self.at_most:g}"
-            return f"It is {written}. The limit is {limit}."
+            return f"The value is {written}. The limit is {limit}."
         if not self.has_baseline or not base:
             return ""
         worse = (base - value if self._is_higher_better else value - base) / abs(base) * 100
         if worse <= self.at_most_worse_percent:
             return ""
-        return f"It is {written}: {worse:.0f} % worse than the baseline of {base:.4g}."
+        return f"The value is {written}: {worse:.0f} % worse than the baseline of {base:.4g}."
 
     def _in_window(self, young: list[TargetEvidence], items: Items, *, now: datetime) -> GateResult:
         until = max(target.state_since for target in young) + self.window
@@ -219,10 +219,10 @@ class Slo(Gate):
 
     def _compared(self, level: ServiceLevel | None) -> str:
         if not self.has_baseline or level is None:
-            return "It is compared with its limits alone."
+            return "The value is compared only with its limits."
         if self.baseline == PAST:
-            return "It is compared with the same nodes before their change."
-        return f"It is compared with {count(level.baseline_nodes, 'unchanged node')}."
+            return "The value is compared with the same nodes before their change."
+        return f"The value is compared with {count(level.baseline_nodes, 'unchanged node')}."
 
 
 def _names_of_targets(targets: Iterable[TargetEvidence], *, without: Iterable[str] = ()) -> tuple[str, ...]:

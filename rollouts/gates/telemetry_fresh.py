@@ -55,12 +55,12 @@ def unmeasured(
     """Returns WAIT if a GPU reports nothing, or no metric of the rule `by`; None if every GPU is measured."""
     if health is None or not health.has_source:
         title = "The cluster has no GPU telemetry"
-        summary = "Without it nobody knows how the GPUs are."
+        summary = "Without telemetry, the health of the GPUs is unknown."
         return wait(title, summary, cause="no-source", evidence=items, steps=ADD_SOURCE)
     if health.trouble:
         title = "No GPU telemetry arrives from the cluster"
         shown = (*items, EvidenceItem("Reason", health.trouble))
-        return wait(title, "Missing samples are no pass.", cause="source-silent", evidence=shown, steps=CHECK_SOURCE)
+        return wait(title, "Missing samples are not a pass.", cause="source-silent", evidence=shown, steps=CHECK_SOURCE)
     if silent := {name: each for name, each in telemetry.items() if each is None or each.reporting < each.gpus}:
         return _wait_for_samples(silent, items)
     if by is None:
@@ -103,7 +103,7 @@ def _can_measure(rule: GpuRule, telemetry: GpuTelemetry) -> bool:
 
 def _wait_for_metric(blind: Mapping[str, GpuTelemetry], rule: GpuRule, items: Items) -> GateResult:
     nodes, metrics = tuple(blind), names([METRICS[key].title for key in rule.metrics])
-    shown = (*items, EvidenceItem("Metrics, any of them", metrics), EvidenceItem("Nodes", names(nodes)))
+    shown = (*items, EvidenceItem("Any of these metrics", metrics), EvidenceItem("Nodes", names(nodes)))
     if any(telemetry.exported.intersection(rule.metrics) for telemetry in blind.values()):
         title = f"{rule.title}: no fresh sample of {subject(nodes)}"
         summary = "Every GPU needs a sample of one metric from after the change."

@@ -20,7 +20,7 @@ from wording.numbers import count, either
 from wording.reports import EvidenceItem, at_most
 
 PATH = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
-PRINT_JSON = ("Let the Job print one JSON value as the last of its output, from the begin of a line.", *OVERRIDE)
+PRINT_JSON = ("Let the Job print one JSON value at the start of a line, as the end of its output.", *OVERRIDE)
 FEWEST_PEERS = 4  # nodes: with fewer, only the node's own past counts
 NO_PAST = ("Set at_least or at_most, and at_most_worse_percent to 0.", *OVERRIDE)
 READ_JOB = ("Read the output of the Job.", "Then roll back, exclude the node, or resume the plan to run the Job again.")
@@ -45,9 +45,9 @@ class TestJobGate(Gate):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gpus < 1:
-            raise ValueError("gpus is at least 1: a Job without a GPU shows nothing about it.")
+            raise ValueError("gpus must be at least 1, because a Job without a GPU does not test GPUs.")
         if any(each.isspace() for each in self.image):
-            raise ValueError("image is the name of one image, without blanks.")
+            raise ValueError("image must be the name of one image, without blanks.")
         try:
             shlex.split(self.command)
         except ValueError as error:
@@ -57,7 +57,7 @@ class TestJobGate(Gate):
         if bool(self.metric) is not bool(self.at_least or self.at_most or self.at_most_worse_percent):
             raise ValueError("metric needs at_least, at_most or at_most_worse_percent; each of these needs metric.")
         if self.at_most and self.at_most < self.at_least:
-            raise ValueError("at_most is less than at_least, so that no number passes.")
+            raise ValueError("at_most is less than at_least, so no number can pass.")
 
     def evaluate(self, evidence: Evidence, *, now: object) -> GateResult:
         if not evidence.counted:
@@ -101,7 +101,7 @@ class TestJobGate(Gate):
             return wait(title, summary, cause="no-number", nodes=silent, evidence=counts, steps=PRINT_JSON)
         if few := tuple(one.name for one in done if self.at_most_worse_percent and not _baseline(one)):
             title = f"The test Job on {subject(few)} has too few results to compare"
-            summary = f"It needs one of the node with another driver, or of {FEWEST_PEERS} peers."
+            summary = f"The gate needs a result of the node with another driver, or results of {FEWEST_PEERS} peers."
             return wait(title, summary, cause="few-results", nodes=few, evidence=counts, steps=NO_PAST)
         if evidence.not_changed or not changed:
             return to_come(evidence, counts)

@@ -20,7 +20,7 @@ from wording.reports import EvidenceItem
 
 MOST = timedelta(days=7)  # as long as one window may be open
 CLOSED, CLOSES_SOON = "closed", "closes-soon"
-MAKE_WINDOW = "Make a maintenance window of the pool or of the cluster."
+MAKE_WINDOW = "Create a maintenance window for the pool or the cluster."
 COMES_BY_ITSELF = frozenset({CLOSED, CLOSES_SOON})  # causes of a wait that ends with an opening that is known
 
 
@@ -76,7 +76,7 @@ class Window(Gate):
         return self._says_short(one) if one.is_open(now) else one.sentence
 
     def _says_short(self, one: WindowEvidence) -> str:
-        return f"{one.sentence} {spell(self.must_last)} of it must be left when a wave goes."
+        return f"{one.sentence} At least {spell(self.must_last)} must remain when a wave is released."
 
     def _too_little(self, short: WindowEvidence, needed: Items, *, now: datetime) -> GateResult:
         title = f"The maintenance window closes in less than {spell(self.must_last)}"

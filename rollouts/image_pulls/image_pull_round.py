@@ -38,7 +38,7 @@ def run_pull(pull_id: int, *, owner: str, clock: Callable[[], datetime]) -> None
     try:
         waiting_for, wait = _look_and_act(pull, clock=clock)
     except Exception as bug:
-        reason = f"{failure_sentence(bug)} No Job is made meanwhile."
+        reason = f"{failure_sentence(bug)} No Job is created until this is solved."
         pull.end_lease(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=reason)
         raise
     now = clock()
@@ -85,18 +85,18 @@ def _check_cluster(pull_round: PullRound) -> None:
     """
     cluster = pull_round.pull.plan.cluster
     if (uid := client.kube_system_uid(pull_round.connection)) != cluster.uid:
-        raise Forfeit(f"The address of {cluster.name} leads to another cluster now (kube-system {uid}).")
+        raise Forfeit(f"Another cluster now answers at the address of {cluster.name} (kube-system {uid}).")
 
 
 def _stop_what_is_over(pull_round: PullRound) -> None:
     plan, now = Plan.objects.get(pk=pull_round.pull.plan_id), pull_round.clock()
     reason = ""
     if plan.state not in PULLED_IN:
-        reason = f"The plan is {plan.state.replace('-', ' ')}: its image is not needed any more."
+        reason = f"The plan is {plan.state.replace('-', ' ')} and no longer needs its image."
     elif plan.to_version != pull_round.pull.to_version:
-        reason = f"The draft was edited: it goes to {plan.to_version} now."
+        reason = f"The draft was edited. Its target is now {plan.to_version}."
     elif now - pull_round.pull.asked_at >= GIVEN_UP_AFTER:
-        reason = "It was given up: two hours are enough for any image."
+        reason = "The pull was ended after two hours."
     if reason:
         pull_round.pull.stop(reason, by=BY_ITSELF, now=now)
 

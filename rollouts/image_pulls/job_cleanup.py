@@ -9,7 +9,7 @@ from rollouts.models import PullJob
 
 def tell_what_was_not_through(pull_round: PullRound) -> None:
     told = PullProgress(
-        f"It was not through when this ended. {pull_round.pull.ends_reason}", outcome=PullOutcome.UNKNOWN
+        f"The pull on this node was not finished. {pull_round.pull.ends_reason}", outcome=PullOutcome.UNKNOWN
     )
     for row in pull_round.rows().in_the_cluster().filter(outcome=""):
         pull_round.write(row, told, now=pull_round.clock())
@@ -36,7 +36,7 @@ def delete(pull_round: PullRound, row: PullJob) -> str:
     except client.Forbidden as refusal:
         by_hand = f"kubectl -n {row.namespace} delete job {row.job_name}"
         PullJob.objects.filter(pk=row.pk).update(
-            trouble=bounded(f"It may not be deleted: {refusal} By hand: {by_hand}")
+            trouble=bounded(f"Quarterdeck may not delete the Job: {refusal} By hand: {by_hand}")
         )
-        return f"A Job may not be deleted. By hand: {by_hand}"
+        return f"Quarterdeck may not delete a Job. By hand: {by_hand}"
     return ""

@@ -44,7 +44,8 @@ def make(pull_round: PullRound) -> str:
 
 def _unknown_creation_sentence(row: PullJob) -> str:
     return (
-        f"Whether the Job for {row.node_name} was made is not known yet: a minute after the last try it is tried again."
+        f"It is unknown whether the Job for {row.node_name} was created. Quarterdeck tries again a minute after "
+        "the last try."
     )
 
 
@@ -55,12 +56,12 @@ def _make_one(pull_round: PullRound, row: PullJob) -> str:
     daemonset = client.get_daemonset(pull_round.connection, row.namespace, row.daemonset_name)
     image = _image(pull_round, row, daemonset)
     if daemonset is None or not image:
-        says = f"DaemonSet {row.daemonset_name} no longer tells which image the operator would use."
+        says = f"DaemonSet {row.daemonset_name} no longer shows the image that the operator would use."
         pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
         return ""
     like = _like_the_driver(pull_round, row, daemonset)
     if like is None:
-        says = f"{row.node_name} has no driver pod that tells with whose pull secrets its image is pulled."
+        says = f"{row.node_name} has no driver pod, so the pull secrets are unknown."
         pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
         return ""
     pull_round.take_writer_lease()
@@ -80,7 +81,7 @@ def _make_one(pull_round: PullRound, row: PullJob) -> str:
             pull_round.learn_whether_it_ends()
     else:
         now = pull_round.clock()
-        pull_round.write(row, PullProgress("Its Job has no pod yet."), now=now, made_at=now)
+        pull_round.write(row, PullProgress("The Job has no pod yet."), now=now, made_at=now)
     return ""
 
 
@@ -137,13 +138,13 @@ def intend(pull_round: PullRound, row: PullJob, image: str) -> str:
             raise LostRace("It was called off.")
         plan = Plan.objects.select_for_update(no_key=True).get(pk=pull_round.pull.plan_id)
         if plan.state not in PULLED_IN or plan.to_version != pull_round.pull.to_version:
-            raise LostRace("The plan is not what its image was asked for.")
+            raise LostRace("The plan has changed since the image was requested.")
         if reason := why_frozen(plan, [row.node_uid], now=now):
             return reason
         system = system_of(image, pull_round.pull.to_version)[:128]
         mine = PullJob.objects.to_come().filter(pk=row.pk)
         if not mine.update(intended_at=now, image=image[:500], system=system):
-            raise LostRace(f"The Job for {row.node_name} is told already.")
+            raise LostRace(f"The result of the Job for {row.node_name} is already recorded.")
     row.image, row.system = image[:500], system
     return ""
 
@@ -151,13 +152,13 @@ def intend(pull_round: PullRound, row: PullJob, image: str) -> str:
 def _never_made(pull_round: PullRound, row: PullJob, words: str) -> None:
     """Records that the API server refused the Job, unless an earlier request may still arrive."""
     now = pull_round.clock()
-    told = PullProgress("The API server does not take its Job.", words, PullOutcome.UNKNOWN)
+    told = PullProgress("The API server rejects the Job.", words, PullOutcome.UNKNOWN)
     pull_round.write(row, told, now=now, gone_at=None if row.intended_at else now)
 
 
 def _grant(namespace: str) -> str:
     return (
-        f"Quarterdeck may not make Jobs in {namespace}, so that no image can be pulled beforehand. Grant it there: "
-        "the rule for jobs (apiGroups: [batch], verbs: [create, delete]) of deploy/rbac/quarterdeck.yaml. "
-        "All else goes on."
+        f"Quarterdeck may not create Jobs in {namespace}, so no image can be pulled beforehand. Grant the rule "
+        "for jobs there (apiGroups: [batch], verbs: [create, delete]), as in deploy/rbac/quarterdeck.yaml. "
+        "Everything else continues."
     )

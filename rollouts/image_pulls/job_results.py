@@ -34,13 +34,14 @@ def look(pull_round: PullRound, row: PullJob) -> None:
     job, now = pull_round.jobs[row.pk], pull_round.clock()
     if job is None:
         if row.made_at is not None and not pull_round.pull.ends_reason:
-            told = PullProgress(
-                "Its Job was deleted by somebody else before it was through.", outcome=PullOutcome.UNKNOWN
-            )
+            told = PullProgress("Somebody else deleted the Job before it finished.", outcome=PullOutcome.UNKNOWN)
             pull_round.write(row, told, now=now)
         return
     if not is_ours(row.wanted, job.labels, job.annotations):
-        says = f"There is another Job {row.job_name} in {row.namespace}, which is not ours: delete or rename it."
+        says = (
+            f"{row.namespace} has another Job with the name {row.job_name}, not created by Quarterdeck. "
+            "Delete or rename it."
+        )
         pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=now)
         return
     pod = newest_pod(job, pull_round.pods_of(row))

@@ -84,7 +84,7 @@ class PullOnPage:
         to_come = sum(self.is_under_way(job) for job in self.jobs)
         rest = ((to_come, "to come"), (by[""] - to_come, "not tried"))
         said += [f"{number} {words}" for number, words in rest if said and number]
-        told = ", ".join(said) if said else "nothing is known yet" if self.may_be_cancelled else "nothing was proven"
+        told = ", ".join(said) if said else "no result yet" if self.may_be_cancelled else "nothing was proven"
         head = f"{self.pull.to_version} on {count(total, 'node')}: {told}."
         if not self.is_in_force:
             return " ".join([head, self.pull.ends_reason]).strip()
@@ -117,7 +117,7 @@ def pulls_on_page(rows: Sequence[ImagePull]) -> list[PullOnPage]:
 
 def why_no_pull(plan: Plan) -> str:
     if plan.state not in PULLED_IN:
-        return f"The plan is {plan.state.replace('-', ' ')}: its image is not needed any more."
+        return f"The plan is {plan.state.replace('-', ' ')} and no longer needs its image."
     return ""
 
 
@@ -137,15 +137,19 @@ def proven_sentence(shown: PullOnPage, pulled: Sequence[PullJob], *, unknown: in
     when = f" at {to_the_minute(at)}" if at else ""
     of_all = f"{len(pulled)} of {count(len(pulled) + unknown + under_way + untried, 'node')}"
     said = [f"The image of {shown.pull.to_version} was pulled beforehand on {of_all}{when}: {where}."]
-    said += [f"On {count(unknown, 'node')} nothing was proven."] if unknown else []
-    said += [f"On {count(under_way, 'node')} it is under way."] if under_way else []
+    said += [f"The result on {count(unknown, 'node')} is unknown."] if unknown else []
+    said += [f"The pull on {count(under_way, 'node')} is in progress."] if under_way else []
     if untried:
-        said.append(either(untried, "The other one was not tried.", f"The other {untried} were not tried."))
+        said.append(either(untried, "The other node was not tried.", f"The other {untried} were not tried."))
     return " ".join(said)
 
 
 def failed_sentence(shown: PullOnPage, failed: Sequence[PullJob]) -> str:
     first = failed[0]
-    others = f" So it is on {either(len(failed) - 1, 'one more', f'{len(failed) - 1} more')}." if failed[1:] else ""
+    others = (
+        (f" It also failed on {either(len(failed) - 1, 'one more node', f'{len(failed) - 1} more nodes')}.")
+        if failed[1:]
+        else ""
+    )
     when = f" at {to_the_minute(first.told_at)}" if first.told_at else ""
     return f"The image of {shown.pull.to_version} could not be pulled on {first.node_name}{when}: {first.says}{others}"

@@ -81,9 +81,9 @@ def _why_not_asked(row: LiveCheck, plan: Plan, *, now: datetime) -> str:
     if reason := why_no_live_check(plan):
         return reason
     if plan.revision != row.revision:
-        return "The draft was edited since. Read it again, and ask again."
+        return "The draft was edited since. Read it and check the cluster again."
     if row.is_start and is_too_late(row, now=now):
-        return f"No worker took it within {spell(TAKEN_BY)}, and what was seen then may be otherwise by now."
+        return f"No worker began within {spell(TAKEN_BY)}, and the cluster may have changed since."
     return ""
 
 
@@ -112,7 +112,7 @@ def _start_plan(row: LiveCheck, live: LiveSeal, told: dict, *, now: datetime) ->
         with transaction.atomic():
             _lock_plan(plan)
             if not row.end(lease_until=now, **told):
-                raise LostRace("Somebody else has the turn.")
+                raise LostRace("Another worker runs this check.")
             start(
                 plan,
                 actor=actor,
@@ -135,7 +135,7 @@ def _lock_plan(plan: Plan) -> None:
 def _blocker_sentence(barred: Sequence[Check]) -> str:
     """Returns the first blocker and the number of others."""
     more = (
-        f"; {count(len(barred) - 1, 'more answer')} {either(len(barred) - 1, 'bars', 'bar')} it, too"
+        f"; {count(len(barred) - 1, 'more answer')} also {either(len(barred) - 1, 'prevents', 'prevent')} it"
         if barred[1:]
         else ""
     )
@@ -156,7 +156,7 @@ def _record_end(row: LiveCheck, reason: str, *, now: datetime, **told: object) -
                 reason=words.sentence if words else reason,
             )  # fmt: skip
             return
-        says = f"Not started: {reason} Nothing in the cluster was touched. Put that right, and start it again."
+        says = f"Not started: {reason} Nothing in the cluster was changed. Correct this, then start again."
         Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT).update(waiting_for=says[:1000])
         AuditEntry.record(plan.mark, verb="start-refused", actor=row.asked_by, reason=reason[:1000], now=now)
         record_event(plan=plan, what="note", was="", to="not-started", now=now, actor="engine", reason=reason)

@@ -56,7 +56,7 @@ class Questions:
         After one without answer the others are not asked, since each would take its whole timeout.
         """
         if not self.silence and self.clock() >= self.ends_at:
-            self.silence = f"It took more than {ASKED_FOR.seconds} s to answer those before."
+            self.silence = f"The earlier questions took more than {ASKED_FOR.seconds} s."
         if self.silence:
             return NoAnswer(self.silence)
         try:
@@ -153,9 +153,7 @@ def _version_patch(questions: Questions, seen: ObjectFacts | NoAnswer) -> Tried 
     if isinstance(seen, NoAnswer):
         return seen
     if seen.uid != plan.object_uid or seen.version != plan.from_version:
-        return NoAnswer(
-            f"It was not tried: {plan.object_kind} {plan.object_name} is not what the plan was written for."
-        )
+        return NoAnswer(f"This was not tried: {plan.object_kind} {plan.object_name} is not the object of the plan.")
     return _try_patch(questions, lambda: _patch_version(plan, questions.connection))
 
 
@@ -199,7 +197,7 @@ def _try_patch(questions: Questions, patch: Callable[[], None]) -> Tried | NoAns
             patch()
         except (client.Forbidden, client.Refused) as refusal:
             if client.NO_DRY_RUN in str(refusal):
-                reason = f"It cannot be tried without doing it: {bounded(refusal)}"
+                reason = f"A dry run is not possible: {bounded(refusal)}"
                 return NoAnswer(reason, is_for_good=True, may_be_overridden=True)
             return Tried(bounded(refusal))
         return Tried()

@@ -65,7 +65,7 @@ class Command(models.Model):
     @property
     def sentence(self) -> str:
         """Returns who stopped the plan and why, for pages, lists and the engine."""
-        return f"{self.actor} {'paused' if self.verb == Verb.PAUSE else 'halted'} it: {self.reason}"
+        return f"{self.actor} {'paused' if self.verb == Verb.PAUSE else 'halted'} the plan: {self.reason}"
 
 
 class PendingVerb(models.TextChoices):

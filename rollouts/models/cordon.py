@@ -62,8 +62,8 @@ class Cordon(models.Model):
     def says(self) -> str:
         if self.ended_at:
             return self.left_reason
-        how = "" if self.placed_at else " Not read back yet."
-        until = "until the plan goes on, goes back or ends" if self.is_of_halt else "until its test Job has completed"
+        how = "" if self.placed_at else " The cluster does not show it yet."
+        until = "until the plan resumes, rolls back or ends" if self.is_of_halt else "until its test Job completes"
         return f"Cordoned by this plan {until}.{how} {self.trouble}".strip()
 
 
@@ -116,7 +116,7 @@ class Exclusion(models.Model):
         if self.ended_at:
             return self.left_reason
         was = "was not there" if self.was is None else f"was “{self.was}”"
-        how = "" if self.placed_at else ", not read back yet"
+        how = "" if self.placed_at else ", not shown by the cluster yet"
         return f"{one.mark}, which {was} before{how}. {self.trouble}".strip()
 
     @property

@@ -133,7 +133,7 @@ def at_once(allowed: int, targets: Sequence[str], policy: Mapping[str, Any], bud
     found, reason = allowed, f"The stage allows {allowed}"
     unavailable = unavailable_of(policy, fleet)
     if unavailable is not None and unavailable < found:
-        found, reason = unavailable, f"The operator lets {count(unavailable, 'node')} be unavailable"
+        found, reason = unavailable, f"The operator allows {count(unavailable, 'unavailable node')}"
     parallel = parallel_of(policy) or fleet
     if parallel < found:
         found, reason = parallel, f"The operator upgrades {parallel} at once"

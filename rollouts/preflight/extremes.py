@@ -29,7 +29,10 @@ def never_met(gates: Sequence[Gate]) -> Iterator[str]:
     """Yields why a stage with these gates could never pass."""
     evaluating = [gate for gate in gates if gate.when is When.THROUGH and not gate.advisory]
     if evaluating and all(isinstance(gate, Soak) for gate in evaluating):
-        yield "The soak counts while every other gate passes, and there is none: name one that looks at the nodes."
+        yield (
+            "The soak needs another gate that evaluates nodes, because it runs while every other gate passes. "
+            "Add a gate."
+        )
     for gate in gates:
         if gate.wait_timeout is not None and not TIMEOUT_LEAST <= gate.wait_timeout <= TIMEOUT_MOST:
             yield f"{gate.title}: its wait timeout must be between a minute and a week."
@@ -72,7 +75,7 @@ def _stage_problems(stage: Stage, nodes: int, at_once: int) -> Iterator[tuple[st
     if nodes > 1 and at_once >= nodes:
         yield (
             "max_unavailable",
-            f"its budget lets all {nodes} nodes go at once, so that no wave can stop the next.",
+            f"its budget releases all {nodes} nodes at once, so no wave can stop the next.",
         )
     for sentence in _missing_gates(stage):
         yield "gate_options", sentence
@@ -81,18 +84,18 @@ def _stage_problems(stage: Stage, nodes: int, at_once: int) -> Iterator[tuple[st
 def _missing_gates(stage: Stage) -> Iterator[str]:
     present = {gate.key for gate in stage.gates if not gate.advisory}
     if "soak" not in present:
-        yield "it has no soak: what fails a minute later is not seen before the next stage."
+        yield "it has no soak: a fault after a minute is not seen before the next stage."
     if JUDGING.isdisjoint(present):
-        yield "no gate looks at its nodes."
+        yield "no gate evaluates its nodes."
     elif "failure_budget" not in present:
-        yield "it has no failure budget: a node that is lost does not stop the others."
+        yield "it has no failure budget: a failed node does not stop the other nodes."
 
 
 def _gate_problems(gate: Gate, *, nodes: int, pods: int) -> Iterator[str]:
     if isinstance(gate, FailureBudget) and gate.tolerate and gate.tolerate >= nodes:
         yield f"it tolerates {count(gate.tolerate, 'failure')} and takes {count(nodes, 'node')}: it never stops."
     if isinstance(gate, Soak) and not gate.duration:
-        yield "it soaks for no time at all."
+        yield "its soak has no duration."
     if isinstance(gate, WorkloadsReady):
         if gate.tolerate and gate.tolerate >= pods:
             yield f"it tolerates {count(gate.tolerate, 'broken pod')}, and {_pods_on_nodes_text(pods)} on its nodes."

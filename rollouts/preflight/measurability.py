@@ -76,7 +76,7 @@ IDLE: Mapping[str, tuple[str, str]] = {
     ),
     Exposure.key: (
         "The gate Exposure waits until tenants have worked there.",
-        "Its option wait_timeout_s says for how long, before a person is asked.",
+        "After the time in its option wait_timeout_s, it asks a person.",
     ),
 }
 
@@ -114,7 +114,7 @@ def _checks_of_gate(
 ) -> Iterator[Check]:
     nodes = subject.picks.by_stage[stage.index]
     where, field = (
-        f"{gate.title} of {stage.name} would wait for ever.",
+        f"{gate.title} of {stage.name} would wait forever.",
         stage_field(stage.index, f"gate_options.{gate.key}"),
     )
     if isinstance(gate, Headroom):

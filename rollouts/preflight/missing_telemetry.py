@@ -76,7 +76,7 @@ def _gates_without_input(
             yield Check(
                 "unmeasured",
                 title=unmet.title,
-                summary=f"{gate.title} of {one.name} would wait for ever.",
+                summary=f"{gate.title} of {one.name} would wait forever.",
                 evidence=unmet.evidence,
                 steps=(*unmet.steps[:1], WAIVE),
                 is_grave=True,
@@ -93,7 +93,7 @@ def _gates_without_prometheus(subject: PreflightSubject) -> Iterator[Check]:
         yield Check(
             "unmeasured",
             title=f"The cluster has no Prometheus for {gate.title}",
-            summary=f"{gate.title} of {one.name} would wait for ever.",
+            summary=f"{gate.title} of {one.name} would wait forever.",
             steps=("Add a telemetry source on the page of the cluster.", WAIVE),
             is_grave=True,
             field=stage_field(one.index, f"gate_options.{gate.key}"),

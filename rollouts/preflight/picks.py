@@ -46,7 +46,7 @@ def pick(stages: Iterable[Stage], nodes: Sequence[Node], *, now: datetime) -> Pi
         picks.by_stage[stage.index] = [left.pop(one.uid) for one in chosen]
     picks.uncovered = [node for uid, node in left.items() if uid not in picks.sick]
     picks.left_out_sick = [node for uid, node in left.items() if uid in picks.sick]
-    picks.excluded += [(node.name, f"it is sick: {picks.sick[node.uid][0]}") for node in picks.left_out_sick]
+    picks.excluded += [(node.name, f"open finding: {picks.sick[node.uid][0]}") for node in picks.left_out_sick]
     return picks
 
 

@@ -101,7 +101,7 @@ def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
         yield Check("image-unknown", title=title, summary=f"{image} is untested.", evidence=items, steps=(PULL_IT,))
     if now.unproven:
         title, summary = (
-            f"Whether the image of driver {version} can be pulled is unknown",
+            f"It is unknown whether the image of driver {version} can be pulled",
             _unknown(shown, now.unproven[0]),
         )
         yield Check(
@@ -145,7 +145,7 @@ def _pulls_on_picks(nodes: Sequence[Node], needed: Mapping[str, str], shown: Pul
 
 
 def _unknown(shown: PullOnPage, first: PullJob) -> str:
-    reason = "it is being pulled now." if shown.is_under_way(first) else first.says or "nothing was told."
+    reason = "the pull is in progress." if shown.is_under_way(first) else first.says or "nothing was told."
     return f"{first.node_name}: {reason}"
 
 

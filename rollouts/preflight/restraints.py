@@ -22,8 +22,8 @@ def restrained(subject: PreflightSubject) -> Iterator[Check]:
         yield Check("restrained", title=title, summary=sentence, evidence=reason, steps=(START_ANYWAY,))
 
 
-FIX = ("Make a window of the pool or of the cluster.", "Or remove the gate, or make it advisory with a reason.")
-SHORTER = "Lower the option must_last of the gate, or make a longer window."
+FIX = ("Create a window for the pool or the cluster.", "Or remove the gate, or make it advisory with a reason.")
+SHORTER = "Reduce the option must_last of the gate, or create a longer window."
 
 
 def never_opens(subject: PreflightSubject) -> Iterator[Check]:

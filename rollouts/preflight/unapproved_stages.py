@@ -12,7 +12,7 @@ from rollouts.preflight.subject import PreflightSubject
 
 MORE_APPROVERS = (
     "Ask for fewer approvals.",
-    "Or ask an admin to give more people the role approver, or to add them to the group.",
+    "Or ask an admin to give more people the role approver, or to add people to the group.",
 )
 
 

@@ -14,8 +14,8 @@ from rollouts.queries.compatibility import BARRED, UNKNOWN_VERSION
 from wording.reports import EvidenceItem
 
 BARS = frozenset({*BARRED.values(), UNKNOWN_VERSION})
-HOW = "If it must be, start it with a reason of its own: it is kept, and approvers see it."
-NEVER = "It cannot be overridden where a stage goes unasked."
+HOW = "To start anyway, give a reason. It is stored, and approvers see it."
+NEVER = "This cannot be overridden if a stage needs no approval."
 
 
 def barred(subject: PreflightSubject) -> list[Check]:

@@ -59,7 +59,7 @@ def load_longer(subject: PreflightSubject) -> Iterator[Check]:
             yield Check(
                 "loads-longer",
                 title=f"Pods of {stage.name} load for longer than {spell(gate.timeout)}",
-                summary=f"The gate {gate.title} would take them for broken, and the plan would halt.",
+                summary=f"The gate {gate.title} would count these pods as broken, and the plan would halt.",
                 evidence=each((one.workload, f"{spell(one.took)} or more ({count(one.pods, 'pod')})") for one in slow),
                 steps=(f"Set the option timeout_s of the gate to more than {spell(slow[0].took)}.",),
                 is_grave=True,

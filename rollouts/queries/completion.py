@@ -37,9 +37,9 @@ class Completion:
         free = tuple(name for name in self.failed if name not in self.failed_held)
         kept = self.failed_held
         parts = (
-            f"{names(free, most=5)} failed, and {are(len(free))} not held" if free else "",
+            f"{names(free, most=5)} failed and {are(len(free))} not held" if free else "",
             f"{names(kept, most=5)} failed, and {stay(len(kept))} held" if kept else "",
-            f"{names(self.held, most=5)} {stay(len(self.held))} held with the driver there is" if self.held else "",
+            f"{names(self.held, most=5)} {stay(len(self.held))} held with the present driver" if self.held else "",
         )
         return f"Left out: {'; '.join(part for part in parts if part)}." if self.failed or self.held else ""
 
@@ -47,11 +47,11 @@ class Completion:
 def completion_of(plan: Plan) -> Completion:
     """Returns the completion. At most four queries; excluded nodes are read by name."""
     if plan.state not in {PlanState.PROMOTING, PlanState.HALTED}:
-        return Completion(f"A plan that is {plan.state.replace('-', ' ')} has nothing to complete.")
+        return Completion(f"A plan that is {plan.state.replace('-', ' ')} cannot be completed.")
     stages = list(plan.stages.forward())
     current = next((stage for stage in stages if stage.state not in OVER), None)
     if current is None:
-        return Completion("Every stage has passed: the plan ends by itself.")
+        return Completion("Every stage has passed, so the plan ends by itself.")
     rows = Target.objects.filter(stage__plan=plan).forward().order_by("stage__index", "state")
     found = rows.values_list("stage__index", "state").annotate(number=Count("pk"))
     numbers = {(index, TargetState(state)): number for index, state, number in found}
@@ -78,13 +78,16 @@ def _why_not(stages: list[Stage], current: Stage, numbers: dict[tuple[int, Targe
         return f"{to_come}, with {count(nodes, 'node')}: the plan can be completed in its last stage."
     has_none = all(state == TargetState.EXCLUDED or not n for (at, state), n in numbers.items() if at == current.index)
     if not has_none and not Wave.objects.filter(stage=current).exists():
-        return f"{current.name} has let nothing go yet: go on with it, or roll back."
+        return f"{current.name} has released no node yet. Continue, or roll back."
     if on_the_way := sum(numbers.get((current.index, state), 0) for state in IN_FLIGHT):
-        return f"{count(on_the_way, 'node')} of {current.name} {are(on_the_way)} on the way: wait until it is through."
+        return (
+            f"{count(on_the_way, 'node')} of {current.name} {are(on_the_way)} being changed. Wait until the "
+            "change ends."
+        )
     if not has_none and not any(numbers.get((current.index, state)) for state in LEFT_OUT):
-        return "No node failed or is held back: the plan ends by itself once every gate passes."
+        return "No node failed or is held. The plan ends by itself once every gate passes."
     if not any(numbers.get((stage.index, TargetState.CHANGED)) for stage in stages):
-        return "No node has changed: there is nothing to complete. Roll it back, or abort it."
+        return "No node has changed, so the plan cannot be completed. Roll it back, or abort it."
     return ""
 
 

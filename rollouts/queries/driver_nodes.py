@@ -128,10 +128,10 @@ def _stale_reason(plan: Rollout, marks: Mapping[str, Bookmark], *, now: datetime
     for kind in required_kinds(plan):
         mark = marks.get(kind)
         if mark is None or mark.last_seen_at is None:
-            return f"{cluster.name} has not shown its {kind.partition('.')[0]} yet."
+            return f"{kind.partition('.')[0]} of {cluster.name} were not read yet."
         if not mark.is_fresh(now=now):
             since = moment(mark.last_seen_at, now=now)
-            return f"{cluster.name} has not been seen since {since} ({kind.partition('.')[0]})."
+            return f"{cluster.name} was last observed at {since} ({kind.partition('.')[0]})."
     return ""
 
 

@@ -22,7 +22,7 @@ SHOWN = {  # state of a node → what it is called where nobody of ours holds or
     TargetState.EXCLUDED: "gone",
 }
 FAILING, NOT_SHOWN = "failing", "not shown"  # states of a rollout that rolls, by what its gates say
-WOULD_SHOW = "A tenant's GPU pod that is Ready on each of these nodes shows it. Run a GPU pod there to show it now."
+WOULD_SHOW = "A Ready GPU pod of a tenant on each of these nodes is the proof. To prove it now, run a GPU pod there."
 MOVED = ("changed", "failed", "changing")
 
 
@@ -114,7 +114,7 @@ class ShownExternalRollout:
             return WOULD_SHOW if self.unproven else ""
         rollout, was = self.rollout, self.rollout.from_version
         first = (
-            f"Hold what waits in the operator’s queue, of every driver object: {HOLD}. Then put"
+            f"Hold all nodes in the operator’s queue, for every driver object: {HOLD}. Then put"
             if self.progress.before
             else "Put"
         )
@@ -127,7 +127,7 @@ class ShownExternalRollout:
 
 def would_have_halted(failing: Iterable[ExternalGateAnswer]) -> str:
     first, *others = failing
-    also = f" {names([GATES[each.gate].title for each in others])} would have, too." if others else ""
+    also = f" {names([GATES[each.gate].title for each in others])} also fail." if others else ""
     return f"Quarterdeck would have halted here: {first.sentence}{also}"
 
 

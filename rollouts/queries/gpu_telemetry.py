@@ -40,7 +40,7 @@ def telemetry_of_nodes(
 ) -> NodesTelemetry:
     """Returns the telemetry of nodes. `since` is by node UID the moment from which samples count."""
     standing = telemetry.standing
-    trouble = telemetry.trouble or ("Its source is silent." if standing.is_silent else "")
+    trouble = telemetry.trouble or ("The telemetry source is silent." if standing.is_silent else "")
     by_node = {
         node.uid: _telemetry_of_node(node, places, telemetry, metrics, (since or {}).get(node.uid, LONG_AGO), now)
         for node in nodes

@@ -16,14 +16,14 @@ def handover_of(plan: Plan) -> ObjectOfOthers:
     named = f"{plan.object_kind} {plan.object_name}"
     row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
     if row is None:
-        return ObjectOfOthers(f"{named} is gone: there is nothing to hand its nodes over to.")
+        return ObjectOfOthers(f"{named} is gone, so its nodes cannot be handed over.")
     ours = {plan.from_version} | ({plan.to_version} if plan.write_intended_at else set())
     changed = plan.template_change.get("says", "")
     if row.version in ours and not changed and not plan.takes_of_others:
-        return ObjectOfOthers(f"Nobody else has changed {named}: this plan lets its nodes go by itself.")
+        return ObjectOfOthers(f"Nobody else has changed {named}, so this plan releases its nodes by itself.")
     if not row.version:
         return ObjectOfOthers(f"{named} names no version. Write one into it first.")
     if row.version == plan.handed_to and not changed:
-        return ObjectOfOthers(f"Its nodes are handed over to {row.version} already.")
-    says = f"The object asks for {row.version}. {changed}".strip()
+        return ObjectOfOthers(f"Its nodes are already handed over to {row.version}.")
+    says = f"The object requests {row.version}. {changed}".strip()
     return ObjectOfOthers("", row.version, says if says.endswith(".") else f"{says}.")

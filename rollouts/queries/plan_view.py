@@ -41,7 +41,7 @@ from wording.lists import names
 
 RELEASING_STATES = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
 
-LOOK = "Look whether one of the queue “rollouts” runs."
+LOOK = "Check whether a worker of the queue “rollouts” runs."
 UNSHOWN = ("facts", "baseline")  # of a target: most of what is written of it, and asked for elsewhere
 
 
@@ -80,10 +80,14 @@ class PlanStanding:
         if self._told:
             return self._told[0]
         if self.plan.state == PlanState.DRAFT:
-            return self.plan.waiting_for or "A draft: nothing in the cluster has been touched."
+            return self.plan.waiting_for or "A draft. Nothing in the cluster was changed."
         if self.plan.is_final:
-            return self.plan.reason or f"It is {self.plan.state.replace('-', ' ')}."
-        first = "A worker is at it for the first time." if self.plan.epoch else "A worker has not looked at it yet."
+            return self.plan.reason or f"The plan is {self.plan.state.replace('-', ' ')}."
+        first = (
+            ("A worker evaluates the plan for the first time.")
+            if self.plan.epoch
+            else "No worker has evaluated the plan yet."
+        )
         return self.unlooked or self.plan.waiting_for or first
 
     @property
@@ -98,7 +102,7 @@ class PlanStanding:
             return self._told[1:]
         if self._told:
             return [*self._told[1:], self.unlooked]
-        return [f"It said then: {self.plan.waiting_for}"] if self.plan.waiting_for else []
+        return [f"Last state: {self.plan.waiting_for}"] if self.plan.waiting_for else []
 
     @property
     def _told(self) -> list[str]:
@@ -264,7 +268,7 @@ def is_unlooked(plan: Plan, *, now: datetime) -> bool:
 def says_unlooked(called: str, since: str) -> str:
     """Returns the sentence. `since` is empty if there never was a round."""
     when = f"since {since}" if since else "yet"
-    return f"No worker has looked at {called} {when}: no node is released or held, and no gate is evaluated."
+    return f"No worker has evaluated {called} {when}. No node is released or held, and no gate is evaluated."
 
 
 def _overrides(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:

@@ -48,7 +48,7 @@ def remedies(stage: Stage, answer: KeptAnswer) -> list[Remedy]:
         Remedy(
             OVERRIDE,
             "Override the gate",
-            "It needs a reason. The approver of the next stage sees it.",
+            "This needs a reason, which the approver of the next stage sees.",
             f"{place}/break-glass",
         ),
     ]
@@ -61,7 +61,7 @@ def why_no_test_jobs(stage: Stage) -> str:
     if plan.state not in {PlanState.PROMOTING, PlanState.HALTED} or stage.state not in GAINS_TEST_JOBS:
         return f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}."
     if TestJobGate.key in stage.gate_options:
-        return f"{stage.name} has test Jobs already."
+        return f"{stage.name} already has test Jobs."
     if not settings.TEST_JOB_IMAGE:
         return "No image for test Jobs is set. Set QUARTERDECK_TEST_JOB_IMAGE."
     return ""

@@ -171,7 +171,9 @@ def _says_closed(shut: ByPlace, following: Interval | None, *, now: datetime) ->
     number = _number(shut)
     if following is None:
         them = either(number, "it", "them")
-        return f"{_called(shut)} {either(number, 'opens', 'open')} no more: remove {them}, or make another."
+        return (
+            f"{_called(shut)} {either(number, 'does', 'do')} not open again. Remove {them}, or create another window."
+        )
     return f"{_called(shut)} {are(number)} closed until {_on_the_wall(shut, following.opens_at, now=now)}."
 
 

@@ -48,14 +48,16 @@ FAULTS: Mapping[str, DriverFault] = {
         DriverFault("bad-for-half", "Half of the nodes no longer run GPU pods", Effect.PODS_CRASH, share=0.5),
         DriverFault("late-xid", "An Xid after 20 minutes", Effect.XID, timedelta(minutes=20), factor="kernel"),
         DriverFault("ecc", "Uncorrectable ECC errors after 10 minutes", Effect.ECC, timedelta(minutes=10), share=0.5),
-        DriverFault("validator-absent", "The validator does not come back", Effect.VALIDATOR_ABSENT, factor="os_image"),
+        DriverFault(
+            "validator-absent", "The validator does not become ready again", Effect.VALIDATOR_ABSENT, factor="os_image"
+        ),
         DriverFault("validator-fails", "The validator fails", Effect.VALIDATOR_FAILS, factor="kernel"),
         DriverFault("node-lost", "Nodes do not become Ready again", Effect.NODE_LOST, timedelta(minutes=5), share=0.3),
         DriverFault(
             "flapping", "Nodes change between Ready and NotReady", Effect.NODE_FLAPS, timedelta(minutes=5), share=0.3
         ),
         DriverFault("gpu-missing", "A GPU is missing after the change", Effect.GPU_MISSING, share=0.5),
-        DriverFault("pods-stay-away", "Evicted pods do not come back", Effect.PODS_STAY_AWAY, factor="kernel"),
+        DriverFault("pods-stay-away", "Evicted pods do not start again", Effect.PODS_STAY_AWAY, factor="kernel"),
         DriverFault("exporter-silent", "The DCGM exporter stays silent", Effect.EXPORTER_SILENT, factor="gpu_product"),
         DriverFault("slower", "15 % fewer tokens per second", Effect.SLOWER, factor="gpu_product"),
         DriverFault(

@@ -15,7 +15,7 @@ from rollouts.rehearsal.run import RehearsedStage
 
 
 class NothingToRehearse(ValueError):
-    """No stage of the plan takes a node now."""
+    """No stage of the plan has a node now."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datet
     rows = forward(plan)
     picks = pick(rows, list(nodes_of(plan).prefetch_related("pools")), now=now)
     if not picks.nodes:
-        raise NothingToRehearse("No stage of the plan takes a node now.")
+        raise NothingToRehearse("No stage of the plan has a node now.")
     nodes = [
         VirtualNode(
             node.name,

@@ -20,7 +20,7 @@ LIVE_SHAPES = {
     LiveResult.PASSED: ("ok", "in order"),
     LiveResult.WARNED: ("warn", "to know"),
     LiveResult.BARRED: ("stopped", "against it"),
-    LiveResult.UNANSWERED: ("unknown", "not known, which counts against it"),
+    LiveResult.UNANSWERED: ("unknown", "unknown, which counts as unhealthy"),
 }
 
 

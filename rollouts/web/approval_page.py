@@ -41,7 +41,7 @@ DECISIONS = {"approve": plan_approvals.approve, "reject": plan_approvals.reject}
 def approval(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
     if request.method == "POST" and request.POST.get("decision") != "look":
-        return _decide(request, stage)
+        return _post_decision(request, stage)
     now = timezone.now()
     return _page(request, stage, look=remember(request, show(stage, now=now), now=now))
 
@@ -59,7 +59,7 @@ def live_part(request: PersonRequest, stage_id: int) -> HttpResponse:
     return render(request, "rollouts/approval/_live.html", context)
 
 
-def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
+def _post_decision(request: PersonRequest, stage: Stage) -> HttpResponse:
     """Records the decision. If it is refused, the page shows the input and what has changed."""
     plan, form = stage.plan, DecisionForm(request.POST)
     look = recall(request, request.POST.get("look", ""))
@@ -84,7 +84,7 @@ def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
 
 
 def _decided(request: PersonRequest, stage: Stage) -> HttpResponse:
-    messages.success(request, f"Your decision on {stage.name} is written down.")
+    messages.success(request, f"Your decision on {stage.name} is recorded.")
     return redirect("plan", plan_id=stage.plan_id)
 
 
@@ -107,12 +107,12 @@ def _page(
 ) -> HttpResponse:
     """Renders the page. `form` is a refused decision."""
     written = form or DecisionForm(initial={"reason": text_of(request, "reason")})
-    context = _what(stage) | _ahead(request, stage) | _evidence(request, stage, look)
+    context = _change_context(stage) | _ahead(request, stage) | _evidence(request, stage, look)
     context |= {"refusal": refusal, "form": written}
     return render(request, "rollouts/approval/page.html", context, status=status)
 
 
-def _what(stage: Stage) -> dict[str, Any]:
+def _change_context(stage: Stage) -> dict[str, Any]:
     cluster = stage.plan.cluster
     targets = list(stage.targets.exclude(state=TargetState.EXCLUDED).order_by("position"))
     nodes = Node.objects.filter(cluster=cluster, uid__in=[target.node_uid for target in targets])
@@ -121,7 +121,7 @@ def _what(stage: Stage) -> dict[str, Any]:
         "observation": load_cluster_freshness(cluster, now=timezone.now()).observation,
         "targets": targets,
         "physical": physical_of(nodes),
-        "pods": [(pod, _holds(pod)) for pod in pods.select_related("node").order_by("namespace", "name")],
+        "pods": [(pod, _allocated_gpus(pod)) for pod in pods.select_related("node").order_by("namespace", "name")],
         "needed": gate.people if (gate := gate_of(stage)) else 1,
         "decisions": stage.approvals.all(),
         "proof": proof_for(stage),
@@ -142,7 +142,7 @@ def _ahead(request: PersonRequest, stage: Stage) -> dict[str, Any]:
     }
 
 
-def _holds(pod: Pod) -> str:
+def _allocated_gpus(pod: Pod) -> str:
     return allocated_to(pod, Layout.read(pod.node.layout if pod.node else ""))
 
 
@@ -157,7 +157,7 @@ def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[s
         "table": table_of(bundle, look, changed_since(stage, look.bundle_hash, bundle) if look else ()),
         "needs_reason": why_a_reason(stage, bundle, now=now),
         "unasked_since": bundle.unasked_since(now=now),
-        "why_not": mine.why_not if mine else closed or f"{stage.name} asks for no approval.",
+        "why_not": mine.why_not if mine else closed or f"{stage.name} needs no approval.",
         "counts_not": mine.counts_not if mine else "",
         "shares": mine.shares if mine else [],
         "closed": closed,

@@ -80,5 +80,5 @@ def _compare_gate(
 
 def _locked(look: Look | None, changed: Sequence[str]) -> str:
     if look is None:
-        return "What you saw is not known any more."
-    return f"What you saw at {look.at:%H:%M:%S} UTC has changed since. {in_one(changed)}" if changed else ""
+        return "The version that you read is no longer stored."
+    return f"The stage has changed since you read it at {look.at:%H:%M:%S} UTC. {in_one(changed)}" if changed else ""

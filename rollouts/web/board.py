@@ -237,7 +237,7 @@ def _remark(gate: Gate, answer: GateAnswer | None, blamed: Mapping[str, str]) ->
     others = sorted(name for name, title in blamed.items() if title != gate.title and name not in answer.nodes)
     if not others:
         return ""
-    return f"Not counted here: {names(tuple(others))}, up, but failing {blamed[others[0]]}."
+    return f"Not counted here: {names(tuple(others))}. These nodes are up but fail {blamed[others[0]]}."
 
 
 def soak_until(on_page: StageOnPage | None) -> datetime | None:

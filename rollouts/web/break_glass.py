@@ -41,8 +41,8 @@ def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
         given = read(OverrideForm(request.POST))
         given["valid_for"] = given.pop("hours")
         override = override_gate(stage, gate, actor=request.user, **given, now=timezone.now())
-        counts = f"It counts again from {moment(override.until, now=override.at)} on"
-        messages.success(request, f"Overridden. {counts}, and this is shown until somebody else has looked at it.")
+        counts = f"The gate counts again from {moment(override.until, now=override.at)} on"
+        messages.success(request, f"Overridden. {counts}. This is shown until a second person acknowledges it.")
     return redirect("plan", plan_id=stage.plan_id)
 
 

@@ -25,5 +25,5 @@ class BudgetForm(forms.Form):
         written = self.cleaned_data["max_unavailable"]
         most = whole(written)
         if written and most is None:
-            raise forms.ValidationError(f"“{written[:20]}” is no number. Leave it empty for no limit.")
+            raise forms.ValidationError(f"“{written[:20]}” is not a number. Leave the field empty for no limit.")
         return most

@@ -11,9 +11,9 @@ from rollouts.commands.image_pulls import HOW_MANY
 from rollouts.commands.plan_approvals import WHY_REJECT
 from rollouts.rehearsal.faults import FAULTS, MOST_SEED
 
-NO_REVISION = "This names no revision of the plan: open its page again, and start what it shows."
+NO_REVISION = "The revision of the plan is missing. Open its page again and start the plan there."
 
-NO_VERSION = "This names no version: open the plan's page again, and hand over what it shows."
+NO_VERSION = "The version is missing. Open the plan's page again and hand over there."
 
 
 class StartForm(WhyForm):
@@ -47,13 +47,13 @@ class RehearsalForm(forms.Form):
     fault = forms.ChoiceField(
         required=False,
         choices=[("", "none"), *((fault.key, fault.title) for fault in FAULTS.values())],
-        error_messages={"invalid_choice": "There is no such fault."},
+        error_messages={"invalid_choice": "This fault does not exist."},
     )
     seed = WholeNumber(min_value=0, max_value=MOST_SEED)
 
 
-NEITHER = "This says neither approve nor reject: press one of the two."
-NO_BUNDLE = "This names no bundle that was ever shown: open the page again, and decide on what it shows."
+NEITHER = "Press either Approve or Reject."
+NO_BUNDLE = "The version of this page is unknown. Open the page again and decide there."
 
 
 class DecisionForm(forms.Form):

@@ -21,7 +21,7 @@ from rollouts.web.draft_form import DraftForm
 from rollouts.web.stage_form import advisable, gate_choices, indicator_choices
 from rollouts.web.visible_objects import plan_for
 
-GONE = "The driver object that this was for is gone, or none that you may change. Choose another, and save it again."
+GONE = "The driver object is gone, or you may not change it. Choose another driver object and save again."
 
 
 def new(request: PersonRequest) -> HttpResponse:

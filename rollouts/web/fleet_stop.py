@@ -42,7 +42,7 @@ def banner_part(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def put_in_force(request: PersonRequest) -> HttpResponse:
-    done = "Stopped: no node is released in any cluster until somebody lifts the stop."
+    done = "Stopped: no node of any cluster is released until somebody lifts the stop."
     with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.STOP)
         fleet_freezes.stop(actor=request.user.username, **read(WhyForm(request.POST)), now=timezone.now())
@@ -51,7 +51,7 @@ def put_in_force(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def lift(request: PersonRequest) -> HttpResponse:
-    done = "Lifted: the plans of the fleet go on where nothing else binds them."
+    done = "Stop lifted: plans continue unless a freeze or window binds them."
     with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.RUN)
         fleet_freezes.lift_stop(actor=request.user.username, reason=reason_of(request), now=timezone.now())

@@ -13,17 +13,17 @@ class FreezeForm(PlacedForm):
         label="Scope",
         error_messages={"required": "Choose what to freeze."},
         widget=forms.Select,
-        help_text="A pool means the nodes that belong to it at each moment.",
+        help_text="The freeze applies to the present nodes of the pool at each moment.",
     )
     until = DateAndTime(label="Until (UTC)", required=False, help_text="Empty: until a person lifts the freeze.")
     reason = Reason(
         label="Reason (stored permanently, and shown by all plans that wait)",
-        error_messages={"required": "Say why: every plan that waits will say it."},
+        error_messages={"required": "Give a reason. Every waiting plan shows it."},
     )
     binds_rollbacks = forms.BooleanField(
         label="Bind rollbacks as well",
         required=False,
-        help_text=("If not selected, plans that are rolling back continue: one operator alone can always roll back."),
+        help_text=("If not selected, rollbacks continue, so that one operator can always roll back without help."),
     )
 
     @property

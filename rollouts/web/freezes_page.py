@@ -80,7 +80,7 @@ def lift(request: PersonRequest, freeze_id: int) -> HttpResponse:
     with answered(
         request,
         (BadForm, NotAllowed, Refusal),
-        done=f"Lifted: the plans of {freeze.place} go on where nothing else binds them.",
+        done=f"Freeze lifted: plans of {freeze.place} continue unless another freeze or window binds them.",
         ends_form=True,
     ):
         where_of(freeze).require(request.user, Permission.RUN)
@@ -112,7 +112,7 @@ def _freeze_row(freeze: Freeze, plans: int, may_lift: Scope, *, now: datetime) -
         or (freeze.cluster_id is not None and freeze.cluster_id in may_lift.cluster_ids)
         or (freeze.pool_id is not None and freeze.pool_id in may_lift.pool_ids)
     )
-    why_not = "" if is_theirs else f"To lift it you need the role operator or admin on {freeze.place}."
+    why_not = "" if is_theirs else f"To lift the freeze, you need the role operator or admin on {freeze.place}."
     return FreezeRow(freeze, restraint_by(freeze, now=now).sentence, plans, why_not)
 
 

@@ -43,7 +43,7 @@ def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 @require_POST
 def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
-    asked_for = answered(request, REFUSALS, done="Asked: how far it is stands under “Image pulled beforehand”.")
+    asked_for = answered(request, REFUSALS, done="Image pull requested. “Image pulled beforehand” shows the progress.")
     with asked_for, kept_if_refused(request, plan, "pull", REFUSALS):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         ask(plan, actor=request.user, **read(PullForm(request.POST)), now=timezone.now())
@@ -54,7 +54,7 @@ def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
 def call_off(request: PersonRequest, pull_id: int) -> HttpResponse:
     row = get_object_or_404(ImagePull.objects.visible_to(request.user).select_related("plan__cluster"), pk=pull_id)
     cluster = row.plan.cluster
-    with answered(request, REFUSALS, done="Cancelled: its Jobs are being deleted.", ends_form=True):
+    with answered(request, REFUSALS, done="Image pull cancelled. Its Jobs are being deleted.", ends_form=True):
         require(request.user, Permission.STOP, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         cancel(row, actor=request.user, reason=reason_of(request), now=timezone.now())
     return redirect("plan", plan_id=row.plan_id)

@@ -44,7 +44,7 @@ def check_of_stage(request: PersonRequest, stage_id: int) -> HttpResponse:
 
 
 def _request_check(request: PersonRequest, plan: Plan) -> None:
-    done = "Asked: what the cluster says stands under “Asked of the cluster”."
+    done = "Check requested. “Asked of the cluster” shows the answers."
     with answered(request, (NotAllowed, Refusal), done=done):
         where = f"cluster {plan.cluster.name}"
         require(request.user, may_ask_live(plan), cluster_id=plan.cluster_id, where=where)

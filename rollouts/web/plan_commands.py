@@ -63,9 +63,9 @@ def retry(request: PersonRequest, target_id: int) -> HttpResponse:
     plan = target.stage.plan
     with _answered(request, plan, "retry"):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        reason = reason_of(request, missing="Say why another try may end better.")
+        reason = reason_of(request, missing="Give a reason why another try may succeed.")
         retries.retry(target, actor=request.user, reason=reason, now=timezone.now())
-        goes = "It goes with a wave once you resume" if plan.state == PlanState.HALTED else "It goes with a wave"
+        goes = "A wave releases it once you resume" if plan.state == PlanState.HALTED else "A wave releases it"
         messages.success(request, f"{target.node_name} is held for another try. {goes}.")
     return redirect("plan", plan_id=plan.pk)
 
@@ -76,10 +76,10 @@ def exclude(request: PersonRequest, target_id: int) -> HttpResponse:
     plan, was_held = target.stage.plan, target.state == TargetState.HELD
     with _answered(request, plan, "exclude"):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        reason = reason_of(request, missing="Say why the node is left out.")
+        reason = reason_of(request, missing="Give a reason for the exclusion.")
         plan_control.exclude(target, actor=request.user, reason=reason, now=timezone.now())
         stays = "stays held" if was_held else "stays as it is"
-        messages.success(request, f"{target.node_name} is taken out of {target.stage.name}; it {stays}.")
+        messages.success(request, f"{target.node_name} is excluded from {target.stage.name}; it {stays}.")
     return redirect("plan", plan_id=plan.pk)
 
 
@@ -89,9 +89,9 @@ def add_jobs(request: PersonRequest, stage_id: int) -> HttpResponse:
     plan = stage.plan
     with _answered(request, plan, "test-jobs"):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        reason = reason_of(request, missing="Say why test Jobs are added.")
+        reason = reason_of(request, missing="Give a reason for the test Jobs.")
         add_test_jobs(stage, actor=request.user, reason=reason, now=timezone.now())
-        starts = "They start once you resume" if plan.state == PlanState.HALTED else "They start within seconds"
+        starts = "The Jobs start once you resume" if plan.state == PlanState.HALTED else "The Jobs start within seconds"
         messages.success(request, f"Test Jobs were added to {stage.name}. {starts}.")
     return redirect("plan", plan_id=plan.pk)
 
@@ -108,5 +108,5 @@ def _answered(request: PersonRequest, plan: Plan, verb: str) -> Iterator[None]:
 def _sentence(refusal: Exception) -> str:
     if isinstance(refusal, Blocked):  # the draft's page says each sentence already
         are = either(len(refusal.blockers), "blocker stands", "blockers stand")
-        return f"Not started: the {are} below. What you wrote is kept."
+        return f"Not started: the {are} below. Your input is kept."
     return str(refusal)

@@ -33,11 +33,11 @@ from rollouts.web.resume_preview import resume_says
 from rollouts.web.visible_objects import plan_for
 
 ROLLBACK: dict[str, str] = {
-    PlanState.PROMOTED: "The rollback was prepared, and not needed",
+    PlanState.PROMOTED: "The rollback was prepared and not needed",
     PlanState.ROLLED_BACK: "The rollback was carried out",
     PlanState.ROLLING_BACK: "The rollback is being carried out",
-    PlanState.ABORTED: "The rollback was prepared, and not carried out to its end",
-    PlanState.ABORTING: "The rollback is not carried out: the plan is given up",
+    PlanState.ABORTED: "The rollback was not finished",
+    PlanState.ABORTING: "No rollback: the plan was aborted",
 }
 
 
@@ -167,5 +167,5 @@ def _why(on_page: PlanOnPage, *, is_barred: bool) -> str:
         return on_page.why
     if on_page.plan.waiting_for:
         return on_page.why
-    then = "See what stands against starting it" if is_barred else "Read what it would do, then start it"
+    then = "Show what prevents the start" if is_barred else "Read the preview, then start the plan"
     return f"{on_page.why} {then}."

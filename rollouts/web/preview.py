@@ -17,7 +17,7 @@ class GonePreview:
     blockers: list[Check]
     seen_at: datetime
     verdict = StartVerdict.BARRED
-    verdict_sentence = "1 blocker bars the start."
+    verdict_sentence = "1 blocker prevents the start."
 
 
 def preview_of(plan: Plan) -> Preview | GonePreview:

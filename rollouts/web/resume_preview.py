@@ -28,7 +28,7 @@ def resume_says(
     wave = _next_wave_sentence(plan, current, at_once.get(current.stage.pk))
     goes = f"{wave} {_later_stages_sentence(on_page, current)}".strip()
     if failing := _failing(on_page):
-        return f"It halts again at once while this fails: {failing}. Once that passes: {goes}"
+        return f"The plan halts again at once while this fails: {failing}. Once it passes: {goes}"
     return goes
 
 
@@ -36,12 +36,12 @@ def _why_it_does_not_help(plan: Plan, driver_object: DriverObject | None) -> str
     """Returns why the next round would halt or wait again; empty if nothing is known."""
     named = f"{plan.object_kind} {plan.object_name}"
     if driver_object is None:
-        return f"{named} was deleted, or is another object now: the plan halts again at once. Abort frees every hold."
+        return f"{named} was deleted or created again, so the plan halts again at once. Abort removes all holds."
     if plan.armed_since and driver_object.version != plan.to_version:
         asks = f"asks for {driver_object.version}" if driver_object.version else "names no version"
         return f"{named} {asks}, and the plan halts again at once. Put {plan.to_version} back first, or roll back."
     off = controller_off(driver_object)
-    return f"{off.reason}, and nothing goes until that is undone." if off else ""
+    return f"{off.reason}. No node is released until that is undone." if off else ""
 
 
 def _next_wave_sentence(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:
@@ -54,15 +54,15 @@ def _next_wave_sentence(plan: Plan, current: StageOnPage, at_once: AtOnce | None
     going = held[: max(0, allowed - on_the_way)]
     waves = {target.wave.number for target in current.targets if target.wave}
     if "approval" in stage.gate_options and not (waves and _is_approved(current)):
-        waits = "has to be approved again" if waves else "has let nothing go: it waits for its approval"
+        waits = "needs a new approval" if waves else "has released no node and waits for its approval"
         return (
             f"{stage.name} {waits}, then {_release_sentence(going, len(held)) if going else 'its gates evaluate it'}."
         )
     if not held:
         under_way = f"; {count(on_the_way, 'node')} on the way" if on_the_way else ""
-        return f"No node of {stage.name} is left to go{under_way}."
+        return f"No node of {stage.name} is left to release{under_way}."
     if not going:
-        return f"{stage.name}: {count(len(held), 'node')} to go, once those on the way are back."
+        return f"{stage.name}: {count(len(held), 'node')} to release, once the nodes on the way are back."
     return f"{stage.name}, wave {max(waves, default=0) + 1}: {_release_sentence(going, len(held))}."
 
 

@@ -21,10 +21,10 @@ LONGEST_OPTIONS = 32_000  # for each gate a reason of 200 characters, two expres
 WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
 NUMBER = re.compile(r"-?\d{1,9}(\.\d{0,9})?", re.ASCII)
 SENT = re.compile(r"stage-(\d{1,2})-", re.ASCII)  # how the name of a field begins
-NOT_AS_SENT = "Not all of the stages came through: nothing is saved. Look whether they are all here, and save again."
+NOT_AS_SENT = "Some stages were not received, so nothing was saved. Check that all stages are here, and save again."
 NOT_KEPT = (
-    "What its gates have beside the fields of this form cannot be read: nothing is saved. Open the draft again, or "
-    "remove this stage and add it anew."
+    "Further gate options of this stage cannot be read, so nothing was saved. Open the draft again, or remove "
+    "this stage and add it again."
 )
 # Gates with a number of their own on the form; the other options keep what they were.
 OWN_FIELDS = {"approval", "soak", "failure_budget"}
@@ -73,7 +73,7 @@ class NumberField(TextField):
         if not text:
             return None
         if not (WHOLE if self.is_whole else NUMBER).fullmatch(text):
-            raise forms.ValidationError(f"“{text[:80]}” is no {'whole ' if self.is_whole else ''}number.")
+            raise forms.ValidationError(f"“{text[:80]}” is not a {'whole ' if self.is_whole else ''}number.")
         return int(text) if self.is_whole else float(text)
 
 
@@ -85,7 +85,7 @@ class GroupsField(TextField):
         for part in filter(None, (each.strip() for each in super().clean(value).split(","))):
             name, _, number = (each.strip() for each in part.partition(":"))
             if not GROUP.fullmatch(name) or not (number == "" or WHOLE.fullmatch(number)) or name in read:
-                wrong = f"“{part[:80]}” is not read. Each group once, as in sre: 1, platform: 2."
+                wrong = f"“{part[:80]}” is invalid. Write each group once, as in sre: 1, platform: 2."
                 raise forms.ValidationError(wrong)
             read[name] = int(number or 1)
         return read

@@ -75,7 +75,7 @@ def plans_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
         began, until = under_way
         plan = mine[plan_id]
         state = _state_at(at, [event for event in of_targets if event.plan_id == plan_id])
-        where = f": the node was {word_of(state)}" if state else ", and had done nothing to the node yet"
+        where = f": the node was {word_of(state)}" if state else ", and had not changed the node yet"
         href = reverse("plan", args=[plan_id])
         yield TrueThen(PLAN, f"{plan.title} was in progress{where}.", began, until, href, glyph_of("target", state))
 

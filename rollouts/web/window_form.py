@@ -16,7 +16,7 @@ FORM_NAMES = {"duration_s": "hours"}  # where people write what windows keep in 
 NO_PLACE = "Choose a cluster or a pool."
 NO_NUMBER = {
     "invalid": "Hours and minutes are whole numbers.",
-    "min_value": "Hours and minutes are whole numbers from 0 on.",
+    "min_value": "Hours and minutes must be whole numbers of 0 or more.",
     "max_value": "A window is open for at most 7 days: 168 hours.",
 }
 
@@ -28,7 +28,7 @@ class WindowForm(PlacedForm):
         label="Cluster or pool",
         error_messages={"required": NO_PLACE},
         widget=forms.Select,
-        help_text="If cluster and pool have windows, both must be open.",
+        help_text="If both the cluster and the pool have windows, both windows must be open.",
     )
     opens_at = ClockTime(
         label="Opens at", initial="02:00", help_text="Local time of the zone, also when the clocks change."
@@ -63,7 +63,7 @@ class WindowForm(PlacedForm):
     first_day = Day(
         label="From this day on",
         required=False,
-        help_text="INTERVAL and COUNT count from this day. Empty: the first day whose interval has not ended.",
+        help_text="INTERVAL and COUNT count from this day. Empty: the first day with an interval that has not ended.",
     )
     rule = forms.CharField(
         label="On these days (RRULE)",

@@ -73,7 +73,7 @@ def new(request: PersonRequest) -> HttpResponse:
 def remove(request: PersonRequest, window_id: int) -> HttpResponse:
     visible = MaintenanceWindow.objects.visible_to(request.user).select_related("cluster", "pool")
     window = get_object_or_404(visible, pk=window_id)
-    done = f"Removed: the window of {window.place} binds nobody any more."
+    done = f"Removed: the window of {window.place} no longer binds plans."
     with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         where_of(window).require(request.user, MAY)
         remove_window(window, actor=request.user.username, reason=reason_of(request), now=timezone.now())
@@ -106,7 +106,7 @@ def window_rows(windows, user: User, *, now: datetime) -> list[WindowRow]:
 def _window_row(window: MaintenanceWindow, places: dict[str, str], *, now: datetime) -> WindowRow:
     following = next(union([window.schedule], after=now), None)
     key = f"pool-{window.pool_id}" if window.pool_id else f"cluster-{window.cluster_id}"
-    why_not = "" if key in places else f"To remove it you need the role admin on {window.place}."
+    why_not = "" if key in places else f"To remove the window, you need the role admin on {window.place}."
     is_open = following is not None and following.opens_at <= now
     return WindowRow(window, following, is_open, spell(window.schedule.duration), why_not)
 
@@ -114,7 +114,7 @@ def _window_row(window: MaintenanceWindow, places: dict[str, str], *, now: datet
 def _form(
     request: PersonRequest, form: WindowForm, *, shown: WindowPreview | None = None, place: str = "", status: int = 200
 ) -> HttpResponse:
-    why_not = "" if form.places else "To make a window you need the role admin on a cluster or a pool."
+    why_not = "" if form.places else "To create a window, you need the role admin on a cluster or a pool."
     context = {
         "form": form,
         "zones": sorted(zones()),

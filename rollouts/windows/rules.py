@@ -58,15 +58,17 @@ def read_rule(text: str) -> dict[str, str]:
     for part in text.strip().removeprefix("RRULE:").strip(";").upper().split(";"):
         name, equals, value = part.partition("=")
         if not equals or not value:
-            raise _bad(f"“{part[:40]}” is no part of a rule: write FREQ=WEEKLY;BYDAY=SA.")
+            raise _bad(f"“{part[:40]}” is not part of an RRULE. Write FREQ=WEEKLY;BYDAY=SA.")
         if name in parts:
-            raise _bad(f"{name[:20]} stands there twice.")
+            raise _bad(f"{name[:20]} is there twice.")
         if name in {"BYHOUR", "BYMINUTE", "BYSECOND"}:
-            raise _bad(f"{name} is not read here: a window opens at its own time of day. Make a window for each time.")
+            raise _bad(
+                f"{name} is not allowed, because a window opens at its own time of day. Create a window for each time."
+            )
         if name not in PARTS:
-            raise _bad(f"{name[:20]} is not read here. There are: {', '.join(PARTS)}.")
+            raise _bad(f"{name[:20]} is not allowed. Allowed parts: {', '.join(PARTS)}.")
         if value in {"HOURLY", "MINUTELY", "SECONDLY"}:
-            raise _bad(f"{part} is no window: at most one opening a day. Write FREQ=DAILY, and how long it is open.")
+            raise _bad(f"{part} is not allowed: a window opens at most once a day. Write FREQ=DAILY and the duration.")
         is_good, sentence = PARTS[name]
         if not is_good(value):
             raise _bad(f"{name} {sentence}")
@@ -85,13 +87,13 @@ def _bad(sentence: str) -> BadWindow:
 def _refuse_what_has_no_sense(parts: Mapping[str, str]) -> None:
     """The third Tuesday of what? Only months and years have one; and a week has no days of the month."""
     if "FREQ" not in parts:
-        raise _bad("It needs a FREQ: DAILY, WEEKLY, MONTHLY or YEARLY.")
+        raise _bad("The rule needs a FREQ: DAILY, WEEKLY, MONTHLY or YEARLY.")
     if "COUNT" in parts and "UNTIL" in parts:
         raise _bad("COUNT and UNTIL exclude each other.")
     if re.search(r"\d", parts.get("BYDAY", "")) and parts["FREQ"] in {"DAILY", "WEEKLY"}:
-        raise _bad("A number before a day, as 2TU, goes with FREQ=MONTHLY or FREQ=YEARLY.")
+        raise _bad("A number before a day, as in 2TU, needs FREQ=MONTHLY or FREQ=YEARLY.")
     if "BYMONTHDAY" in parts and parts["FREQ"] == "WEEKLY":
-        raise _bad("BYMONTHDAY goes with any FREQ but WEEKLY.")
+        raise _bad("BYMONTHDAY is not allowed with FREQ=WEEKLY.")
 
 
 def _numbered(value: str, *, most: int) -> str:

@@ -51,13 +51,13 @@ class Schedule:
         """
         read_rule(self.rule)
         if len(self.zone) > LONGEST_ZONE or self.zone not in zones():
-            raise BadWindow("zone", f"There is no time zone {self.zone[:LONGEST_ZONE]}. Write it as Europe/Berlin.")
+            raise BadWindow("zone", f"Unknown time zone {self.zone[:LONGEST_ZONE]}. Write it as Europe/Berlin.")
         if not SHORTEST <= self.duration <= LONGEST:
             raise BadWindow("duration", "A window is open for at least 5 minutes, and for at most 7 days.")
         if not EARLIEST <= self.starts_at.year <= LATEST:
-            raise BadWindow("starts_at", f"It first opens in a year from {EARLIEST} to {LATEST}.")
+            raise BadWindow("starts_at", f"The first opening must be in a year from {EARLIEST} to {LATEST}.")
         if next(self.intervals(after=now), None) is None:
-            never = f"This never opens in the {HORIZON} years to come: no node would ever be released."
+            never = f"This window does not open in the next {HORIZON} years, so no node would ever be released."
             raise BadWindow("rule", never)
 
 

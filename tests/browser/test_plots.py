@@ -188,9 +188,9 @@ def test_plots_stay_when_their_source_falls_silent_and_are_said_to_be_of_before(
     page = looking.page
     followed = Followed(page)
 
-    followed.comes(75, plots=[], trouble="The cluster's Prometheus gives no history.")
+    followed.comes(75, plots=[], trouble="The cluster's Prometheus returns no history.")
 
-    expect(page.locator("#node-plots [data-said]")).to_contain_text("gives no history. This is how it was at ")
+    expect(page.locator("#node-plots [data-said]")).to_contain_text("returns no history. This is how it was at ")
     drawn(page, "1h")
 
     followed.comes(76)
@@ -400,10 +400,10 @@ def test_plots_name_their_source_what_it_does_not_keep_and_where_to_add_one(look
 
 def test_where_there_is_no_line_no_source_is_named(looking, answers):
     page = looking.page
-    none = {"plots": [], "trouble": "The first points come within two minutes.", "drawn_from": "exporters"}
+    none = {"plots": [], "trouble": "The first points appear within two minutes.", "drawn_from": "exporters"}
     answers.give(OWN, lambda window: said(window) | none)
 
     open_a_node(page)
 
-    expect(page.locator("#node-plots [data-said]")).to_have_text("The first points come within two minutes.")
+    expect(page.locator("#node-plots [data-said]")).to_have_text("The first points appear within two minutes.")
     expect(page.locator("#node-plots [data-source]")).to_be_empty()

@@ -44,7 +44,7 @@ def test_a_wrong_version_is_said_beside_its_field(window):
     page.fill("#to_version", "newest")
     page.click("text=Save the draft and preview it")
 
-    expect(page.locator(".field.is-wrong")).to_contain_text("is no full driver version")
+    expect(page.locator(".field.is-wrong")).to_contain_text("” is not a full driver version")
     expect(page.locator("#to_version")).to_have_value("newest")
     watched.complaints.clear()  # the browser logs the 400 that carries the form
 

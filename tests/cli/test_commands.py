@@ -185,7 +185,7 @@ def test_waiting_ends_with_failed_nodes_or_at_its_timeout(signed_in, monkeypatch
     )
     failed = run(*command)
 
-    assert (late.code, "It goes on without you." in late.err) == (4, True)
+    assert (late.code, "It continues in the background." in late.err) == (4, True)
     assert (failed.code, "failed: 1" in failed.err) == (3, True)
 
 

@@ -41,7 +41,7 @@ def test_a_conflict_says_that_nothing_changed(signed_in):
 
     assert (ended.code, ended.err) == (
         1,
-        "Error: It is halted already. Nothing was changed. Read the current state first.\n",
+        "Error: The plan is already halted. Nothing was changed. Read the current state first.\n",
     )
 
 
@@ -146,7 +146,7 @@ def test_a_wrong_address_or_token_is_named_before_it_is_used(run, monkeypatch, s
     ended = run("get", "nodes")
 
     assert ended.code == 2
-    assert ("is no address" in ended.err) == (token == "qd_x")
+    assert ("is not an address" in ended.err) == (token == "qd_x")
 
 
 def test_the_stored_token_is_private_and_goes_to_its_server_only(signed_in, monkeypatch, tmp_path):

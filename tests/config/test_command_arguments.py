@@ -34,7 +34,7 @@ def clusters():
         (["add_cluster", "new", "--context", LONG], "At most 253 characters"),
         ([*CLUSTER, "--kubeconfig", "x" * 300], "File name too long"),
         ([*CLUSTER, "--kubeconfig", "/x" * 600], "has at most 1,024 characters; this has 1,200"),
-        ([*CLUSTER, "--kubeconfig", "~nobody-here/config"], "write the whole path"),
+        ([*CLUSTER, "--kubeconfig", "~nobody-here/config"], "is unknown"),
         (["release_all", "mine", "--give-up-plans", LONG], "At most 1,000 characters"),
     ],
     ids=lambda given: " ".join(word[:20] for word in given) if isinstance(given, list) else "",

@@ -146,7 +146,7 @@ def test_no_driver_label_that_never_was_is_said_to_be_gone():
     driver = stack(seen("gke-l4-shared")).driver
 
     assert "is gone" not in " ".join(each.note for each in driver.sources)
-    assert "No label said it since it is watched" in " ".join(each.note for each in driver.sources)
+    assert "No label has shown the version since the watch began" in " ".join(each.note for each in driver.sources)
 
 
 def test_a_gpu_that_is_sick_when_it_is_first_seen_is_missed():
@@ -272,7 +272,7 @@ def test_openshifts_driver_is_found_by_its_system_and_its_digest_tells_no_versio
 
     assert (row.cause.key, row.restarts) == ("kernel_headers", 3)
     assert found.driver.desired_by == "ClusterPolicy gpu-cluster-policy"
-    assert "a digest, which tells no version" in found.driver.sources[1].note
+    assert "a digest, which has no version" in found.driver.sources[1].note
     assert (node.container_runtime.partition(":")[0], node.upgrade_state) == ("cri-o", "upgrade-required")
 
 

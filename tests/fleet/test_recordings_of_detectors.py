@@ -134,5 +134,5 @@ def test_a_cordon_that_nvsentinel_has_left_behind_is_found_with_its_command(foun
 def test_a_device_that_its_dra_driver_calls_unhealthy_is_found(found):
     (sick,) = Finding.objects.filter(rule="device-unhealthy")
 
-    assert texts_of(sick).endswith("0000-a0-00-0-0x1020: its DRA driver calls it unhealthy (healthy=false)")
+    assert texts_of(sick).endswith("0000-a0-00-0-0x1020: its DRA driver reports it as unhealthy (healthy=false)")
     assert seen("gaudi-unhealthy").allocatable == {"gaudi.intel.com": 2}

@@ -135,7 +135,7 @@ def test_gpus_of_a_plugin_and_of_a_dra_driver_are_the_same_and_taken_by_both():
     node = seen("eks-p5-both")
 
     assert (units(node), node.gpu_allocated) == ((2, 0, 0, 2), 2)
-    assert [sentence.startswith("The same GPUs are offered as") for sentence in differences(node)] == [True, True]
+    assert [sentence.startswith("The same GPUs are also offered as") for sentence in differences(node)] == [True, True]
     assert "2 of 2 taken" in said_of("eks-p5-both")
 
 
@@ -205,7 +205,7 @@ def test_gpus_that_are_cut_and_still_named_as_whole_are_not_counted():
     node = seen("cerit-a100")
 
     assert units(node) == (0, 10, 0, 2)
-    assert "2 GPUs named and partitioned into slices" in " ".join(differences(node))
+    assert "2 GPUs offered as whole, but partitioned into slices" in " ".join(differences(node))
     assert [line.free for line in lines_of(node) if line.name == "nvidia.com/gpu"] == [0]
     assert "0 of 0 taken" in said_of("cerit-a100")
 
@@ -217,7 +217,7 @@ def test_pods_with_parts_of_a_gpu_are_on_the_one_that_is_held_for_them():
     assert (units(node), node.gpu_allocated) == ((2, 0, 0, 2), 1)
     assert who(node)["GPU-6cf3e0bb-4a7c-2b63-0e3a-7b0c52a4d001"] == pods
     assert [pod.name for pod in node.pods.tenants()] == pods
-    assert "a part of a GPU that another pod has for it" in said_of("kai-a100")
+    assert "a part of a GPU that another pod holds for this pod" in said_of("kai-a100")
 
 
 def test_renamed_shares_that_the_labeller_was_not_told_of_are_shares():

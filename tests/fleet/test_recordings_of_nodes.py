@@ -41,8 +41,8 @@ def test_a_node_whose_mig_layout_is_changed_says_to_which_and_misses_nothing():
     assert state.reason.startswith("The MIG manager is changing its MIG layout to all-1g.5gb, seen since 20")
     assert state.since == node.mig_changing_since
     assert [line.missing for line in lines_of(node)] == [0]
-    assert "4 GPUs away while the MIG manager changes the layout" in said_of("k3s-a100-pending")
-    assert "Which of them" not in said_of("k3s-a100-pending")
+    assert "4 GPUs unavailable while the MIG manager changes the layout" in said_of("k3s-a100-pending")
+    assert "It is unknown which of these GPUs" not in said_of("k3s-a100-pending")
 
 
 def test_a_node_that_reboots_for_its_layout_is_not_called_silent():
@@ -88,9 +88,9 @@ def test_the_gpu_that_amds_exporter_labels_is_named():
 
     assert state.word == "2 of 8 GPUs missing"
     assert state.reason == (
-        "GPU 3: AMD's metrics exporter calls it unhealthy. GPU 11: AMD's metrics exporter calls it unhealthy."
+        "GPU 3: AMD's metrics exporter reports it as unhealthy. GPU 11: AMD's metrics exporter reports it as unhealthy."
     )
-    assert "nothing that is read here names it" not in said_of("mi300x-ecc")
+    assert "no source names it" not in said_of("mi300x-ecc")
 
 
 def test_a_finding_names_the_gpu_as_well():
@@ -110,7 +110,7 @@ def test_a_board_that_is_bound_to_vfio_is_one_for_virtual_machines():
     ]
     assert "Devices for virtual machines 1 of 1 taken" in said_of("vm-host")
     assert "Now nobody" not in said_of("vm-host")
-    assert "still to publish" not in said_of("vm-host")
+    assert "This node has never offered a GPU resource since the watch began" not in said_of("vm-host")
 
 
 @pytest.mark.parametrize(("name", "mib"), [("ocp410-t4", 15_360), ("gke-a100-bytes", 40_536)])
@@ -202,10 +202,13 @@ def test_what_virtual_machines_get_is_told_as_that(name, devices, boards):
     ("name", "reason"),
     [
         ("dra-xid", "GPU 5: its DRA driver taints it gpu.nvidia.com/xid=79."),
-        ("hami-sick", "GPU 1: HAMi's device plugin calls it unhealthy."),
+        ("hami-sick", "GPU 1: HAMi's device plugin reports it as unhealthy."),
         (
             "kubelet-says",
-            "GPU-99999999-0000-0000-0000-000000000001: its kubelet calls it unhealthy; kubelet-says/train-0 has it.",
+            (
+                "GPU-99999999-0000-0000-0000-000000000001: the kubelet reports it as unhealthy; "
+                "kubelet-says/train-0 has it."
+            ),
         ),
     ],
 )

@@ -42,7 +42,7 @@ def test_however_long_it_is_gone_nothing_fails_and_it_is_said(
         said = plan.until_said("refused the connection")
         nodes = wait_until(lambda: bookmark(operator, "refused"), what="a bookmark that fails", timeout_s=PATIENCE_S)
         # Past the time for which what was last heard still counts.
-        wait_until(lambda: "Not seen since" in page(operator, "/"), what="a fleet not seen", timeout_s=PATIENCE_S)
+        wait_until(lambda: "Not observed since" in page(operator, "/"), what="a fleet not seen", timeout_s=PATIENCE_S)
         during = plan.now()
         plan_page = page(operator, f"/plans/{plan.id}")
         ready = operator.all("/api/v1/clusters")[0]["counts"]

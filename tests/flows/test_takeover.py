@@ -21,7 +21,7 @@ def test_release_all_takes_off_everything_of_ours(
     before = plan.proxy.count
 
     named = stack.manage(["release_all", CLUSTER, "--dry-run"])
-    with pytest.raises(StackError, match="under way would hold the nodes again"):
+    with pytest.raises(StackError, match="in progress would hold the nodes again"):
         stack.manage(["release_all", CLUSTER])
     touched = [asked for asked in plan.proxy.requests(before) if asked.method == "PATCH"]
     said = stack.manage(["release_all", CLUSTER, "--give-up-plans", "We leave."])
@@ -31,5 +31,5 @@ def test_release_all_takes_off_everything_of_ours(
     assert f"plan-{plan.id}) is promoting, and the cluster asks for {plan.to_version}" in named
     assert touched == []
     assert gpu_cluster.marked() == set()
-    assert said.splitlines()[-1] == f"{CLUSTER}: nothing of ours is left there."
+    assert said.splitlines()[-1] == f"{CLUSTER}: no objects of Quarterdeck are left."
     assert plan.now()["state"] == "aborted"

@@ -10,7 +10,7 @@ MARKED = {SENTINEL_CORDON: "NVSentinel"}
     ("manager", "labels", "words"),
     [
         ("gpu-operator", {}, " by gpu-operator, as the API server has it"),
-        ("", {}, "; the API server does not say by whom"),
+        ("", {}, "; the API server does not show who set it"),
         ("", MARKED, ": the label k8saas.nvidia.com/cordon-by says NVSentinel"),
         (
             "kubectl",

@@ -59,7 +59,7 @@ def a_pod(name="p", gpus=1, **given):
         (
             [a_pod(gpus=8, boards=frozenset(range(7)), has_unplaced=True), a_pod("q", boards=frozenset({8}))],
             7,
-            "1 pod in 1 namespace has GPUs of its node; nothing says which.",
+            "1 pod in 1 namespace has GPUs of this node. It is unknown which GPUs.",
         ),
         (
             [a_pod("one", gpus=0, boards=frozenset({3})), a_pod("q", gpus=0)],
@@ -74,7 +74,7 @@ def a_pod(name="p", gpus=1, **given):
                 "nothing says which GPUs they have."
             ),
         ),
-        ([a_pod(), a_pod("q")], 4, "2 pods in 1 namespace have GPUs of its node; nothing says which."),
+        ([a_pod(), a_pod("q")], 4, "2 pods in 1 namespace have GPUs of this node. It is unknown which GPUs."),
     ],
 )
 def test_it_says_whom_it_hits(pods, gpu, says):
@@ -82,7 +82,7 @@ def test_it_says_whom_it_hits(pods, gpu, says):
 
 
 def test_what_nobody_read_is_not_nobody():
-    assert impact_of([], is_known=False).sentence == "Nobody knows who has GPUs there: its pods were not read."
+    assert impact_of([], is_known=False).sentence == "The pods with GPUs there are unknown: pods were not read."
 
 
 def test_who_has_a_whole_gpu_has_it_alone():

@@ -40,7 +40,7 @@ def test_names_the_kernel_that_only_failed_nodes_have():
 def test_few_nodes_give_candidates_and_no_cause():
     found = suspects_of(nodes_of(1, 3, kernel=["5.15", "6.8", "6.8", "6.8"]))
 
-    assert found.title == "Candidates, too few nodes to prove one"
+    assert found.title == "Candidates; too few nodes for proof"
     assert found.suspects[0].title == "kernel 5.15"
     assert not found.suspects[0].is_cause
 

@@ -114,7 +114,7 @@ def test_a_blocked_drain_blocks_its_case_and_a_retry_continues_it(ground: Ground
 
     case = followed(ground, case)
     assert case.state == CaseState.DRAIN_BLOCKED
-    assert "team-a/web-1 is kept by its budget" in facts_of([case])[case.pk].obstacle
+    assert "The budget of team-a/web-1 prevents its eviction" in facts_of([case])[case.pk].obstacle
     operations.retry(drain, actor="ada", reason="Again.", now=ground.clock())
     rounds(ground, drain)
     assert followed(ground, case).state == CaseState.DRAINING

@@ -48,10 +48,10 @@ def test_the_impact_names_whole_jobs_services_pools_and_losses(cluster):
     assert "Job team-a/llama (16 GPUs on 2 nodes)" in impact["jobs"]
     assert impact["services"] == ["ReplicaSet team-a/web is Ready on 3 nodes, 1 without these."]
     assert impact["pools"] == [
-        "Pool h200: 2 of 3 nodes chosen. 3 of them are in service now, 1 without the chosen ones."
+        "Pool h200: 2 of 3 nodes chosen. 3 of the pool are in service now, 1 without the chosen nodes."
     ]
-    assert "2 jobs end as a whole." in impact["losses"]
-    assert "1 pod without a controller: nothing starts them again." in impact["losses"]
+    assert "2 jobs end completely." in impact["losses"]
+    assert "1 pod without a controller will not start again." in impact["losses"]
     assert impact["budgets"][0].startswith("team-a/web allows no eviction now")
     assert impact["needs_typed_count"] is True
 

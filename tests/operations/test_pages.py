@@ -132,7 +132,7 @@ def test_a_drain_shows_the_pod_that_blocks_it(node):
     pods = [{"name": "team-a/web-1", "owner": "ReplicaSet/web", "state": "refused", "reason": "kept"}]
     OperationNode.objects.create(
         operation=operation, position=0, node_uid=node.uid, node_name=node.name, state="running", state_since=NOON,
-        step=1, reason="team-a/web-1 is kept by its budget.", progress={"pods": pods, "left": 1, "of": 4},
+        step=1, reason="The budget of team-a/web-1 prevents its eviction.", progress={"pods": pods, "left": 1, "of": 4},
     )  # fmt: skip
     Quarantine.objects.create(
         cluster=node.cluster, operation=operation, node_uid=node.uid, node_name=node.name, wanted_since=NOON
@@ -141,7 +141,7 @@ def test_a_drain_shows_the_pod_that_blocks_it(node):
 
     text = page(bob, f"/operations/{operation.pk}").text
 
-    assert "team-a/web-1 is kept by its budget." in text
+    assert "The budget of team-a/web-1 prevents its eviction." in text
     assert "1 of 4" in text
     assert "Quarantined" in page(bob, f"/parts/nodes/{node.pk}/operations").text
     assert "gpu-1" in page(bob, "/operations").text

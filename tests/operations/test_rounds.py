@@ -124,7 +124,7 @@ def test_a_node_of_another_uid_is_not_written(ground: Ground):
     operation = rounds(ground, operation)
 
     assert node(operation).state == NodeProgress.FAILED
-    assert "another node now" in node(operation).reason
+    assert "is now a different node with the same name" in node(operation).reason
     assert not is_cordoned(ground)
     assert not Quarantine.objects.in_force().exists()
 
@@ -152,12 +152,12 @@ def test_a_budget_keeps_its_pod_and_the_drain_says_which(ground: Ground):
     a_budget(ground)
     operation = rounds(ground, begin(ground, "drain", CANARY))
 
-    assert "team-a/web-1 is kept by its budget" in node(operation).reason
+    assert "The budget of team-a/web-1 prevents its eviction" in node(operation).reason
     assert "The disruption budget web needs 1 healthy pods and has 1 currently" in node(operation).reason
     ground.clock.move(minutes=31)
     operation = rounds(ground, operation)
     assert node(operation).state == NodeProgress.FAILED
-    assert node(operation).reason.startswith("Drain blocked. team-a/web-1")
+    assert node(operation).reason.startswith("Drain blocked. The budget of team-a/web-1")
     assert pods(ground) == ["web-1"]
 
 
@@ -175,8 +175,8 @@ def test_several_budgets_on_a_pod_fail_the_drain(ground: Ground):
 @pytest.mark.parametrize(
     ("given", "option", "why"),
     [
-        ({"owner": ""}, {"unmanaged": True}, "no controller starts it again"),
-        ({"volumes": [{"name": "scratch", "emptyDir": {}}]}, {"empty_dir": True}, "its emptyDir data is lost"),
+        ({"owner": ""}, {"unmanaged": True}, "no controller starts the pod again"),
+        ({"volumes": [{"name": "scratch", "emptyDir": {}}]}, {"empty_dir": True}, "the pod's emptyDir data is lost"),
     ],
 )
 def test_what_is_lost_needs_consent_and_nothing_is_evicted_before(ground: Ground, given, option, why):
@@ -270,7 +270,7 @@ def test_a_node_that_a_plan_changes_waits(ground: Ground):
     operation = rounds(ground, begin(ground, "drain", CANARY))
 
     assert node(operation).state == NodeProgress.PENDING
-    assert node(operation).reason == f"{CANARY} is out already, by plan-7: one change at a time on a node."
+    assert node(operation).reason == f"plan-7 already changes {CANARY}. A node has only one change at a time."
     assert not is_cordoned(ground)
 
 

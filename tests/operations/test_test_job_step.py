@@ -77,7 +77,7 @@ def test_the_job_takes_all_gpus_of_the_cordoned_node(ground: Ground):
     [
         (0, OUTPUT, "done", "passed", "dcgmi diag -r 3: passed. It completed. | Memory | Pass |"),
         (226, ["| Memory | Fail |"], "failed", "failed", "exit code 226. | Memory | Fail |"),
-        (0, [], "failed", "unknown", "It completed without output"),
+        (0, [], "failed", "unknown", "The test completed without output, so it proves nothing"),
     ],
 )
 def test_the_result_is_kept_with_the_last_words_and_the_job_is_deleted(
@@ -104,7 +104,7 @@ def test_a_missing_image_is_unknown_at_the_deadline(ground: Ground):
     operation = finished(ground, operation)
 
     assert (node(operation).state, NodeTestJob.objects.get().outcome) == ("failed", "unknown")
-    assert "It was not started within 1 h" in node(operation).reason
+    assert "The test was not started within 1 h" in node(operation).reason
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_second_job_on_a_node_loses(ground: Ground, monkeypatch: pytest.Monkey
     row = NodeTestJob.objects.get()
     work = test_job.NodeWork(operation, node(operation), ground.connection, ground.clock, lambda: None)
 
-    with pytest.raises(LostRace, match="has a test Job already"):
+    with pytest.raises(LostRace, match="already has a test Job"):
         test_job._intend(work, row.amount)
 
 
@@ -208,7 +208,7 @@ def test_a_job_of_another_owner_is_neither_read_nor_deleted(ground: Ground, monk
     monkeypatch.setattr(client, "create_job", taken)
     operation = rounds(ground, under_test(ground), 3)
 
-    assert "is not ours: delete or rename it" in node(operation).reason
+    assert "not created by Quarterdeck" in node(operation).reason
     assert len(jobs(ground)) == 1
 
 

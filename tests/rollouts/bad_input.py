@@ -17,10 +17,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "stages[1].max_unavailable",
         "from 1 to",
     ),
-    "no version": ({"to": "latest"}, "to", "is no full driver version"),
-    "a version that is there already": ({"to": "570.172.08"}, "to", "already asks for 570.172.08"),
+    "no version": ({"to": "latest"}, "to", "” is not a full driver version"),
+    "a version that is there already": ({"to": "570.172.08"}, "to", "already requests 570.172.08"),
     "a pool that is not there": ({"stages": [CANARY, REST | {"pool": "gone"}]}, "stages[1].pool", "has no pool gone"),
-    "a gate that is none": ({"stages": [CANARY | {"gates": {"luck": {}}}]}, "stages[0].gates.luck", "no such field"),
+    "a gate that is none": (
+        {"stages": [CANARY | {"gates": {"luck": {}}}]},
+        "stages[0].gates.luck",
+        "Unknown field. Known fields",
+    ),
 }
 # The same of what is a plan, and could not do what it says: by blocker or warning.
 SAID: dict[str, tuple[dict[str, Any], str, str, str]] = {

@@ -103,9 +103,9 @@ def test_a_node_is_out_by_one_of_them_only(plan: Plan):
     taken_by(plan, "quarantine", "n1")
     taken(plan, "n2")
 
-    with pytest.raises(NoPlace, match=r"^n1 is out already, by quarantine: one change at a time on a node"):
+    with pytest.raises(NoPlace, match=r"^quarantine already changes n1. A node has only one change at a time"):
         taken(plan, "n1")
-    with pytest.raises(NoPlace, match=f"^n2 is out already, by plan-{plan.pk}: one change"):
+    with pytest.raises(NoPlace, match=f"^plan-{plan.pk} already changes n2"):
         taken_by(plan, "quarantine", "n2")
     taken_by(plan, "quarantine", "n1")  # its own, once more
 
@@ -192,7 +192,7 @@ def test_what_is_broken_by_whomever_has_a_place(plan: Plan, said: str):
     a_budget(plan)
 
     assert why(plan, "n2") == f"Zone a may have 1 node unavailable and has 1: n1 ({said})."
-    assert why(plan, "n1") == "", "it is out already"
+    assert why(plan, "n1") == "", "already changes"
 
 
 def test_nobody_who_goes_back_waits_for_what_others_have_broken(plan: Plan):
@@ -269,7 +269,7 @@ def test_the_last_ready_replica_of_a_service_is_not_taken(plan: Plan):
     replicas(plan, "n1", "n2")
     taken(plan, "n1")
 
-    alone = "ReplicaSet team-a/chat-5d is Ready on n2 alone: the last Ready replica is not taken."
+    alone = "ReplicaSet team-a/chat-5d is Ready on n2 alone. The last Ready replica is not evicted."
     assert why(plan, "n2") == alone
     assert why(plan, "n2", is_rollback=True) == ""
 
@@ -347,9 +347,9 @@ def test_without_a_budget_that_keeps_one_of_them_it_does_and_how_to_go_on_is_sai
         a_disruption_budget(plan, **budget)
 
     assert why(plan, "n1") == (
-        "ReplicaSet team-a/chat-5d is Ready on n1 alone: the last Ready replica is not taken. All 2 pods of it are "
-        "there, and no PodDisruptionBudget keeps one of them Ready while they are evicted: give it such a budget, "
-        "spread it, or exclude the node."
+        "ReplicaSet team-a/chat-5d is Ready on n1 alone. The last Ready replica is not evicted. All its 2 pods "
+        "are on this node, and no PodDisruptionBudget keeps a pod Ready during the evictions: add such a budget, "
+        "spread the pods, or exclude the node."
     )
 
 
@@ -361,9 +361,9 @@ def test_a_budget_that_lets_none_of_them_go_protects_nothing_and_that_is_said(pl
     a_disruption_budget(plan, healthy=healthy, expected=expected, **CHAT)
 
     assert why(plan, "n1") == (
-        "ReplicaSet team-a/chat-5d is Ready on n1 alone: the last Ready replica is not taken. All 2 pods of it are "
-        "there, and PodDisruptionBudget team-a/chat lets none of them be evicted: have it let one go, spread them, "
-        "or exclude the node."
+        "ReplicaSet team-a/chat-5d is Ready on n1 alone. The last Ready replica is not evicted. All its 2 pods "
+        "are on this node, and PodDisruptionBudget team-a/chat allows no eviction: let the budget allow an "
+        "eviction, spread the pods, or exclude the node."
     )
 
 
@@ -376,7 +376,7 @@ def test_a_second_budget_that_lets_none_go_holds_against_one_that_does(plan: Pla
         expected_pods=2, changed_at=NOON,
     )  # fmt: skip
 
-    assert "PodDisruptionBudgets team-a/all, team-a/chat all count them, so that the API server evicts none" in why(
+    assert "several PodDisruptionBudgets cover them (team-a/all, team-a/chat), so the API server evicts no pod" in why(
         plan, "n1"
     )
 
@@ -407,8 +407,8 @@ def test_how_to_go_on_is_said_where_another_replica_has_no_node(plan: Plan, desi
     rolling(plan, desired=desired)
 
     assert why(plan, "n1") == (
-        "Deployment team-a/chat is Ready on n1 alone: the last Ready replica is not taken. Another pod of it "
-        "has no node: make room for it, or exclude the node."
+        "Deployment team-a/chat is Ready on n1 alone. The last Ready replica is not evicted. Another of its pods "
+        "has no node: free GPUs for it, or exclude the node."
     )
 
 
@@ -430,8 +430,8 @@ def test_while_another_replica_is_on_its_way_it_is_waited_for_whatever_the_budge
     a_disruption_budget(plan, healthy=1, expected=3, **CHAT)
 
     assert why(plan, "n1") == (
-        "ReplicaSet team-a/chat-5d is Ready on n1 alone: the last Ready replica is not taken. It has another pod on n2 "
-        "that is not Ready: this waits for it. Mend it, or exclude the node."
+        "ReplicaSet team-a/chat-5d is Ready on n1 alone. The last Ready replica is not evicted. Another of its "
+        "pods on n2 is not Ready, so the node waits. Repair the pod, or exclude the node."
     )
 
 
@@ -447,8 +447,8 @@ def test_while_a_pod_is_being_deleted_its_service_is_one_of_several_still(plan: 
     Pod.objects.filter(node_name="n2").update(deleted_at=NOON, is_ready=False)
 
     assert why(plan, "n1") == (
-        "StatefulSet team-a/db is Ready on n1 alone: the last Ready replica is not taken. "
-        "It has 1 of its 2 pods: this waits for another, or exclude the node."
+        "StatefulSet team-a/db is Ready on n1 alone. The last Ready replica is not evicted. It has 1 of its 2 "
+        "pods, so the node waits. Wait for the other pods, or exclude the node."
     )
 
 
@@ -469,7 +469,7 @@ def test_two_budgets_that_each_let_one_go_protect_nothing(plan: Plan):
         expected_pods=2, changed_at=NOON,
     )  # fmt: skip
 
-    assert "PodDisruptionBudgets team-a/all, team-a/chat all count them" in why(plan, "n1")
+    assert "PodDisruptionBudgets cover them (team-a/all, team-a/chat)" in why(plan, "n1")
 
 
 def a_workload(plan: Plan, kind: str, name: str, owner: str, **given) -> None:

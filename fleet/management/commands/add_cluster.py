@@ -20,18 +20,22 @@ LONGEST_PATH = 1024
 
 
 class Command(BaseCommand):
-    help = "Add a cluster to the fleet, or bring one up to date. No secret is stored: those stay in the kubeconfig."
+    help = "Add a cluster to the fleet, or update it. No secret is stored: secrets stay in the kubeconfig."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", type=words(63), help="what we call it: letters, digits, - and _")
+        parser.add_argument("name", type=words(63), help="name of the cluster: letters, digits, - and _")
         parser.add_argument("--context", type=words(253), default="", help="of the kubeconfig")
-        parser.add_argument("--kubeconfig", help="a path that the workers can read, too; else $KUBECONFIG")
-        parser.add_argument("--in-cluster", action="store_true", help="we run in it: use our pod's service account")
-        parser.add_argument("--mode", choices=ClusterMode.values, help="default: observe-only, or as it was")
+        parser.add_argument("--kubeconfig", help="a path that the workers can also read; default: $KUBECONFIG")
+        parser.add_argument(
+            "--in-cluster", action="store_true", help="Quarterdeck runs in this cluster: use the pod's service account"
+        )
+        parser.add_argument("--mode", choices=ClusterMode.values, help="default: observe-only, or the present mode")
 
         parser.add_argument(
-            "--approval", choices=ApprovalRule.values, help="none: plans may change nodes unasked; default: required"
+            "--approval",
+            choices=ApprovalRule.values,
+            help="none: plans change nodes without approval; default: required",
         )
 
     def handle(self, *args: Any, **given: Any) -> None:
@@ -41,7 +45,7 @@ class Command(BaseCommand):
                 **{key: given[key] for key in ("name", "context", "kubeconfig", "in_cluster", "mode", "approval")}
             )
         except ValidationError as refusal:
-            raise CommandError(f"“{given['name']}” is no name: use letters, digits, - and _.") from refusal
+            raise CommandError(f"“{given['name']}” is not a valid name. Use letters, digits, - and _.") from refusal
         except (CannotAdd, ProductionAsks) as refusal:
             raise CommandError(str(refusal)) from refusal
 
@@ -52,7 +56,7 @@ class Command(BaseCommand):
         if in_cluster and context:
             raise CannotAdd("--in-cluster has no context: it uses the service account of our pod.")
         if not in_cluster and not context:
-            raise CannotAdd("Name the --context of the kubeconfig, or say --in-cluster.")
+            raise CannotAdd("Give the --context of the kubeconfig, or --in-cluster.")
         path = "" if in_cluster else str(kubeconfig_for(context, named=kubeconfig))
         if len(path) > LONGEST_PATH:
             raise CannotAdd(
@@ -94,7 +98,7 @@ def _absolute(path: str) -> Path:
     try:
         return Path(path).expanduser().absolute()
     except RuntimeError as error:
-        raise CannotAdd(f"Nobody knows which home directory {path[:60]} means: write the whole path.") from error
+        raise CannotAdd(f"The home directory in {path[:60]} is unknown. Write the whole path.") from error
 
 
 def _has_context(path: Path, context: str) -> bool:

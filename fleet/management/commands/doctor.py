@@ -15,15 +15,15 @@ class Command(BaseCommand):
     help = "Shows whether each cluster answers and when it was last observed. Fails if something is wrong."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("clusters", nargs="*", metavar="NAME", help="only these; without one, every cluster")
+        parser.add_argument("clusters", nargs="*", metavar="NAME", help="names of clusters; default: every cluster")
 
     def handle(self, *args: Any, **given: Any) -> None:
         names = given["clusters"]
         clusters = list(Cluster.objects.filter(name__in=names) if names else Cluster.objects.all())
         if unknown := sorted(set(names) - {cluster.name for cluster in clusters}):
-            raise CommandError(f"There is no cluster {', '.join(unknown)}.")
+            raise CommandError(f"Unknown cluster: {', '.join(unknown)}.")
         if not clusters:
-            self.stdout.write("There is no cluster yet. Add one: bin/manage add_cluster NAME --context C")
+            self.stdout.write("No cluster exists yet. Add a cluster: bin/manage add_cluster NAME --context C")
         wrong = sum(self._look_at(cluster) for cluster in clusters)
         if wrong:
             self.stdout.write(f"{wrong} things are wrong.")
@@ -46,13 +46,13 @@ class Command(BaseCommand):
         for note in found.notes:
             self.stdout.write(f"  note   {note}")
         if found.uid != cluster.uid:
-            yield f"What answers is another cluster: its kube-system has the UID {found.uid}, ours has {cluster.uid}."
+            yield f"Another cluster answers: its kube-system has the UID {found.uid}, expected is {cluster.uid}."
 
     def _check_watches(self, cluster: Cluster) -> Iterator[str]:
         now = timezone.now()
         bookmarks = list(Bookmark.objects.filter(cluster=cluster).order_by("kind"))
         if not bookmarks:
-            yield "Nobody has watched it yet: is a worker with -Q observe running, and beat?"
+            yield "No worker has watched it yet. Check that a worker with -Q observe runs, and beat."
         for bookmark in bookmarks:
             if bookmark.last_seen_at and bookmark.is_fresh(now=now) and bookmark.state not in UNREAD:
                 ago = max(

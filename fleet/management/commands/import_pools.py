@@ -14,13 +14,13 @@ from wording.numbers import count, either
 
 
 class Command(BaseCommand):
-    help = "Take the pools of a cluster over from a YAML file: all of it, or nothing when one entry is bad."
+    help = "Import the pools of a cluster from a YAML file. If one entry is bad, nothing is imported."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster")
         parser.add_argument("file", help="as GET /api/v1/clusters/ID/pool-file returns it; - reads from standard input")
-        parser.add_argument("--dry-run", action="store_true", help="say what would change, and change nothing")
+        parser.add_argument("--dry-run", action="store_true", help="print the changes without making them")
         parser.add_argument("--prune", action="store_true", help="also delete the pools that the file does not name")
 
     def handle(self, *args: Any, **given: Any) -> None:
@@ -55,7 +55,7 @@ class Command(BaseCommand):
 def cluster_of(name: str) -> Cluster:
     cluster = Cluster.objects.filter(name=name).first()
     if cluster is None:
-        raise CommandError(f"There is no cluster {name}. Add it with add_cluster.")
+        raise CommandError(f"Cluster {name} does not exist. Add it with add_cluster.")
     return cluster
 
 

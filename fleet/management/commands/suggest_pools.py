@@ -21,14 +21,16 @@ MOST_UNAVAILABLE = 100_000
 
 
 class Command(BaseCommand):
-    help = "Suggest pools from the GPU nodes that are really there; with --create, make those that are missing."
+    help = "Suggest pools for the present GPU nodes. With --create, create the missing pools."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster")
         parser.add_argument("--create", action="store_true")
-        parser.add_argument("--max-unavailable", type=int, default=1, help="of each pool that is made; default: 1")
-        parser.add_argument("--by-product", action="store_true", help="One for each product, wherever its nodes are.")
+        parser.add_argument(
+            "--max-unavailable", type=int, default=1, help="max_unavailable of each new pool; default: 1"
+        )
+        parser.add_argument("--by-product", action="store_true", help="One pool for each product, across zones.")
 
     def handle(self, *args: Any, **given: Any) -> None:
         cluster = cluster_of(given["cluster"])
@@ -40,7 +42,7 @@ class Command(BaseCommand):
             self._suggest(cluster, each, create=given["create"], most=given["max_unavailable"])
         if number := unnamed(cluster):
             does = either(number, "GPU node does not name its", "GPU nodes do not name their")
-            self.stdout.write(f"{number} {does} product ({GPU_PRODUCT}): no pool can pick by it.")
+            self.stdout.write(f"{number} {does} product ({GPU_PRODUCT}), so no pool can select by product.")
         elif not found:
             self.stdout.write(f"No node of {cluster.name} names a GPU product ({GPU_PRODUCT}).")
 
@@ -61,12 +63,12 @@ class Command(BaseCommand):
 
     def _suggest(self, cluster: Cluster, each: Suggestion, *, create: bool, most: int) -> None:
         if known := Pool.objects.filter(cluster=cluster, selector=each.selector).first():
-            self.stdout.write(f"{each.reason} Pool {known.name} has them.")
+            self.stdout.write(f"{each.reason} Pool {known.name} already has these nodes.")
         elif not each.is_needed:
             names = ", ".join(pool.name for pool in each.pools)
-            self.stdout.write(f"{each.reason} All of them are in {names}.")
+            self.stdout.write(f"{each.reason} All these nodes are in {names}.")
         elif create and Pool.objects.filter(cluster=cluster, name=each.name).exists():
-            self.stdout.write(f"{each.reason} There is a pool {each.name} with another selector; it stays as it is.")
+            self.stdout.write(f"{each.reason} Pool {each.name} exists with another selector and stays unchanged.")
         elif create:
             fields = {"name": each.name, "selector": each.selector, "max_unavailable": most}
             pool = create_pool(cluster=cluster, actor=CONSOLE, now=timezone.now(), **fields)

@@ -33,7 +33,9 @@ def _unhealthy(offered: Offered) -> Iterator[Unhealthy]:
     """Yields devices that their driver taints or reports unhealthy."""
     for device in offered.devices:
         if device.taints or not device.is_healthy:
-            says = f"taints it {', '.join(device.taints)}" if device.taints else "calls it unhealthy (healthy=false)"
+            says = (
+                f"taints it {', '.join(device.taints)}" if device.taints else "reports it as unhealthy (healthy=false)"
+            )
             reason = f"its DRA driver {says}"
             called = device.name if device.index is None else f"GPU {device.index}"
             yield Unhealthy(called, reason, device.index, device.board)

@@ -118,8 +118,8 @@ def _pod_group(seen: Any, _: WatchScope, *, system: str) -> Columns | None:
 
 OTHER_PODS = Kind(PODS, OtherPod, lambda seen, _: other_pod_row(seen), moves_plans=False, called="other-pods")
 UNNAMED = {
-    SHARING: "No ClusterPolicy names a ConfigMap for its device plugin: it does not share GPUs by one.",
-    MIG: "No ClusterPolicy runs a MIG manager, so that none reads a ConfigMap.",
+    SHARING: "No ClusterPolicy names a ConfigMap of the device plugin, so no ConfigMap configures GPU sharing.",
+    MIG: "No ClusterPolicy runs a MIG manager, so no MIG manager reads a ConfigMap.",
 }
 WORKLOADS: dict[Resource[Any], tuple[str, ...]] = {
     JOBS: (),

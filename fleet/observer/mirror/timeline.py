@@ -64,7 +64,7 @@ def _conditions(old: Columns, new: Columns) -> Iterator[Entry]:
         sentence = f"{begun['reporter']} says {condition}{message}"
         yield Entry("condition", f"{sentence.rstrip('.; ')}.", {"condition": name, "began": begun["since"]})
     for name in sorted(was.keys() - now.keys()):
-        yield Entry("condition", f"{name} is no longer said.", {"condition": name})
+        yield Entry("condition", f"{name} is no longer reported.", {"condition": name})
 
 
 def _faults(row: Columns) -> dict[str, dict[str, Any]]:
@@ -77,15 +77,15 @@ def _version(old: Columns, new: Columns) -> Iterator[Entry]:
         sentence = f"Runs driver {now}, before {was}." if was else f"Runs driver {now}."
         yield Entry("version", sentence, _change("driver_version", old, new))
     elif was and new["driver_unknown_since"] and not old["driver_unknown_since"]:
-        yield Entry("version", f"Names no driver any more; the last was {was}.", {"was": was})
+        yield Entry("version", f"Reports no driver any more; the last version was {was}.", {"was": was})
     elif was and old["driver_unknown_since"] and not new["driver_unknown_since"]:
-        yield Entry("version", f"Names its driver again: still {now}.", {"is": now})
+        yield Entry("version", f"Reports its driver again: still {now}.", {"is": now})
 
 
 def _upgrade(old: Columns, new: Columns) -> Iterator[Entry]:
     was, now = old["upgrade_state"], new["upgrade_state"]
     if was != now:
-        sentence = f"The upgrade controller says {now}." if now else "The upgrade controller says nothing any more."
+        sentence = f"Upgrade state: {now}." if now else "The upgrade controller no longer has a state for the node."
         yield Entry("upgrade", sentence, _change("upgrade_state", old, new))
 
 
@@ -102,9 +102,9 @@ def _layout(old: Columns, new: Columns) -> Iterator[Entry]:
     if was == now or (not was and Layout.read(now).is_plain):
         return
     words, before = layout_in_words(now), layout_in_words(was)
-    sentence = f"GPUs are given out as {words}, before as {before}."
+    sentence = f"GPUs are offered as {words}, before as {before}."
     if words == before:  # a reordered layout, or another resource name
-        sentence = f"GPUs are partitioned or shared anew; they are given out as {words}, as before."
+        sentence = f"GPUs were partitioned or shared again. They are offered as {words}, as before."
     also = [_change(column, old, new) for column, _ in AMOUNTS if old[column] != new[column] and not new[column]]
     yield Entry("capacity", sentence, {**_change("layout", old, new), "also": also})
 
@@ -123,12 +123,12 @@ def _mig(old: Columns, new: Columns) -> Iterator[Entry]:
     if was == now:
         return
     sentence = {
-        "": "The MIG manager says nothing any more.",
+        "": "The MIG manager no longer reports a state.",
         "pending": f"The MIG manager applies the MIG layout {new['mig_config']}.",
         "rebooting": f"The MIG manager reboots it to apply the MIG layout {new['mig_config']}.",
         "success": f"The MIG manager has applied the MIG layout {new['mig_config']}.",
         "failed": f"The MIG manager could not apply the MIG layout {new['mig_config']}.",
-    }.get(now, f"The MIG manager says {now}.")
+    }.get(now, f"The MIG manager reports {now}.")
     yield Entry("capacity", sentence, {**_change("mig_config_state", old, new), "config": new["mig_config"]})
 
 

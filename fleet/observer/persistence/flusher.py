@@ -205,9 +205,9 @@ def _why_refused(error: Exception) -> str:
     if isinstance(error, Invalid):
         return str(error)
     if isinstance(error, DatabaseError | OverflowError | ValueError):
-        return f"The database does not take it: {str(error)[:200]}"
+        return f"The database rejects the row: {str(error)[:200]}"
     log.error("a row cannot be written", exc_info=error)
-    return f"Quarterdeck stumbles over it ({type(error).__name__}: {str(error)[:200]})"
+    return f"Quarterdeck fails on the object ({type(error).__name__}: {str(error)[:200]})"
 
 
 def _update_known(known: dict[str, int], rows: dict[str, Pending]) -> None:

@@ -118,7 +118,7 @@ class DeltaQueue:
             has_rest = row is None and not is_gone and self._note_rest(kind, seen)
         except Exception as error:
             # Any failure on one object must not block the others.
-            reason = f"Quarterdeck stumbles over it ({type(error).__name__}: {error})"
+            reason = f"Quarterdeck fails on the object ({type(error).__name__}: {error})"
             if self._cannot_read(kind, Unread.of(seen.uid, seen.name, reason)):
                 log.exception("an object has no row", kind=kind.name, object=seen.name)
             return True

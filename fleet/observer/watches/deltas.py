@@ -100,11 +100,11 @@ def make_sure(connection: client.Connection, *, name: str, uid: str) -> None:
     found = client.kube_system_uid(connection)
     if found != uid:
         said = (
-            f"is another cluster: its kube-system has the UID {found}, {name} has {uid}. Nothing of it is taken over. "
-            f"If {name} was rebuilt, accept it; if not, correct the address."
+            f"is another cluster: its kube-system has the UID {found}, {name} has {uid}. None of its objects are "
+            f"stored. If {name} was rebuilt, accept the new cluster; if not, correct the address."
         )
-        in_full = f"What answers at {connection.server} {said}"
-        raise ForeignCluster(f"What answers in its place {said}", foreign_uid=found[:64], in_full=in_full)
+        in_full = f"The server at {connection.server} {said}"
+        raise ForeignCluster(f"The server at its address {said}", foreign_uid=found[:64], in_full=in_full)
 
 
 @dataclass(frozen=True)

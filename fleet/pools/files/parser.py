@@ -56,9 +56,9 @@ def read(text: str) -> PoolFile:
         elif isinstance(node, yaml.SequenceNode):
             found.entries = _entries(node, problems)
         else:
-            problems.append(FileProblem(_line(node), "“pools” has to be a list: each pool begins with “- name:”."))
+            problems.append(FileProblem(_line(node), "“pools” must be a list. Each pool begins with “- name:”."))
     if not problems and not any(key.value == "pools" for key, _ in getattr(root, "value", ())):
-        problems.append(FileProblem(1, "There is no “pools:”."))
+        problems.append(FileProblem(1, "“pools:” is missing."))
     problems += _repeated_pools(found.entries)
     if problems:
         raise BadPoolFile(problems)
@@ -101,15 +101,15 @@ def _key_value_pairs(
     node: yaml.Node, known: tuple[str, ...], problems: list[FileProblem]
 ) -> Iterator[tuple[str, yaml.Node]]:
     if not isinstance(node, yaml.MappingNode):
-        problems.append(FileProblem(_line(node), f"Here has to be “key: value”, with the keys {', '.join(known)}."))
+        problems.append(FileProblem(_line(node), f"Must be “key: value”, with the keys {', '.join(known)}."))
         return
     seen: set[str] = set()
     for key, value in node.value:
         name = key.value if isinstance(key, yaml.ScalarNode) else ""
         if name not in known:
-            problems.append(FileProblem(_line(key), f"There is no “{name[:40]}” here. There are: {', '.join(known)}."))
+            problems.append(FileProblem(_line(key), f"Unknown field “{name[:40]}”. Known fields: {', '.join(known)}."))
         elif name in seen:
-            problems.append(FileProblem(_line(key), f"“{name}” is said twice."))
+            problems.append(FileProblem(_line(key), f"The key “{name}” is there twice."))
         else:
             seen.add(name)
             yield name, value
@@ -121,7 +121,7 @@ def _parse_word(node: yaml.Node, key: str, problems: list[FileProblem]) -> str:
     if isinstance(node, yaml.ScalarNode) and node.tag == NULL:
         return ""
     hint = f": write “{node.value}” in quotes" if isinstance(node, yaml.ScalarNode) else ""
-    problems.append(FileProblem(_line(node), f"{key} has to be text{hint}."))
+    problems.append(FileProblem(_line(node), f"{key} must be text{hint}."))
     return ""
 
 
@@ -130,7 +130,7 @@ def _parse_whole_number(node: yaml.Node, key: str, problems: list[FileProblem]) 
     # The tag already restricts to ASCII digits in YAML's grammar.
     if is_whole and node.value.isdecimal() and len(node.value) < 7 and (number := int(node.value)):
         return number
-    problems.append(FileProblem(_line(node), f"{key} has to be a whole number from 1 to 999999."))
+    problems.append(FileProblem(_line(node), f"{key} must be a whole number from 1 to 999999."))
     return 1
 
 
@@ -145,7 +145,7 @@ def _price(node: yaml.Node, key: str, problems: list[FileProblem]) -> Decimal | 
                 return price
     except InvalidOperation:
         pass  # reported below, like any invalid price
-    problems.append(FileProblem(_line(node), f"{key} has to be a number that is not negative, or null."))
+    problems.append(FileProblem(_line(node), f"{key} must be a number of 0 or more, or null."))
     return None
 
 

@@ -24,7 +24,9 @@ def take_over(comparison: FileComparison, *, actor: str, now: datetime, expected
     :raises ProductionAsks: when the approval rules contradict
     """
     if expected and expected != comparison.fingerprint:
-        raise OutOfStep("Since you looked, other pools or nodes would change. Look again: nothing was taken over.")
+        raise OutOfStep(
+            "The changes differ from the preview that you read. Nothing was imported. Read the preview again."
+        )
     if comparison.obstacles:
         raise PoolInUse(" ".join(comparison.obstacles))
     told: dict[str, Any] = {"actor": actor, "now": now}

@@ -17,12 +17,12 @@ def evaluate(case: Case) -> Iterator[Verdict]:
     floor = next((entry for entry in case.matrix.cuda if cuda in entry.cuda), None)
     if floor is None:
         sentence = f"The matrix does not say which driver CUDA {cuda} needs."
-        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Look it up in NVIDIA's CUDA compatibility page.")
+        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Check NVIDIA's CUDA compatibility page.")
     elif is_older(driver, floor.driver):
         sentence = f"CUDA {cuda} needs driver {floor.driver} or newer; {driver} is older."
-        action = "Move the driver first, or give the image the CUDA compatibility package."
+        action = "Update the driver first, or add the CUDA compatibility package to the image."
         yield floor.verdict(RULE, subject, Support.UNSUPPORTED, sentence, action)
     else:
         yield floor.verdict(
-            RULE, subject, Support.SUPPORTED, f"CUDA {cuda} needs driver {floor.driver} or newer, and has it."
+            RULE, subject, Support.SUPPORTED, f"CUDA {cuda} needs driver {floor.driver} or newer, and the node has it."
         )

@@ -10,14 +10,16 @@ from gpu.compatibility.ranges import order
 from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "driver"
-LOOK_UP = "Look it up in NVIDIA's table of driver branches before you rely on it."
+LOOK_UP = "Check NVIDIA's table of driver branches before you rely on it."
 
 
 def evaluate(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if not facts.driver:
-        sentence = "The nodes do not say which driver they run."
-        yield Verdict(RULE, "Driver", Support.UNKNOWN, sentence, "Look at the GPU stack of one of them.")
+        sentence = "The nodes report no driver version."
+        yield Verdict(
+            RULE, "Driver", Support.UNKNOWN, sentence, "Open the GPU stack on the page of one of these nodes."
+        )
         return
     if branch := case.matrix.branch_of(facts.driver):
         yield _branch_verdict(branch, case.today)
@@ -32,14 +34,14 @@ def _branch_verdict(branch: Branch, today: date) -> Verdict:
     subject = f"Branch R{branch.branch}"
     name = f"R{branch.branch} ({branch.kind})" if branch.kind else f"R{branch.branch}"
     if has_ended(branch, today):
-        on = f" in {branch.ends:%B %Y}" if branch.ends else ", on a day that was not found"
-        sentence = f"{name} reached its end of life{on}: it gets no fixes, nor any for CVEs."
+        on = f" in {branch.ends:%B %Y}" if branch.ends else ", on an unknown day"
+        sentence = f"{name} reached its end of life{on} and gets no more fixes, not even for CVEs."
         return branch.verdict(RULE, subject, Support.UNSUPPORTED, sentence, "Plan a step to a maintained branch.")
     if branch.ends and branch.ends - today <= SOON:
         sentence = f"{name} reaches its end of life in {branch.ends:%B %Y}: in {(branch.ends - today).days} days."
         return branch.verdict(RULE, subject, Support.DEPRECATED, sentence, "Plan a step to a newer branch now.")
     if branch.ends is None:
-        sentence = f"NVIDIA's table names no end of life for {name}: until when it is fixed is not known."
+        sentence = f"NVIDIA's table has no end of life for {name}, so the end of its fixes is unknown."
         return branch.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
     return branch.verdict(RULE, subject, Support.SUPPORTED, f"{name} is maintained until {branch.ends:%B %Y}.")
 
@@ -48,7 +50,7 @@ def _unknown_branch_verdict(driver: str, matrix: Matrix) -> Verdict:
     newest = max(matrix.branches, key=lambda branch: branch.branch)
     subject = f"Driver {driver}"
     if order(driver)[0] > newest.branch:
-        sentence = f"{driver} is newer than all that the matrix knows: its newest branch is R{newest.branch}."
+        sentence = f"{driver} is newer than the matrix, whose newest branch is R{newest.branch}."
     else:
         sentence = f"The matrix does not know the branch of driver {driver}."
     return newest.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
@@ -63,18 +65,18 @@ def _list_verdict(operator: str, driver: str, entry: ListedEntry | None) -> Verd
     if entry is None:
         sentence = f"The matrix has no list of drivers for operator {operator}."
         return Verdict(
-            RULE, f"Operator {operator}, drivers", Support.UNKNOWN, sentence, "Look it up in NVIDIA's component matrix."
+            RULE, f"Operator {operator}, drivers", Support.UNKNOWN, sentence, "Check NVIDIA's component matrix."
         )
     if order(driver) in [order(each) for each in entry.drivers]:
         return entry.verdict(RULE, subject, Support.SUPPORTED, f"NVIDIA lists {driver} for operator {operator}.")
     sentence = (
-        f"NVIDIA does not list {driver} for operator {operator}{_listed_drivers_text(driver, entry)}. "
-        "It adds drivers between releases, and says that it supports every maintained production driver."
+        f"NVIDIA does not list {driver} for operator {operator}{_listed_drivers_text(driver, entry)}. NVIDIA adds "
+        "drivers between releases and supports every maintained production driver."
     )
-    action = f"NVIDIA recommends {entry.recommended}." if entry.recommended else "Look whether NVIDIA lists it by now."
+    action = f"NVIDIA recommends {entry.recommended}." if entry.recommended else "Check whether NVIDIA lists it now."
     return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, action)
 
 
 def _listed_drivers_text(driver: str, entry: ListedEntry) -> str:
     listed = [each for each in entry.drivers if order(each)[0] == order(driver)[0]]
-    return f"; of that branch it lists {', '.join(listed)}" if listed else ", nor any other of that branch"
+    return f"; it lists {', '.join(listed)} of that branch" if listed else ", nor any other driver of that branch"

@@ -20,7 +20,7 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         if result:
             yield entry.verdict(RULE, entry.title, Support(entry.answer), entry.sentence.format(**values), entry.action)
         elif result is None and entry.unseen:
-            action = f"Look whether it is on. If it is: {entry.action}"
+            action = f"Check whether this is enabled. If it is: {entry.action}"
             yield entry.verdict(RULE, entry.title, Support.UNKNOWN, entry.unseen.format(**values), action)
 
 

@@ -24,9 +24,9 @@ def _compare_version(entry: Floor, what: str, floor: str, found: str) -> Iterato
     subject = f"{entry.name}, {what} {found}".strip()
     needs = f"{entry.name} needs {what} {floor} or newer"
     if not found:
-        yield entry.verdict(RULE, subject, Support.UNKNOWN, f"{needs}; which runs here is not known.")
+        yield entry.verdict(RULE, subject, Support.UNKNOWN, f"{needs}; the version here is unknown.")
     elif is_older(found, floor):
         sentence = f"{needs}; {found} runs here."
-        yield entry.verdict(RULE, subject, Support.KNOWN_BAD, sentence, f"Go to {what} {floor} or newer.")
+        yield entry.verdict(RULE, subject, Support.KNOWN_BAD, sentence, f"Update to {what} {floor} or newer.")
     else:
-        yield entry.verdict(RULE, subject, Support.SUPPORTED, f"{needs}, and has it.")
+        yield entry.verdict(RULE, subject, Support.SUPPORTED, f"{needs}. This is fulfilled.")

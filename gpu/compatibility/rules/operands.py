@@ -18,7 +18,7 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         return
     release = next((each for each in case.matrix.releases if order(each.version) == order(operator)), None)
     if release is None:
-        sentence = f"The matrix does not say what operator {operator} ships, so its image tags cannot be evaluated."
+        sentence = f"The matrix has no image tags of operator {operator}, so the tags here cannot be evaluated."
         action = "Compare them with the chart's values.yaml."
         yield Verdict(RULE, f"Operands of {operator}", Support.UNKNOWN, sentence, action)
         return
@@ -38,13 +38,13 @@ def _compare_tags(release: Release, requested: Mapping[str, str]) -> Iterator[Ve
     if others:
         tags = _tag_pairs_text(others, requested, release)
         sentence = f"Image tags are overridden one by one: {tags}. NVIDIA tests them as a set."
-        action = "Take the versions out of the values, so that the chart's own are used."
+        action = "Remove the versions from the values, so that the chart's versions are used."
         yield release.verdict(RULE, subject, Support.UNSUPPORTED, sentence, action)
     if hidden:
-        sentence = f"Named by digest, so that no version can be read: {', '.join(hidden)}."
+        sentence = f"Named by digest, without a readable version: {', '.join(hidden)}."
         yield release.verdict(RULE, subject, Support.UNKNOWN, sentence, "Compare the digests with the release's.")
     if requested and not others and not hidden:
-        sentence = f"Image tags that are set ({len(requested)}) are those that {release.version} ships."
+        sentence = f"All set image tags ({len(requested)}) are the tags of {release.version}."
         yield release.verdict(RULE, subject, Support.SUPPORTED, sentence)
 
 

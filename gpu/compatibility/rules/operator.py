@@ -11,15 +11,15 @@ from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "operator"
 OLD = timedelta(days=180)  # after this time a newer series exists, by NVIDIA's release cadence
-ONE_BY_ONE = "Go to a supported series, one series at a time: NVIDIA supports upgrades only to the next one."
+ONE_BY_ONE = "Update to a supported series, one series at a time: NVIDIA supports upgrades only to the next series."
 
 
 def evaluate(case: Case) -> Iterator[Verdict]:
     version, matrix = case.facts.operator, case.matrix
     subject = f"Operator {version}".strip()
     if not version:
-        sentence = "Which GPU Operator runs here is not known, so that nothing can be compared with its matrix."
-        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Look at its Deployment, if there is one.")
+        sentence = "The version of the GPU Operator is unknown, so nothing can be compared with the matrix."
+        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Check its Deployment, if it has one.")
     elif is_older(matrix.newest.version, version):
         yield _newer(subject, version, matrix)
     elif series := next((each for each in matrix.series if minor(each.series) == minor(version)), None):
@@ -40,9 +40,9 @@ def _series_verdict(subject: str, series: Series, version: str, matrix: Matrix) 
         return series.verdict(RULE, subject, Support.SUPPORTED, f"{name} is supported.{newest}")
     if series.state == "deprecated":
         sentence = f"{name} is deprecated: only critical bugs and CVEs are still fixed.{newest}"
-        return series.verdict(RULE, subject, Support.DEPRECATED, sentence, "Plan the step to the next series.")
+        return series.verdict(RULE, subject, Support.DEPRECATED, sentence, "Plan the update to the next series.")
     since = f" when {series.ended_by} came" if series.ended_by else ""
-    sentence = f"{name} reached its end of support{since}: nothing is fixed any more."
+    sentence = f"{name} reached its end of support{since} and gets no more fixes."
     return series.verdict(RULE, subject, Support.UNSUPPORTED, sentence, ONE_BY_ONE)
 
 
@@ -51,7 +51,7 @@ def _outdated_series_verdict(subject: str, series: Series, case: Case) -> Verdic
     sentence = (
         f"{series.series}.x was {series.state} {days} days ago, when the matrix was read; it may have ended since."
     )
-    action = "Look it up in NVIDIA's life cycle policy, and update Quarterdeck."
+    action = "Check NVIDIA's life cycle policy, and update Quarterdeck."
     return series.verdict(RULE, subject, Support.UNKNOWN, sentence, action)
 
 
@@ -64,10 +64,10 @@ def _newest_of(series: Series, version: str, matrix: Matrix) -> str:
 
 def _newer(subject: str, version: str, matrix: Matrix) -> Verdict:
     sentence = (
-        f"The matrix was read on {matrix.read_on:%Y-%m-%d}; newer releases are not in it. "
-        f"Its newest is {matrix.newest.version}, and {version} runs here."
+        f"The matrix was read on {matrix.read_on:%Y-%m-%d}; newer releases are missing. Its newest release is "
+        f"{matrix.newest.version}, and {version} runs here."
     )
-    action = "Look it up in NVIDIA's platform support page, and update Quarterdeck."
+    action = "Check NVIDIA's platform support page, and update Quarterdeck."
     return Verdict(RULE, subject, Support.UNKNOWN, sentence, action, matrix.newest.source, matrix.read_on)
 
 
@@ -76,5 +76,5 @@ def _unlisted(subject: str, version: str, matrix: Matrix) -> Verdict:
     if minor(version) < minor(oldest.series):
         sentence = f"{version} is older than {oldest.series}, which has reached its end of support."
         return oldest.verdict(RULE, subject, Support.UNSUPPORTED, sentence, ONE_BY_ONE)
-    sentence = f"No series that the matrix knows fits {version}: it may be a build of somebody's own."
-    return oldest.verdict(RULE, subject, Support.UNKNOWN, sentence, "Look up which release it was built from.")
+    sentence = f"The matrix has no series for {version}. It may be a custom build."
+    return oldest.verdict(RULE, subject, Support.UNKNOWN, sentence, "Find out the release that it was built from.")

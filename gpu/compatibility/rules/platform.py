@@ -13,21 +13,21 @@ from gpu.compatibility.verdicts import Support, Verdict
 RULE = "platform"
 MAY = "It may still work, but NVIDIA does not support it."
 TITLES = {name: title for name, _, title in NAMES}
-LOOK_UP = "Look it up in NVIDIA's platform support page."
+LOOK_UP = "Check NVIDIA's platform support page."
 
 
 def evaluate(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if not facts.operator:
         return
-    subject = f"Operator {facts.operator}, {facts.system.title or 'an operating system that is not named'}"
+    subject = f"Operator {facts.operator}, {facts.system.title or 'an unknown operating system'}"
     entries = [entry for entry in case.matrix.platforms if facts.operator in entry.operator]
     if not entries:
         sentence = f"The matrix gives no range of Kubernetes versions for operator {facts.operator}."
         yield Verdict(RULE, f"Operator {facts.operator}, Kubernetes", Support.UNKNOWN, sentence, LOOK_UP)
     elif not facts.os:
-        sentence = "The nodes do not say which operating system they run."
-        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Look at their nodeInfo.osImage.")
+        sentence = "The nodes report no operating system."
+        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Check nodeInfo.osImage of the nodes.")
     elif fitting := [entry for entry in entries if _fits(entry, facts.system)]:
         yield _system_verdict(subject, fitting, case)
     else:
@@ -54,27 +54,29 @@ def _other_system_verdict(subject: str, fitting: Sequence[Platform], facts: Fact
     """Returns the verdict for another distribution. NVIDIA lists each separately, so upstream's range says nothing."""
     name = NAMED.get(facts.distribution, "the project itself")
     upstream = next((entry for entry in fitting if "" in entry.distributions and entry.kubernetes), None)
-    known = f" For Kubernetes itself it says {upstream.kubernetes[0]} to {upstream.kubernetes[1]}." if upstream else ""
-    sentence = (
-        f"Which Kubernetes of {name} NVIDIA validated with operator {facts.operator}, the matrix does not say.{known}"
+    known = (
+        (f" For Kubernetes itself, NVIDIA lists {upstream.kubernetes[0]} to {upstream.kubernetes[1]}.")
+        if upstream
+        else ""
     )
+    sentence = f"The matrix has no Kubernetes versions of {name} for operator {facts.operator}.{known}"
     return fitting[0].verdict(RULE, f"{subject}, {name}", Support.UNKNOWN, sentence, LOOK_UP)
 
 
 def _ranged(subject: str, entry: Platform, what: str, version: str) -> Verdict:
     first, last = entry.openshift or entry.kubernetes
     if not version:
-        sentence = f"NVIDIA validated {what} {first} to {last} here; which {what} this is cannot be read."
-        return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Look up the version of {what}.")
+        sentence = f"NVIDIA validated {what} {first} to {last} here; the version of {what} cannot be read."
+        return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Find out the version of {what}.")
     short = ".".join(str(part) for part in minor(version))
     subject = f"{subject}, {what} {short}"
     if within(version, (first, last)):
-        sentence = f"{what} {short} is within what NVIDIA validated: {first} to {last}."
+        sentence = f"{what} {short} is in the range that NVIDIA validated: {first} to {last}."
         return entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
     if minor(version) < minor(first):
-        sentence = f"{what} {short} is older than what NVIDIA validated: {first} to {last}."
+        sentence = f"{what} {short} is older than the range that NVIDIA validated: {first} to {last}."
         return entry.verdict(RULE, subject, Support.UNSUPPORTED, sentence, f"Update {what}.")
-    sentence = f"{what} {short} is newer than what NVIDIA validated: {first} to {last}."
+    sentence = f"{what} {short} is newer than the range that NVIDIA validated: {first} to {last}."
     return entry.verdict(
         RULE, subject, Support.UNSUPPORTED, sentence, "Update the operator to a release that lists it."
     )
@@ -88,10 +90,11 @@ def _unlisted_verdict(subject: str, entries: Sequence[Platform], case: Case) -> 
     if facts.system.name in systems:
         listed = ", ".join(_versions(facts.system.name, entries))
         sentence = (
-            f"NVIDIA did not validate operator {facts.operator} on {facts.system.title}. Of it, it lists {listed}."
+            f"NVIDIA did not validate operator {facts.operator} on {facts.system.title}. It lists these versions "
+            f"of it: {listed}."
         )
         return entries[0].verdict(
-            RULE, subject, Support.UNSUPPORTED, sentence, f"Bring the nodes to one of those. {MAY}"
+            RULE, subject, Support.UNSUPPORTED, sentence, f"Update the nodes to a listed version. {MAY}"
         )
     known = "; ".join(f"{TITLES[os]} {', '.join(_versions(os, entries))}".strip() for os in TITLES if os in systems)
     sentence = f"NVIDIA did not validate operator {facts.operator} on {facts.system.title}. It lists: {known}."

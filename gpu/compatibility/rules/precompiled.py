@@ -10,7 +10,7 @@ from gpu.compatibility.ranges import is_of, order
 from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "precompiled"
-LOOK_UP = "Look whether the registry has an image for this very kernel, or compile on the node."
+LOOK_UP = "Check whether the registry has an image for exactly this kernel, or compile on the node."
 
 
 def evaluate(case: Case) -> Iterator[Verdict]:
@@ -19,10 +19,10 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         return
     entries = [entry for entry in case.matrix.precompiled if facts.operator in entry.operator]
     if not entries:
-        sentence = f"The matrix does not say which kernels have precompiled drivers with operator {facts.operator}."
+        sentence = f"The matrix has no list of precompiled drivers for operator {facts.operator}."
         yield Verdict(RULE, "Precompiled driver", Support.UNKNOWN, sentence, LOOK_UP)
     elif not facts.kernel or not facts.driver:
-        sentence = "The kernel or the driver is not known, so that nothing can be compared with the precompiled images."
+        sentence = "The kernel or the driver is unknown, so the precompiled images cannot be compared."
         yield Verdict(RULE, "Precompiled driver", Support.UNKNOWN, sentence, LOOK_UP)
     else:
         yield _compare_images(facts, entries)
@@ -37,5 +37,7 @@ def _compare_images(facts: Facts, entries: Sequence[Precompiled]) -> Verdict:
             sentence = f"NVIDIA validated precompiled R{branch} on {facts.system.title}, kernel {entry.kernel}."
             return entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
     known = ", ".join(f"R{each}" for entry in fitting for each in entry.branches) or "none"
-    sentence = f"NVIDIA validated no precompiled R{branch} on {facts.system.title}, kernel {facts.kernel}; but {known}."
+    sentence = (
+        f"NVIDIA validated no precompiled R{branch} on {facts.system.title}, kernel {facts.kernel}. Known: {known}."
+    )
     return (fitting or entries)[0].verdict(RULE, subject, Support.UNSUPPORTED, sentence, LOOK_UP)

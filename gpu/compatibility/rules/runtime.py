@@ -11,7 +11,7 @@ from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "runtime"
 TITLES = {"cri-o": "CRI-O"}
-LOOK_UP = "Look it up in NVIDIA's platform support page."
+LOOK_UP = "Check NVIDIA's platform support page."
 
 
 def evaluate(case: Case) -> Iterator[Verdict]:
@@ -21,8 +21,8 @@ def evaluate(case: Case) -> Iterator[Verdict]:
     subject = f"Operator {facts.operator}, {f'{_runtime_title(facts)} {facts.runtime_version}'.strip() or 'runtime'}"
     entries = [entry for entry in case.matrix.runtimes if facts.operator in entry.operator]
     if not facts.runtime:
-        sentence = "The nodes do not say which container runtime they use."
-        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Look at their nodeInfo.containerRuntimeVersion.")
+        sentence = "The nodes report no container runtime."
+        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, "Check nodeInfo.containerRuntimeVersion of the nodes.")
     elif not entries:
         sentence = f"The matrix gives no container runtime for operator {facts.operator}."
         yield Verdict(RULE, f"Operator {facts.operator}, container runtime", Support.UNKNOWN, sentence, LOOK_UP)
@@ -44,12 +44,16 @@ def _listed_runtime_verdict(subject: str, entry: Runtime, case: Case) -> Verdict
         sentence = f"NVIDIA's table of runtimes does not name {facts.system.title or 'this system'} with {name}."
         return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
     if not entry.versions and case.is_openshift:
-        sentence = f"NVIDIA lists {name} on Red Hat CoreOS; which one that is comes with OpenShift."
+        sentence = f"NVIDIA lists {name} on Red Hat CoreOS. OpenShift determines its version."
         return entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
     if not entry.versions:
         sentence = f"{name} is listed without a version range. Support for {version} is unknown."
         return entry.verdict(
-            RULE, subject, Support.UNKNOWN, sentence, f"Keep {name} at Kubernetes' minor, as it is tested."
+            RULE,
+            subject,
+            Support.UNKNOWN,
+            sentence,
+            f"Keep {name} at the minor version of Kubernetes, which is the tested combination.",
         )
     return _ranged(subject, entry, name, version)
 
@@ -63,15 +67,15 @@ def _systems(case: Case) -> list[str]:
 def _ranged(subject: str, entry: Runtime, name: str, version: str) -> Verdict:
     first, last = entry.versions
     if not numbers(version):
-        sentence = f"NVIDIA validated {name} {first} to {last}; the nodes do not say which they have."
+        sentence = f"NVIDIA validated {name} {first} to {last}; the nodes report no version."
         return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
     if within(version, (first, last)):
-        sentence = f"{name} {version} is within what NVIDIA validated: {first} to {last}."
+        sentence = f"{name} {version} is in the range that NVIDIA validated: {first} to {last}."
         return entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
     if minor(version) < minor(first):
-        sentence = f"{name} {version} is older than what NVIDIA validated: {first} to {last}."
+        sentence = f"{name} {version} is older than the range that NVIDIA validated: {first} to {last}."
         return entry.verdict(RULE, subject, Support.UNSUPPORTED, sentence, f"Update {name}.")
-    sentence = f"{name} {version} is newer than what NVIDIA validated: {first} to {last}."
+    sentence = f"{name} {version} is newer than the range that NVIDIA validated: {first} to {last}."
     return entry.verdict(
         RULE, subject, Support.UNSUPPORTED, sentence, "Update the operator to a release that lists it."
     )

@@ -18,13 +18,15 @@ def evaluate(case: Case) -> Iterator[Verdict]:
     names = f"Kubelet {kubelet[0]}.{kubelet[1]}, API server {server[0]}.{server[1]}"
     if older < 0:
         sentence = "A kubelet must not be newer than the API server. This combination is untested."
-        action = "Finish the control plane's update, or put the node back to its minor."
+        action = "Finish the control plane's update, or return the node to the minor version of the control plane."
         yield entry.verdict(RULE, names, Support.UNSUPPORTED, sentence, action)
     elif older > entry.older:
-        sentence = f"The kubelet is {older} minors older than the API server; {entry.older} are allowed."
-        yield entry.verdict(RULE, names, Support.UNSUPPORTED, sentence, "Update the nodes, one minor after the other.")
+        sentence = f"The kubelet is {older} minor versions older than the API server; {entry.older} are allowed."
+        yield entry.verdict(
+            RULE, names, Support.UNSUPPORTED, sentence, "Update the nodes, one minor version after the other."
+        )
     else:
         sentence = (
-            f"A kubelet may be up to {entry.older} minors older than the API server, and this is {older or 'none'}."
+            f"A kubelet may be up to {entry.older} minor versions older than the API server. Here: {older or 'none'}."
         )
         yield entry.verdict(RULE, names, Support.SUPPORTED, sentence)

@@ -49,34 +49,34 @@ def _product_verdicts(case: Case, what: str, version: str) -> Iterator[Verdict]:
         )
         yield oldest.verdict(RULE, subject, Support.UNSUPPORTED, sentence, _update(what, lives, case.today))
     else:
-        sentence = f"The matrix does not know {TITLES[what]} {_minor_text(version)}, nor until when it is fixed."
-        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, f"Look it up: {LOOK_UP[what]}")
+        sentence = (
+            f"The matrix does not contain {TITLES[what]} {_minor_text(version)}, so the end of its fixes is unknown."
+        )
+        yield Verdict(RULE, subject, Support.UNKNOWN, sentence, f"Check {LOOK_UP[what]}")
 
 
 def _life_verdict(case: Case, life: Life, what: str, subject: str, lives: list[Life]) -> Verdict:
     name = f"{TITLES[what]} {_minor_text(life.version)}"
     if life.ends is None:
-        sentence = f"Until when {name} is fixed was not found."
-        return life.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Look it up: {LOOK_UP[what]}")
+        sentence = f"The end of fixes for {name} is unknown."
+        return life.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Check {LOOK_UP[what]}")
     if case.today > life.ends:
         return _ended_verdict(case, life, name, subject, _update(what, lives, case.today))
     if life.ends - case.today <= SOON:
         days = (life.ends - case.today).days
         sentence = f"{name} reaches its end of life on {life.ends}, in {days} days."
         return life.verdict(RULE, subject, Support.DEPRECATED, sentence, _update(what, lives, case.today))
-    return life.verdict(RULE, subject, Support.SUPPORTED, f"{name} is fixed until {life.ends}.")
+    return life.verdict(RULE, subject, Support.SUPPORTED, f"{name} gets fixes until {life.ends}.")
 
 
 def _ended_verdict(case: Case, life: Life, name: str, subject: str, update: str) -> Verdict:
     ended = f"{name} reached its end of life on {life.ends}"
     if life.extended and case.today <= life.extended:
-        sentence = f"{ended}; whoever pays for Extended Update Support gets fixes until {life.extended}."
-        return life.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Look at your subscription. {update}")
+        sentence = f"{ended}; with Extended Update Support it gets fixes until {life.extended}."
+        return life.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Check your subscription. {update}")
     if vendor := NAMED.get(case.facts.distribution):
-        sentence = f"{ended} at its project; whether {vendor} still fixes it is not known here."
-        return life.verdict(
-            RULE, subject, Support.UNKNOWN, sentence, f"Look it up in {vendor}'s own calendar of releases."
-        )
+        sentence = f"{ended} at its project. It is unknown whether {vendor} still fixes it."
+        return life.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Check {vendor}'s release calendar.")
     sentence = f"{ended}. It no longer gets fixes, not even for CVEs."
     return life.verdict(RULE, subject, Support.UNSUPPORTED, sentence, update)
 
@@ -84,7 +84,7 @@ def _ended_verdict(case: Case, life: Life, name: str, subject: str, update: str)
 def _update(what: str, lives: list[Life], today: date) -> str:
     alive = [f"{life.version} until {life.ends}" for life in lives if life.ends and life.ends - today > SOON]
     fixed = f": {', '.join(alive)}" if alive else ""
-    return f"Update {TITLES[what]} to one that is fixed{fixed}. Look first that NVIDIA lists it for your operator."
+    return f"Update {TITLES[what]} to a maintained version{fixed}. Check first that NVIDIA lists it for your operator."
 
 
 def _minor_text(version: str) -> str:

@@ -18,26 +18,29 @@ LONGEST_S = int(LONGEST_LASTING.total_seconds())
 
 
 class Command(BaseCommand):
-    help = "What a rule would have found over the last days, from what is stored: before anybody is paged by it."
+    help = "Show the findings that a rule would have opened in the last days, from stored data. Notifies nobody."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("rule", help="its key, as in GET /api/v1/rules")
+        parser.add_argument("rule", help="key of the rule, as in GET /api/v1/rules")
         parser.add_argument("--days", type=int, default=7, help=f"back from now, at most {LONGEST.days}; 7")
         parser.add_argument("--cluster", help="only this one")
         parser.add_argument("--step", type=int, default=int(STEP.total_seconds()), metavar="S", help="seconds; 60")
         parser.add_argument("--warn", type=float, help="limits to be tried, in the unit of the rule")
-        parser.add_argument("--critical", type=float, help="without it nothing is critical")
+        parser.add_argument("--critical", type=float, help="default: no finding is critical")
         parser.add_argument(
-            "--warn-after", type=number(0, LONGEST_S), metavar="S", help="seconds that it must be so; as the rule's own"
+            "--warn-after",
+            type=number(0, LONGEST_S),
+            metavar="S",
+            help="seconds that the fault must last; default: as the rule",
         )
         parser.add_argument(
-            "--critical-after", type=number(0, LONGEST_S), metavar="S", help="no more than for a warning"
+            "--critical-after", type=number(0, LONGEST_S), metavar="S", help="at most the seconds of a warning"
         )
         parser.add_argument(
-            "--most", type=number(0, 1_000_000), default=100, help="findings that are listed of each cluster; 100"
+            "--most", type=number(0, 1_000_000), default=100, help="number of findings listed for each cluster; 100"
         )
-        parser.add_argument("--json", action="store_true", help="all of it, for a program")
+        parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
 
     def handle(self, *args: Any, rule: str, days: int, step: int, **given: Any) -> None:
         if not 1 <= days <= LONGEST.days or not 15 <= step <= 600:
@@ -46,7 +49,7 @@ class Command(BaseCommand):
         clusters = clusters.filter(name=given["cluster"]) if given["cluster"] else clusters
         if not clusters:
             raise CommandError(
-                f"There is no cluster {given['cluster']}." if given["cluster"] else "There is no cluster."
+                f"Cluster {given['cluster']} does not exist." if given["cluster"] else "There is no cluster."
             )
         self._told: tuple[int, int] | None = None
         try:
@@ -62,7 +65,7 @@ class Command(BaseCommand):
             for line in lines(rule, replayed, most=given["most"]):
                 self.stdout.write(line)
         if all(one.reason for one in replayed):
-            raise CommandError("Nothing is known of the past of any cluster: what it would have found nobody can say.")
+            raise CommandError("No cluster has stored data, so the rule cannot be evaluated.")
 
     def _progress(self, cluster: Cluster, share: float) -> None:
         percent = int(share * 10) * 10
@@ -77,7 +80,7 @@ def _limits(rule: str, given: dict[str, Any]) -> Limits | None:
     if all(given[name] is None for name in names):
         return None
     if given["warn"] is None:
-        raise CommandError("Limits begin with --warn.")
+        raise CommandError("Give --warn before other limits.")
     own = COMPARING[rule].limits if rule in COMPARING else Limits(given["warn"])
     warn_after, critical_after = (
         getattr(own, name) if given[name] is None else timedelta(seconds=given[name])

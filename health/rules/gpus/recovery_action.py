@@ -45,9 +45,9 @@ class RecoveryActionNeeded:
             severity=Severity(action.severity) if action else Severity.WARNING,
             title=fit("{} needs recovery action {}", gpu.name, known.title if known else number),
             summary=(
-                "Its driver asks for this action."
+                "The driver requests this action."
                 if known
-                else "Its driver asks for an action that NVML's list does not have."
+                else "The driver requests an action that NVML's list does not have."
             ),
             evidence=(EvidenceItem("Recovery action", f"{number} ({known.title})" if known else number),),
             steps=(*self.steps[:2], *action.steps, *self.steps[3:]) if action else (),

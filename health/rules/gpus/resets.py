@@ -49,7 +49,7 @@ class Resets:
             severity=Severity.WARNING,
             title=fit("{} was reset {} times within a day", gpu.name, TIMES),
             summary="It was reset alone, while the node's other GPUs were not.",
-            evidence=(EvidenceItem("Resets within a day, at least", gpu.resets),),
+            evidence=(EvidenceItem("Least number of resets within a day", gpu.resets),),
             facts={"resets": gpu.resets},
             identity="again",
         )

@@ -90,7 +90,7 @@ def vector(body: bytes) -> list[LabelledSample]:
     answer = _decoded(body)
     data = whole(answer, answer.data)
     if data.result_type not in ("vector", ""):
-        raise Unusable(f"It answers a {data.result_type[:40]} where a vector was asked for.")
+        raise Unusable(f"The server returns a {data.result_type[:40]} instead of a vector.")
     return data.result
 
 
@@ -100,13 +100,13 @@ def whole(answer: AnswerHead, data: T | None) -> T:
     :raises Unusable: when it is an error, or partial
     """
     if answer.status != "success" or data is None:
-        raise Unusable(f"It answers an error: {answer.error_type or 'error'}: {answer.error[:300]}")
+        raise Unusable(f"The server returns an error: {answer.error_type or 'error'}: {answer.error[:300]}")
     if answer.warnings:
         said = "; ".join(answer.warnings[:WARNINGS_SHOWN])[:300]
-        raise Unusable(f"It warns that its answer is not whole, so that it is not believed: {said}")
+        raise Unusable(f"The server warns that its answer is incomplete, so the answer is not used: {said}")
     if answer.is_partial:
         raise Unusable(
-            "It says that its answer is only a part, so that it is not believed: some of its storage is away."
+            "The server reports a partial answer, because some of its storage is unavailable. The answer is not used."
         )
     return data
 
@@ -152,8 +152,8 @@ def without_infinity(body: bytes) -> bytes:
 def no_json(body: bytes) -> str:
     start = body[:200].lstrip().lower()
     if start.startswith((b"<!doctype", b"<html", b"<")):
-        return "It answers a web page, not JSON: a sign-in page or a proxy stands before it"
-    return "It answers no JSON of a Prometheus" if body.strip() else "It answers nothing"
+        return "The server returns a web page instead of JSON, as a sign-in page or a proxy does"
+    return "The answer is not the JSON of a Prometheus" if body.strip() else "It answers nothing"
 
 
 class Placing:

@@ -30,25 +30,27 @@ BEGINNING_BYTES = 16 << 10  # of an answer that is only shown
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol)  # raised before a request is sent
 LONGEST_PLACE = 200  # characters of an address that is not ours
 HELP = {
-    401: "It does not know us (401): the user name, password or token is wrong, or missing.",
-    403: "It refuses us (403): we may not read it, or a proxy before it wants another way to sign in.",
-    404: "There is no Prometheus at this address (404): a server behind a path wants the path, too.",
-    405: "It takes no such question (405): this is no Prometheus, or a proxy before it forbids to ask.",
-    429: "It asks us to wait (429): it is asked too much.",
-    502: "A proxy before it cannot reach it (502).",
-    503: "It cannot answer now (503): it is starting, or its time for a query is over.",
-    504: "A proxy before it gave up waiting for it (504).",
+    401: "Not authenticated (401): the user name, password or token is wrong or missing.",
+    403: "Forbidden (403): the user lacks the right to query, or a proxy requires another sign-in.",
+    404: "No Prometheus at this address (404). If the server has a path prefix, add it to the address.",
+    405: "Queries are not allowed (405): this is not a Prometheus, or a proxy forbids queries.",
+    429: "Too many requests (429): the server limits the rate of queries.",
+    502: "A proxy cannot reach the server (502).",
+    503: "The server is unavailable (503): it is starting, or the query timed out.",
+    504: "A proxy timed out while it waited for the server (504).",
 }
 
 # What is wrong with a certificate whoever signed it, by OpenSSL's words for it (crypto/x509/x509_txt.c; Python says the
 # name that does not match after "mismatch, certificate is not valid for").
 NOT_BY_A_CA = {
-    "certificate has expired": "Its certificate has expired: whoever runs it renews it.",
-    "certificate is not yet valid": "Its certificate is not valid yet: is its clock right, and this machine's?",
-    "mismatch": "Its certificate is another host's: give the address by a name that it is for.",
+    "certificate has expired": "The server's certificate has expired. Its owner must renew it.",
+    "certificate is not yet valid": (
+        "The server's certificate is not valid yet. Check the clocks of the server and of this host."
+    ),
+    "mismatch": "The server's certificate is for another host name. Use a name of the certificate in the address.",
 }
 UNREADABLE_CA = (
-    "Its CA cannot be read: no file of that name in the folder QUARTERDECK_SECRETS_DIR has PEM certificates, in at "
+    "The CA file cannot be read. It must be in the folder QUARTERDECK_SECRETS_DIR, with PEM certificates, at "
     "most 1 MiB."
 )
 NO_TLS = ("wrong version number", "record layer failure")  # by OpenSSL before 3.2, and from then on (urllib3 #3271)
@@ -151,13 +153,13 @@ class Client:
         with self._reached(), self._in_time():
             response, body = self._first_of(lambda root: self._whole(root + path, form))
         if self._is_cut:  # where it gave no length, a body that is cut looks like a whole one
-            raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.")
+            raise Unusable(f"The answer took longer than {self._bounds.answer_s:.0f} s.")
         body = self._sent.cut(body)
         self._refuse_redirect(response)
         if response.is_error:
             said = refusal_in(body)
             helped = HELP.get(response.status_code, f"It answers {response.status_code}.")
-            raise Unusable(f"{helped} It says: {said}" if said else helped)
+            raise Unusable(f"{helped} Message of the server: {said}" if said else helped)
         return body
 
     def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> PostAnswer:
@@ -191,17 +193,17 @@ class Client:
             yield
         except httpx.HTTPError as error:
             if self._is_cut:
-                raise AnswerLost(f"Its answer took longer than {self._bounds.answer_s:.0f} s.") from error
+                raise AnswerLost(f"The answer took longer than {self._bounds.answer_s:.0f} s.") from error
             words = self._sent.cut_text(str(error))[:200] or type(error).__name__
             kind = Unusable if isinstance(error, NOT_SENT) else AnswerLost
             raise kind(_unreached(error, words, self._bounds, has_ca=bool(self._address.ca))) from error
         except UnicodeError as error:
-            raise Unusable(f"Its address cannot be used: {error}") from error
+            raise Unusable(f"The address cannot be used: {error}") from error
 
     def _refuse_redirect(self, response: httpx.Response) -> None:
         if response.is_redirect:
             to = _place(self._sent.cut_text(response.headers.get("location", "")))
-            raise Unusable(f"It sends us on to {to or 'nowhere'}, which is not followed: give that address.")
+            raise Unusable(f"The server redirects to {to or 'nowhere'}. Redirects are not followed: use that address.")
 
     def _first_of(self, send: Callable[[str], tuple[httpx.Response, bytes]]) -> tuple[httpx.Response, bytes]:
         """Sends to each of its addresses until one accepts the connection; that one is then first.
@@ -259,7 +261,7 @@ def _place(location: str) -> str:
         to = urlsplit(location)
         return urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))[:LONGEST_PLACE]
     except ValueError:  # as of brackets that hold no address
-        return "an address that is none"
+        return "an invalid address"
 
 
 def _parsed(url: str) -> httpx.URL:
@@ -270,7 +272,7 @@ def _parsed(url: str) -> httpx.URL:
     try:
         return httpx.URL(url)
     except (UnicodeError, httpx.InvalidURL) as error:
-        raise Unusable(f"Its address cannot be used: {error}") from error
+        raise Unusable(f"The address cannot be used: {error}") from error
 
 
 def _check_encoding(packed: str) -> None:
@@ -280,7 +282,7 @@ def _check_encoding(packed: str) -> None:
     """
     if packed != "identity":
         raise Unusable(
-            f"It answers compressed ({packed[:40]}), which it was not asked to: does a proxy before it do so?"
+            f"The answer is compressed ({packed[:40]}) without a request for compression. Check for a proxy."
         )
 
 
@@ -294,12 +296,12 @@ def _pieces(response: httpx.Response, bounds: Bounds) -> Iterator[bytes]:
         read += len(piece)
         if read > bounds.answer_bytes:
             raise Unusable(
-                f"Its answer is larger than {bounds.answer_bytes >> 20} MiB, and was not read to its end: name the "
-                "cluster's series by label matchers."
+                f"The answer is larger than {bounds.answer_bytes >> 20} MiB and was not read completely. Limit "
+                "the series by label matchers of the cluster."
             )
         if time.monotonic() > until:
             raise Unusable(
-                f"Its answer took longer than {bounds.answer_s:.0f} s: {count(read, 'byte')} had come by then."
+                f"The answer took longer than {bounds.answer_s:.0f} s. {count(read, 'byte')} arrived in that time."
             )
         yield piece
 
@@ -308,24 +310,24 @@ def _unreached(error: httpx.HTTPError, words: str, bounds: Bounds, *, has_ca: bo
     if "CERTIFICATE_VERIFY_FAILED" in words:
         return f"{_why_not_trusted(words, has_ca=has_ca)} {words}"
     if any(said in words for said in NO_TLS):
-        return f"It does not speak TLS: does its address begin with http://? {words}"
+        return f"The server does not speak TLS. Check whether the address must begin with http://. {words}"
     if isinstance(error, httpx.ConnectTimeout):
-        return f"It does not answer: no connection within {bounds.connect_s:.0f} s."
+        return f"The server does not answer: no connection within {bounds.connect_s:.0f} s."
     if isinstance(error, httpx.ReadTimeout):
-        return f"It took the question and said nothing for {bounds.read_s:.0f} s."
+        return f"The server accepted the query and sent nothing for {bounds.read_s:.0f} s."
     if isinstance(error, httpx.ConnectError):
-        return f"It cannot be reached: {words}"
+        return f"The server cannot be reached: {words}"
     if isinstance(error, httpx.RemoteProtocolError):
-        return f"It does not speak HTTP as it should: {words}"
-    return f"The connection to it broke: {words}"
+        return f"The server's answer is not valid HTTP: {words}"
+    return f"The connection to the server broke: {words}"
 
 
 def _why_not_trusted(words: str, *, has_ca: bool) -> str:
     if said := next((sentence for part, sentence in NOT_BY_A_CA.items() if part in words), ""):
         return said
     if has_ca:
-        return "The CA that is named for it did not sign its certificate: name the one that did."
-    return "Nobody whom this machine trusts signed its certificate: name the CA that did."
+        return "The given CA did not sign the server's certificate. Name the CA that signed it."
+    return "No CA that this host trusts signed the server's certificate. Name its CA."
 
 
 @cache

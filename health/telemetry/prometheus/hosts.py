@@ -67,11 +67,13 @@ def check_host(
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise Unusable(f"Its address cannot be read: {error}") from error
+        raise Unusable(f"The address cannot be parsed: {error}") from error
     if parts.scheme not in ("http", "https") or not host:
-        raise Unusable("Its address begins with http:// or https:// and has a host.")
+        raise Unusable("The address must begin with http:// or https:// and have a host.")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise Unusable("Its address has no user, password, ? or #: those are given on their own.")
+        raise Unusable(
+            "The address must not contain a user, password, ? or #. Give user and password in their own fields."
+        )
     if proxy_looks_up and not _is_literal(host):
         return [host]
     found = list(dict.fromkeys(_looked_up(host, port or 80, within_s=within_s)))
@@ -120,9 +122,9 @@ def _looked_up(host: str, port: int, *, within_s: float) -> list[str]:
     try:
         found = said.get(timeout=within_s)
     except Empty as error:
-        raise Unusable(f"Its name {host[:100]} cannot be looked up: no answer within {within_s:g} s.") from error
+        raise Unusable(f"The host name {host[:100]} cannot be resolved: no answer within {within_s:g} s.") from error
     if isinstance(found, Exception):
-        raise Unusable(f"Its name {host[:100]} cannot be looked up: {found}") from found
+        raise Unusable(f"The host name {host[:100]} cannot be resolved: {found}") from found
     return found
 
 
@@ -131,19 +133,18 @@ def _check_address(address: IPAddress, *, may_be_loopback: bool) -> None:
         if reached.is_loopback:
             if not may_be_loopback:
                 allowed = "QUARTERDECK_TELEMETRY_LOOPBACK allows it"
-                raise Unusable(f"Its address is this machine itself, {address}: {allowed}.")
+                raise Unusable(f"The address is this host itself, {address}: {allowed}.")
         elif whose := next((whose for network, whose in _OF_CLOUDS.items() if reached in network), ""):
-            raise Unusable(f"Its address is {address}, a service of {whose} for its own machines: it is not asked.")
+            raise Unusable(f"The address is {address}, a metadata service of {whose}. It is not queried.")
         elif _is_no_server(reached):
-            raise Unusable(f"Its address is {address}, which is no server's: it is not asked.")
+            raise Unusable(f"The address is {address}, which cannot be a server. It is not queried.")
 
 
 def _check_public(address: IPAddress, private_in: AllowedNetworks | None) -> None:
     for reached in list(_embedded_in(address)) or [address]:
         if private_in is not None and not reached.is_global:
             raise Unusable(
-                f"Its address is private, {address}, and in no network of QUARTERDECK_NOTIFICATION_NETWORKS: "
-                "it is not asked."
+                f"The address {address} is private and not in QUARTERDECK_NOTIFICATION_NETWORKS. It is not queried."
             )
 
 

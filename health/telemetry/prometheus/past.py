@@ -78,7 +78,7 @@ class Past:
         """
         answer = self.client.query("vector(time())")
         if len(answer) != 1 or not math.isfinite(answer[0].value.value):
-            raise Unusable("It does not say what time it has: this is no Prometheus.")
+            raise Unusable("The server does not report its time, so it is not a Prometheus.")
         return answer[0].value.value
 
     def _chunk(self, asked: Steps, offset_s: float) -> Iterator[TelemetryReading | MissingSteps]:
@@ -88,8 +88,12 @@ class Past:
         counted = self._at(promql.names_within(pattern, self.matchers, within_s=within_s), asked.last)
         there = {labels(row).get("__name__", "") for row in counted}
         if not there.intersection(wanted):
-            reason = "It has no series of these metrics for that time" if there else "It has no series of a GPU"
-            yield MissingSteps(asked, f"{reason}: not exported then, not scraped, or forgotten by now.")
+            reason = (
+                ("The server has no series of these metrics for that time")
+                if there
+                else "The server has no series of a GPU"
+            )
+            yield MissingSteps(asked, f"{reason}: they were not exported, not scraped, or are already deleted.")
             return
         covering = [name for name in COVERING_SERIES if name in there] or sorted(there)
         covering += self._beside(there.difference(covering), covering, asked)
@@ -97,9 +101,7 @@ class Past:
         found = take_inventory(self._devices(covering, asked), self.where)
         self.notes.update(dict.fromkeys(found.notes))
         if not found.devices:
-            yield MissingSteps(
-                asked, "Its series name no node of this cluster, nor an exporter's pod that is there still."
-            )
+            yield MissingSteps(asked, "The series name neither a node of this cluster nor an existing exporter pod.")
             return
         for steps in cut(asked, max(1, POINTS_AT_ONCE // len(found.devices))):
             try:

@@ -127,9 +127,9 @@ def series_in(body: bytes, asked: Steps, *, at_most: int) -> "Iterator[tuple[dic
     answer = _decoded(body)
     data = whole(answer, answer.data)
     if data.result_type not in ("matrix", ""):
-        raise Unusable(f"It answers a {data.result_type[:40]} where a matrix was asked for.")
+        raise Unusable(f"The server returns a {data.result_type[:40]} instead of a matrix.")
     if len(data.result) > at_most:
-        raise Unusable(f"It answers {len(data.result)} series, and at most {at_most} are read.")
+        raise Unusable(f"The server returns {len(data.result)} series. At most {at_most} are read.")
     for row in data.result:
         line = array("d", [math.nan]) * asked.number
         for sample in row.values:

@@ -130,7 +130,7 @@ class Prometheus:
 
     def _ask(self, expression: str) -> bytes:
         if time.monotonic() > self._until:
-            raise Unusable(f"It answers too slowly: not every series had come after {ROUND_S:.0f} s.")
+            raise Unusable(f"The server is too slow: some series were missing after {ROUND_S:.0f} s.")
         at = {"time": self._instant} if self._instant else {}
         return self.client.ask(PATH, {"query": expression, **at})
 
@@ -139,13 +139,13 @@ class Prometheus:
         asked_at = self.clock()
         answer = self._query("vector(time())")
         if len(answer) != 1 or not math.isfinite(answer[0].value.value):
-            raise Unusable("It does not say what time it has: this is no Prometheus.")
+            raise Unusable("The server does not report its time, so it is not a Prometheus.")
         offset_s = (asked_at + self.clock()) / 2 - answer[0].value.value
         self._instant = f"{answer[0].value.value:.3f}"
         if abs(offset_s) <= SKEW_S:
             return offset_s, ()
         way = "behind" if offset_s > 0 else "ahead of"
-        return offset_s, (f"Its clock is {abs(offset_s):.0f} s {way} ours; times are said by ours.",)
+        return offset_s, (f"The server's clock is {abs(offset_s):.0f} s {way} ours. Times are shown by our clock.",)
 
     def _look(self, *, now: float) -> Known:
         known = self.known
@@ -177,8 +177,8 @@ class Prometheus:
         names = frozenset(filter(None, (labels(row).get("__name__", "") for row in counted)))
         if counted and not names:
             raise Unusable(
-                "It does not say what its series are called (the label __name__): what answers counts them under "
-                "another name, or a proxy before it leaves the name out."
+                "The series have no names (label __name__). The server is not a Prometheus, or a proxy removes "
+                "the names."
             )
         return names
 
@@ -187,12 +187,12 @@ class Prometheus:
         beside = f" with {self.matchers.text}" if self.matchers.text else ""
         if others := sorted(self._names(EXPORTERS_NAMES)) or sorted(self._names(UNREAD_NAMES)):
             return (
-                f"It has series of a GPU exporter{beside} that is not read, such as {others[0][:100]}: NVIDIA's DCGM "
-                "exporter, AMD's and Gaudi's are, by the names that they give."
+                f"The server has only series of an unsupported GPU exporter{beside}, such as {others[0][:100]}. "
+                "Supported: the exporters of NVIDIA (DCGM), AMD and Gaudi with their original names."
             )
         return (
-            f"It has no series of a GPU exporter{beside}: does it scrape the DCGM exporter, and are the label matchers "
-            "this cluster's?"
+            f"The server has no series of a GPU exporter{beside}. Check that it scrapes the DCGM exporter, and "
+            "that the label matchers select this cluster."
         )
 
     def _exploding(self, names: frozenset[str]) -> tuple[tuple[Exploding, ...], tuple[str, ...]]:
@@ -210,7 +210,7 @@ class Prometheus:
             rows = self._query(ask)
         except Unusable as error:
             before = self.known.exploding if self.known is not None else ()
-            return before, (f"Whether an exporter has too many series is not known: {error}",)
+            return before, (f"It is unknown whether an exporter has too many series: {error}",)
         found = []
         for row in rows[:EXPLODING_AT_MOST]:
             said, number = labels(row), row.value.value
@@ -288,12 +288,12 @@ def _covering_names(names: frozenset[str]) -> list[str]:
 
 def _odd_in(row: MetricSeries, filled: Filled) -> Iterator[str]:
     if filled.impossible:
-        yield f"{count(filled.impossible, 'value')} of {row.name} that cannot be"
+        yield f"{count(filled.impossible, 'impossible value')} of {row.name}"
     if filled.ahead:
-        yield f"{count(filled.ahead, 'value')} of {row.name} of a time that is yet to come"
+        yield f"{count(filled.ahead, 'value')} of {row.name} with a future time"
 
 
 def _inconsistency_notes(odd: Sequence[str]) -> tuple[str, ...]:
     rest = len(odd) - NAMED_AT_MOST
-    more = f" and the like of {rest} more series" if rest > 0 else ""
+    more = f" and similar values of {rest} more series" if rest > 0 else ""
     return (f"Left out: {', '.join(odd[:NAMED_AT_MOST])}{more}.",) if odd else ()

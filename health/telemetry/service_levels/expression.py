@@ -112,7 +112,7 @@ def _nodes_of(text: str) -> list[object]:
     try:
         walk(parse(text), found.append)
     except ValueError as error:
-        raise BadExpression(f"It is no PromQL: {error}.") from error
+        raise BadExpression(f"This is not valid PromQL: {error}.") from error
     return found
 
 
@@ -123,7 +123,7 @@ def _check_selector(selector: VectorSelector) -> None:
     if not placed or selector.matchers.or_matchers:
         name = selector.name or str(selector)[:60]
         raise BadExpression(
-            f'Write {name}{{pod=~"{{{{pods}}}}"}}, or node=~"{{{{nodes}}}}": it would read every node else.'
+            f'Write {name}{{pod=~"{{{{pods}}}}"}}, or node=~"{{{{nodes}}}}". Otherwise the query would read every node.'
         )
     if selector.offset is not None or selector.at is not None:
         raise BadExpression("offset and @ can read samples from before the change. Leave them out.")

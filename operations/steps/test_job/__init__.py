@@ -97,7 +97,7 @@ class TestJobStep(NodeStep):
         return observed.why_not(work.node.node_name) or _intend(work, observed.gpus)
 
     def result_of(self, row: NodeTestJob) -> StepResult:
-        return _result(row)
+        return _result_of_row(row)
 
     def clean_up(self, operation: Operation, connection: client.Connection, *, clock: Callable[[], datetime]) -> None:
         rows = list(left_behind().filter(operation=operation))
@@ -144,10 +144,10 @@ def _intend(work: NodeWork, gpus: int) -> NodeTestJob:
                 namespace=namespace_of(work.operation.cluster), amount=gpus,
                 resource=resource_of(node.allocatable, gpus),
                 command=options["command"].replace("{gpus}", str(gpus)), test=test.key, intended_at=now,
-                deadline_s=int(test.deadline.total_seconds()), says="Its Job is not made yet.",
+                deadline_s=int(test.deadline.total_seconds()), says="The Job is not created yet.",
             )  # fmt: skip
     except IntegrityError as clash:
-        raise LostRace(f"{node.name} has a test Job already.") from clash
+        raise LostRace(f"{node.name} already has a test Job.") from clash
 
 
 def namespace_of(cluster: Cluster) -> str:
@@ -157,7 +157,7 @@ def namespace_of(cluster: Cluster) -> str:
     return row.namespace if row else cluster.own_namespace
 
 
-def _result(row: NodeTestJob) -> StepResult:
+def _result_of_row(row: NodeTestJob) -> StepResult:
     title = NODE_TESTS[row.test].title
     if not row.outcome:
         return wait(f"{title}: {row.says} {row.said}".strip(), again_after=AGAIN_AFTER)

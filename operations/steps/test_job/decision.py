@@ -18,11 +18,11 @@ class NodeToTest:
     def why_not(self, name: str) -> str:
         """Returns why no test proves anything about the whole node. Blank: a test does."""
         if not self.is_same:
-            return f"{name} is another node now."
+            return f"{name} is now a different node with the same name."
         if not self.is_cordoned:
-            return "The node is not cordoned: a test would take GPUs from running pods. Drain it first."
+            return "The node is not cordoned, so a test would compete with pods for GPUs. Drain the node first."
         if not self.is_ready:
-            return "The node is not Ready: no pod starts there."
+            return "The node is not Ready, so no pod starts there."
         if self.is_shared:
             return "The GPUs are partitioned or shared. A test needs whole GPUs: test the node by hand."
         if not self.gpus:

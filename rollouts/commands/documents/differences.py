@@ -50,7 +50,9 @@ class Difference:
     document: Any
 
     def __str__(self) -> str:
-        return f"{self.field} is {_value_text(self.drafted)} there and {_value_text(self.document)} here"
+        return (
+            f"{self.field} is {_value_text(self.drafted)} in the draft and {_value_text(self.document)} in the document"
+        )
 
 
 class NotAsShown(OutOfDate):
@@ -111,7 +113,9 @@ def apply(document: PlanDocument, *, actor: User, now: datetime, seen: str = "")
     """
     wanted = _resolve_document(document, actor=actor, now=now)
     if seen and seen != wanted.mark:
-        raise NotAsShown("Since you looked it would do something else. Look again: nothing was written.")
+        raise NotAsShown(
+            "The effect of the document has changed since you read it. Nothing was written. Read the effect again."
+        )
     plan, name = wanted.there, wanted.name
     if plan is None:
         plan = plan_drafts.draft(
@@ -170,7 +174,7 @@ def _resolve_document(document: PlanDocument, *, actor: User, now: datetime) -> 
 def _cluster(document: PlanDocument, actor: User) -> Cluster:
     cluster = Cluster.objects.visible_to(actor).filter(name=document.cluster).first()
     if cluster is None:
-        raise BadPlan(("cluster", f"There is no cluster {document.cluster}, or none that you may see."))
+        raise BadPlan(("cluster", f"Cluster {document.cluster} does not exist, or you may not see it."))
     require(actor, Permission.DRAFT, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
     return cluster
 
@@ -180,12 +184,15 @@ def _driver_object(document: PlanDocument, cluster: Cluster) -> DriverObject:
         raise BadPlan(
             (
                 "object.kind",
-                f"A {document.kind} says no driver version. There are: {', '.join(sorted(DRIVER_OBJECT_KINDS))}.",
+                (
+                    f"A {document.kind} has no driver version. Kinds with a driver version: "
+                    f"{', '.join(sorted(DRIVER_OBJECT_KINDS))}."
+                ),
             )
         )
     found = DriverObject.objects.filter(cluster=cluster, kind=document.kind, name=document.name)
     if (driver_object := found.select_related("cluster").first()) is None:
-        raise BadPlan(("object.name", f"{cluster.name} shows no {document.kind} {document.name}."))
+        raise BadPlan(("object.name", f"{cluster.name} has no {document.kind} {document.name}."))
     return driver_object
 
 
@@ -197,10 +204,10 @@ def _find_draft(document: PlanDocument, cluster: Cluster, driver_object: DriverO
         return plans.filter(state=PlanState.DRAFT, title=title).order_by("-pk").first()
     plan = plans.filter(pk=document.plan).first()
     if plan is None:
-        sentence = f"There is no plan {document.plan} for {document.name} of {cluster.name}."
+        sentence = f"Plan {document.plan} for {document.name} of {cluster.name} does not exist."
         raise BadPlan(("plan", f"{sentence} Leave out plan and revision to draft a new one."))
     if plan.state != PlanState.DRAFT:
-        state = f"Plan {plan.pk} is {plan.state.replace('-', ' ')}, and no draft any more."
+        state = f"Plan {plan.pk} is {plan.state.replace('-', ' ')}, so it is no longer a draft."
         raise OutOfDate(f"{state} Leave out plan and revision to draft a new one.")
     return plan
 
@@ -209,10 +216,10 @@ def _check_versions(document: PlanDocument, driver_object: DriverObject, there: 
     problems = []
     begins = there.from_version if there else driver_object.version
     if document.from_version and document.from_version != begins:
-        says = f"{driver_object.name} asks for {begins or 'no version'}, not for {document.from_version}."
-        problems.append(("from", says if there is None else f"The draft is from {begins or 'no version'}."))
+        says = f"{driver_object.name} requests {begins or 'no version'}, not {document.from_version}."
+        problems.append(("from", says if there is None else f"The draft starts from {begins or 'no version'}."))
     if document.to_version and document.to_version == driver_object.version:
-        problems.append(("to", f"{driver_object.name} already asks for {document.to_version}."))
+        problems.append(("to", f"{driver_object.name} already requests {document.to_version}."))
     if problems:
         raise BadPlan(*problems)
 
@@ -307,7 +314,7 @@ def _without_plan_id(content: Mapping[str, Any]) -> dict[str, Any]:
 
 def _value_text(value: Any) -> str:
     if value is None:
-        return "not there"
+        return "missing"
     if isinstance(value, dict):
         return str(value["name"]) if value.get("name") else "set"
     return f"{value}"[:80]

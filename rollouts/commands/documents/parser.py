@@ -24,7 +24,7 @@ MOST_NODES = 100_000
 KEY_MOST = 2**63 - 1
 LONGEST = {"cluster": 63, "pool": 63, "object.kind": 63, "object.name": 253, "from": 64, "to": 64, "title": 200,
            "name": 100, "kind": 16, "selector": 1000, "sick_nodes_reason": 1000}  # fmt: skip
-NO_TEXT = "This is no text: there is a character in it that cannot be kept."
+NO_TEXT = "The text contains a character that cannot be stored."
 KEYS = ("plan", "revision", "cluster", "object", "from", "to", "title", "stages")
 STAGE_KEYS = ("name", "kind", "pool", "selector", "count", "max_unavailable", "timeout", "sick_nodes_reason", "gates")
 Options = Mapping[str, Mapping[str, Any]]
@@ -81,7 +81,7 @@ class _Reader:
     @property
     def told(self) -> list[tuple[str, str]]:
         left = len(self.problems) - MOST_PROBLEMS
-        more = [("", f"{left} more are wrong.")] if left > 0 else []
+        more = [("", f"{left} more fields are wrong.")] if left > 0 else []
         return [*self.problems[:MOST_PROBLEMS], *more]
 
     def document(self, content: Any) -> PlanDocument:
@@ -91,7 +91,7 @@ class _Reader:
             if isinstance(content, dict) and key not in given:
                 self.wrong(key, "A plan needs this.")
         if "object" in given and "name" not in what:
-            self.wrong("object.name", "Which object? Name it.")
+            self.wrong("object.name", "Name the driver object.")
         return PlanDocument(
             cluster=self.text(given, "cluster"),
             kind=self.text(what, "kind", "object") or "NVIDIADriver",
@@ -106,7 +106,7 @@ class _Reader:
 
     def stages(self, given: Any) -> Iterator[StageDocument]:
         if not isinstance(given, list):
-            self.wrong("stages", "This has to be a list: each stage begins with “- name:”.")
+            self.wrong("stages", "Must be a list. Each stage begins with “- name:”.")
         elif len(given) > MOST_STAGES:
             self.wrong("stages", f"A plan has at most {MOST_STAGES} stages; this one has {len(given)}.")
         else:
@@ -117,10 +117,10 @@ class _Reader:
         given = self.mapping(content, at, STAGE_KEYS)
         for key in ("name", "kind"):
             if isinstance(content, dict) and key not in given:
-                self.wrong(f"{at}.{key}", "A stage needs this.")
+                self.wrong(f"{at}.{key}", "Each stage needs this field.")
         timeout = self.length(given["timeout"], f"{at}.timeout") if given.get("timeout") is not None else 3600
         if timeout != int(timeout):
-            self.wrong(f"{at}.timeout", "This has to be in whole seconds.")
+            self.wrong(f"{at}.timeout", "Must be whole seconds.")
         written = given.get("gates")
         return StageDocument(
             name=self.text(given, "name", at),
@@ -159,43 +159,43 @@ class _Reader:
         if kind == Groups:
             return self.groups(value, at)
         if kind is bool and not isinstance(value, bool):
-            self.wrong(at, "This has to be true or false.")
+            self.wrong(at, "Must be true or false.")
         elif kind in LONGEST_TEXT and (not isinstance(value, str) or len(value) > LONGEST_TEXT[kind]):
-            self.wrong(at, f"This has to be text of at most {LONGEST_TEXT[kind]} characters.")
+            self.wrong(at, f"Must be text of at most {LONGEST_TEXT[kind]} characters.")
         elif kind in LONGEST_TEXT and not is_text(value):
             self.wrong(at, NO_TEXT)
         elif kind is float and not _is_number(value):
-            self.wrong(at, "This has to be a number that is not negative.")
+            self.wrong(at, "Must be a number of 0 or more.")
         elif kind is int and not _is_whole(value, 0, 10**9):
-            self.wrong(at, "This has to be a whole number that is not negative.")
+            self.wrong(at, "Must be a whole number of 0 or more.")
         return value
 
     def groups(self, content: Any, at: str) -> dict[str, Any]:
         """Returns the groups; each invalid entry is a problem of its own."""
         if not isinstance(content, dict):
-            self.wrong(at, "Here has to be “group: how many people of it”.")
+            self.wrong(at, "Must be “group: number of people”, such as sre: 1.")
             return {}
         for group, number in content.items():
             if not GROUP.fullmatch(group):
-                self.wrong(at, f"A group is called by one word of at most {LONGEST_GROUP} characters.")
+                self.wrong(at, f"A group's name is one word of at most {LONGEST_GROUP} characters.")
             elif not _is_whole(number, 1, MOST_OF_ONE):
-                self.wrong(f"{at}.{group}", f"This has to be a whole number from 1 to {MOST_OF_ONE}.")
+                self.wrong(f"{at}.{group}", f"Must be a whole number from 1 to {MOST_OF_ONE}.")
         return content
 
     def length(self, value: Any, at: str) -> float:
         seconds = read_length(value) if isinstance(value, str) else None
         if seconds is None:
             shown = f"“{value[:40]}”" if isinstance(value, str) and is_text(value) else "This"
-            self.wrong(at, f"{shown} is no length of time. {WRITE_IT}")
+            self.wrong(at, f"{shown} is not a duration. {WRITE_IT}")
         return seconds or 0
 
     def mapping(self, content: Any, at: str, known: tuple[str, ...]) -> dict[str, Any]:
         there = ", ".join(known)
         if not isinstance(content, dict):
-            self.wrong(at, f"Here has to be “key: value”, with the keys {there}.")
+            self.wrong(at, f"Must be “key: value”, with the keys {there}.")
             return {}
         for key in content.keys() - known:
-            self.wrong(f"{at}.{key[:40]}".removeprefix("."), f"There is no such field here. There are: {there}.")
+            self.wrong(f"{at}.{key[:40]}".removeprefix("."), f"Unknown field. Known fields: {there}.")
         return {key: value for key, value in content.items() if key in known}
 
     def text(self, given: Mapping[str, Any], key: str, at: str = "") -> str:
@@ -205,9 +205,9 @@ class _Reader:
         if value is None:
             return ""
         if not isinstance(value, str):
-            self.wrong(path, "This has to be text: write it in quotes.")
+            self.wrong(path, "Must be text. Write it in quotes.")
         elif len(value) > longest:
-            self.wrong(path, f"This has at most {longest} characters.")
+            self.wrong(path, f"Must have at most {longest} characters.")
         elif not is_text(value):
             self.wrong(path, NO_TEXT)
         else:
@@ -218,7 +218,7 @@ class _Reader:
         value = given.get(key)
         if value is None or _is_whole(value, 1, most):
             return value
-        self.wrong(f"{at}.{key}".removeprefix("."), f"This has to be a whole number from 1 to {most}.")
+        self.wrong(f"{at}.{key}".removeprefix("."), f"Must be a whole number from 1 to {most}.")
         return None
 
     def wrong(self, at: str, sentence: str) -> None:

@@ -25,7 +25,7 @@ from rollouts.gates.options import is_text
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,8})", re.ASCII)
 BROKEN = re.compile(r"-?(0|[1-9]\d{0,8})\.\d{1,18}", re.ASCII)
 TRUTH = {"true": True, "false": False}
-NO_WORD = "A key has a character in it that cannot be kept: a NUL, or half of a surrogate pair."
+NO_WORD = "A key contains a character that cannot be stored: a NUL, or half of a surrogate pair."
 
 
 def values(content: str | bytes) -> Any:
@@ -49,12 +49,12 @@ def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if not all(is_text(key) for key, _ in pairs):
         raise BadDocument([FileProblem(1, NO_WORD)])
     if twice := _repeated_name(key for key, _ in pairs):
-        raise BadDocument([FileProblem(1, f"“{twice[:40]}” is said twice.")])
+        raise BadDocument([FileProblem(1, f"The key “{twice[:40]}” is there twice.")])
     return dict(pairs)
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _parse_yaml(text: str) -> Any:
@@ -66,7 +66,7 @@ def _value_of_node(node: yaml.Node) -> Any:
         names = [_name(key) for key, _ in node.value]
         if twice := _repeated_name(names):
             again = [key for key, _ in node.value][len(names) - 1 - names[::-1].index(twice)]
-            raise BadDocument([FileProblem(line_of(again), f"“{twice[:40]}” is said twice.")])
+            raise BadDocument([FileProblem(line_of(again), f"The key “{twice[:40]}” is there twice.")])
         return {name: _value_of_node(value) for name, (_, value) in zip(names, node.value, strict=True)}
     if isinstance(node, yaml.SequenceNode):
         return [_value_of_node(each) for each in node.value]

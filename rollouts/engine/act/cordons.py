@@ -17,9 +17,9 @@ from rollouts.models import Cordon, Plan
 from rollouts.models.cordon import CordonQuerySet
 
 NOT_OURS: Mapping[str, str | None] = {CORDONED_BY: None, WAS_CORDONED: None}
-BY_MANAGER = "It was uncordoned while its driver restarts, as the driver manager does: it is cordoned again."
-BY_SOMEBODY_HALTED = "Somebody uncordoned it, and the plan keeps it cordoned since its halt: it is cordoned again."
-BY_SOMEBODY = "Somebody uncordoned it before its test Job had completed: it is cordoned again."
+BY_MANAGER = "The node was uncordoned during its driver restart, as the driver manager does. It is cordoned again."
+BY_SOMEBODY_HALTED = "Somebody uncordoned the node, but the halted plan keeps it cordoned. It is cordoned again."
+BY_SOMEBODY = "Somebody uncordoned the node before its test Job completed. It is cordoned again."
 
 
 def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, Cordon]:
@@ -97,7 +97,7 @@ def read_back(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
         _of(row).end(now=now, left_reason="Somebody else had cordoned it before.")
         return
     _of(row).update(placed_at=now, trouble="")
-    writer.note(seen.uid, seen.name, "cordoned", "It takes no pods until its test Job has completed.", now=now)
+    writer.note(seen.uid, seen.name, "cordoned", "The node takes no pods until its test Job completes.", now=now)
 
 
 def settle(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
@@ -106,11 +106,15 @@ def settle(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
     now = writer.clock()
     left_reason = ""
     if seen.is_unschedulable and row.placed_at is not None:
-        by = "the operator, which has not finished with it" if _phase(writer, seen) in HANDED_OVER else "somebody else"
-        left_reason = f"It is still cordoned, by {by}."
+        by = (
+            ("the operator, which has not finished its change")
+            if _phase(writer, seen) in HANDED_OVER
+            else "somebody else"
+        )
+        left_reason = f"The node is still cordoned, by {by}."
     _of(row).end(now=now, left_reason=left_reason)
     if row.placed_at is not None:
-        writer.note(seen.uid, seen.name, "uncordoned", left_reason or "It takes pods again.", now=now)
+        writer.note(seen.uid, seen.name, "uncordoned", left_reason or "The node takes pods again.", now=now)
 
 
 def is_ours(writer: Writer, seen: NodeSeen) -> bool:

@@ -137,7 +137,9 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None
         if row.controller in ours:
             _rows_in_force([row]).update(placed_at=now, trouble="")
         elif row.controller not in before(here, [one]):  # else it was not written yet, and will be
-            reason = f"{one.title} left it alone already: {one.name} is {here.value(one) or 'blank'}, and not by us."
+            reason = (
+                f"{one.title} already ignored the node: another owner set {one.name} to {here.value(one) or 'blank'}."
+            )
             _rows_in_force([row]).update(ended_at=now, is_wanted=False, left_reason=reason[:500], trouble="")
     if those := [row.external_controller for row in rows if row.controller in ours]:
         marks = " and ".join(one.mark for one in those)
@@ -145,7 +147,7 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None
             seen.uid,
             seen.name,
             "exclusions-set",
-            f"{names([one.title for one in those])}: {marks} while it changes.",
+            f"{names([one.title for one in those])}: {marks} during the change.",
             now=now,
         )
 
@@ -159,7 +161,7 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
         _rows_in_force([row]).update(ended_at=now, is_wanted=False, left_reason=left[row.pk], trouble="")
     if placed := [row for row in rows if row.placed_at]:
         back = [row.external_controller.title for row in placed if not left[row.pk]]
-        said = [f"{names(back)}: as it was before."] if back else []
+        said = [f"{names(back)}: previous value restored."] if back else []
         reason = " ".join([*said, *(left[row.pk] for row in placed if left[row.pk])])
         writer.note(seen.uid, seen.name, "put-back", reason, now=now)
 
@@ -170,7 +172,7 @@ def _reason_left_in_place(row: Exclusion, here: Metadata) -> str:
     if value == row.was:
         return ""
     is_now = f"is {value[:100] or 'blank'}" if value is not None else "is gone"
-    return f"{one.name} {is_now}: somebody else's, and left."
+    return f"{one.name} {is_now}: another owner changed it, so it stays."
 
 
 def _rows_in_force(rows: Sequence[Exclusion]):

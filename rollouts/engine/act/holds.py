@@ -166,7 +166,7 @@ def hold_node(
 def tell_of_removed(writer: Writer, gone: QuerySet[Hold], *, now: datetime) -> None:
     """Records an event where somebody else removed a label of ours that had been read back."""
     for hold in gone.filter(is_wanted=True, is_foreign=False, placed_at__gte=F("wanted_since")):
-        reason = f"Somebody took {writer.hold.key} off: the plan wants this node held, and puts it on again."
+        reason = f"Somebody removed {writer.hold.key}. The plan holds this node and sets the label again."
         writer.note(hold.node_uid, hold.node_name, "hold-removed", reason, now=now, actor="somebody else")
 
 
@@ -176,7 +176,7 @@ def _tell_of_rewritten(writer: Writer, was: NodeSeen, *, now: datetime) -> None:
     if named == writer.plan.mark:
         return
     theirs = f"{HELD_BY} named {named[:100] if named else 'nobody'}"
-    reason = f"{theirs}, and names {writer.plan.mark} again: the plan wants this node held."
+    reason = f"{theirs}. The plan holds this node and writes {writer.plan.mark} again."
     writer.note(was.uid, was.name, "hold-rewritten", reason, now=now, actor="somebody else")
 
 

@@ -41,9 +41,9 @@ def _why_kept(writer: Writer, uid: str, name: str) -> str:
     except client.Absent:
         return "is gone"
     if seen.uid != uid:
-        return "was made again under its name"
+        return "was created again with the same name"
     if not lever_of(writer).may_go(writer, seen):
-        return "has begun already, or this plan may no longer release it"
+        return "has already begun, or this plan may no longer release it"
     bound = restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels)
     return f"stays held: {bound.sentence.rstrip('.')}" if bound else ""
 
@@ -56,7 +56,7 @@ def _intend(plan: Plan, going: Mapping[str, str], *, now: datetime) -> None:
     with transaction.atomic():
         plan.keep_lease(now=now)
         if not _stands(plan).update(state=PlanState.ABORTING):
-            raise LostRace("The plan may not hand its nodes over any more.")
+            raise LostRace("The plan may no longer hand over its nodes.")
         if reason := why_not(plan, list(going), now=now):
             raise LostRace(reason)
         want(plan, going, is_wanted=False, now=now)

@@ -23,7 +23,7 @@ def why_nothing_is_released(writer: Writer) -> str:
     if writer.asked is None or _requested_state(writer, _spec_now(writer)) == _requested_state(writer, writer.asked):
         return ""
     plan = writer.plan
-    return f"Somebody has changed {plan.object_kind} {plan.object_name} meanwhile: it is looked at again."
+    return f"Somebody has changed {plan.object_kind} {plan.object_name} in the meantime. The plan reads it again."
 
 
 def _requested_state(writer: Writer, spec: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

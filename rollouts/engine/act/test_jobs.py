@@ -85,7 +85,7 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
             writer.plan.keep_lease(now=now)
             promoting = Plan.objects.filter(pk=writer.plan.pk, state=PlanState.PROMOTING, epoch=writer.plan.epoch)
             if not promoting.update(state=PlanState.PROMOTING):
-                raise LostRace("The plan may not test anything any more.")
+                raise LostRace("The plan may no longer run test Jobs.")
             same = Target.objects.filter(pk=target.pk, state=TargetState.CHANGED, state_since=target.state_since)
             if not same.update(state=TargetState.CHANGED):
                 raise LostRace(f"{target.node_name} is no longer changed.")
@@ -102,10 +102,10 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
                 driver_version=node.driver_version if node else "",
                 gpu_product=node.gpu_product if node else "",
                 intended_at=now,
-                says="Its Job is not made yet.",
+                says="The Job is not created yet.",
             )
     except IntegrityError as clash:
-        raise LostRace(f"{target.node_name} has a test Job already.") from clash
+        raise LostRace(f"{target.node_name} already has a test Job.") from clash
 
 
 def track_test_jobs(writer: Writer, act: TrackTestJobs) -> None:

@@ -36,7 +36,9 @@ def write_version(writer: Writer, act: WriteVersion) -> str:
         _hold_the_rest(writer)
     seen, spec = client.get_driver_object_whole(writer.connection, plan.object_kind, plan.object_name)
     if seen.uid != plan.object_uid:
-        raise client.Absent(f"{plan.object_kind} {plan.object_name} is another object than the one this plan is for.")
+        raise client.Absent(
+            f"{plan.object_kind} {plan.object_name} is not the object of this plan. It was created again."
+        )
     change = writer.component.patch(act.old, act.new)
     patch = client.field_patch(seen, change.path, old=change.old or None, new=change.new)
     if patch:  # whoever slept since may have lost his turn, and the plan may be given up, with every label off

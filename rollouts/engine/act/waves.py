@@ -146,16 +146,16 @@ def _may_go_live(writer: Writer, target: Target) -> NodeSeen | str:
 
 def _why_kept(writer: Writer, target: Target, seen: NodeSeen) -> str:
     if seen.uid != target.node_uid:
-        return "made again under its name"
+        return "created again with the same name"
     if not lever_of(writer).may_go(writer, seen):
-        return "begun already, or this plan may no longer release it"
+        return "already begun, or this plan may no longer release it"
     if bound := restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels):
         return bound.sentence
     if target.stage.is_rollback:
         return ""
     if seen.is_unschedulable and target.retried_at is None:
         return "cordoned by somebody else"
-    return "" if _may_go_unasked(writer, target, seen) else "in production, where somebody is asked first"
+    return "" if _may_go_unasked(writer, target, seen) else "in production, where an approval is required"
 
 
 def _may_go_unasked(writer: Writer, target: Target, seen: NodeSeen) -> bool:
@@ -237,9 +237,9 @@ def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: date
     """Locks plan and stage by guarded updates: an earlier halt makes them miss, a later halt waits."""
     state = MAY_RELEASE[stage.is_rollback]
     if not Plan.objects.filter(pk=plan.pk, state=state, epoch=plan.epoch).update(state=state):
-        raise LostRace("The plan may not release anything any more.")
+        raise LostRace("The plan may no longer release nodes.")
     if not Stage.objects.filter(pk=stage.pk, state=StageState.PROMOTING).update(state=StageState.PROMOTING):
-        raise LostRace(f"{stage.name} may not release anything any more.")
+        raise LostRace(f"{stage.name} may no longer release nodes.")
     if plan.commands.in_force().exists():
         raise LostRace("The plan is paused.")
     if reason := why_not_released(stage, targets, now=now):

@@ -58,7 +58,7 @@ class Writer:
                 self.plan.keep_lease(now=now)
                 kept = now
             if not self._is_as_it_was():
-                raise LostRace("The plan was told something else: it is looked at again.")
+                raise LostRace("The plan received a new command and is evaluated again.")
             yield uid, name
 
     def _is_as_it_was(self) -> bool:

@@ -60,7 +60,7 @@ def _room(
     free = max(0, most - len(taken))
     parts = [
         f"{count(len(on_the_way), 'node')} on the way" if on_the_way else "",
-        f"{count(len(not_back - on_the_way), 'node')} not back in order" if not_back - on_the_way else "",
+        f"{count(len(not_back - on_the_way), 'node')} not yet healthy again" if not_back - on_the_way else "",
         f"{count(len(broken - on_the_way - not_back), 'node')} unavailable" if broken - on_the_way - not_back else "",
     ]
     used = ", ".join(part for part in parts if part) or "none of it used"

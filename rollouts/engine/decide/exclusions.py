@@ -93,9 +93,12 @@ def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str], acts
     nodes, then = names(sorted(one.name for one in off)), _what_waits(snapshot, decision)
     if kept <= due:
         trouble = next((f" {one.trouble}" for one in off if one.trouble), "")
-        return f"{then} once what keeps {who} off {nodes} is put back.{trouble}"
+        return f"{then} once the exclusion of {nodes} from {who} is removed.{trouble}"
     they_are = either(len(off), "it is", "they are")
-    return f"{then} once {who} may look at {nodes} again: when {they_are} back in order, in {spell(COMES_UP)} at most."
+    return (
+        f"{then} once the exclusion of {nodes} from {who} ends: when {they_are} healthy again, in "
+        f"{spell(COMES_UP)} at most."
+    )
 
 
 def _who(controllers: Iterable[Iterable[str]]) -> list[str]:
@@ -113,6 +116,6 @@ def _tells_at_the_end(snapshot: Snapshot, decision: Decision) -> Decision:
     if not decision.ends or not snapshot.is_live or not (snapshot.exclusions.back or snapshot.exclusions.left):
         return decision
     back = snapshot.exclusions.back
-    said = [f"What kept {names(_who(back.values()))} off {names(sorted(back))} is put back."] if back else []
+    said = [f"The exclusion of {names(sorted(back))} from {names(_who(back.values()))} is removed."] if back else []
     reason = " ".join([*said, *snapshot.exclusions.left[:3]])
     return decision.ending_with(reason)

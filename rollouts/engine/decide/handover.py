@@ -32,7 +32,7 @@ def free_unchanged(snapshot: Snapshot) -> Decision | None:
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
         return Decision(sentence, acts=(ClearUpgradeState(queued),), look_again_in=SOON)
     if free := ours(snapshot, lambda node: node.phase in THROUGH and not snapshot.would_change(node)):
-        return Decision(f"Letting {count(len(free), 'node')} go.", acts=(LiftHolds(free),), look_again_in=SOON)
+        return Decision(f"Releasing {count(len(free), 'node')}.", acts=(LiftHolds(free),), look_again_in=SOON)
     return None
 
 
@@ -49,8 +49,11 @@ def ask_to_hand_over(snapshot: Snapshot) -> Decision | None:
     if not held:
         return None
     number = len(held)
-    kept = f"{count(number, 'node')} {stay(number)} held: let go, {either(number, 'it', 'they')} would take that."
-    helps = f"A person decides: hand them over, or put {snapshot.version.old} and its template back."
+    kept = (
+        f"{count(number, 'node')} {stay(number)} held. If released, {either(number, 'it', 'they')} would take "
+        "that change."
+    )
+    helps = f"A person decides: hand over the nodes, or restore {snapshot.version.old} and its template."
     return Decision(f"{_what_changed(snapshot)} {kept} {helps}")
 
 
@@ -81,7 +84,7 @@ def hand_over(snapshot: Snapshot) -> Decision | None:
 
 
 def _wave(snapshot: Snapshot, wanted: list[NodeSnapshot]) -> Decision:
-    still = f"{count(len(wanted), 'node')} {are(len(wanted))} still to go to {snapshot.version.handed_to}"
+    still = f"{count(len(wanted), 'node')} must still change to {snapshot.version.handed_to}"
     if off := snapshot.policy.off:
         return Decision(f"{still}. {off.reason}: the operator changes no node. {off.fix}.")
     ready = [node for node in wanted if node.has_label and node.uid not in snapshot.orders.restrained]
@@ -114,12 +117,12 @@ def _says_failed(snapshot: Snapshot) -> str:
     failed = tuple(node.name for node in known if _keeps_a_slot(snapshot, node))
     again = f"kubectl label node NODE {UPGRADE_STATE}={UPGRADE_REQUIRED} --overwrite"
     many = f"{names(failed)} failed, and {either(len(failed), 'keeps its slot', 'keep their slots')}"
-    return f" {many}: see the events there, then {again}." if failed else ""
+    return f" {many}: read the events there, then {again}." if failed else ""
 
 
 def _says(snapshot: Snapshot, going: Nodes) -> str:
     version = snapshot.version
-    return f"Letting {names(tuple(going.values()))} go to {version.handed_to}, as {version.handed_by} decided."
+    return f"Releasing {names(tuple(going.values()))} to {version.handed_to}, as {version.handed_by} decided."
 
 
 def _may_go(snapshot: Snapshot, node: NodeSnapshot) -> bool:
@@ -145,4 +148,4 @@ def _what_changed(snapshot: Snapshot) -> str:
         return f"{snapshot.version.template_change}."
     if not snapshot.version.is_old:
         return f"{snapshot.version.by_others}."
-    return "The driver pods are of an earlier template than the object has now."
+    return "The driver pods have an earlier template than the object has now."

@@ -24,15 +24,15 @@ from wording.numbers import are, count, either, every
 
 
 def changed_template(snapshot: Snapshot) -> str:
-    what = f"{snapshot.version.template_change}: driver pods are no longer made as it was approved."
-    return f"{what} Put it back, or resume to take it as it is: then each stage to come is approved again."
+    what = f"{snapshot.version.template_change}, so new driver pods differ from the approved template."
+    return f"{what} Restore it, or resume to accept it. After that, each later stage needs a new approval."
 
 
 def ask_which_template(snapshot: Snapshot) -> Decision:
     """Asks a person: the old version is restored, but its pods differ from the recorded template."""
     old = snapshot.version.old
     asks = f"{old} is back in the object, but not its earlier template. {snapshot.version.template_change}."
-    helps = "Put that back and resume, or resume to go on as it is: every node of the object then gets this template."
+    helps = "Restore the template and resume, or resume to accept it: every node of the object then gets this template."
     return Decision(f"{asks} {helps}", pause_reason=f"{asks} {helps}")
 
 
@@ -75,8 +75,8 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
 def _from_an_earlier_change(snapshot: Snapshot) -> str:
     """Returns the nodes that are still in an earlier upgrade; empty means none."""
     if failed := tuple(node.name for node in snapshot.nodes if node.phase is Phase.FAILED):
-        helps = f"Mend {either(len(failed), 'it', 'them')} first (docs/takeover.md), or abort."
-        return f"{names(failed)} failed in an earlier change, and the operator gave up there. {helps}"
+        helps = f"Repair {either(len(failed), 'it', 'them')} first (docs/takeover.md), or abort."
+        return f"{names(failed)} failed in an earlier change, and the operator gave up. {helps}"
     moving = [node for node in snapshot.nodes if node.has_begun]
     still = f"{count(len(moving), 'node')} {are(len(moving))} still on the way from an earlier change"
     return f"{still}, such as {moving[0].name}." if moving else ""
@@ -88,9 +88,13 @@ def _not_yet(snapshot: Snapshot) -> str:
     if off := snapshot.policy.off:
         return f"{off.reason}: the operator would not change any node. {off.fix}, or abort."
     if snapshot.operator_down:
-        return f"{snapshot.operator_down} This waits until it runs, and writes no version before."
+        return f"{snapshot.operator_down} The plan waits until it runs before it writes the version."
     busy = next((node for node in snapshot.nodes if node.busy_with), None)
-    return f"{busy.busy_with} is changing {busy.name}: one change at a time on a node, so this waits." if busy else ""
+    return (
+        (f"{busy.busy_with} is changing {busy.name}. The plan waits, because a node has only one change at a time.")
+        if busy
+        else ""
+    )
 
 
 RELEASING_ACTS = (LiftHolds, ReleaseUnmanagedNodes, HandOver, ReleaseWave, FinishRelease)

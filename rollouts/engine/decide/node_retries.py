@@ -11,7 +11,7 @@ from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import TargetState
 
-IN_VAIN = "Another turn would find the same driver pod, which does not come up: see its log, or delete the pod."
+IN_VAIN = "Another try would find the same driver pod, which does not become Ready. Read its log, or delete the pod."
 
 
 def given_another_try(snapshot: Snapshot) -> Mapping[str, TargetEvidence]:
@@ -44,5 +44,5 @@ def became_of(snapshot: Snapshot, node: NodeSnapshot, *, is_changed: bool) -> tu
             (TargetState.CHANGING, IN_VAIN) if snapshot.templates.is_in_sync(node) else None
         )  # and failed with the next look
     if node.phase is Phase.AT_WORK or is_changed:
-        return TargetState.CHANGING, "The operator has gone on with it by itself."
+        return TargetState.CHANGING, "The operator has continued with the node by itself."
     return None

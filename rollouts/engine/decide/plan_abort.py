@@ -78,7 +78,7 @@ def _free_before_the_write(snapshot: Snapshot) -> Decision | None:
     # In the middle of an earlier change, which our label has not stopped, and does not begin again.
     begun = ours(snapshot, lambda node: node.has_begun)
     return (
-        Decision(f"Letting {count(len(begun), 'node')} go.", (LiftHolds(begun),), look_again_in=SOON) if begun else None
+        Decision(f"Releasing {count(len(begun), 'node')}.", (LiftHolds(begun),), look_again_in=SOON) if begun else None
     )
 
 
@@ -88,7 +88,7 @@ def _what_others_did(snapshot: Snapshot) -> str:
 
 def _how_it_was_handed_over(snapshot: Snapshot) -> str:
     version = snapshot.version
-    decided = f"{version.handed_by} let the nodes go to {version.handed_to}, which somebody else had asked for"
+    decided = f"{version.handed_by} released the nodes to {version.handed_to}, which somebody else had requested"
     failed = tuple(node.name for node in snapshot.nodes if node.phase is Phase.FAILED and is_ours(node))
     but = f"; the operator gave up on {names(failed)}" if failed else ""
     return f"Given up. {decided}{but}."
@@ -100,11 +100,11 @@ def _free_all(snapshot: Snapshot) -> Decision:
         node for node in (*snapshot.nodes, *snapshot.unmanaged_nodes) if not node.hold_is_foreign and may_be_held(node)
     ]
     if nodes := {node.uid: node.name for node in marked if not node.is_of_another}:
-        sentence = f"Letting {count(len(nodes), 'node')} go: {snapshot.version.object_trouble}"
+        sentence = f"Releasing {count(len(nodes), 'node')}: {snapshot.version.object_trouble}"
         return Decision(sentence, acts=(ReleaseUnmanagedNodes(nodes),), look_again_in=SOON)
     begun = tuple(target.name for stage in snapshot.forward for target in stage.in_state(*BEGUN))
     changed = f"{names(begun)} had begun to change." if begun else "No node had begun to change."
-    pods = "Its driver pods went with it: which driver its nodes load now is no longer this plan's to say."
+    pods = "Its driver pods were deleted with it. The plan no longer controls which driver the nodes load."
     holds = snapshot.says.ours_gone if unmarked(snapshot) else snapshot.says.all_gone
     if of_another := tuple(node.name for node in marked):
         holds = f"{names(of_another)} {stay(len(of_another))} held: another driver object would change them at once."
@@ -122,7 +122,7 @@ def _who_is_held(snapshot: Snapshot) -> str:
     ours = [node for node in snapshot.nodes if is_ours(node)]
     free = tuple(node.name for node in ours if not node.has_label)
     held = f"{count(len(ours) - len(free), 'node')} {stay(len(ours) - len(free))} held"
-    return f"{held}; {names(free)} {are(len(free))} not, and the operator goes on there." if free else f"{held}."
+    return f"{held}; {names(free)} {are(len(free))} not held, and the operator continues there." if free else f"{held}."
 
 
 def _still_changing(snapshot: Snapshot) -> Decision | None:
@@ -132,7 +132,7 @@ def _still_changing(snapshot: Snapshot) -> Decision | None:
     )
     if not busy:
         return None
-    return Decision(f"Waiting until the operator is through with {names(busy)}.", look_again_in=SOON)
+    return Decision(f"Waiting until the operator finishes {names(busy)}.", look_again_in=SOON)
 
 
 def _what_is_left(snapshot: Snapshot, left: tuple[NodeSnapshot, ...]) -> str:
@@ -143,6 +143,6 @@ def _what_is_left(snapshot: Snapshot, left: tuple[NodeSnapshot, ...]) -> str:
     free = tuple(node.name for node in left if not node.has_label)
     parts = (
         f"{snapshot.says.given_up.format(names=names(held), stay=stay(len(held)))} {helps}" if held else "",
-        f"{names(free)} {are(len(free))} not as before and not held: the operator goes on there." if free else "",
+        f"{names(free)} {are(len(free))} neither restored nor held: the operator continues there." if free else "",
     )
     return " ".join(("Given up.", *(part for part in parts if part)))

@@ -75,7 +75,7 @@ def _without_controller(snapshot: Snapshot) -> str:
     """Returns why nothing is released while the upgrade controller is off: it forgets node states, and changes run
     unwatched."""
     off = snapshot.policy.off
-    return f"{off.reason}: the operator changes nothing, and brings no node back. {off.fix}." if off else ""
+    return f"{off.reason}: the operator changes no node and restores no node. {off.fix}." if off else ""
 
 
 def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
@@ -83,7 +83,10 @@ def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
     orders = snapshot.orders
     if orders.armed_since is None or now - orders.armed_since <= orders.may_be_armed_for:
         return ""
-    return f"The cluster has been armed for {spell(orders.may_be_armed_for)}. Resume for as long again, or roll back."
+    return (
+        f"The cluster has been armed for {spell(orders.may_be_armed_for)}. Resume to continue for the same "
+        "time, or roll back."
+    )
 
 
 def ask(snapshot: Snapshot, *, now: datetime) -> GateResults:
@@ -151,8 +154,8 @@ def _says_escaped(snapshot: Snapshot, escaped: Sequence[NodeSnapshot]) -> str:
     again = tuple(node.name for node in escaped if node.has_label and node.was_held_again)
     held = tuple(node.name for node in escaped if node.has_label and not node.was_held_again)
     said = (
-        f"{names(freed)} began to take the new driver: somebody took {_its_hold(freed)} off." if freed else "",
-        f"{names(again)} began to take the new driver: somebody had taken {_its_hold(again)} off for a while."
+        f"{names(freed)} began to load the new driver: somebody removed {_its_hold(freed)}." if freed else "",
+        f"{names(again)} began to load the new driver: somebody had removed {_its_hold(again)} for a while."
         if again
         else "",
         snapshot.says.escaped.format(names=names(held)) if held else "",
@@ -187,20 +190,20 @@ def _step(snapshot: Snapshot, results: GateResults, *, now: datetime) -> Decisio
     if snapshot.stale_reason:
         return Decision(snapshot.stale_reason)
     if not snapshot.templates.has_daemonsets:
-        return Decision("The driver object has no DaemonSet now: it selects no node, or the operator makes it anew.")
+        return Decision(
+            "The driver object has no DaemonSet now: it selects no node, or the operator is creating it again."
+        )
     stage = current_stage(snapshot)
     if stage is None:
         if unsure := _not_sure_any_more(snapshot, results, now=now):
             return unsure
         if late := held_though_changed(snapshot):
             return Decision(
-                f"Letting {count(len(late), 'node')} go that changed.", acts=(LiftHolds(late),), look_again_in=SOON
+                f"Releasing {count(len(late), 'changed node')}.", acts=(LiftHolds(late),), look_again_in=SOON
             )
         return release_unmanaged_nodes(snapshot) or _finish(snapshot)
     if unfinished := unfinished_releases(snapshot, stage):
-        return Decision(
-            f"{stage.name}: letting {names(unfinished.targets)} go.", acts=(unfinished,), look_again_in=SOON
-        )
+        return Decision(f"{stage.name}: releasing {names(unfinished.targets)}.", acts=(unfinished,), look_again_in=SOON)
     if stage.state is StageState.WAITING:
         return _wait(stage)
     if stage.state is StageState.OPENING:
@@ -214,15 +217,17 @@ def _not_sure_any_more(snapshot: Snapshot, results: GateResults, *, now: datetim
     evaluated = [stage for stage in snapshot.forward if stage.state is not StageState.ABANDONED]
     last = (evaluated or snapshot.forward)[-1]
     undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
-    if evaluated and (emptied := nobody_left(snapshot, last, says="Every stage passed, but:")):
+    if evaluated and (emptied := nobody_left(snapshot, last, says="Every stage passed, except:")):
         return emptied
     waits = first(Answer.WAIT, counted(last, results.get(last.index, {})))
     if not undone and not waits:
         return None
     reason = (
-        waits[1].sentence if waits else f"{names(undone)} {was(len(undone))} changed, and {are(len(undone))} not now."
+        waits[1].sentence
+        if waits
+        else (f"{names(undone)} {was(len(undone))} changed before, and {are(len(undone))} no longer changed.")
     )
-    sentence = f"Every stage passed, but: {reason}"
+    sentence = f"Every stage passed, except: {reason}"
     return Decision(sentence, pause_reason=sentence if now - last.state_since > last.wait_timeout else "")
 
 
@@ -237,8 +242,8 @@ def _finish(snapshot: Snapshot) -> Decision:
     )
     free = tuple(name for name in out if name not in held)
     parts = (
-        f"Promoted, but for {count(len(out), 'node')}." if out else "Every stage passed.",
-        f"{names(free)} {was(len(free))} taken out, and {are(len(free))} not held." if free else "",
+        f"Promoted, except {count(len(out), 'node')}." if out else "Every stage passed.",
+        f"{names(free)} {was(len(free))} excluded and {are(len(free))} not held." if free else "",
         snapshot.says.left.format(names=names(held), stay=stay(len(held))) if held else "",
         f"{kept}." if kept else "",
     )
@@ -248,7 +253,7 @@ def _finish(snapshot: Snapshot) -> Decision:
 
 def _wait(stage: StageSnapshot) -> Decision:
     moves = (MoveStage(stage.index, StageState.OPENING, "It is its turn."),)
-    return Decision(f"It is the turn of {stage.name}.", moves=moves, look_again_in=timedelta(0))
+    return Decision(f"{stage.name} is next.", moves=moves, look_again_in=timedelta(0))
 
 
 def _open(snapshot: Snapshot, stage: StageSnapshot, results: GateResults, *, now: datetime) -> Decision:
@@ -260,10 +265,10 @@ def _open(snapshot: Snapshot, stage: StageSnapshot, results: GateResults, *, now
     for other in earlier:
         if emptied := nobody_left(snapshot, other, says=f"{stage.name} waits:"):
             return emptied
-        unsure = f"{stage.name} waits: {other.name} is no longer sure."
+        unsure = f"{stage.name} waits: a gate of {other.name} no longer passes."
         if waits := wait_for_gates(other, results.get(other.index, {}), says=unsure, now=now):
             return waits
-    moves = (MoveStage(stage.index, StageState.PROMOTING, "Nothing speaks against letting its first nodes go."),)
+    moves = (MoveStage(stage.index, StageState.PROMOTING, "Nothing prevents the release of its first nodes."),)
     return Decision(f"{stage.name} begins.", moves=moves, look_again_in=timedelta(0))
 
 
@@ -279,4 +284,4 @@ def _soak(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, GateRe
         return emptied
     if waits := wait_for_gates(stage, answers, now=now):
         return replace(waits, look_again_in=SOON)
-    return Decision(f"{stage.name} names no gate that counts, so it can never pass.")
+    return Decision(f"{stage.name} has no gate that counts, so it can never pass.")

@@ -30,8 +30,8 @@ UNHURRIED = frozenset({ApprovalGate.key, Soak.key})  # a person takes their time
 
 def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, GateResult], *, now: datetime) -> Decision:
     if ignored := _ignored(stage, now=now):
-        asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.wait_timeout)}."
-        look = snapshot.operator_down or "Look at its log and its slots, then resume."
+        asks = f"{stage.name}: the operator has not begun to change {names(ignored)} for {spell(stage.wait_timeout)}."
+        look = snapshot.operator_down or "Check the operator's log and slots, then resume."
         return Decision(asks, pause_reason=f"{asks} {look}")
     held = stage.in_state(TargetState.HELD)
     if not held:
@@ -59,7 +59,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Gate
         return replace(kept, look_again_in=SOON)
     if wave:
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')}: {free.reason}.")
-        return Decision(f"{stage.name}: letting {names(wave)} go.", acts=(act,), look_again_in=SOON)
+        return Decision(f"{stage.name}: releasing {names(wave)}.", acts=(act,), look_again_in=SOON)
     if restrained and len({*restrained, *cordoned}) == len(held):
         return Decision(says_what_waits(stage, restrained, cordoned))
     if not free.nodes and (unproven := _untested(snapshot, stage, answers, now=now)):
@@ -84,7 +84,7 @@ def _all_gone(stage: StageSnapshot) -> str:
     changed, failed = len(stage.in_state(TargetState.CHANGED)), len(stage.in_state(TargetState.FAILED))
     if failed:
         return f"No target is left to release: {changed} changed, {failed} failed."
-    return "Every target has changed." if changed else "Every target was taken out."
+    return "Every target has changed." if changed else "Every target was excluded."
 
 
 def _why_nothing_is_released(
@@ -105,7 +105,7 @@ def _why_nothing_is_released(
             f"{stage.name}: {names(cordoned)} {are(len(cordoned))} cordoned by somebody else. Uncordon or exclude."
         )
     if theirs := _held_by_others(snapshot, stage):
-        helps = f"whoever put the label there takes it off, or exclude {either(len(theirs), 'it', 'them')}"
+        helps = f"the owner of the label must remove it, or you exclude {either(len(theirs), 'the node', 'the nodes')}"
         return Decision(f"{stage.name}: {names(theirs)} {are(len(theirs))} held by somebody else: {helps}.")
     if unseen := tuple(target.name for target in held if not target.is_seen):
         return Decision(f"{stage.name}: {names(unseen)} cannot be seen now.", look_again_in=SOON)
@@ -148,7 +148,7 @@ def wait_for_gates(
     for key, result in waiting:
         if key not in unhurried and (waited := exceeded_wait_timeout(stage, key, now=now)):
             sentence = f"{said} {result.sentence} It has waited for {waited}"
-            asks = f"{sentence}: a person decides whether to wait, exclude or go back."
+            asks = f"{sentence}: a person decides whether to wait, exclude the nodes or roll back."
             return Decision(asks, pause_reason=asks)
     return Decision(f"{said} {waiting[0][1].sentence}") if waiting else None
 
@@ -239,7 +239,7 @@ def recall_sentence(snapshot: Snapshot, called_back: Sequence[Recall]) -> str:
 
 
 def _to_go(nodes: int) -> str:
-    return f"{count(nodes, 'node')} {are(nodes)} still to go"
+    return f"{count(nodes, 'node')} must still change"
 
 
 def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
@@ -254,7 +254,7 @@ def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
 def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordoned: Sequence[str] = ()) -> str:
     (sentence, number), *_ = Counter(restrained.values()).most_common(1)
     every, others = len(stage.in_state(TargetState.HELD)), tuple(name for name in cordoned if name not in restrained)
-    still = "" if number == every else f" Of {every}, {number} {either(number, 'waits', 'wait')} for this."
+    still = "" if number == every else f" {number} of {every} {either(number, 'waits', 'wait')} for this."
     but = f" {names(others)} {are(len(others))} cordoned by somebody else: uncordon or exclude." if others else ""
     return f"{stage.name}: {_to_go(every)}. {sentence}{still}{but}"
 

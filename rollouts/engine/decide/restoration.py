@@ -89,10 +89,12 @@ def _release_unchanged(snapshot: Snapshot) -> Decision | None:
     # Switched off, the operator calls nobody done.
     evaluated = THROUGH if snapshot.policy.off else {Phase.DONE}
     if free := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase in evaluated):
-        sentence = f"Letting {count(len(free), 'node')} go that never changed."
+        sentence = f"Releasing {count(len(free), 'unchanged node')}."
         return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)
     if waiting := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase is Phase.UNKNOWN):
-        return Decision(f"Waiting until the operator calls {names(tuple(waiting.values()))} done.", look_again_in=SOON)
+        return Decision(
+            (f"Waiting until the operator reports {names(tuple(waiting.values()))} as done."), look_again_in=SOON
+        )
     return None
 
 
@@ -110,7 +112,7 @@ def in_the_operators_hands(snapshot: Snapshot) -> Decision | None:
     busy = ours(snapshot, lambda one: snapshot.is_as_before(one) and one.has_begun and one.uid not in left_out)
     if not busy:
         return None
-    sentence = f"Waiting until the operator is through with {names(tuple(busy.values()))}, which did not change."
+    sentence = f"Waiting until the operator finishes {names(tuple(busy.values()))}, which did not change."
     return Decision(sentence, look_again_in=SOON)
 
 
@@ -138,7 +140,7 @@ def unmarked(snapshot: Snapshot) -> str:
         if node.has_label and node.hold_wanted is not None and not (node.is_held or may_be_held(node))
     )
     held = either(len(kept), "keeps the label that held it", "keep the label that held them")
-    return f"{names(kept)} {held}, for somebody took this plan's mark off: take it off by hand" if kept else ""
+    return f"{names(kept)} {held}, because somebody removed this plan's mark. Remove the label by hand" if kept else ""
 
 
 def came_since(snapshot: Snapshot) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ from wording.numbers import are, count, stay, was
 
 def roll_back(snapshot: Snapshot, *, now: datetime) -> Decision:
     if snapshot.version.object_trouble:
-        return Decision(f"{snapshot.version.object_trouble} There is nothing to put back. {ABORT_FREES}")
+        return Decision(f"{snapshot.version.object_trouble} No version can be restored. {ABORT_FREES}")
     if restoring := restore(snapshot):
         return restoring
     if gone := lost(snapshot):
@@ -73,21 +73,21 @@ def _without_operator(snapshot: Snapshot) -> Decision | None:
     if not off or not left:
         return None
     why = f"{off.reason}: the operator does not bring {names(left)} back to {snapshot.version.old}."
-    helps = f"{off.fix}, or abort: then {count(len(left), 'node')} {stay(len(left))} held, with the driver there is."
+    helps = f"{off.fix}, or abort: then {count(len(left), 'node')} {stay(len(left))} held with the present driver."
     return Decision(f"{why} {helps}", acts=recall(snapshot))
 
 
 def _bring_back(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateResult]], *, now: datetime) -> Decision:
     stage = snapshot.rollback_stage
     if missing := _not_as_before(snapshot):
-        sentence = f"{count(len(missing), 'node')} {are(len(missing))} to be brought back."
+        sentence = f"{count(len(missing), 'node')} must be rolled back."
         return Decision(sentence, acts=(OpenRollbackStage(missing),), look_again_in=timedelta(0))
     if stage.state is StageState.WAITING:
         if not stage.targets:
             if waiting := in_the_operators_hands(snapshot):
                 return waiting
             are_others = held_by_others(snapshot) or unmarked(snapshot)
-            gone = "every hold of this plan is gone" if are_others else "every hold is gone"
+            gone = "all holds of this plan are removed" if are_others else "every hold is gone"
             is_back = f"{nobody_changed(snapshot)}: {snapshot.says.is_back.format(gone=gone)}"
             reason = " ".join(f"{sentence}." for sentence in (is_back, *_not_on_it(snapshot)))
             return Decision(reason, moves=(MovePlan(PlanState.ROLLED_BACK, reason),))
@@ -102,7 +102,7 @@ def _bring_back(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateResul
     if called_back and not snapshot.orders.wait_reason:
         return Decision(recall_sentence(snapshot, called_back), called_back, look_again_in=SOON)
     if not snapshot.orders.wait_reason and (unfinished := unfinished_releases(snapshot, stage)):
-        return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)
+        return Decision(f"Releasing {names(unfinished.targets)} to roll back.", acts=(unfinished,), look_again_in=SOON)
     if failed := _failed(snapshot):
         sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
         return Decision(sentence, acts=(RequeueFailed(failed),), look_again_in=SOON)
@@ -114,7 +114,7 @@ def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
     theirs, new, version = held_by_others(snapshot), came_since(snapshot), snapshot.version.old
     parts = (
         f"{names(theirs)} {are(len(theirs))} held by somebody else, and not on {version}" if theirs else "",
-        f"{names(new)} came since, and {are(len(new))} not on {version} yet" if new else "",
+        f"{names(new)} joined later, and {are(len(new))} not on {version} yet" if new else "",
         unmarked(snapshot),
     )
     return tuple(part for part in parts if part)
@@ -156,12 +156,12 @@ def _release_waves(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now
     one_broken = next_wave(broken, 1, budgets) if may_add and not free.nodes else ()
     wave = one_broken or next_wave(ready, free.nodes, budgets)
     if wave and stage.state is StageState.SOAKING:
-        to_go = f"{names(wave)} {are(len(wave))} to go back after all."
+        to_go = f"{names(wave)} must roll back after all."
         moves = (MoveStage(stage.index, StageState.PROMOTING, to_go),)
         return Decision(to_go, moves=moves, look_again_in=timedelta(0))
     if wave:
-        act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')} back: {free.reason}.")
-        return Decision(f"Letting {names(wave)} go back.", acts=(act,), look_again_in=SOON)
+        act = ReleaseWave(stage.index, wave, f"Rolling back {count(len(wave), 'node')}: {free.reason}.")
+        return Decision(f"Releasing {names(wave)} to roll back.", acts=(act,), look_again_in=SOON)
     on_the_way = stage.in_state(*IN_FLIGHT)
     failed = beyond_us(snapshot)
     others = [target for target in held if target not in failed]
@@ -174,9 +174,7 @@ def _release_waves(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now
         return Decision(says_what_waits(stage, {**full, **restrained}))
     if held:
         why = unqueued_yet(len(held)) if free.nodes else free.reason
-        return Decision(
-            f"{count(len(held), 'node')} {are(len(held))} still to be brought back; {why}.", look_again_in=SOON
-        )
+        return Decision(f"{count(len(held), 'node')} must still be rolled back; {why}.", look_again_in=SOON)
     if on_the_way:
         warning = first(Answer.FAIL, answers)
         but = f" But: {warning[1].sentence}" if warning else ""
@@ -194,13 +192,13 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datet
     stage = snapshot.rollback_stage
     if stage.state is StageState.PROMOTING:
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target runs the old version again."),)
-        return Decision("Evaluating the nodes that went back.", moves=moves, look_again_in=timedelta(0))
+        return Decision("Evaluating the nodes that were rolled back.", moves=moves, look_again_in=timedelta(0))
     if waiting := in_the_operators_hands(snapshot):
         return waiting
     if all_pass(stage, answers) or not stage.evidence.counted:
         return _rolled_back(stage, _how_it_ended(snapshot), "Every gate passed.")
     if failed := first(Answer.FAIL, answers):
-        return _rolled_back(stage, f"{snapshot.version.old} is back, but look at this: {failed[1].sentence}")
+        return _rolled_back(stage, f"{snapshot.version.old} is restored, but a gate fails: {failed[1].sentence}")
     waits = [result for result in answers.values() if result.answer is Answer.WAIT]
     # The soak waits for the others, so it waits for ever where one of them can never tell.
     others = [result for key, result in answers.items() if result in waits and key != Soak.key]
@@ -208,7 +206,8 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datet
     if can_never_tell or (waits and now - stage.state_since > stage.wait_timeout):
         return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be evaluated: {waits[0].sentence}")
     return Decision(
-        f"They are back and being evaluated: {waits[0].sentence if waits else 'no gate answers.'}", look_again_in=SOON
+        (f"The nodes are rolled back and being evaluated: {waits[0].sentence if waits else 'no gate has a result.'}"),
+        look_again_in=SOON,
     )
 
 
@@ -225,12 +224,12 @@ def _how_it_ended(snapshot: Snapshot) -> str:
     kept = tuple(name for name, uid in out if uid in held)
     free = tuple(name for name, uid in out if uid not in held and uid not in snapshot.gone)
     parts = (
-        f"{names(kept)} {was(len(kept))} taken out of the rollback, and {stay(len(kept))} held" if kept else "",
-        f"{names(free)} {was(len(free))} taken out of the rollback, and {are(len(free))} not held" if free else "",
+        f"{names(kept)} {was(len(kept))} excluded from the rollback, and {stay(len(kept))} held" if kept else "",
+        f"{names(free)} {was(len(free))} excluded from the rollback, and {are(len(free))} not held" if free else "",
         names(gone),
         *_not_on_it(snapshot),
     )
     but = "; ".join(part for part in parts if part)
     if not but:
         return f"Every node runs {snapshot.version.old} again."
-    return f"{snapshot.version.old} is back on every other node: {but}."
+    return f"Every other node runs {snapshot.version.old} again: {but}."

@@ -75,9 +75,9 @@ def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
     number = len(targets)
-    why = f"the operator could not empty the {either(number, 'node', 'nodes')}"
+    why = f"the operator could not evict the pods of the {either(number, 'node', 'nodes')}"
     it = either(number, "it", "them")
-    helps = f"See {either(number, 'its', 'their')} events; mend {it} or exclude {it}."
+    helps = f"Read {either(number, 'its', 'their')} events; repair {it} or exclude {it}."
     return f"{_names(targets)} failed {TRIES} times in the rollback: {why}. {helps}"
 
 
@@ -87,13 +87,13 @@ def _of_crashing(snapshot: Snapshot, targets: tuple[TargetEvidence, ...]) -> str
     version, number = snapshot.version.old, len(targets)
     what = either(
         number,
-        f"the driver pod for {version} is there and does not come up",
-        f"the driver pods for {version} are there and do not come up",
+        f"the driver pod for {version} exists and does not become Ready",
+        f"the driver pods for {version} exist and do not become Ready",
     )
     helps = either(
         number,
-        "Once it is Ready the operator goes on: see its log, delete the pod, or exclude the node.",
-        "Once they are Ready the operator goes on: see their logs, delete the pods, or exclude the nodes.",
+        "The operator continues once the pod is Ready. Read its log, delete the pod, or exclude the node.",
+        "The operator continues once the pods are Ready. Read their logs, delete the pods, or exclude the nodes.",
     )
     return f"{_names(targets)}: {what}. {helps}"
 
@@ -102,7 +102,7 @@ def _of_gone(targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
     it = either(len(targets), "it", "them")
-    return f"{_names(targets)} failed in the rollback and cannot be seen any more: exclude {it}."
+    return f"{_names(targets)} failed in the rollback and can no longer be seen. Exclude {it}."
 
 
 def _names(targets: tuple[TargetEvidence, ...]) -> str:

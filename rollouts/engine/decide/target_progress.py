@@ -80,7 +80,7 @@ def _next_state(
     if target.state is TargetState.HELD:
         return _of_a_held_one(snapshot, stage, target, node)
     if stage.is_rollback and _waits_again(target, node):
-        return TargetState.HELD, "In the operator's queue again, and held: it waits for its wave."
+        return TargetState.HELD, "The node is in the operator's queue again and held. It waits for its wave."
     if node.phase is Phase.FAILED:
         return TargetState.FAILED, target.failed_reason or GAVE_UP
     if is_changed(snapshot, stage, node):
@@ -90,7 +90,7 @@ def _next_state(
     if target.state is TargetState.RELEASING and snapshot.is_released(node):
         return TargetState.RELEASED, snapshot.says.released
     if target.state is TargetState.CHANGED:
-        return TargetState.CHANGING, "It is no longer as it was: the driver is being changed again."
+        return TargetState.CHANGING, "The node changed again: the operator is changing its driver."
     return None
 
 
@@ -116,7 +116,7 @@ def _on_its_way_already(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnap
     """
     at_work = node.phase is Phase.AT_WORK
     if stage.is_rollback and (at_work or is_changed(snapshot, stage, node)):
-        return TargetState.CHANGING, "It was on its way when the rollback began."
+        return TargetState.CHANGING, "The node was being changed when the rollback began."
     return None
 
 

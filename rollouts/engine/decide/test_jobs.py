@@ -32,7 +32,7 @@ def with_test_jobs(snapshot: Snapshot, decision: Decision, *, now: datetime) -> 
     there = sorted({one.name for one in snapshot.test_jobs})
     trouble = next((f" {one.trouble}" for one in snapshot.test_jobs if one.trouble), "")
     its = either(len(there), "the test Job", "the test Jobs")
-    waits = f"The plan ends once {its} on {names(there)} {are(len(there))} gone.{trouble}"
+    waits = f"The plan ends once {its} on {names(there)} {are(len(there))} deleted.{trouble}"
     return replace(decision, waiting_for=waits, moves=())
 
 

@@ -5,7 +5,7 @@ from rollouts.engine.decide.releases import SOON
 from rollouts.engine.snapshot import Snapshot
 from wording.numbers import count
 
-ABORT_FREES = "Abort ends the plan and frees every hold."  # of a plan whose driver object is gone
+ABORT_FREES = "Abort ends the plan and removes all holds."  # of a plan whose driver object is gone
 
 
 def release_unmanaged_nodes(snapshot: Snapshot) -> Decision | None:
@@ -18,5 +18,5 @@ def release_unmanaged_nodes(snapshot: Snapshot) -> Decision | None:
     unmanaged_nodes = {node.uid: node.name for node in snapshot.unmanaged_nodes if not node.is_of_another}
     if not unmanaged_nodes:
         return None
-    sentence = f"Letting {count(len(unmanaged_nodes), 'node')} go that the driver object no longer selects."
+    sentence = f"Releasing {count(len(unmanaged_nodes), 'node')} that the driver object no longer selects."
     return Decision(sentence, acts=(ReleaseUnmanagedNodes(unmanaged_nodes),), look_again_in=SOON)

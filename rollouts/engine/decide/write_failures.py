@@ -67,7 +67,7 @@ def nobody_left(snapshot: Snapshot, stage: StageSnapshot, *, says: str = "") -> 
 def _why(stage: StageSnapshot) -> str:
     out, failed = len(stage.in_state(TargetState.EXCLUDED)), len(stage.in_state(TargetState.FAILED))
     parts = (
-        f"{count(out, 'node')} {was(out)} taken out or went away" if out else "",
+        f"{count(out, 'node')} {was(out)} excluded or left the cluster" if out else "",
         f"{count(failed, 'node')} failed" if failed else "",
     )
     return ", and ".join(part for part in parts if part) or "it never had any"
@@ -81,4 +81,4 @@ def _choices(snapshot: Snapshot, stage: StageSnapshot) -> str:
     is_last = all(other.state in OVER for other in snapshot.forward if other.index != stage.index)
     has_changed = any(other.in_state(TargetState.CHANGED) for other in snapshot.forward)
     can_complete = is_last and has_changed and stage.state is not StageState.PASSED
-    return f"{'complete the plan without it, ' if can_complete else ''}roll back or abort"
+    return f"{'complete the plan without the stage, ' if can_complete else ''}roll back or abort"

@@ -17,7 +17,7 @@ TOLD_EVERY_S = 2.0
 
 
 class Command(BaseCommand):
-    help = "Play a plan in virtual time on its present nodes, with its own gates. Nothing in a cluster is touched."
+    help = "Rehearse a plan in virtual time on its present nodes, with its own gates. No cluster is changed."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -28,12 +28,12 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **given: Any) -> None:
         plan = Plan.objects.select_related("cluster").filter(pk=given["plan"]).first()
         if plan is None:
-            raise CommandError(f"There is no plan {given['plan']}.")
+            raise CommandError(f"Plan {given['plan']} does not exist.")
         now, fault = timezone.now(), FAULTS.get(given["fault"] or "")
         try:
             played = virtual_plan(plan, fault, seed=given["seed"], now=now)
         except NothingToRehearse as nothing:
-            raise CommandError(f"{nothing} Look at the draft: it names why each node is left out.") from nothing
+            raise CommandError(f"{nothing} The draft shows why each node is left out.") from nothing
         try:
             rehearsal = rehearse(played.fleet, played.stages, begins=now, tell=self._progress())
         except Unending as unending:

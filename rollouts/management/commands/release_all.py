@@ -26,7 +26,7 @@ from rollouts.models.plan import MARK
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import restraint_by
 from wording.lists import names
-from wording.numbers import are, count, either
+from wording.numbers import count, either
 from wording.sentences import with_period
 
 MOST_ROUNDS = 5  # what carries a mark then is marked anew by somebody
@@ -41,25 +41,25 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("cluster", nargs="?", help="its name; without one, every cluster")
-        parser.add_argument("--dry-run", action="store_true", help="only say what would be done")
+        parser.add_argument("cluster", nargs="?", help="name of the cluster; default: every cluster")
+        parser.add_argument("--dry-run", action="store_true", help="only print the changes")
         parser.add_argument(
             "--give-up-plans",
             type=reason,
             metavar="WHY",
             default="",
-            help="end the plans under way first, or they would hold again",
+            help="end the plans in progress first; otherwise they would hold the nodes again",
         )
         parser.add_argument(
             "--to-another-version",
             action="store_true",
-            help="release nodes although somebody else has changed the driver object that they would follow",
+            help="release nodes although somebody else has changed their driver object",
         )
 
     def handle(self, *args, **options) -> None:
         clusters = Cluster.objects.filter(name=options["cluster"]) if options["cluster"] else Cluster.objects.all()
         if not clusters:
-            raise CommandError(f"There is no cluster {options['cluster'] or 'at all'}.")
+            raise CommandError(f"Cluster {options['cluster'] or ''} does not exist.")
         self.to_another_version = options["to_another_version"]
         troubles: list[str] = []
         for cluster in clusters:
@@ -92,7 +92,7 @@ class Command(BaseCommand):
         except CommandError as refusal:  # plans in progress here are no reason to leave another cluster held
             return [str(refusal)]
         if not left:
-            self.stdout.write(f"{cluster.name}: nothing of ours is left there.")
+            self.stdout.write(f"{cluster.name}: no objects of Quarterdeck are left.")
         return left
 
     def _leave_foreign(self, cluster: Cluster, uid: str, *, dry_run: bool, why: str) -> list[str]:
@@ -106,9 +106,9 @@ class Command(BaseCommand):
         bars = _another(cluster, connection), _stopped(cluster, connection), self._changed(cluster, connection)
         troubles = [one for one in bars if one]
         for plan in Plan.objects.filter(cluster=cluster).under_way():
-            change = f", and the cluster asks for {plan.to_version}: released nodes will change"
+            change = f", and the cluster requests {plan.to_version}: released nodes will change"
             armed = change if _is_armed(plan, connection) else ""
-            then = "It would be ended" if why else "It bars this without --give-up-plans"
+            then = "It would be ended" if why else "It prevents this without --give-up-plans"
             self.stdout.write(f"{cluster.name}: {plan} is {plan.state}{armed}. {then}.")
         for pull in _pulls(cluster).filter(ends_reason=""):
             self.stdout.write(f"{cluster.name}: {pull} would be cancelled.")
@@ -125,7 +125,9 @@ class Command(BaseCommand):
         if lease and not cluster_cleanup.is_of_another(lease):
             self.stdout.write(f"{cluster.name} Lease {cluster.own_namespace}/{LEASE_NAME}: would be deleted")
         carry = either(len(found), "carries", "carry")
-        self.stdout.write(f"{cluster.name}: {count(len(found), 'node')} {carry} a mark of ours. Nothing was changed.")
+        self.stdout.write(
+            f"{cluster.name}: {count(len(found), 'node')} {carry} a mark of Quarterdeck. Nothing was changed."
+        )
         return troubles
 
     def _changed(self, cluster: Cluster, connection: client.Connection) -> str:
@@ -135,23 +137,23 @@ class Command(BaseCommand):
         of_others = {plan: change for plan in plans if (change := _foreign_change(plan, connection))}
         if of_others and not self.to_another_version:
             plan, change = next(iter(of_others.items()))
-            then = f"Every node that {plan.mark} holds would change to that, as fast as the operator goes"
-            back = f"Put {plan.from_version} back, or run it again with --to-another-version."
+            then = f"Every node that {plan.mark} holds would change to that version, at the operator's speed"
+            back = f"Restore {plan.from_version}, or run this again with --to-another-version."
             return f"{change} {then}. Nothing was changed. {back}"
         if not (of_others or any(_is_armed(plan, connection) for plan in plans)):
             return ""
         now = timezone.now()
         frozen = Freeze.objects.in_force(now=now).binding(cluster.pk).filter(is_stop=False)
         reason = next((restraint_by(one, now=now).sentence for one in frozen.prefetch_related("cluster", "pool")), "")
-        return f"{reason} Nodes would change: nothing was changed. Lift it, and run it again." if reason else ""
+        return f"{reason} Nodes would change, so nothing was changed. Lift it and run this again." if reason else ""
 
     def _end_plans(self, cluster: Cluster, why: str) -> list[Plan]:
         under_way = list(Plan.objects.filter(cluster=cluster).under_way())
         if under_way and not why:
             under = ", ".join(str(plan) for plan in under_way)
             raise CommandError(
-                f"{under} under way would hold the nodes again. Roll back or abort there first, "
-                "or give the reason with --give-up-plans."
+                f"{under} in progress would hold the nodes again. Roll back or abort first, or give a reason "
+                "with --give-up-plans."
             )
         given_up = []
         for plan in under_way:
@@ -221,7 +223,7 @@ class Command(BaseCommand):
         except client.ClusterError as error:
             return [f"{named}: {str(error).rstrip('.')}. {by_hand}"]
         self.stdout.write(f"{cluster.name} {named}: deleted")
-        return [f"{named} was made anew. {by_hand}"] if cluster_cleanup.lease(connection, cluster) else []
+        return [f"{named} was created again. {by_hand}"] if cluster_cleanup.lease(connection, cluster) else []
 
 
 def _end_plan(plan: Plan, why: str) -> None:
@@ -243,7 +245,7 @@ def _say_how_they_ended(plans: list[Plan], connection: client.Connection, why: s
         return
     nodes, now = client.list_nodes(connection), timezone.now()
     for plan in plans:
-        left = what_is_left(plan, nodes, connection) or "Nothing of it is left on its nodes."
+        left = what_is_left(plan, nodes, connection) or "No marks are left on its nodes."
         Plan.objects.filter(pk=plan.pk).update(reason=f"{with_period(why)} {left}"[:1000])
         record_event(plan=plan, what="note", was="", to="released", now=now, actor="release_all", reason=left)
 
@@ -262,7 +264,7 @@ def _foreign_change(plan: Plan, connection: client.Connection) -> str:
         return ""
     ours = {plan.from_version, plan.handed_to} | ({plan.to_version} if plan.write_intended_at else set())
     if (version := version_in(plan.its_component, spec)) not in ours - {""}:
-        return f"{named} asks for {version or 'no version'}, which is not of {plan.mark}."
+        return f"{named} requests {version or 'no version'}, which is not a version of {plan.mark}."
     known, now = plan.templates.get("spec"), digests_of(plan, spec)
     return f"{named} was changed by somebody else since {plan.mark} began." if known and known != now else ""
 
@@ -300,10 +302,10 @@ def _is_armed(plan: Plan, connection: client.Connection) -> bool:
 def _stopped(cluster: Cluster, connection: client.Connection) -> str:
     if reason := stopped_by_switch(cluster, connection):
         lift = f"kubectl -n {cluster.own_namespace} delete configmap {STOP_SWITCH}"
-        return f"{reason} Until it is gone no node is released: {lift}, and run it again."
+        return f"{reason} No node is released until it is gone. Run {lift}, then run this again."
     now = timezone.now()
     if stop := stop_in_force(now=now):
-        return f"{restraint_by(stop, now=now).sentence} Until it is lifted no node is released."
+        return f"{restraint_by(stop, now=now).sentence} No node is released until the stop is lifted."
     return ""
 
 
@@ -314,14 +316,14 @@ def _planned_changes(mark: Mark) -> list[str]:
         held = "held" if mark.has_label else "annotated only"
         labels = f"{UPGRADE_STATE}, {UPGRADE_SKIP}" if mark.is_queued else UPGRADE_SKIP
         then = f"{labels} and its annotations" if mark.has_label else "its annotations"
-        lines.append(f"{held} by {mark.plan or 'a plan'} since {mark.since or 'unknown'}; {then} would be taken off")
+        lines.append(f"{held} by {mark.plan or 'a plan'} since {mark.since or 'unknown'}; {then} would be removed")
     if mark.is_cordoned:
         lines.append(f"cordoned by {mark.plan or 'a plan'} until its test Job has completed; would be uncordoned")
     if mark.unclear:
         lines.append(f"{cluster_cleanup.said_of_unclear(mark)} It would be left as it is.")
     elif mark.has_exclusions:
         off = " and ".join(mark.exclusions) or "nothing"
-        lines.append(f"{off} by {mark.plan or 'a plan'}; would be put back as it was")
+        lines.append(f"{off} by {mark.plan or 'a plan'}; would be restored")
     return lines
 
 
@@ -332,9 +334,19 @@ def _remaining_marks(connection: client.Connection, rounds: int) -> list[str]:
     still = f"{count(len(found), 'node')} {either(len(found), 'still carries', 'still carry')} a mark"
     there = [
         f"{still} after {count(rounds, 'round')}. Run it again." if found else "",
-        f"{count(len(ours), 'Job')} of ours {are(len(ours))} still there. Run it again, or: {BY_HAND}" if ours else "",
-        f"{count(len(pods), 'pod')} of our Jobs {are(len(pods))} still there. Run it again." if pods else "",
-        f"{unlisted} Mend that and run it again, or: {BY_HAND}" if unlisted else "",
+        (
+            f"{count(len(ours), 'Job')} of Quarterdeck still "
+            f"{either(len(ours), 'exists', 'exist')}. Run this again, or: {BY_HAND}"
+        )
+        if ours
+        else "",
+        (
+            f"{count(len(pods), 'pod')} of Quarterdeck's Jobs still "
+            f"{either(len(pods), 'exists', 'exist')}. Run this again."
+        )
+        if pods
+        else "",
+        f"{unlisted} Correct that and run this again, or: {BY_HAND}" if unlisted else "",
         _unread_sentence(unread),
     ]
     return [one for one in there if one]
@@ -354,11 +366,11 @@ def _unread_sentence(unread: list[str]) -> str:
     if not unread:
         return ""
     cannot = f"{count(len(unread), 'node')} ({names(unread)}) cannot be read"
-    return f"{cannot}: whether {either(len(unread), 'it carries', 'they carry')} a mark of ours is not known."
+    return f"{cannot}. It is unknown whether {either(len(unread), 'it carries', 'they carry')} a mark of Quarterdeck."
 
 
 def _jobs(connection: client.Connection) -> tuple[list[client.JobSeen], str]:
     try:
         return cluster_cleanup.jobs(connection), ""
     except client.ClusterError as error:
-        return [], f"Jobs of ours could not be listed: {str(error).rstrip('.')}."
+        return [], f"Quarterdeck's Jobs could not be listed: {str(error).rstrip('.')}."

@@ -11,8 +11,8 @@ from rollouts.queries.restraints import restraint_by
 from wording.numbers import count
 
 NO_WORKER = (
-    "A worker holds what has not begun within a second or two. Where none runs, nothing is let go, and nothing is "
-    "held again: docs/takeover.md."
+    "A worker holds nodes that have not begun within a second or two. Without a worker, no node is released and "
+    "no node is held again: docs/takeover.md."
 )
 
 
@@ -21,14 +21,16 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--reason", required=True, help="why; kept for good, and said by every plan that waits")
-        parser.add_argument("--by", default=CONSOLE, help="who says so; default: %(default)s")
-        parser.add_argument("--yes", action="store_true", help="do not ask once more")
+        parser.add_argument(
+            "--reason", required=True, help="the reason; stored permanently and shown by every waiting plan"
+        )
+        parser.add_argument("--by", default=CONSOLE, help="name of the person; default: %(default)s")
+        parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
     def handle(self, *args: Any, **given: Any) -> None:
         reason, by = given["reason"].strip()[:1000], given["by"].strip()[:150] or CONSOLE
         if not reason:
-            raise CommandError("Say why: the next person will want to know.")
+            raise CommandError("Give a reason for the next person.")
         plans = Plan.objects.under_way().count()
         if not given["yes"] and not self._is_meant(plans):
             raise CommandError("Nothing is stopped.")
@@ -41,8 +43,8 @@ class Command(BaseCommand):
         self.stdout.write("The banner on every page lifts the stop, and so does POST /api/v1/stop/lifts.")
 
     def _is_meant(self, plans: int) -> bool:
-        self.stdout.write(f"This stops {count(plans, 'plan')} under way, rollbacks included, in every cluster.")
+        self.stdout.write(f"This stops {count(plans, 'plan')} in progress in every cluster, including rollbacks.")
         try:
-            return input("Type “stop” to go on: ").strip() == "stop"
+            return input("Type “stop” to continue: ").strip() == "stop"
         except EOFError:
             return False

@@ -11,7 +11,7 @@ MOST_BYTES = 100_000_000
 
 
 class Command(BaseCommand):
-    help = "Verify a file of evidence from itself alone: no database is asked. Ends with 1 where anything was altered."
+    help = "Verify an evidence file without a database. The exit code is 1 if anything was altered."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         if found.flaws:
             raise CommandError("\n".join(["It was altered.", *(str(flaw) for flaw in found.flaws)]))
         chain = f"{count(found.decisions, 'decision')}, {count(found.entries, 'audit entry', 'audit entries')}"
-        self.stdout.write(f"It is as it was written: {chain}.")
+        self.stdout.write(f"The file is unchanged: {chain}.")
         self.stdout.write(f"The last hash of its audit chain is {found.last_hash}.")
         self.stdout.write(f"The SHA-256 of the whole file is {found.file_hash}.")
 

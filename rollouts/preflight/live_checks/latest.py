@@ -43,9 +43,12 @@ class LiveOnPage:
     def sentence(self) -> str:
         """Returns the progress and the result, with its age."""
         row = self.row
-        asked = f"{row.asked_by} asked at {to_the_second(row.asked_at)}"
+        asked = f"{row.asked_by} requested a check at {to_the_second(row.asked_at)}"
         if row.is_in_force:
-            return f"{asked}{' for the start' if row.is_start else ''}: a worker is asking the cluster, or is about to."
+            return (
+                f"{asked}{' for the start' if row.is_start else ''}: a worker is checking the cluster, or "
+                "will begin soon."
+            )
         if row.answered_at is None:
             return f"{asked}. {self._outcome}"
         against = "against the start" if row.plan.state == PlanState.DRAFT else "against it"
@@ -79,10 +82,10 @@ def live_on_page(plan: Plan) -> LiveOnPage | None:
 def why_no_live_check(plan: Plan) -> str:
     """Returns why the cluster cannot be checked now; empty if it can."""
     if plan.state not in {PlanState.DRAFT, PlanState.PROMOTING}:
-        return f"The plan is {plan.state.replace('-', ' ')}: its own rounds ask the cluster."
+        return f"The plan is {plan.state.replace('-', ' ')}, so its rounds check the cluster themselves."
     cluster = plan.cluster
     if cluster.mode != ClusterMode.OPERATE:
-        return f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}. It tries nothing there."
+        return f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}. It writes nothing there."
     return ""
 
 

@@ -78,7 +78,7 @@ def test_after_two_minutes_it_was_last_seen_there():
     allocation = allocated(node).boards[0].allocations[0]
 
     assert (allocation.is_current, allocation.seen_at) == (False, read_at)
-    assert "was last read at 2026-11-21 11:57:59 UTC: what it said was seen then, not now. No pod of it" in said(node)
+    assert "was last read at 2026-11-21 11:57:59 UTC. Its values are from that time. No pod of it" in said(node)
 
 
 @pytest.mark.parametrize("change", [{"phase": "Succeeded"}, {"phase": "Failed"}, {"uid": "of the one after it"}])
@@ -141,7 +141,7 @@ def test_a_claim_wins_and_the_disagreement_is_told():
 
     assert who(node) == [["train"], []]
     assert found.disagreements == (
-        "Its DCGM exporter names team-a/train on GPU-1, and its claim names GPU-0: the exporter is not believed.",
+        "The DCGM exporter names team-a/train on GPU-1, but its claim names GPU-0. The exporter's name is ignored.",
     )
 
 
@@ -154,7 +154,7 @@ def test_a_claim_keeps_another_pod_off_its_gpu():
     found = allocated(node)
 
     assert who(node) == [["claimed"]]
-    assert "names team-a/named on GPU-0; its claim says that team-a/claimed has it" in found.disagreements[0]
+    assert "names team-a/named on GPU-0; its claim reports that team-a/claimed has it" in found.disagreements[0]
     assert [one.pod.name for one in found.unplaced] == ["named"]
 
 
@@ -180,7 +180,7 @@ def test_more_devices_than_a_pod_asks_for_are_believed_of_none():
     found = allocated(node)
 
     assert who(node) == [[], []]
-    assert "on 2 devices, and it asks for 1 of nvidia.com/gpu" in found.disagreements[0]
+    assert "on 2 devices, but the pod requests 1 of nvidia.com/gpu" in found.disagreements[0]
     assert [one.number for one in found.unplaced] == [1]
 
 
@@ -188,13 +188,13 @@ def test_a_device_of_another_kind_than_asked_for_is_not_believed():
     node = a_node(a_cluster(), gpus=1)
     a_reading(node, a_device_told(0, a_pod(node, "train"), gi_id="7", profile="1g.10gb"))
 
-    assert "nothing that it asks for is such a device" in allocated(node).disagreements[0]
+    assert "the pod requests no such device" in allocated(node).disagreements[0]
 
 
 @pytest.mark.parametrize(
     ("devices", "sentence"),
     [
-        ([a_device_told(0)], "names no pod: look whether it runs with DCGM_EXPORTER_KUBERNETES=true"),
+        ([a_device_told(0)], "The DCGM exporter names no pod"),
         ([], "answers and names no GPU"),
     ],
 )
@@ -233,8 +233,8 @@ def test_of_a_pod_that_has_run_for_long_it_says_only_that_nothing_names_it():
 @pytest.mark.parametrize(
     ("missing", "gpus", "sentence"),
     [
-        (1, 1, "these: likely it is the GPU that nothing reports any more."),
-        (2, 2, "these: likely they are among the 2 GPUs that nothing reports any more."),
+        (1, 1, "these: probably it is the GPU that no source reports any more."),
+        (2, 2, "these: probably they are among the 2 GPUs that no source reports any more."),
         (1, 2, "does not name these."),
     ],
 )
@@ -249,9 +249,7 @@ def test_an_exporter_that_is_not_allowed_or_silent_is_told_with_since_when():
     a_pod(node, "train")
     a_reading(node, read_at=None, refused="It may not be asked: …", refused_since=NOON - timedelta(hours=1))
 
-    assert said(node) == (
-        "Its DCGM exporter was never read. It may not be asked: … That is so since 2026-11-21 11:00:00 UTC."
-    )
+    assert said(node) == ("Its DCGM exporter was never read. It may not be asked: … Since 2026-11-21 11:00:00 UTC.")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_a_cluster_says_how_old_each_kind_is_and_why(bob):
         "state": "stale",
         "last_seen_at": "2026-11-21T11:55:00Z",
         "age_s": 300.0,
-        "sentence": "Nodes have not been seen since 2026-11-21 11:55:00 UTC.",
+        "sentence": "Nodes were last observed at 2026-11-21 11:55:00 UTC.",
     }
     assert of("daemonsets.apps", found)["state"] == "forbidden"
     assert of("daemonsets.apps", found)["age_s"] is None

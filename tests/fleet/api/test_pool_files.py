@@ -54,8 +54,10 @@ def test_bad_entries_are_named_by_their_lines(root):
     assert reply.json()["errors"] == [
         {
             "field": "line 5",
-            "sentence": "There is no “selektor” here. There are: name, selector, environment, workload_class, "
-            "approval, max_unavailable, price_per_gpu_hour.",
+            "sentence": (
+                "Unknown field “selektor”. Known fields: name, selector, environment, workload_class, "
+                "approval, max_unavailable, price_per_gpu_hour."
+            ),
         }
     ]
     assert not Pool.objects.exists()

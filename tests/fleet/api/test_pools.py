@@ -159,7 +159,7 @@ def test_a_pool_that_goes_meanwhile_is_a_conflict(root, monkeypatch, act):
     reply = root.delete(path) if act == "delete_pool" else root.patch(path, {"max_unavailable": 2}, format="json")
 
     assert (reply.status_code, reply.json()["type"]) == (409, "urn:quarterdeck:problem:pool-gone")
-    assert reply.json()["detail"] == "Somebody deleted pool h200 since."
+    assert reply.json()["detail"] == "Somebody has deleted pool h200 since you read it."
 
 
 @pytest.mark.parametrize("number", [1, 5])

@@ -68,7 +68,7 @@ def test_nobody_accepts_another_one_than_they_saw(rebuilt):
 def test_one_that_changed_meanwhile_is_looked_at_again(rebuilt):
     Cluster.objects.update(foreign_uid="yet-another")  # after it was loaded
 
-    with pytest.raises(CannotAccept, match="Look at it again"):
+    with pytest.raises(CannotAccept, match="Read the page again"):
         accept_it(rebuilt)
 
     assert (Cluster.objects.get().uid, AuditEntry.objects.count()) == ("uid-of-north", 0)
@@ -78,14 +78,14 @@ def test_where_nobody_else_answers_there_is_nothing_to_accept(rebuilt):
     Cluster.objects.update(foreign_uid="")
     rebuilt.refresh_from_db()
 
-    with pytest.raises(CannotAccept, match="nothing to accept"):
+    with pytest.raises(CannotAccept, match="so no acceptance is needed"):
         accept_it(rebuilt)
 
 
 def test_a_cluster_that_is_here_already_is_no_rebuilt_one(rebuilt):
     a_cluster("south", uid="new")
 
-    with pytest.raises(CannotAccept, match="is south, which is here already"):
+    with pytest.raises(CannotAccept, match="is south, which Quarterdeck already has"):
         accept_it(rebuilt)
 
 
@@ -107,7 +107,7 @@ def test_the_command_accepts_what_answers_there(rebuilt, capsys):
     call_command("accept_cluster", "north", reason="Rebuilt.")
 
     assert Cluster.objects.get().uid == "new"
-    assert "north is the cluster new from now on; it was uid-of-north." in capsys.readouterr().out
+    assert "north is now the cluster new; it was uid-of-north." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("name", "uid"), [("nowhere", ""), ("north", "another")])

@@ -22,13 +22,17 @@ WITH_CRD = a("ClusterPolicy", "cluster-policy", uses_driver_crd=True)
     ("objects", "mode", "word"),
     [
         ([POLICY], DriverSetBy.CLUSTER_POLICY, "one driver version for every GPU node"),
-        ([POLICY, a("NVIDIADriver")], DriverSetBy.CLUSTER_POLICY, "1 NVIDIADriver exist and do nothing"),
+        ([POLICY, a("NVIDIADriver")], DriverSetBy.CLUSTER_POLICY, "1 NVIDIADriver exist without effect"),
         (
             [WITH_CRD, a("NVIDIADriver"), a("NVIDIADriver", "y")],
             DriverSetBy.NVIDIA_DRIVER,
-            "2 NVIDIADrivers say which driver",
+            "2 NVIDIADrivers choose the driver",
         ),
-        ([a("GPUCluster", "gpu-cluster"), a("NVIDIADriver")], DriverSetBy.GPU_CLUSTER, "no device plugin runs"),
+        (
+            [a("GPUCluster", "gpu-cluster"), a("NVIDIADriver")],
+            DriverSetBy.GPU_CLUSTER,
+            "Dynamic Resource Allocation allocates the GPUs",
+        ),
         ([], DriverSetBy.NONE, "cannot change them"),
     ],
 )
@@ -44,9 +48,17 @@ def test_says_what_says_which_driver_runs(objects, mode, word):
     ("objects", "mode", "word"),
     [
         ([POLICY, a("GPUCluster")], DriverSetBy.SEVERAL, "the operator reconciles neither"),
-        ([POLICY, a("ClusterPolicy", "other", state="ignored")], DriverSetBy.CLUSTER_POLICY, "the oldest counts"),
-        ([WITH_CRD], DriverSetBy.NVIDIA_DRIVER, "no node gets one"),
-        ([a("NVIDIADriver")], DriverSetBy.NONE, "nobody acts on them"),
+        ([POLICY, a("ClusterPolicy", "other", state="ignored")], DriverSetBy.CLUSTER_POLICY, "ClusterPolicies"),
+        (
+            [WITH_CRD],
+            DriverSetBy.NVIDIA_DRIVER,
+            ("The ClusterPolicy leaves drivers to NVIDIADrivers, but no NVIDIADriver exists"),
+        ),
+        (
+            [a("NVIDIADriver")],
+            DriverSetBy.NONE,
+            ("exist without effect, because neither a ClusterPolicy nor a GPUCluster exists"),
+        ),
     ],
 )
 def test_says_what_is_wrong_with_it(objects, mode, word):
@@ -59,9 +71,9 @@ def test_says_what_is_wrong_with_it(objects, mode, word):
 @pytest.mark.parametrize(
     ("operator", "word"),
     [
-        ("26.3.3", "counts upgrades of all of them together"),
-        ("26.7.0", "an upgrade policy of its own, and counts only its own nodes"),
-        ("", "depends on the operator"),
+        ("26.3.3", ("limits the upgrades of all NVIDIADrivers together, by the upgrade policy of the ClusterPolicy")),
+        ("26.7.0", "Each NVIDIADriver has its own upgrade policy, which counts only its own nodes"),
+        ("", "From operator"),
     ],
 )
 def test_whose_upgrade_policy_counts_depends_on_the_operator(operator, word):
@@ -75,16 +87,16 @@ def test_what_may_not_be_read_is_not_known_rather_than_none(unseen):
     found = mode_of([a("NVIDIADriver")], operator="", unseen=[unseen])
 
     assert (found.mode, found.problem) == (DriverSetBy.UNKNOWN, "")
-    assert "cannot be read here, so that nobody knows" in found.sentences[0]
+    assert "cannot be read here, so it is unknown which object chooses the driver" in found.sentences[0]
 
 
 @pytest.mark.parametrize(
     ("there", "unseen", "word"),
     [
-        (POLICY, "GPUCluster", "GPUClusters cannot be read here: where there is one as well"),
-        (a("GPUCluster"), "ClusterPolicy", "ClusterPolicies cannot be read here: where there is one as well"),
-        (WITH_CRD, "NVIDIADriver", "those cannot be read here"),
-        (a("GPUCluster"), "NVIDIADriver", "of the host or an NVIDIADriver: those cannot be read here"),
+        (POLICY, "GPUCluster", "GPUClusters cannot be read here. If such an object exists too"),
+        (a("GPUCluster"), "ClusterPolicy", "ClusterPolicies cannot be read here. If such an object exists too"),
+        (WITH_CRD, "NVIDIADriver", "NVIDIADrivers cannot be read here"),
+        (a("GPUCluster"), "NVIDIADriver", "from the host or an NVIDIADriver: NVIDIADrivers cannot be read here"),
     ],
 )
 def test_what_may_be_there_and_cannot_be_read_is_said_beside_what_is(there, unseen, word):
@@ -98,7 +110,10 @@ def test_what_may_be_there_and_cannot_be_read_is_said_beside_what_is(there, unse
 def test_sandbox_workloads_turn_the_upgrade_controller_off():
     found = mode_of([a("ClusterPolicy", sandbox_workloads=True)], operator="26.7.0")
 
-    assert any("upgrade controller off" in sentence for sentence in found.sentences)
+    assert any(
+        "Sandbox workloads are enabled, which disables the operator's upgrade controller" in sentence
+        for sentence in found.sentences
+    )
 
 
 @pytest.mark.parametrize(

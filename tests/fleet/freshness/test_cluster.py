@@ -25,13 +25,13 @@ def test_says_since_when_nothing_was_heard():
     seen = cluster_freshness([a_mark(heard=timedelta(minutes=4))], now=NOON)
 
     assert not seen.is_fresh
-    assert seen.sentence.startswith("Not seen since 11:56:00 UTC")
+    assert seen.sentence.startswith("Not observed since 11:56:00 UTC")
 
 
 def test_a_cluster_nobody_observes_is_no_empty_cluster():
     seen = cluster_freshness([], now=NOON)
 
-    assert seen.sentence == "Nobody observes it yet."
+    assert seen.sentence == "No worker observes the cluster yet."
     assert not seen.has_begun
 
 

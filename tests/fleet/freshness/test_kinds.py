@@ -71,7 +71,7 @@ def test_a_clock_that_is_ahead_makes_no_negative_age():
 def test_a_stale_kind_says_since_when_and_why():
     found = freshness_of(a_mark("failing", heard_ago_s=300, message="Connection refused."), now=NOON)
 
-    assert found.sentence == "Nodes have not been seen since 2026-11-21 11:55:00 UTC. Connection refused."
+    assert found.sentence == "Nodes were last observed at 2026-11-21 11:55:00 UTC. Connection refused."
 
 
 def test_kinds_nobody_watched_are_said_to_be_unseen():
@@ -118,7 +118,7 @@ def test_a_live_kind_says_how_many_of_it_cannot_be_read_and_names_none():
 
     sentence = freshness_of(mark, now=NOON).sentence
 
-    assert sentence == "Nodes are live. Not so 5 that cannot be read, and are shown as they last were, if ever."
+    assert sentence == "Nodes are live. 5 of them cannot be read and are shown in their last state, if any."
 
 
 @pytest.mark.parametrize(("number", "says"), [(1, "1 that"), (19, "19 that"), (20, "20 or more that")])
@@ -133,6 +133,6 @@ def test_a_list_that_takes_its_time_says_since_when():
     mark = a_mark("listing", heard_ago_s=300)
     mark.state_since = NOON - timedelta(seconds=200)
 
-    assert "A new list was asked for at 2026-11-21 11:56:40 UTC and is not complete." in (
+    assert "A new list was requested at 2026-11-21 11:56:40 UTC and is not complete." in (
         freshness_of(mark, now=NOON).sentence
     )

@@ -62,7 +62,7 @@ def test_one_that_fails_is_not_live_for_90_seconds_more():
 
     assert (seen.word, seen.glyph) == ("failing, noticed at 11:59:40", "bad")
     assert seen.sentence == (
-        "It does not answer. Last seen at 11:58:45 UTC, noticed at 11:59:40 UTC. Connection refused."
+        "The cluster does not answer. Last observed at 11:58:45 UTC, noticed at 11:59:40 UTC. Connection refused."
     )
     assert "API server" in seen.action
 
@@ -87,7 +87,7 @@ def test_one_that_was_never_reached_says_since_when_it_is_tried_why_and_when_aga
     assert not seen.is_known
     assert seen.word == "never reached"
     assert seen.sentence == (
-        "It was never reached: tried since 10:00:00 UTC. No route to host. It is tried again at 12:01:00 UTC."
+        "The cluster was never reached, since 10:00:00 UTC. No route to host. The next try is at 12:01:00 UTC."
     )
     assert "bin/manage doctor" in seen.action
 
@@ -96,7 +96,10 @@ def test_one_whose_turn_nobody_takes_is_unwatched_but_not_while_it_waits_for_its
     late = NOON - GRACE - timedelta(seconds=1)
 
     assert observation_of([a_mark()], an_observer(lease_until=late), now=NOON).unwatched_since == late
-    assert "No worker takes it up" in observation_of([a_mark()], an_observer(lease_until=late), now=NOON).sentence
+    assert (
+        "No worker watches the cluster since"
+        in observation_of([a_mark()], an_observer(lease_until=late), now=NOON).sentence
+    )
     assert observation_of([a_mark()], an_observer(lease_until=NOON - GRACE), now=NOON).unwatched_since is None
     waits = an_observer(lease_until=late, next_look_at=NOON + timedelta(minutes=1))
     assert observation_of([a_mark()], waits, now=NOON).unwatched_since is None

@@ -64,7 +64,7 @@ def test_too_few_are_told_as_a_ratio_with_what_to_raise():
     unwatched(2)
 
     assert threads(now=NOON).action == (
-        "1 thread for 3 clusters: raise -c of the workers of the queue “observe”, or start another worker."
+        "1 thread for 3 clusters. Increase -c of the workers of the queue “observe”, or start another worker."
     )
 
 
@@ -73,7 +73,7 @@ def test_without_a_worker_that_reports_one_has_to_be_started():
 
     assert (
         threads(now=NOON).action
-        == "No worker of the queue “observe” reports: start one, with a thread for each cluster."
+        == "No worker of the queue “observe” reports. Start a worker with a thread for each cluster."
     )
 
 
@@ -82,8 +82,8 @@ def test_enough_of_them_and_nobody_comes_is_no_lack_of_threads():
     unwatched(2)
 
     assert threads(now=NOON).action == (
-        "8 threads for 2 clusters, 0 in use: look whether Redis answers, and at the log of the workers of the queue "
-        "“observe”."
+        "8 threads for 2 clusters, 0 in use. Check whether Redis answers, and read the log of the workers of the "
+        "queue “observe”."
     )
 
 
@@ -91,7 +91,7 @@ def test_turns_that_nobody_hands_out_are_no_lack_of_threads_however_many_cluster
     ObservingWorker.report("one:7", threads=1, now=NOON)
     unwatched(3)
 
-    assert "look whether Redis answers" in threads(now=NOON).action
+    assert "in use" in threads(now=NOON).action
 
 
 def test_they_cost_two_queries(django_assert_num_queries):

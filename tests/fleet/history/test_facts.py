@@ -56,7 +56,7 @@ def test_a_change_that_another_entry_tells_of_is_read_too():
 
 
 def test_a_kubelet_that_did_not_report_is_not_down_and_no_number_is_not_nought():
-    assert fact("is_ready", NOON, [], {"is_ready": None}).words == "its kubelet did not report"
+    assert fact("is_ready", NOON, [], {"is_ready": None}).words == "the kubelet did not report"
     assert fact("gpu_capacity", NOON, [], {"gpu_capacity": None}).words == "not known"
     assert fact("gpu_capacity", NOON, [], {"gpu_capacity": 0}).words == "0"
 
@@ -114,11 +114,11 @@ GONE, AGAIN = {"was": "580.1"}, {"is": "580.1"}
     ("hour", "words"),
     [
         (0, "580.1"),
-        (1, "not known: no label named it, the last was 580.1"),
+        (1, "unknown: no label had it; the last value was 580.1"),
         (2, "580.1"),
-        (3, "not known: no label named it, the last was 580.1"),
+        (3, "unknown: no label had it; the last value was 580.1"),
         (4, "590.1"),
-        (5, "not known: no label named it, the last was 590.1"),
+        (5, "unknown: no label had it; the last value was 590.1"),
     ],
 )
 def test_a_driver_whose_label_was_gone_was_not_known_however_well_it_is_remembered(hour, words):
@@ -128,7 +128,7 @@ def test_a_driver_whose_label_was_gone_was_not_known_however_well_it_is_remember
 
     then = fact("driver_version", NOON + timedelta(hours=hour, minutes=30), changes, now)
 
-    assert (then.words, then.is_known) == (words, "not" not in words)
+    assert (then.words, then.is_known) == (words, "unknown" not in words)
     assert then.since == (NOON + timedelta(hours=hour) if hour not in (0, 2) else None)
 
 
@@ -144,7 +144,7 @@ def test_what_a_node_that_is_gone_named_last_is_not_known_where_it_named_it_no_m
     changes = [driver(0, "570.1", "580.1"), *changes_in([(NOON + timedelta(hours=1), GONE)])]
 
     assert fact("driver_version", NOON, changes, None).words == "580.1"
-    assert "the last was 580.1" in fact("driver_version", NOON + timedelta(hours=2), changes, None).words
+    assert "the last value was 580.1" in fact("driver_version", NOON + timedelta(hours=2), changes, None).words
 
 
 STEPS = some.lists(some.tuples(some.sampled_from(sorted(TITLES)), some.integers(0, 5)), max_size=30)

@@ -78,7 +78,7 @@ def test_its_timeline_leaves_out_pods_of_others_and_says_what_nothing_tells(node
     user = make.a_user("ada", role="viewer")
 
     assert [line.sentence for line in lines_of(node, user, Span(frozenset({POD}), gpu=gpu))] == [
-        "ml/whose has 2 nvidia.com/gpu. Nothing tells whether that was this GPU.",
+        "ml/whose has 2 nvidia.com/gpu. It is unknown whether it had this GPU.",
         "ml/mine is gone: it had GPU 3 (2 nvidia.com/gpu) for 1 h.",
         "ml/mine has GPU 3 (2 nvidia.com/gpu).",
     ]

@@ -80,7 +80,7 @@ def test_what_came_after_its_cluster_was_last_heard_of_is_not_known(node, ada):
 
     after, before = (moment_of(node, ada, NOON - timedelta(hours=hours), now=NOON) for hours in (1, 7))
 
-    assert after.unseen == "Its cluster was last observed at 2026-11-21 06:00:00 UTC. What came after is unknown."
+    assert after.unseen == "The cluster was last observed at 2026-11-21 06:00:00 UTC. Later states are unknown."
     assert (before.unseen, after.facts) == ("", ())
 
 
@@ -98,7 +98,7 @@ def test_what_nobody_saw_then_is_not_told_as_if_somebody_had(node, ada, rule):
 
     assert (before, after) == ("", "")
     assert at_once == later
-    assert later.startswith("Nobody saw its cluster then, since 2026-11-21 06:00:00 UTC")
+    assert later.startswith("The cluster was not observed at that time, since 2026-11-21 06:00:00 UTC")
 
 
 def test_page_and_rest_say_that_nobody_saw_it_then(node, ada):
@@ -164,7 +164,7 @@ def test_the_driver_of_a_node_whose_label_is_gone_is_not_known(node, ada):
 def test_before_it_was_seen_nobody_knows(node, ada):
     then = moment_of(node, ada, EARLY - timedelta(hours=1), now=NOON)
 
-    assert then.unseen.startswith("It was seen for the first time at 2026-")
+    assert then.unseen.startswith("The node was first observed at 2026-")
     assert then.facts == ()
 
 
@@ -184,10 +184,10 @@ def test_a_node_that_had_left_was_nowhere(node, ada):
     gone = GoneNode.objects.create(**row, gone_at=NOON - timedelta(hours=1))
     node.delete()
 
-    assert moment_of(gone, ada, NOON, now=NOON).unseen.startswith("It had left its cluster by then")
+    assert moment_of(gone, ada, NOON, now=NOON).unseen.startswith("The node had already left its cluster, at")
     assert moment_of(gone, ada, NOON - timedelta(hours=2), now=NOON).unseen == ""
     NodeEvent.objects.all().delete()
-    assert moment_of(gone, ada, NOON - timedelta(hours=2), now=NOON).unseen == "Nothing of its timeline is kept."
+    assert moment_of(gone, ada, NOON - timedelta(hours=2), now=NOON).unseen == "Its timeline is no longer stored."
 
 
 def test_before_it_was_seen_the_machine_that_had_its_name_is_named(node, ada):

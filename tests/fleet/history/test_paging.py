@@ -66,4 +66,6 @@ def test_the_page_has_each_line_once(node, ada):
 
 def test_what_is_no_line_is_refused(node, ada):
     assert calling(ada).get(f"/api/v1/nodes/{node.pk}/timeline?below=x").status_code == 400
-    assert "no line of a history" in page(visiting(ada), f"/nodes/{node.pk}/history?below=9-x", status=400).text
+    assert (
+        "This is not a line of a history" in page(visiting(ada), f"/nodes/{node.pk}/history?below=9-x", status=400).text
+    )

@@ -84,7 +84,7 @@ def test_whom_nobody_has_seen_since_was_there_as_far_as_anybody_looked(node, ada
     assert [one.sentence for one in before.true_then if one.kind == POD] == ["ml/train had 2 nvidia.com/gpu."]
     (was,) = [one for one in after.true_then if one.kind == POD]
     assert was.sentence == (
-        "ml/train had 2 nvidia.com/gpu when it was last seen, at 2026-11-21 08:00 UTC, and nobody has looked since."
+        "ml/train had 2 nvidia.com/gpu when it was last seen, at 2026-11-21 08:00 UTC, and it was not observed since."
     )
     assert (was.until, was.seen_until) == (None, last_seen_at)
 

@@ -106,10 +106,10 @@ def test_adding_the_same_cluster_again_brings_it_up_to_date(api, capsys):
 def test_one_cluster_has_one_name_and_one_name_one_cluster(api):
     call_command("add_cluster", "north", "--context", api.context, "--kubeconfig", api.kubeconfig)
 
-    with pytest.raises(CommandError, match="is here already, as north"):
+    with pytest.raises(CommandError, match="already has this cluster as north"):
         call_command("add_cluster", "south", "--context", api.context, "--kubeconfig", api.kubeconfig)
     Cluster.objects.update(uid="another")
-    with pytest.raises(CommandError, match="another cluster named north"):
+    with pytest.raises(CommandError, match="Another cluster has the name north"):
         call_command("add_cluster", "north", "--context", api.context, "--kubeconfig", api.kubeconfig)
 
 
@@ -117,11 +117,11 @@ def test_one_cluster_has_one_name_and_one_name_one_cluster(api):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["north"], "Name the --context"),
+        (["north"], "Give the --context of the kubeconfig, or --in-cluster"),
         (["north", "--in-cluster", "--context", "c"], "has no context"),
         (["north", "--in-cluster"], "Not running in a pod"),
-        (["no name", "--context", "c"], "is no name"),
-        (["north", "--context", "c", "--kubeconfig", "/no/such/file"], "There is no file /no/such/file"),
+        (["no name", "--context", "c"], "is not a valid name"),
+        (["north", "--context", "c", "--kubeconfig", "/no/such/file"], "The file /no/such/file does not exist"),
     ],
 )
 def test_the_command_says_what_is_wrong_with_what_it_was_given(words, sentence):
@@ -149,7 +149,7 @@ def test_no_cluster_is_called_as_all_of_them_are():
     """Who gives a role on it would give it on the whole fleet."""
     given = {"kubeconfig": "", "context": "", "mode": None, "now": NOON}
 
-    with pytest.raises(CannotAdd, match="what all clusters together are called"):
+    with pytest.raises(CannotAdd, match="” is the name for all clusters together"):
         add("fleet", introduction=Introduction("uid", "https://127.0.0.1", "v1.34.1", ()), **given)
     assert not Cluster.objects.exists()
 

@@ -27,7 +27,7 @@ def test_rights_that_only_pages_need_are_named_and_hinder_nothing(guarded):
 
     (note,) = [note for note in ask(guarded.kubeconfig, OURS).notes if "may not" in note]
 
-    assert note.startswith("We may not list jobs.batch, events: what pages say of them stays unknown.")
+    assert note.startswith("Quarterdeck may not list jobs.batch, events, so pages cannot show them.")
 
 
 def test_rights_without_which_nothing_can_be_seen_are_asked_for(guarded):

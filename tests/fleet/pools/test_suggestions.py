@@ -127,8 +127,8 @@ class TestAChoiceAsASelector:
         ("key", "value", "words"),
         [
             ("driver_version", "570.172.08", "changes when the node is upgraded"),
-            ("os_image", "Ubuntu 24.04.2 LTS", "no label that stays says it"),
-            ("environment", "no-pool", "give it to the new pool instead"),
+            ("os_image", "Ubuntu 24.04.2 LTS", "it comes from the node's status, and no permanent label contains it"),
+            ("environment", "no-pool", "it is a property of a pool, not a label of the node"),
         ],
     )
     def test_says_why_it_cannot_be(self, key, value, words):
@@ -145,7 +145,10 @@ class TestAChoiceAsASelector:
         for name in ("east", "west"):
             a_gpu_node(make.a_cluster(name), "NVIDIA-H200")
 
-        assert "choose a cluster" in offer(Node.objects.all(), {"product": ("NVIDIA-H200",)}).why_not[0]
+        assert (
+            "A pool belongs to one cluster, and these nodes belong to several"
+            in offer(Node.objects.all(), {"product": ("NVIDIA-H200",)}).why_not[0]
+        )
         assert offer(Node.objects.all(), {"product": ("NVIDIA-H200",), "cluster": ("east",)}).cluster.name == "east"
 
 

@@ -52,7 +52,7 @@ def test_what_is_in_pools_already_is_not_put_in_another(cluster, capsys):
     call_command("suggest_pools", "north", "--create", "--by-product")
 
     assert set(Pool.objects.values_list("name", flat=True)) == {"zone-1", "zone-2"}
-    assert "All of them are in zone-1, zone-2." in capsys.readouterr().out
+    assert "All these nodes are in zone-1, zone-2." in capsys.readouterr().out
 
 
 def test_a_cluster_that_cannot_be_asked_says_why():

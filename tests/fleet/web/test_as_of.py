@@ -109,12 +109,12 @@ def test_a_first_list_is_called_loading_and_not_unseen(viewer):
 def test_a_cluster_that_fails_is_not_watched_in_green(viewer):
     cluster = make.a_cluster(seen_at=NOON - timedelta(seconds=30))
     Observer.objects.create(cluster=cluster, epoch=4, lease_until=NOON + timedelta(minutes=1), batch=2, batch_at=NOON)
-    assert "watched, and not seen" not in page(viewer, f"/parts/clusters/{cluster.pk}").text
+    assert "watched, but not observed" not in page(viewer, f"/parts/clusters/{cluster.pk}").text
 
     Bookmark.objects.update(state="failing")
 
     text = page(viewer, f"/parts/clusters/{cluster.pk}").text
-    assert "watched, and not seen" in text
+    assert "watched, but not observed" in text
     assert "as of 11:59:30" in text.partition("Lag of the last flush")[2].partition("UID")[0]
 
 

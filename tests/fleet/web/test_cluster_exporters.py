@@ -82,7 +82,7 @@ def test_those_there_was_no_time_for_are_said_to_be_next(viewer):
     cluster = make.a_cluster()
     make.an_exporter_round(cluster, exporters=8, answered=7)
 
-    assert "7 of 8 answered 7 0 s ago There was no time for the others" in said(viewer, cluster)
+    assert "7 of 8 answered 7 0 s ago There was no time for the other exporters" in said(viewer, cluster)
 
 
 def test_who_sees_a_pool_reads_no_names_of_nodes_and_objects_beside_it():

@@ -78,9 +78,12 @@ def test_layouts_that_the_operator_made_and_no_node_picks_have_no_card():
     [
         ({"desired": 4, "ready": 4, "updated": 4}, "rolled out"),
         ({"desired": 4, "ready": 3, "updated": 4}, "1 not ready"),
-        ({"desired": 4, "ready": 4, "updated": 1}, "3 still of an older template"),
-        ({"desired": 0}, "no node asks for it"),
-        ({"desired": 4, "generation": 2, "observed_generation": 1}, "its controller has not looked"),
+        ({"desired": 4, "ready": 4, "updated": 1}, "3 still with an older template"),
+        ({"desired": 0}, "no node should run it"),
+        (
+            {"desired": 4, "generation": 2, "observed_generation": 1},
+            "its controller has not processed the newest template yet",
+        ),
     ],
 )
 def test_how_far_an_operand_has_rolled_out(given, word):

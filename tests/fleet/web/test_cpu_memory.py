@@ -51,7 +51,7 @@ def test_what_pods_request_is_unknown_where_they_were_never_read(viewer):
 
     assert "CPU 127 cores – – – – –" in on_node
     assert "CPU, GPU nodes 127 cores – – – – –" in of_cluster
-    assert "What pods request is not known: they were never read here." in on_node
+    assert "The requests of pods are unknown, because pods were never read here" in on_node
 
 
 def test_a_node_with_more_requested_than_it_has_says_so(viewer):

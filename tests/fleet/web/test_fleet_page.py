@@ -66,7 +66,7 @@ def test_a_cluster_that_is_not_seen_is_stale_and_its_nodes_are_not_called_down(v
 
     seen = page(viewer, "/")
 
-    assert "Not seen since 11:53:00 UTC" in seen.text
+    assert "Not observed since 11:53:00 UTC" in seen.text
     assert "not ready" not in page(viewer, "/parts/fleet/nodes").text
     assert "1 of 1 cluster not seen" in seen.text
 

@@ -248,7 +248,7 @@ def test_a_plan_of_a_cluster_that_is_not_seen_says_so_wherever_it_is_shown(plan,
 def test_a_plan_of_a_cluster_that_nobody_watches_says_so(plan):
     unwatched(plan.cluster.nodes.first())
 
-    assert "No worker takes it up" in pages_of_plans(plan)["plan"]
+    assert "No worker watches the cluster since" in pages_of_plans(plan)["plan"]
 
 
 def test_a_halted_plan_is_as_bad_on_every_page(plan):

@@ -90,7 +90,7 @@ def test_cordon_and_drain_are_copied_with_what_they_do(viewer):
     ("given", "sentence"),
     [
         ({"cordoned_by": "gpu-operator"}, "Cordoned by gpu-operator, as the API server has it."),
-        ({}, "Cordoned; the API server does not say by whom."),
+        ({}, "Cordoned; the API server does not show who set it."),
     ],
 )
 def test_says_whose_its_cordon_is(viewer, given, sentence):
@@ -150,7 +150,7 @@ def test_a_label_that_vanished_is_unknown_since_and_not_the_version_it_had(viewe
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
-    assert "Unknown since 2026-11-21 11:53 UTC: the label is gone. It last said 570.172.08." in seen.text
+    assert "Unknown since 2026-11-21 11:53 UTC: the label is gone. Its last value was 570.172.08." in seen.text
 
 
 def test_lists_say_of_a_label_that_vanished_what_it_was_and_since_when(viewer):
@@ -174,7 +174,7 @@ def test_says_that_it_does_not_know_which_gpu_is_sick(viewer):
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
-    assert "1 GPU missing: there once, and not to be allocated now. Which of them is not known" in seen.text
+    assert "1 GPU missing: there once, and not to be allocated now. It is unknown which of these GPUs" in seen.text
 
 
 def test_an_unmanaged_pod_is_named(viewer):
@@ -187,7 +187,7 @@ def test_an_unmanaged_pod_is_named(viewer):
 def test_an_unseen_cluster_says_since_when_this_is_how_it_was(viewer):
     node = make.a_node(make.a_cluster(seen_at=NOON - timedelta(minutes=3)))
 
-    assert "Not seen since 11:57:00 UTC" in page(viewer, f"/nodes/{node.pk}").text
+    assert "Not observed since 11:57:00 UTC" in page(viewer, f"/nodes/{node.pk}").text
 
 
 def test_a_stranger_gets_404():
@@ -301,7 +301,7 @@ def test_capacity_allocatable_expected_and_requested_stand_side_by_side(viewer):
     text = page(viewer, f"/nodes/{node.pk}").text
 
     assert "nvidia.com/gpu 8 8 7 6 1" in text
-    assert "1 GPU there and not to be had: its device plugin calls it unhealthy." in text
+    assert "1 GPU in capacity, but not allocatable: the device plugin reports it as unhealthy." in text
 
 
 @pytest.mark.parametrize(
@@ -309,8 +309,13 @@ def test_capacity_allocatable_expected_and_requested_stand_side_by_side(viewer):
     [
         ("gpu=whole/time-slicing*4", "nvidia.com/gpu", "Time-slicing of GPUs", "Shared and not limited"),
         ("gpu=whole/mps*4", "nvidia.com/gpu", "MPS shares of GPUs", "holds each pod to a 4th of the memory"),
-        ("gpu=1g.10gb", "nvidia.com/gpu", "MIG slices", "Of its own, walled off"),
-        ("gpu=whole mig-1g.10gb=1g.10gb", "nvidia.com/mig-1g.10gb", "MIG slices", "Of its own, walled off"),
+        ("gpu=1g.10gb", "nvidia.com/gpu", "MIG slices", "Separate for each slice, with the size of the profile"),
+        (
+            "gpu=whole mig-1g.10gb=1g.10gb",
+            "nvidia.com/mig-1g.10gb",
+            "MIG slices",
+            "Separate for each slice, with the size of the profile",
+        ),
     ],
 )
 def test_mig_time_slicing_and_mps_are_three_different_things(viewer, layout, resource, title, memory):
@@ -323,7 +328,7 @@ def test_mig_time_slicing_and_mps_are_three_different_things(viewer, layout, res
     assert title in text
     assert memory in text
     assert "Now 1 pod: team-a/infer" in text
-    assert "Each GPU is one pod's alone" not in text
+    assert "Each GPU belongs to one pod only" not in text
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -377,7 +382,7 @@ def test_a_node_that_never_named_a_gpu_says_what_that_means(viewer):
     nothing = {"gpu_capacity": None, "gpu_allocatable": None, "gpu_expected": None}
     node = make.a_node(make.a_cluster(), gpus=0, **nothing)
 
-    assert "its device plugin has not registered with the kubelet" in page(viewer, f"/nodes/{node.pk}").text
+    assert "This node has never offered a GPU resource since the watch began" in page(viewer, f"/nodes/{node.pk}").text
 
 
 def test_the_holder_of_a_gpu_is_named_by_the_labels_of_its_exporter_with_their_age(viewer):
@@ -401,7 +406,7 @@ def test_what_an_exporter_said_long_ago_was_last_seen_then(viewer):
     text = page(viewer, f"/nodes/{node.pk}").text
 
     assert "team-a/train last seen by the node's exporter 10 min ago" in text
-    assert "was last read at 2026-11-21 11:50:00 UTC: what it said was seen then, not now. It is gone." in text
+    assert "was last read at 2026-11-21 11:50:00 UTC. Its values are from that time. It is gone." in text
 
 
 def test_an_exporter_that_disagrees_with_an_allocation_is_shown(viewer):
@@ -411,7 +416,7 @@ def test_an_exporter_that_disagrees_with_an_allocation_is_shown(viewer):
 
     text = page(viewer, f"/nodes/{node.pk}").text
 
-    assert "names team-a/train on GPU-1, and its kubelet names GPU-0: the exporter is not believed." in text
+    assert "names team-a/train on GPU-1, but its kubelet names GPU-0. The exporter's name is ignored." in text
 
 
 def test_a_pod_that_crash_loops_is_called_as_kubectl_calls_it(viewer):
@@ -477,8 +482,8 @@ def test_a_node_that_left_keeps_a_page_with_when_what_it_was_and_its_timeline(vi
 
 
 def test_a_gpu_that_its_node_calls_unhealthy_says_so_on_its_own_page(viewer):
-    amd = {"gpu": "GPU 1", "reason": "AMD's metrics exporter calls it unhealthy", "index": 1, "uuid": ""}
-    named = {"gpu": "GPU 1", "reason": "HAMi's device plugin calls it unhealthy", "index": 1, "uuid": "GPU-c"}
+    amd = {"gpu": "GPU 1", "reason": "AMD's metrics exporter reports it as unhealthy", "index": 1, "uuid": ""}
+    named = {"gpu": "GPU 1", "reason": "HAMi's device plugin reports it as unhealthy", "index": 1, "uuid": "GPU-c"}
     node = make.a_node(
         make.a_cluster(), gpus=3, unhealthy_gpus=[amd, named], devices_unhealthy={"GPU-a": "team-a/infer"}
     )
@@ -487,10 +492,10 @@ def test_a_gpu_that_its_node_calls_unhealthy_says_so_on_its_own_page(viewer):
 
     first, second, third = (page(viewer, f"/nodes/{node.pk}/gpus/{index}").text for index in range(3))
 
-    assert "GPU-a: its kubelet calls it unhealthy; team-a/infer has it." in first
-    assert "GPU 1: AMD's metrics exporter calls it unhealthy." in second
-    assert "GPU 1: HAMi's device plugin calls it unhealthy." in third
-    assert [text.count("calls it unhealthy") for text in (first, second, third)] == [1, 1, 1]
+    assert "GPU-a: the kubelet reports it as unhealthy; team-a/infer has it." in first
+    assert "GPU 1: AMD's metrics exporter reports it as unhealthy." in second
+    assert "GPU 1: HAMi's device plugin reports it as unhealthy." in third
+    assert [text.count("reports it as unhealthy") for text in (first, second, third)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("address", ["/nodes/{}", "/parts/nodes/{}"])

@@ -214,7 +214,7 @@ def test_a_pool_that_somebody_changed_and_then_deleted_is_gone(admin, monkeypatc
     reply = admin.post(path, {**asked, "seen": seen})
 
     assert reply.status_code == 409
-    assert "The pool that this was for is gone" in reply.content.decode()
+    assert "The pool no longer exists, or you may not see it" in reply.content.decode()
 
 
 def test_what_was_written_for_a_pool_that_is_gone_can_be_saved_as_another(admin, viewer):
@@ -228,7 +228,7 @@ def test_what_was_written_for_a_pool_that_is_gone_can_be_saved_as_another(admin,
     html = reply.content.decode()
     seen = Page(html)
     assert reply.status_code == 409
-    assert "The pool that this was for is gone, or none that you see." in seen.text
+    assert "The pool no longer exists, or you may not see it" in seen.text
     assert 'value="h200-b"' in html
     assert "zone in (a, b)</textarea>" in html
     assert 'action="/pools/new"' in html
@@ -250,7 +250,7 @@ def test_a_file_that_its_cluster_forbids_meanwhile_is_refused_in_a_sentence(admi
     reply = admin.post("/pools/file", {**asked, "seen": seen})
 
     assert reply.status_code == 409
-    assert "Pool h200 is production, and east says “approval: none”." in reply.content.decode()
+    assert "Pool h200 is production, and east has “approval: none”." in reply.content.decode()
     assert not Pool.objects.exists()
 
 

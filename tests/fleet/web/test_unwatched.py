@@ -37,7 +37,7 @@ def test_every_page_names_it_with_since_when_and_what_helps(viewer):
     for path in (*PLACES, f"/clusters/{cluster.pk}", f"/nodes/{node.pk}", f"/pools/{pool.pk}"):
         text = page(viewer, path).text
         assert "No worker watches north since 11:58:00" in text, path
-        assert "what pages show of it is from then. 1 thread for 2 clusters: raise -c of the workers" in text, path
+        assert "what pages show of it is from then. 1 thread for 2 clusters. Increase -c of" in text, path
 
 
 def test_it_goes_by_itself_as_soon_as_somebody_watches(viewer):

@@ -111,7 +111,7 @@ def test_each_gpu_has_what_was_scraped_of_it_and_when(served: Any, east: dict[st
     said = add(cluster, server)
     source = ask(cluster)
 
-    assert said.sentence.startswith("It answers: 16 devices of this cluster, ")
+    assert said.sentence.startswith("The source answers with 16 devices of this cluster and ")
     assert (source.state, source.message, source.notes, source.devices) == ("answering", "", [], 16)
     for node in Node.objects.filter(cluster=cluster):
         devices = devices_of(node)
@@ -175,7 +175,7 @@ def test_what_an_exporter_said_before_it_fell_silent_is_stale_since_then_and_its
 
     assert (source.state, source.notes) == (
         "answering",
-        ["Its clock is 120 s behind ours; times are said by ours."],
+        ["The server's clock is 120 s behind ours. Times are shown by our clock."],
     )
     assert stale == [before[index] | {"state": "stale", "since": before[index]["sampled_at"]} for index in range(8)]
     assert {each["state"] for each in fresh} == {"fresh"}
@@ -194,7 +194,7 @@ def test_when_it_ends_what_it_said_stays_and_its_source_is_silent(served: Any, e
     source = ask(cluster)
 
     assert source.state == "silent"
-    assert source.message.startswith("It cannot be reached: ")
+    assert source.message.startswith("The server cannot be reached: ")
     since = source.state_since.isoformat().replace("+00:00", "Z")
     assert [each["metrics"]["temperature_celsius"] for each in devices_of(node)] == [
         each | {"state": "source-silent", "since": since} for each in before
@@ -220,7 +220,7 @@ def test_one_behind_a_password_and_a_certificate_of_its_own_is_read_with_both_an
     signed_in = {"user": "quarterdeck", "secret_from": "env:QUARTERDECK_SOURCE_OURS"}
     wrong = signed_in | {"secret_from": "env:QUARTERDECK_SOURCE_WRONG"}
 
-    assert "name the CA that did" in add(cluster, server, **signed_in).trouble
+    assert "No CA that this host trusts signed the server's certificate" in add(cluster, server, **signed_in).trouble
     assert "user name, password or token is wrong" in add(cluster, server, ca_file=ours.ca_file, **wrong).trouble
     wait_until(
         lambda: add(cluster, server, ca_file=ours.ca_file, **signed_in).devices == 16,

@@ -46,14 +46,16 @@ def test_the_end_at_its_project_is_no_answer_for_what_a_vendor_runs():
     said = verdict("life", subject="Kubernetes", kubernetes="v1.33.5-eks-1a2b3c4", distribution="eks")
 
     assert said.answer is Support.UNKNOWN
-    assert "on 2026-06-28 at its project; whether EKS still fixes it is not known here." in said.sentence
+    assert "on 2026-06-28 at its project. It is unknown whether EKS still fixes it." in said.sentence
 
 
 def test_an_end_names_what_is_still_fixed():
     said = verdict("life", subject="Kubernetes", kubernetes="v1.32.9")
 
     assert "reached its end of life on 2026-02-28" in said.sentence
-    assert "to one that is fixed: 1.35 until 2027-02-28, 1.36 until 2027-06-28, 1.37 until 2027-10-28." in said.action
+    assert (
+        "to a maintained version: 1.35 until 2027-02-28, 1.36 until 2027-06-28, 1.37 until 2027-10-28." in said.action
+    )
 
 
 @pytest.mark.parametrize(

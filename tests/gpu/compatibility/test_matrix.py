@@ -125,7 +125,7 @@ def test_an_operator_with_a_runtime(facts, said):
 def test_another_minor_of_a_listed_system_names_those_that_are_listed():
     said = verdict("platform", operator="26.3.3", os="Rocky Linux 9.6 (Blue Onyx)")
 
-    assert said.sentence.endswith("Of it, it lists 8.10, 9.7, 9.8, 10.0, 10.1.")
+    assert said.sentence.endswith("It lists these versions of it: 8.10, 9.7, 9.8, 10.0, 10.1.")
 
 
 def test_what_is_known_of_a_system_that_is_not_listed_is_told_with_its_source():
@@ -163,7 +163,7 @@ def test_a_driver_off_the_list_is_unknown_and_one_on_it_supported():
     assert answer("driver", subject="Operator", driver="580.173.2") is Support.SUPPORTED
     assert answer("driver", subject="Operator", driver="580.95.05") is Support.UNKNOWN
     assert answer("driver", subject="Driver", driver="700.1.1") is Support.UNKNOWN
-    assert "is newer than all that the matrix knows: its newest branch is R615." in (
+    assert "is newer than the matrix, whose newest branch is R615." in (
         verdict("driver", subject="Driver", driver="700.1.1").sentence
     )
 

@@ -33,4 +33,4 @@ def test_a_kubernetes_that_no_openshift_is_known_for_leaves_it_open():
     said = verdict("platform", os=NEW, kubernetes="v1.41.0")
 
     assert said.answer is Support.UNKNOWN
-    assert "which OpenShift this is cannot be read" in said.sentence
+    assert "the version of OpenShift cannot be read" in said.sentence

@@ -137,15 +137,15 @@ def lines(expected, capacity, allocatable, requested=None, layout=BLANK):
     ("expected", "capacity", "allocatable", "requested", "said"),
     [
         (8, 8, 8, 3, []),
-        (8, 8, 7, 3, ["1 GPU there and not to be had: its device plugin calls it unhealthy."]),
-        (8, 7, 7, 3, ["1 GPU gone from the capacity, as when a GPU is lost before the last boot."]),
-        (8, 0, 0, 0, ["8 GPUs gone: its device plugin offers none any more, so that it does not run or finds no GPU."]),
-        (8, 8, 0, 0, ["Nothing of it can be had: its device plugin is stopped, or calls every GPU unhealthy."]),
+        (8, 8, 7, 3, ["1 GPU in capacity, but not allocatable: the device plugin reports it as unhealthy."]),
+        (8, 7, 7, 3, ["1 GPU gone from the capacity. A GPU was probably lost before the last boot."]),
+        (8, 0, 0, 0, ["8 GPUs gone: the device plugin offers none any more. It does not run, or finds no GPU."]),
+        (8, 8, 0, 0, ["None is allocatable: the device plugin is stopped, or reports every GPU as unhealthy."]),
         (
             8, 8, 7, 8,
             [
-                "1 GPU there and not to be had: its device plugin calls it unhealthy.",
-                "1 more requested than can be had: pods still run on what was lost, or on what it was before.",
+                "1 GPU in capacity, but not allocatable: the device plugin reports it as unhealthy.",
+                "1 more requested than allocatable: pods still use lost GPUs or the earlier layout.",
             ],
         ),
     ],
@@ -160,4 +160,4 @@ def test_what_a_new_cut_left_over_is_no_alarm():
     slices, left_over = lines({SLICE: 56}, {SLICE: 56, GPU: 8}, {SLICE: 56, GPU: 0})
 
     assert (slices.differences, left_over.missing) == ([], 0)
-    assert "the kubelet names it for five more minutes" in left_over.differences[0]
+    assert "Left over from the earlier partitioning or sharing" in left_over.differences[0]

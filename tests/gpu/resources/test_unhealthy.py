@@ -10,7 +10,7 @@ KEYS = st.one_of(st.text(max_size=40), st.text(max_size=8).map(AMD.format), st.i
 def test_only_what_is_labelled_sick_is_sick():
     labels = {AMD.format(0): "healthy", AMD.format(7): "unhealthy", AMD.format("x"): "unhealthy", AMD.format(2): ""}
 
-    assert unhealthy_in_words(unhealthy_in(labels, ())) == ["GPU 7: AMD's metrics exporter calls it unhealthy."]
+    assert unhealthy_in_words(unhealthy_in(labels, ())) == ["GPU 7: AMD's metrics exporter reports it as unhealthy."]
 
 
 def test_a_board_that_hamis_plugin_registers_as_sick_is_named():

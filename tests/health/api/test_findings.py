@@ -71,7 +71,7 @@ def test_an_act_that_was_undone_is_not_answered_done(finding, ada, amy):
     again = post(ada, f"{path}/acknowledgements", **key)
 
     assert again.status_code == 409
-    assert "is no longer in effect. It is open, and nobody’s." in again.json()["detail"]
+    assert "is no longer in effect. The finding is open and nobody’s." in again.json()["detail"]
 
 
 def test_acts_are_told_by_who_may_and_done_once(finding, ada, amy):
@@ -81,7 +81,7 @@ def test_acts_are_told_by_who_may_and_done_once(finding, ada, amy):
             post(ada, f"{path}/acknowledgements", {"reason": "On it."}, **{"Idempotency-Key": "k"}).status_code == 204
         )
     again = post(amy, f"{path}/acknowledgements")
-    assert (again.status_code, again.json()["detail"]) == (409, "ada acknowledged it already.")
+    assert (again.status_code, again.json()["detail"]) == (409, "ada has already acknowledged the finding.")
     assert post(amy, f"{path}/assignments", {"to": "amy"}).status_code == 204
     assert post(amy, f"{path}/assignments", {"to": "nobody"}).status_code == 400
     assert post(amy, f"{path}/feedback", {"feedback": "dismissed", "reason": "Riser."}).status_code == 204

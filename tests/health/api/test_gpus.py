@@ -113,7 +113,7 @@ def test_a_file_that_would_be_too_long_or_of_nobody_is_refused(bob, eve, client,
 
     long = bob.get(FILE)
 
-    assert (long.status_code, "choose a cluster or a pool" in long.json()["detail"]) == (400, True)
+    assert (long.status_code, "rows: add a filter by cluster or pool" in long.json()["detail"]) == (400, True)
     assert (eve.get(FILE).status_code, client.get(FILE).status_code) == (403, 401)
 
 

@@ -102,7 +102,7 @@ def test_a_rule_on_trial_is_marked_and_its_findings_are_told_only_to_who_asks_fo
     again = post(root, "rule-shadows", {"rule": "gpu-hot", "reason": "Again."})
     assert (again.status_code, again.json()["detail"]) == (
         409,
-        "root put it in shadow mode already: there is nothing to do.",
+        "root has already started shadow mode. Nothing was changed.",
     )
 
     ended = post(root, f"rule-shadows/{begun.json()['id']}/ends", {"reason": "It is right."})

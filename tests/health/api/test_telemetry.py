@@ -69,13 +69,13 @@ def test_what_cannot_be_a_source_is_refused_by_its_field(root, cluster, given, f
 
 def test_says_how_it_goes(bob, cluster):
     make.a_source(
-        cluster, answered_at=NOON - timedelta(seconds=20), state="silent", message="It cannot be reached.",
+        cluster, answered_at=NOON - timedelta(seconds=20), state="silent", message="The server cannot be reached",
         secret_from="env:QUARTERDECK_SOURCE_P", user="reader",
     )  # fmt: skip
 
     (said,) = bob.get("/api/v1/telemetry-sources").json()["results"]
 
-    assert (said["state"], said["message"], said["age_s"]) == ("silent", "It cannot be reached.", 20.0)
+    assert (said["state"], said["message"], said["age_s"]) == ("silent", "The server cannot be reached", 20.0)
     assert said["exported"] == ["temperature_celsius"]
     assert "xid" in said["not_exported"]
     assert "row_remap_pending" in said["to_be_switched_on"]
@@ -157,8 +157,8 @@ def test_a_history_without_a_prometheus_says_why_it_is_empty_and_where_to_add_on
 
     assert (said["drawn_from"], said["plots"], said["step_s"]) == ("exporters", [], 60.0)
     assert said["trouble"] == (
-        "Its cluster has no Prometheus, and no exporter has answered yet. The first points come within two minutes of "
-        "the first answer."
+        "The cluster has no Prometheus, and no exporter has answered yet. The first points appear within two "
+        "minutes of the first answer."
     )
     assert said["add_source_href"] == f"/clusters/{cluster.pk}#cluster-telemetry"
     assert [mark["kind"] for mark in said["marks"]] == ["version"]
@@ -188,11 +188,11 @@ def test_a_history_since_a_time_has_what_happened_since(bob, cluster):
     assert len(said["marks"]) == 1
 
 
-WORDS = "It sends us on to https://sso.internal/login"
+WORDS = "The server redirects to https://sso.internal/login"
 
 
 @pytest.mark.parametrize(
-    "ours", ["The cluster's Prometheus gives no history.", "The web process cannot ask the cluster's Prometheus."]
+    "ours", ["The cluster's Prometheus returns no history.", "The web process cannot query the cluster's Prometheus."]
 )
 def test_what_a_source_said_is_told_to_who_sees_the_source(bob, cluster, ours, monkeypatch):
     """Its words name addresses, and where its secret is."""
@@ -210,7 +210,9 @@ def test_what_a_source_said_is_told_to_who_sees_the_source(bob, cluster, ours, m
 
     for place in places:
         assert bob.get(place).json()["trouble"] == f"{ours} {WORDS}", place
-        assert mine.get(place).json()["trouble"] == f"{ours} Who sees the whole cluster sees why.", place
+        assert (
+            mine.get(place).json()["trouble"] == f"{ours} Only people with access to the whole cluster see the reason."
+        ), place
 
 
 @pytest.mark.parametrize("query", ["window=1y", "hours=3"])

@@ -289,7 +289,7 @@ def test_a_pod_that_runs_between_two_crashes_still_fails(cluster):
 
     found = Finding.objects.confirming().get()
     assert found.rule == "pods-failing"
-    assert "(it crashed, and runs again)" in told(found)
+    assert "(it crashed and is running again)" in told(found)
 
 
 @pytest.mark.parametrize(
@@ -456,11 +456,17 @@ def silent_reason(cluster, at):
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({"state": "forbidden", "message": "It may not be asked."}, "It may not be asked."),
+        (
+            {
+                "state": "forbidden",
+                "message": ("Quarterdeck may not query the exporter: the right get on pods/proxy is missing in"),
+            },
+            ("Quarterdeck may not query the exporter: the right get on pods/proxy is missing in"),
+        ),
         ({"state": "too-many", "message": "300 exporters are too many."}, "300 exporters are too many."),
         ({"exporters": 3}, "None of its 3 exporters answers."),
-        ({"exporters": 1}, "Its exporter does not answer."),
-        ({"exporters": 3, "answered": 3}, "Nobody has asked its exporters since 2026-11-21 12:00 UTC."),
+        ({"exporters": 1}, "The node's exporter does not answer."),
+        ({"exporters": 3, "answered": 3}, "No worker has queried its exporters since 2026-11-21 12:00 UTC."),
     ],
 )
 def test_exporters_that_were_heard_and_are_not_any_more_are_one_finding(cluster, asked, reason):
@@ -469,7 +475,9 @@ def test_exporters_that_were_heard_and_are_not_any_more_are_one_finding(cluster,
     said = silent_reason(cluster, NOON + 10 * MINUTE)
 
     assert said == [reason]
-    ExporterRound.objects.update(state="unseen", message="The cluster is not seen.")
+    ExporterRound.objects.update(
+        state="unseen", message="The cluster cannot be observed, so its exporters are not queried"
+    )
     assert silent_reason(cluster, NOON + 20 * MINUTE) == said
     ExporterRound.objects.update(state="asked", exporters=3, answered=3, read_at=NOON + 30 * MINUTE)
     assert silent_reason(cluster, NOON + 30 * MINUTE) == []
@@ -485,4 +493,4 @@ def test_exporters_that_were_never_heard_or_are_removed_are_none(cluster, asked)
 def test_a_source_that_nobody_asks_is_silent_too(cluster):
     a_source(cluster)
 
-    assert silent_reason(cluster, NOON + 10 * MINUTE) == ["Nobody has asked it since 2026-11-21 12:00 UTC."]
+    assert silent_reason(cluster, NOON + 10 * MINUTE) == ["No worker has queried it since 2026-11-21 12:00 UTC."]

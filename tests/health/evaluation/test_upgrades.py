@@ -46,7 +46,10 @@ def test_a_driver_pod_without_a_node_comes_first(cluster):
     Pod.objects.filter(pk=pod.pk).update(node=None, node_name="", phase="Pending", waiting_reason="no node fits")
 
     assert blocker_of_queue(cluster)[1].causes == (
-        "The driver pod team-a/driver-x has no node (no node fits). Until it has one, the operator upgrades no node.",
+        (
+            "The driver pod team-a/driver-x is not scheduled to a node (no node fits). Until then, the operator "
+            "upgrades no node."
+        ),
     )
 
 
@@ -62,7 +65,7 @@ def test_what_the_scheduler_counts_is_no_other_cause_and_hides_no_help(cluster):
 
     assert why == later_why == "pod team-a/driver-x"
     assert len(blocker.causes[0]) <= 300
-    assert "Make room for it" in blocker.steps[0]
+    assert "Free resources for the pod, or change the node selector of its NVIDIADriver" in blocker.steps[0]
 
 
 def test_where_rows_show_nothing_nothing_is_said(cluster):

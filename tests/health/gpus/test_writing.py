@@ -90,12 +90,12 @@ def test_the_columns_of_other_metrics_tell_the_four_apart_alike_too(seer, counte
     rest = client.get(f"/api/v1/gpu-health{ASKED}").json()["results"]
     rows, file = csv_of(client, ASKED), json.loads(b"".join(client.get(f"/gpus.json{ASKED}")))
 
-    assert "Node GPU ECC errors not corrected Row remapping pending" in said
+    assert "Node GPU Uncorrected ECC errors Row remapping pending" in said
     for line_said in ("east 0 2 not exported", "east 1 0 not exported", "east 2 7 not exported",
                       "east 3 never seen not exported"):  # fmt: skip
         assert line_said in said
     html = client.get(f"/gpus{ASKED}").content.decode()
-    assert 'title="Not of now. Stale since 11:55:00 UTC."' in html
+    assert 'title="Not current. Stale since 11:55:00 UTC."' in html
     errors = [row["metrics"]["ecc_uncorrected"] for row in rest]
     assert [(each["state"], each["value"]) for each in errors] == [
         ("fresh", 2.0), ("fresh", 0.0), ("stale", 7.0), ("never", None),
@@ -116,8 +116,8 @@ def test_a_silent_source_is_said_of_the_columns_of_other_metrics_too(seer, count
     html = client.get(f"/gpus{ASKED}").content.decode()
     rest = client.get(f"/api/v1/gpu-health{ASKED}").json()["results"]
 
-    assert html.count('title="Not of now. Its source is silent since 11:58:00 UTC."') == 3
-    assert 'title="Its source is silent since 11:58:00 UTC.">no data' in html
+    assert html.count('title="Not current. The telemetry source is silent since 11:58:00 UTC."') == 3
+    assert 'title="The telemetry source is silent since 11:58:00 UTC.">no data' in html
     assert {row["metrics"]["ecc_uncorrected"]["state"] for row in rest} == {"source-silent"}
     assert {row["metrics"]["row_remap_pending"]["state"] for row in rest} == {"source-silent"}
 
@@ -133,7 +133,7 @@ def test_a_source_that_is_silent_or_away_is_said_of_every_value(seer, told):
         "source-silent", "source-silent",
     )  # fmt: skip
     assert first["metrics"]["temperature_celsius"]["since"] == "2026-11-21T11:58:00Z"
-    assert "east: its source of telemetry is silent since 11:58:00 UTC. Hatched is what it said before." in said
+    assert "east: the telemetry source is silent since 11:58:00 UTC. Hatched values are its last values." in said
     assert without["metrics"]["temperature_celsius"] == {
         "state": "no-source", "value": None, "unit": "°C", "sampled_at": None, "since": None,
     }  # fmt: skip
@@ -144,8 +144,8 @@ def test_a_source_that_is_silent_since_another_day_says_which(seer, told):
 
     html = visiting(seer).get("/gpus").content.decode()
 
-    assert "its source of telemetry is silent since 2026-11-19 12:00:00 UTC." in html
-    assert "Its source is silent since 2026-11-19 12:00:00 UTC." in html
+    assert "the telemetry source is silent since 2026-11-19 12:00:00 UTC." in html
+    assert "The telemetry source is silent since 2026-11-19 12:00:00 UTC." in html
 
 
 def test_redis_that_is_away_is_said_and_never_a_zero(seer, told, settings):
@@ -153,7 +153,7 @@ def test_redis_that_is_away_is_said_and_never_a_zero(seer, told, settings):
 
     said = page(visiting(seer), "/gpus").text
 
-    assert "east: Redis does not answer, so that nobody knows what GPUs said last" in said
+    assert "east: Redis does not answer, so the last values of the GPUs are unknown" in said
     assert "0 °C" not in said
 
 

@@ -79,7 +79,7 @@ def test_the_second_who_acknowledges_is_told_who_did(finding):
     late = read(finding)
     acts.acknowledge(finding, actor="ada", now=NOON)
 
-    with pytest.raises(FindingRefusal, match="ada acknowledged it already"):
+    with pytest.raises(FindingRefusal, match="ada has already acknowledged the finding"):
         acts.acknowledge(read(finding), actor="amy", now=LATER)
     with pytest.raises(LostRace):
         acts.acknowledge(late, actor="amy", now=LATER)
@@ -95,9 +95,17 @@ def test_the_same_key_is_the_same_act(finding):
 
 BOB = {"to": "bob"}
 UNDONE_BY = {
-    "acknowledge": ({}, lambda finding: acts.unassign(finding, actor="amy", now=LATER), "It is open, and nobody’s"),
-    "assign": (BOB, lambda finding: acts.unassign(finding, actor="amy", now=LATER), "It is open, and nobody’s"),
-    "unassign": ({}, lambda finding: acts.assign(finding, **BOB, actor="amy", now=LATER), "It is open, and bob’s"),
+    "acknowledge": (
+        {},
+        lambda finding: acts.unassign(finding, actor="amy", now=LATER),
+        "The finding is open and nobody’s",
+    ),
+    "assign": (BOB, lambda finding: acts.unassign(finding, actor="amy", now=LATER), "The finding is open and nobody’s"),
+    "unassign": (
+        {},
+        lambda finding: acts.assign(finding, **BOB, actor="amy", now=LATER),
+        "The finding is open and bob’s",
+    ),
 }
 
 
@@ -125,7 +133,7 @@ def test_a_judgement_of_another_action_is_not_that_of_this_one(finding):
     acts.accept(read(finding), actor="ada", reason="So it is.", key="k", now=NOON)
     Finding.objects.update(feedback="", feedback_by="", feedback_reason="", steps=["Drain it."])
 
-    with pytest.raises(FindingRefusal, match="Its steps are: Drain it"):
+    with pytest.raises(FindingRefusal, match="The steps are now: Drain it"):
         acts.accept(read(finding), actor="ada", reason="So it is.", key="k", now=LATER)
 
 
@@ -230,11 +238,11 @@ def test_the_action_is_judged_once_with_a_reason(finding, tell, feedback):
 
     seen = read(finding)
     assert (seen.feedback, seen.feedback_by, seen.feedback_reason) == (feedback, "ada", "It was the riser.")
-    with pytest.raises(FindingRefusal, match=f"ada {feedback} the action already"):
+    with pytest.raises(FindingRefusal, match=f"ada has already {feedback} the action"):
         tell(seen, actor="amy", reason="No.", now=LATER)
     with pytest.raises(LostRace):
         tell(late, actor="amy", reason="No.", now=LATER)
-    with pytest.raises(BadAct, match="Say why"):
+    with pytest.raises(BadAct, match="Give a reason"):
         tell(late, actor="amy", reason="", now=LATER)
 
 
@@ -282,7 +290,7 @@ def test_what_is_of_a_node_that_is_gone_by_now_is_not_muted(finding, scope):
     row = rule_mutes.scoped(finding, scope)
     Node.objects.all().delete()
 
-    with pytest.raises(BadAct, match="gone since you looked"):
+    with pytest.raises(BadAct, match="The node left the cluster after you read the finding"):
         rule_mutes.mute(row, actor="ada", reason="x", until=LATER, now=NOON)
 
     assert not Mute.objects.exists()
@@ -316,7 +324,7 @@ def test_a_key_that_muted_something_else_is_refused(finding):
 def test_a_mute_that_was_lifted_is_not_said_to_hold_again(finding):
     rule_mutes.lift(mute_with_a_key(finding), actor="amy", reason="It matters now.", now=NOON)
 
-    with pytest.raises(FindingRefusal, match=r"no longer in effect\. amy has lifted it already"):
+    with pytest.raises(FindingRefusal, match=r"no longer in effect\. amy has already lifted the mute"):
         mute_with_a_key(finding)
 
     assert read(finding).state == FindingState.OPEN
@@ -337,14 +345,14 @@ def test_who_lifts_a_mute_second_has_lifted_nothing(finding):
     rule_mutes.lift(row, actor="amy", reason="It matters now.", now=NOON)
 
     assert read(finding).state == FindingState.OPEN
-    with pytest.raises(FindingRefusal, match="amy has lifted it already"):
+    with pytest.raises(FindingRefusal, match="amy has already lifted the mute"):
         rule_mutes.lift(late, actor="bob", reason="Me, too.", now=NOON)
 
 
 def test_a_mute_that_has_run_out_cannot_be_lifted(finding):
     row = rule_mutes.mute(rule_mutes.scoped(finding, "finding"), actor="ada", reason="x", until=LATER, now=NOON)
 
-    with pytest.raises(FindingRefusal, match="run out already"):
+    with pytest.raises(FindingRefusal, match="The mute has already ended"):
         rule_mutes.lift(row, actor="amy", reason="x", now=LATER)
 
 

@@ -48,7 +48,7 @@ def test_is_the_first_of_its_node_of_which_no_finding_is_open(cluster, pool, roo
     found = comparable(gpu_of(node, 0), root)
 
     assert found.gpu.index == 2
-    assert found.reason == "No finding is open of it, it is on the same node; of 2 such GPUs it is the first."
+    assert found.reason == "It has no open finding, is on the same node. It is the first of 2 such GPUs."
 
 
 def test_one_that_has_telemetry_goes_first_and_then_one_that_the_same_pod_holds(cluster, pool, root):
@@ -60,7 +60,7 @@ def test_one_that_has_telemetry_goes_first_and_then_one_that_the_same_pod_holds(
 
     assert comparable(gpu_of(node, 0), root).gpu.index == 3
     assert comparable(gpu_of(node, 0), root).reason == (
-        "No finding is open of it, it is on the same node, and the same pod has both."
+        "It has no open finding, is on the same node, and the same pod has both."
     )
 
     make.a_source(cluster, exported=["engine_active_ratio"])
@@ -69,17 +69,17 @@ def test_one_that_has_telemetry_goes_first_and_then_one_that_the_same_pod_holds(
     assert comparable(gpu_of(node, 0), root).gpu.index == 2
     assert (
         comparable(gpu_of(node, 0), root).reason
-        == "No finding is open of it, it is on the same node, and it reports telemetry."
+        == "It has no open finding, is on the same node, and it reports telemetry."
     )
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 1, 2)]
     snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5] * 3))
     assert comparable(gpu_of(node, 0), root).reason == (
-        "No finding is open of it, it is on the same node, and it reports telemetry; of 2 such GPUs it is the first."
+        "It has no open finding, is on the same node, and it reports telemetry. It is the first of 2 such GPUs."
     )
     devices.append(GpuDevice("gpu-1", 3, "GPU-3"))
     snapshots.keep(cluster.pk, told(*devices[:2], devices[3], engine_active_ratio=[0.5] * 3))
     assert comparable(gpu_of(node, 0), root).reason == (
-        "No finding is open of it, it is on the same node, it reports telemetry, and the same pod has both."
+        "It has no open finding, is on the same node, it reports telemetry, and the same pod has both."
     )
 
 
@@ -92,7 +92,7 @@ def test_is_one_of_the_nodes_twin_where_none_of_its_own_node_is_well(cluster, po
 
     assert (found.gpu.node, found.gpu.index) == (other, 0)
     assert found.reason.startswith(
-        "Of each of the 1 other GPU of its node a finding is open. So it is one of gpu-2, its comparable node."
+        "Each of the 1 other GPU of the node has an open finding. So a GPU of gpu-2, the comparable node, is used."
     )
     assert ("Its node: Kernel", "6.8", "6.9") in [(one.title, one.here, one.there) for one in found.properties]
 
@@ -103,19 +103,22 @@ def test_says_what_lacks_where_there_is_none(cluster, pool, root):
     found = comparable(gpu_of(node), root)
 
     assert found.gpu is None
-    assert found.reason.startswith("No other GPU of its node is of its product. There is nothing to compare it with")
+    assert found.reason.startswith("The node has no other GPU of this product. No comparable node exists")
 
 
 def test_a_cluster_that_was_never_heard_has_none(redis, root):
     node = like(make.a_cluster("new", seen_at=None), "gpu-1", gpus=2)
 
-    assert "nobody knows which GPUs of its node are well" in comparable(gpu_of(node), root).reason
+    assert (
+        "The cluster was never observed, so the healthy GPUs of the node are unknown"
+        in comparable(gpu_of(node), root).reason
+    )
 
 
 def test_of_a_cluster_that_nobody_sees_now_it_says_that_it_was(redis, root):
     node = like(make.a_cluster("away", seen_at=NOON - timedelta(days=2)), "gpu-1", gpus=2)
 
-    assert "No finding was open of it when its cluster was last observed" in comparable(gpu_of(node), root).reason
+    assert "It had no open finding when its cluster was last observed" in comparable(gpu_of(node), root).reason
 
 
 def test_what_is_measured_is_each_ones_own(cluster, pool, root):

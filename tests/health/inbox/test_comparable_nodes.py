@@ -79,7 +79,7 @@ def test_a_driver_whose_label_is_gone_is_none_that_a_twin_runs(cluster, pool, ro
     found = comparable_node_of(here, root, now=NOON)
 
     assert found.node is None
-    assert "the only node with them in pool h100 does not say that it runs driver 580.1." in found.reason
+    assert "the only node with them in pool h100 does not report driver 580.1." in found.reason
 
 
 def test_who_names_its_driver_no_more_is_held_against_who_runs_what_it_last_named(cluster, pool, root):
@@ -92,8 +92,8 @@ def test_who_names_its_driver_no_more_is_held_against_who_runs_what_it_last_name
 
     assert found.node == comparable
     assert found.reason == (
-        "It is healthy, of pool h100, has GPUs H100 and runs driver 580.1, which this one last named: its label is "
-        "gone; it is the only such node."
+        "It is healthy, of pool h100, has GPUs H100 and runs driver 580.1, the last version that this node "
+        "reported; its label is gone; it is the only such node."
     )
 
 
@@ -105,7 +105,10 @@ def test_the_same_kernel_goes_first_then_the_load_then_the_name(cluster, pool, r
     first = like(cluster, "gpu-3", pool, gpu_allocated=8)
 
     assert comparable_node_of(here, root, now=NOON).node == first
-    assert "of 4 such nodes it is the one with the same kernel" in comparable_node_of(here, root, now=NOON).reason
+    assert (
+        "Of 4 such nodes, it is the first by name with the same kernel"
+        in comparable_node_of(here, root, now=NOON).reason
+    )
     first.delete()
     assert comparable_node_of(here, root, now=NOON).node == busy
     busy.delete()
@@ -120,18 +123,18 @@ def test_says_what_lacks_where_there_is_none(cluster, pool, root):
         assert found.node is None
         return found.reason
 
-    assert "no other node of pool h100, of those that you may see, has GPUs H100." in reason()
+    assert "no other node of pool h100 that you may see has GPUs H100." in reason()
     other = like(cluster, "gpu-2", pool, driver_version="570.1", layout="time-slicing:4", is_ready=False)
-    assert "the only node with them in pool h100 does not say that it runs driver 580.1." in reason()
+    assert "the only node with them in pool h100 does not report driver 580.1." in reason()
     type(other).objects.update(driver_version="580.1")
-    assert "the only node with its driver has its GPUs cut and shared in another way." in reason()
+    assert "the only node with its driver partitions and shares its GPUs in another way." in reason()
     type(other).objects.update(layout="")
     assert "the only node like it is not healthy now." in reason()
     like(cluster, "gpu-3", pool, is_ready=False)
     assert "none of the 2 nodes like it is healthy now." in reason()
     type(here).objects.update(gpu_product="")
     here.refresh_from_db()
-    assert "nothing says of which product" in reason()
+    assert "the product of its GPUs is unknown" in reason()
 
 
 def test_is_never_a_node_that_one_may_not_see(cluster, pool):
@@ -186,7 +189,7 @@ def test_a_cluster_that_was_never_heard_has_no_twins(redis, root):
     found = comparable_node_of(here, root, now=NOON)
 
     assert found.node is None
-    assert "nobody knows which nodes of it are healthy" in found.reason
+    assert "its cluster was never observed, so its healthy nodes are unknown" in found.reason
 
 
 def measured(here, root) -> dict[str, str]:
@@ -213,12 +216,12 @@ def test_what_each_slice_says_of_its_board_counts_once_and_the_engine_says_how_b
 
     said = measured(here, root)
 
-    assert said["ECC errors not corrected"] == "2"
+    assert said["Uncorrected ECC errors"] == "2"
     assert said["Utilisation now, mean"] == "57%"
     late = [NOON.timestamp() - 600] + [NOON.timestamp() - 5] * 6
     snapshots.keep(cluster.pk, told(*slices, at=late, ecc_uncorrected=[2.0] * 7, engine_active_ratio=[0.5] * 7))
     said = measured(here, root)
-    assert said["ECC errors not corrected"] == "2"
+    assert said["Uncorrected ECC errors"] == "2"
     assert said["Utilisation now, mean"] == "50% (6 of 7 GPUs and slices)"
 
 

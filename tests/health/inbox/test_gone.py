@@ -56,7 +56,7 @@ def test_it_is_muted_by_itself_and_refused_for_a_pool_it_is_not_in(finding, ada)
     finding.refresh_from_db()
     assert finding.state == FindingState.MUTED
     assert Mute.objects.get().place == "GPU 3 of gpu-001 in prod"
-    with pytest.raises(BadAct, match="about no node that is there"):
+    with pytest.raises(BadAct, match="The finding has no existing node"):
         rule_mutes.scoped(finding, "node")
     with pytest.raises(BadAct, match="Name a pool"):
         rule_mutes.scoped(finding, "pool", pool=pool)

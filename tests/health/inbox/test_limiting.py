@@ -37,7 +37,7 @@ def test_a_change_of_what_somebody_changed_meanwhile_is_lost(pool):
     row = put(pool)
     put(pool, LimitsAsked(76, 80, 180, 60), version=row.version, actor="amy")
 
-    with pytest.raises(LostRace, match="Somebody changed these limits"):
+    with pytest.raises(LostRace, match="Somebody has changed these limits since you read them"):
         put(pool, LimitsAsked(70, 80, 180, 60), version=row.version)
     with pytest.raises(LostRace):
         put(pool, version=None)
@@ -59,11 +59,11 @@ def test_without_them_the_rules_own_hold_again(pool):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"rule": "gpu-xid"}, "compares no number"),
+        ({"rule": "gpu-xid"}, "A pool cannot set limits of this rule"),
         ({"asked": LimitsAsked(80, 75, 60)}, "above the warning"),
         ({"asked": LimitsAsked(float("nan"), None, 60)}, "From 40 to 110"),
-        ({"reason": ""}, "Say why"),
-        ({"rule": "gpu-memory-nearly-full", "asked": LimitsAsked(90, 95, 60)}, "leave it empty"),
+        ({"reason": ""}, "Give a reason"),
+        ({"rule": "gpu-memory-nearly-full", "asked": LimitsAsked(90, 95, 60)}, "This rule has no critical severity"),
     ],
 )
 def test_what_makes_no_limits_is_refused_with_why(pool, given, says):

@@ -47,7 +47,7 @@ def test_what_is_muted_in_a_pool_while_it_is_deleted_is_not(cluster):
     )
 
     assert [type(each) for each in refusals] == [BadAct]
-    assert str(refusals[0]) == "Somebody deleted pool late since."
+    assert str(refusals[0]) == "Somebody has deleted pool late since you read it."
     assert not Mute.objects.exists()
 
 
@@ -58,7 +58,9 @@ def test_a_pool_that_is_deleted_while_it_gets_limits_has_none(cluster):
         lambda: delete_pool(Pool.objects.get(pk=pool.pk), actor="ada", now=NOON), lambda: limit(pool)
     )
 
-    assert [(type(each), str(each)) for each in refusals] == [(LostRace, "Somebody deleted pool late since.")]
+    assert [(type(each), str(each)) for each in refusals] == [
+        (LostRace, "Somebody has deleted pool late since you read it.")
+    ]
     assert not PoolLimits.objects.exists()
 
 

@@ -13,7 +13,7 @@ from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 AGO = NOON - timedelta(minutes=10)
-THEN, SINCE = "2026-11-21T11:50:00Z", "Nobody has seen since 2026-11-21 11:50:00 UTC whether it is still so."
+THEN, SINCE = "2026-11-21T11:50:00Z", "It is unknown since 2026-11-21 11:50:00 UTC whether the fault still exists."
 
 
 @pytest.fixture

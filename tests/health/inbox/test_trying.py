@@ -66,7 +66,7 @@ def test_a_worker_asks_it_once_and_nothing_of_the_cluster_changes(cluster, setti
 
     assert (asked > 0, len(server.queries)) == (True, asked)
     assert (trial.state_at(NOON), trial.devices, trial.exported) == ("answered", 1, ["temperature_celsius"])
-    assert trial_summary(trial, now=NOON) == "It answers: 1 device of this cluster, 1 metric."
+    assert trial_summary(trial, now=NOON) == "The source answers with 1 device of this cluster and 1 metric."
     assert not TelemetrySource.objects.exists()
     assert "sesame" not in str(list(TelemetryTrial.objects.values())) + str(list(AuditEntry.objects.values()))
 
@@ -91,7 +91,7 @@ def by_two_vendors(cluster, settings):
 
 # Exported, not exported, and no series of the node: each of three is in one of them.
 BY_NODES = {"temperature_celsius": (2, 0, 1), "tensor_active_ratio": (1, 2, 0), "memory_used_mib": (1, 1, 1)}
-UNHEARD = "It has no series of 1 of 3 nodes with GPUs."
+UNHEARD = "It has no series for 1 of 3 nodes with GPUs."
 
 
 def test_what_only_some_exporters_have_is_said_by_nodes(cluster, admin, by_two_vendors):
@@ -130,7 +130,9 @@ def test_a_node_that_comes_after_a_trial_is_none_of_those_that_were_counted(clus
     assert tuple(said["nodes"]["temperature_celsius"].values()) == (2, 0, 1)
 
 
-@pytest.mark.parametrize("ended", [{}, {"ended_at": NOON, "trouble": "It cannot be reached."}, {"ended_at": NOON}])
+@pytest.mark.parametrize(
+    "ended", [{}, {"ended_at": NOON, "trouble": "The server cannot be reached"}, {"ended_at": NOON}]
+)
 def test_where_nothing_was_counted_rest_has_no_numbers(cluster, admin, ended):
     trial = a_trial(cluster)
     TelemetryTrial.objects.update(**ended)
@@ -149,9 +151,11 @@ def test_what_is_wrong_is_one_sentence(cluster, settings):
     lacks = run(a_trial(cluster, secret_from=SECRET))
 
     assert trial.state_at(NOON) == "troubled"
-    assert trial_summary(trial, now=NOON).startswith("It answers a web page")
-    assert trial_summary(closed, now=NOON).startswith("It cannot be reached: ")
-    assert trial_summary(lacks, now=NOON).startswith("There is no secret for this cluster")
+    assert trial_summary(trial, now=NOON).startswith(
+        "The server returns a web page instead of JSON, as a sign-in page or a proxy does"
+    )
+    assert trial_summary(closed, now=NOON).startswith("The server cannot be reached: ")
+    assert trial_summary(lacks, now=NOON).startswith("This place has no secret for this cluster")
 
 
 def test_a_worker_with_other_settings_asks_nobody_and_says_why(cluster, settings):
@@ -182,13 +186,15 @@ def test_what_comes_when_nobody_waits_for_it_is_not_written(cluster):
 
     trial.refresh_from_db()
     assert (trial.state_at(late), trial.devices) == ("lost", 0)
-    assert trial_summary(trial, now=late).endswith("it was stopped, or died. Try it again.")
+    assert trial_summary(trial, now=late).endswith(
+        "The worker stopped before it reported a result. Start the test again."
+    )
 
 
 def test_one_that_no_worker_takes_up_says_which_worker_is_missing(cluster):
     trial = a_trial(cluster)
 
-    assert trial_summary(trial, now=NOON) == "No worker has begun to ask it yet."
+    assert trial_summary(trial, now=NOON) == "No worker has begun the test yet."
     assert "queue “default”" in trial_summary(trial, now=NOON + ROUND_LEASE)
     assert TelemetryTrial.take(trial.pk, now=NOON + ROUND_LEASE) is None
 
@@ -196,7 +202,7 @@ def test_one_that_no_worker_takes_up_says_which_worker_is_missing(cluster):
 def test_of_a_cluster_one_is_tried_at_a_time(cluster):
     first = a_trial(cluster)
 
-    with pytest.raises(TrialOpen, match=r"root has https://192\.0\.2\.1 tried for eu-1") as refusal:
+    with pytest.raises(TrialOpen, match=r"root is testing https://192\.0\.2\.1 for eu-1") as refusal:
         ask_trial(cluster, actor="ada", now=NOON, url="https://192.0.2.2")
 
     assert refusal.value.trial == first
@@ -255,7 +261,7 @@ def test_who_may_try_one_and_who_sees_where_its_secret_is(ada, bob, eve, cluster
         assert SECRET.removeprefix("env:") not in str(told)
     page_of = f"/parts/clusters/{cluster.pk}/telemetry-trials/{TelemetryTrial.objects.get().pk}"
     shown = visiting(make.a_user("vic", role="viewer")).get(page_of).content.decode()
-    assert "There is no secret for this cluster" in shown
+    assert "This place has no secret for this cluster" in shown
     assert SECRET.removeprefix("env:") not in shown
     pat = calling(make.a_user("pat", role="viewer", on=make.a_pool(cluster)))
     assert pat.get(its).status_code == 404
@@ -298,28 +304,31 @@ def test_its_form_tries_it_and_follows_it_to_its_end(admin, cluster):
     trial = TelemetryTrial.objects.get()
     its = f"/parts/clusters/{cluster.pk}/telemetry-trials/{trial.pk}"
     assert f'data-part="{its}"' in begun.content.decode()
-    assert "No worker has begun to ask it yet." in page(admin, its).text
+    assert "No worker has begun the test yet." in page(admin, its).text
 
     TelemetryTrial.objects.update(begun_at=NOON, ended_at=NOON, notes=[HOSTILE], exported=["temperature_celsius"])
     over, html = page(admin, its), admin.get(its).content.decode()
     assert "data-part" not in html
-    assert "It answers: 0 devices of this cluster, 1 metric." in over.text
+    assert "The source answers with 0 devices of this cluster and 1 metric." in over.text
     assert "None of its series is of a node of this cluster" in over.text
     assert "Usual, and not exported" in over.text
     assert "<script>" not in html
-    TelemetryTrial.objects.update(trouble="It cannot be reached: no route.")
-    assert "It cannot be reached: no route." in page(admin, its).text
+    TelemetryTrial.objects.update(trouble="The server cannot be reached: no route.")
+    assert "The server cannot be reached: no route." in page(admin, its).text
 
 
 def test_its_form_says_what_cannot_be_tried_and_shows_the_one_that_is(admin, cluster):
     at = f"/clusters/{cluster.pk}/telemetry/try"
     assert "Address: Say where it is." in admin.post(at, {"url": ""}).content.decode()
-    assert "no variable for a secret" in admin.post(at, {"url": ADDRESS, "secret_from": "env:HOME"}).content.decode()
+    assert (
+        "That is not a variable for a secret"
+        in admin.post(at, {"url": ADDRESS, "secret_from": "env:HOME"}).content.decode()
+    )
     trial = a_trial(cluster)
 
     said = admin.post(at, {"url": "https://192.0.2.2"}).content.decode()
 
-    assert "wait for what it says" in said
+    assert "Wait for the result" in said
     assert f"telemetry-trials/{trial.pk}" in said
     assert TelemetryTrial.objects.count() == 1
 

@@ -18,7 +18,7 @@ from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 UNTIL = NOON + timedelta(hours=8)
-SAID = ("Its limits of gpu-hot go.", "Its mute of gpu-hot until 2026-11-21 20:00 UTC is lifted.")
+SAID = ("Its limits of gpu-hot are removed.", "Its mute of rule gpu-hot until 2026-11-21 20:00 UTC is lifted.")
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_the_limits_of_a_pool_that_goes_are_kept_as_those_that_are_taken_away(po
 
     assert not PoolLimits.objects.exists()
     entry = AuditEntry.objects.get(subject="limits:gpu-hot", verb="limits.remove")
-    assert (entry.actor, entry.reason) == ("root", "Its pool was deleted.")
+    assert (entry.actor, entry.reason) == ("root", "The pool was deleted.")
     assert (entry.evidence["pool"], entry.evidence["before"]["warn"]) == ("h100", 75)
 
 
@@ -57,7 +57,7 @@ def test_what_was_muted_in_a_pool_that_goes_is_open_again(pool, muted):
     muted.refresh_from_db()
     assert muted.state == FindingState.OPEN
     entry = AuditEntry.objects.get(subject=mute.mark, verb="mute.lift")
-    assert (entry.actor, entry.reason, entry.evidence["of"]) == ("root", "Its pool was deleted.", "pool eu-1/h100")
+    assert (entry.actor, entry.reason, entry.evidence["of"]) == ("root", "The pool was deleted.", "pool eu-1/h100")
 
 
 def test_the_pools_own_entry_says_what_it_was_and_what_went_with_it(pool, limits, muted):
@@ -91,7 +91,7 @@ def test_a_mute_that_went_with_its_pool_is_not_there_to_be_lifted(pool, muted):
     row = Mute.objects.get()
     delete_pool(pool, actor="root", now=NOON)
 
-    with pytest.raises(FindingRefusal, match="It went with its pool: there is nothing to lift"):
+    with pytest.raises(FindingRefusal, match="The mute ended with its pool"):
         rule_mutes.lift(row, actor="ada", reason="Mended.", now=NOON)
 
 

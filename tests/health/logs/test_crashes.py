@@ -89,7 +89,7 @@ def test_what_is_not_allowed_is_said_with_the_rule_and_not_asked_for_again(sick,
     asked = [one for one in sick.requests()[before:] if "/log" in one["path"]]
     sick.delete("/simulator/faults?key=error_500")  # the headers stay missing
     assert (read, len(asked)) == (2, 1)
-    assert all("pods/log, verb get" in row.refused for row in CrashLog.objects.all())
+    assert all("not allowed: the right get on pods/log is missing" in row.refused for row in CrashLog.objects.all())
     assert crashes.read(cluster, clock=timezone.now) == 0
 
 

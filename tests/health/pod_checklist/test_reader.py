@@ -63,7 +63,7 @@ def test_a_pod_is_checked_against_its_own_gpu_and_its_own_time(node):
     items = checked(pod)
 
     assert (items["allocation"]["answer"], items["allocation"]["sentence"]) == ("yes", "The pod has GPU 1 (GPU-1).")
-    assert items["runtime"]["sentence"] == "Memory of GPU 1 is in use, and no other pod has it."
+    assert items["runtime"]["sentence"] == "Memory of GPU 1 is in use, and no other pod uses it."
     assert items["xids"]["answer"] == "yes"
     assert items["memory-errors"]["answer"] == "yes"
     assert items["neighbours"]["answer"] == "yes"
@@ -103,7 +103,7 @@ def test_without_telemetry_and_events_nothing_passes(node):
         "unknown"
     }
     assert items["xids"]["sentence"] == "The cluster has no telemetry source."
-    assert "Events are not looked at" in items["events"]["sentence"]
+    assert "Events are not checked" in items["events"]["sentence"]
 
 
 def test_a_warning_of_the_kubelet_is_quoted_and_one_of_the_program_is_not(node):

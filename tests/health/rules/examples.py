@@ -59,7 +59,7 @@ def node_examples(name: str = "gpu-h200-007") -> Mapping[str, tuple[NodeFacts, .
     return {
         "allocatable-below-expected": (
             lost,
-            replace(lost, unhealthy=("GPU 3: AMD's metrics exporter calls it unhealthy.",), vendor=Vendor.AMD),
+            replace(lost, unhealthy=("GPU 3: AMD's metrics exporter reports it as unhealthy.",), vendor=Vendor.AMD),
             replace(lost, capacity={GPU: 6}, **boots),
             replace(well, allocatable={}, capacity={}),
             replace(well, expected={"gpu.nvidia.com": 8}, capacity={"gpu.nvidia.com": 7}, allocatable={}, **boots),
@@ -83,7 +83,7 @@ def node_examples(name: str = "gpu-h200-007") -> Mapping[str, tuple[NodeFacts, .
                 ),
             ),
         ),
-        "device-unhealthy": (replace(well, unhealthy=("GPU 3: HAMi's device plugin calls it unhealthy.",)),),
+        "device-unhealthy": (replace(well, unhealthy=("GPU 3: HAMi's device plugin reports it as unhealthy.",)),),
         "exporter-silent": (
             silent,
             replace(silent, ever_reported=False),
@@ -171,7 +171,7 @@ def cluster_examples(name: str = "demo") -> Mapping[str, tuple[ClusterFacts, ...
         "observer-behind": (replace(well, lag_ms=2100, behind_since=NOON),),
         "operator-down": (replace(well, operator_trouble="The GPU operator does not run (0 of 1 pods ready)."),),
         "series-explosion": (replace(well, exploding=(Exploding("DCGM_FI_DEV_GPU_TEMP", "10.0.0.1:9400", 90_000),)),),
-        "telemetry-silent": (replace(well, telemetry_silent_reason="Its exporter does not answer."),),
+        "telemetry-silent": (replace(well, telemetry_silent_reason="The node's exporter does not answer."),),
         "unsupported-combination": (
             replace(well, combinations=(bad,)),
             replace(well, combinations=(replace(bad, is_known_bad=True), bad)),

@@ -85,9 +85,13 @@ def test_a_counter_can_be_critical_where_a_pool_says_so():
         (replace(COOL, warn=39), "warn", "From 40 to 110 °C."),
         (replace(COOL, warn=float("nan")), "warn", "From 40 to 110 °C."),
         (replace(COOL, critical=float("inf")), "critical", "From 40 to 110 °C."),
-        (replace(COOL, critical=75), "critical", "Critical must be above the warning."),
-        (replace(COOL, critical_after=4 * MINUTE), "critical_after_s", "no later than what is a warning"),
-        (replace(COOL, critical=None, critical_after=timedelta(days=1)), "critical_after_s", "no later than"),
+        (replace(COOL, critical=75), "critical", "The critical limit must be above the warning limit."),
+        (
+            replace(COOL, critical_after=4 * MINUTE),
+            "critical_after_s",
+            "The critical time must not be longer than the warning time",
+        ),
+        (replace(COOL, critical=None, critical_after=timedelta(days=1)), "critical_after_s", "must not be longer than"),
         (replace(COOL, warn_after=timedelta(days=2)), "warn_after_s", "From 0 s to 1 d."),
         (replace(COOL, warn_after=timedelta(seconds=-1)), "warn_after_s", "From 0 s to 1 d."),
     ],
@@ -100,7 +104,9 @@ def test_limits_that_make_no_sense_say_why(limits, field, says):
 
 def test_a_rule_of_which_nothing_is_critical_takes_no_critical_limit():
     assert CELSIUS.problems(COOL) == []
-    assert dict(replace(CELSIUS, may_be_critical=False).problems(COOL))["critical"].startswith("Nothing of this rule")
+    assert dict(replace(CELSIUS, may_be_critical=False).problems(COOL))["critical"].startswith(
+        "This rule has no critical severity"
+    )
 
 
 @given(warn=st.floats(), critical=st.none() | st.floats(), seconds=st.integers(-10, 100_000))

@@ -297,7 +297,7 @@ def test_a_queue_that_is_still_names_who_keeps_it():
 
 def test_a_source_that_is_silent_is_no_nodes_fault():
     """Z20."""
-    wrong = TelemetrySilent().evaluate(ClusterFacts("eu-1", telemetry_silent_reason="It cannot be reached."))
+    wrong = TelemetrySilent().evaluate(ClusterFacts("eu-1", telemetry_silent_reason="The server cannot be reached"))
 
     assert wrong.severity == Severity.WARNING
     assert TelemetrySilent().evaluate(ClusterFacts("eu-1")) is None
@@ -340,9 +340,9 @@ def test_a_silent_exporter_is_looked_for_as_its_vendors(vendor, port, has_engine
 
 def test_a_gpu_that_is_called_unhealthy_is_found_where_nothing_is_missing():
     """Where GPUs are missing for it, that finding names it."""
-    sick = replace(WELL, unhealthy=("GPU 5: its DRA driver calls it unhealthy (healthy=false).",))
+    sick = replace(WELL, unhealthy=("GPU 5: its DRA driver reports it as unhealthy (healthy=false).",))
 
-    assert "GPU 5: its DRA driver calls it unhealthy (healthy=false)" in told(DeviceUnhealthy().evaluate(sick))
+    assert "GPU 5: its DRA driver reports it as unhealthy (healthy=false)" in told(DeviceUnhealthy().evaluate(sick))
     assert DeviceUnhealthy().evaluate(replace(sick, allocatable={GPU: 7})) is None
     assert DeviceUnhealthy().evaluate(replace(sick, is_changing=True)) is None
     assert DeviceUnhealthy().evaluate(WELL) is None

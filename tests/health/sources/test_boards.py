@@ -21,7 +21,7 @@ from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "redis")]
 A, B, C, D = (f"GPU-{letter * 8}-0000-0000-0000-{letter * 12}" for letter in "abcd")
-GONE = f"GPU {A} is gone, and {C} is new."
+GONE = f"GPU {A} was replaced by {C}."
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_several_at_once_are_one_line(node):
     ever_reported(node, A, B)
     hear(node, A, B, at=-timedelta(minutes=20))
 
-    assert hear(node, C, D) == [f"2 of its GPUs are gone, and as many are new. Gone: {A}, {B}. New: {C}, {D}."]
+    assert hear(node, C, D) == [f"2 GPUs were replaced. Removed: {A}, {B}. New: {C}, {D}."]
 
 
 def test_of_a_repair_that_takes_longer_than_a_frame_remembers(node):
@@ -126,7 +126,7 @@ def test_who_was_told_to_have_gone_may_come_again_and_goes_no_second_time(node, 
     ever_reported(node, C, B, before=timedelta(days=5))
     hear(node, C, B, at=-timedelta(hours=1))
 
-    assert hear(node, last, B) == [GONE, f"GPU {C} is gone, and {last} is new."]
+    assert hear(node, last, B) == [GONE, f"GPU {C} was replaced by {last}."]
 
 
 def test_a_board_that_is_named_and_says_nothing_has_not_come(node):
@@ -199,7 +199,7 @@ def test_the_same_machine_that_joins_anew_has_no_new_boards(node):
     ("before", "now", "said"),
     [
         (("AN1", "AN2"), ("0x1", "0x2"), []),  # named by serial numbers, and then by UUIDs
-        (("AN1", "AN2"), ("AN3", "AN2"), ["GPU AN1 is gone, and AN3 is new."]),
+        (("AN1", "AN2"), ("AN3", "AN2"), ["GPU AN1 was replaced by AN3."]),
     ],
 )
 def test_of_names_that_are_no_uuids_of_nvidias_one_must_stay(node, before, now, said):

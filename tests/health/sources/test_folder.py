@@ -44,7 +44,7 @@ def test_a_pipe_is_not_read_though_somebody_writes_into_it(folder):
     writing = os.open(folder / "pipe", os.O_RDWR)
     os.write(writing, b"sesame-open")
 
-    with pytest.raises(NotReadable, match="no regular file"):
+    with pytest.raises(NotReadable, match="is not a regular file"):
         read_in_folder("pipe", at_most=100)
 
     os.close(writing)

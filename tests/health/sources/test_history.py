@@ -147,7 +147,7 @@ def test_draws_what_its_memory_and_the_health_check_say(node):
         "row_remap_pending": ("1 = yes", 1.0),
         "dcgm_health": ("10 = warning, 20 = failure", 20.0),
     }
-    assert {"Rows remapped, errors not corrected", "Row remapping failed"} <= set(known.not_exported)
+    assert {"Rows remapped for uncorrected errors", "Row remapping failed"} <= set(known.not_exported)
 
 
 def test_what_each_slice_says_of_the_memory_of_its_board_is_drawn_once(node):
@@ -241,7 +241,7 @@ def test_of_a_source_that_is_silent_nobody_says_what_it_never_had(node):
 
     said = history_of(node, "1h", now=NOON).trouble
 
-    assert said == "The cluster's Prometheus is silent, and nothing is kept of what it said of a GPU of this node."
+    assert said == "The cluster's Prometheus is silent, and no earlier values of a GPU of this node are stored."
 
 
 def test_asks_once_for_all_who_look_and_only_for_this_nodes_devices(node):
@@ -280,23 +280,23 @@ def test_an_answer_that_is_bad_is_a_sentence_and_is_not_asked_for_again_at_once(
         known = [history_of(node, "1h", now=NOON) for _ in range(2)]
 
         assert len(server.queries) == 1
-    assert "gives no history. It answers a web page" in known[1].trouble
+    assert "returns no history. The server returns a web page" in known[1].trouble
     assert known[1].plots == []
 
 
 def test_each_reason_for_no_plots_is_said(node, settings):
     assert "has no Prometheus" in history_of(node, "1h", now=NOON).trouble
     source = make.a_source(node.cluster, url=f"http://127.0.0.1:{a_closed_port()}")
-    assert "never had a series" in history_of(node, "1h", now=NOON).trouble
+    assert "The cluster's Prometheus has no series of" in history_of(node, "1h", now=NOON).trouble
     keep(node.cluster)
     assert "cannot be reached" in history_of(node, "1h", now=NOON).trouble
     source.secret_from = "env:QUARTERDECK_SOURCE_NONE"
     source.changed_at = NOON + timedelta(seconds=1)
     source.save()
-    assert "The web process cannot ask" in history_of(node, "1h", now=NOON).trouble
+    assert "The web process cannot query the cluster's Prometheus" in history_of(node, "1h", now=NOON).trouble
     source.state = "off"
     source.save()
-    assert "switched off" in history_of(node, "1h", now=NOON).trouble
+    assert "disabled" in history_of(node, "1h", now=NOON).trouble
 
 
 def test_many_who_look_at_once_do_not_hold_every_thread(node, monkeypatch):
@@ -306,7 +306,7 @@ def test_many_who_look_at_once_do_not_hold_every_thread(node, monkeypatch):
     turns = [history._turns.acquire(blocking=False) for _ in range(history.AT_ONCE)]
 
     try:
-        assert "too many nodes" in history_of(node, "1h", now=NOON).trouble
+        assert "Too many histories are being loaded at once" in history_of(node, "1h", now=NOON).trouble
     finally:
         for _ in turns:
             history._turns.release()
@@ -341,4 +341,4 @@ def test_of_a_gpu_that_its_source_never_named_it_says_so(node):
 
     found = history_of(node, "1h", gpu=node.gpus.get(index=0), now=NOON)
 
-    assert found.trouble == "The cluster's Prometheus never had a series of this GPU."
+    assert found.trouble == "The cluster's Prometheus has no series of this GPU."

@@ -21,7 +21,7 @@ from tests.make import NOON
 pytestmark = pytest.mark.django_db
 AT = NOON.timestamp()
 BOARD, OTHER = GpuDevice("gpu-1", 0, "GPU-a"), GpuDevice("gpu-1", 1, "GPU-b")
-SOON = "The first points come within two minutes."
+SOON = "The first points appear within two minutes."
 
 
 @pytest.fixture(autouse=True)
@@ -157,11 +157,11 @@ def test_a_gpu_that_was_just_heard_has_its_first_points_soon(node):
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        (ExportersState.NONE, "no exporter of GPUs is seen in it."),
-        (ExportersState.FORBIDDEN, "its exporters may not be asked. Its rule is missing."),
-        (ExportersState.UNSEEN, "its exporters are not asked, because the cluster does not answer."),
-        (ExportersState.ASKED, "answered yet. The first points come within two minutes of the first answer."),
-        (ExportersState.TOO_MANY, "no minutes are kept. With a Prometheus there are plots."),
+        (ExportersState.NONE, "no GPU exporter is seen in the cluster."),
+        (ExportersState.FORBIDDEN, "Quarterdeck may not query its exporters. Its rule is missing."),
+        (ExportersState.UNSEEN, "its exporters are not queried, because the cluster does not answer."),
+        (ExportersState.ASKED, "answered yet. The first points appear within two minutes of the first answer."),
+        (ExportersState.TOO_MANY, "so it stores no values. Add a Prometheus for plots."),
     ],
 )  # fmt: skip
 def test_why_no_minutes_are_kept_is_said(state, words):
@@ -170,7 +170,7 @@ def test_why_no_minutes_are_kept_is_said(state, words):
 
     told = history_of(node, "1h", now=NOON)
 
-    assert told.trouble.startswith("Its cluster has no Prometheus")
+    assert told.trouble.startswith("The cluster has no Prometheus")
     assert told.trouble.endswith(words)
     assert told.plots == []
 
@@ -183,16 +183,16 @@ def test_a_cluster_with_too_many_exporters_has_no_minutes_of_before_either(node)
     told = history_of(node, "1h", now=NOON)
 
     assert told.trouble == (
-        "Its cluster has no Prometheus. It has 412 exporters, and at most 200 are asked one by one: no minutes are "
-        "kept. With a Prometheus there are plots."
+        "The cluster has no Prometheus. The cluster has 412 exporters, and Quarterdeck queries at most 200, so "
+        "it stores no values. Add a Prometheus for plots."
     )
 
 
 @pytest.mark.parametrize(
     ("hours", "words"),
     [
-        (30, "Without a Prometheus minutes are kept for 24 h, and this was before."),
-        (3, "No minute of this time was kept."),
+        (30, "Without a Prometheus, values are stored for 24 h. This time is earlier."),
+        (3, "No values of this time were stored."),
     ],
 )  # fmt: skip
 def test_of_a_time_without_minutes_it_says_so(node, hours, words):

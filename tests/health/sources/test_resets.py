@@ -13,9 +13,14 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize(
     ("gpus", "anew", "kind", "says"),
     [
-        (1, 1, "reload", "Its GPU counts from nothing again: its driver was loaded anew, or it was reset."),
-        (2, 2, "reload", "All its 2 GPUs count from nothing again: their driver was loaded anew, or all were reset."),
-        (2, 1, "reset", "GPU 0 counts from nothing again: it was reset."),
+        (1, 1, "reload", "The counters of its GPU restarted at zero: the driver was reloaded, or the GPU was reset."),
+        (
+            2,
+            2,
+            "reload",
+            ("The counters of all 2 GPUs restarted at zero: the driver was reloaded, or all GPUs were reset."),
+        ),
+        (2, 1, "reset", "The counters of GPU 0 restarted at zero: the GPU was reset."),
     ],
 )
 def test_only_where_others_of_its_node_go_on_it_was_a_reset(gpus, anew, kind, says):

@@ -83,7 +83,7 @@ def test_keeps_how_far_its_clock_is_from_ours(cluster):
         row = asked(cluster)
 
     assert row.clock_offset_s == -7200
-    assert row.notes == ["Its clock is 7200 s ahead of ours; times are said by ours."]
+    assert row.notes == ["The server's clock is 7200 s ahead of ours. Times are shown by our clock."]
 
 
 def test_browsers_are_told_once_of_each_round_that_was_answered_however_many_gpus_there_are(cluster, url, told):
@@ -178,7 +178,7 @@ def test_whatever_it_answers_to_any_question_costs_its_round_and_is_one_sentence
             row.state == SourceState.ANSWERING
         ):  # whether there are too many series is one thing, and what GPUs say another
             asides.append(number)
-            assert row.notes[0].startswith("Whether an exporter has too many series is not known: ")
+            assert row.notes[0].startswith("It is unknown whether an exporter has too many series: ")
             assert now["temperature_celsius"].times[0] > before["temperature_celsius"].times[0]
             before = now
             continue
@@ -307,14 +307,14 @@ def test_refuses_what_cannot_be_a_source(cluster, given, field):
 def test_sends_no_password_over_http(cluster, settings):
     settings.TELEMETRY_LOOPBACK = False
 
-    with pytest.raises(BadSource, match="not sent over http"):
+    with pytest.raises(BadSource, match="Use https:// with a password or token"):
         put_source(cluster, actor="ada", now=NOON, url="http://192.0.2.1", secret_from="env:QUARTERDECK_SOURCE_P")
 
 
 def test_a_trial_says_what_there_is(cluster, url):
     trial = try_source(cluster, url=url)
 
-    assert trial.sentence.startswith("It answers: 1 device of this cluster, 1 metric.")
+    assert trial.sentence.startswith("The source answers with 1 device of this cluster and 1 metric.")
     assert not TelemetrySource.objects.exists()
 
 

@@ -94,7 +94,7 @@ def test_a_variable_that_a_setting_reads_is_no_secret_whatever_its_name(settings
     monkeypatch.setenv(f"{VARIABLE}_CLUSTERS", "*")
     settings.SETTING_VARIABLES = {*settings.SETTING_VARIABLES, VARIABLE}
 
-    assert "no setting's does" in refusal(f"env:{VARIABLE}")
+    assert "That is not a variable for a secret" in refusal(f"env:{VARIABLE}")
 
 
 def test_follows_no_link_out_of_its_folder(folder):

@@ -91,7 +91,7 @@ def test_without_a_secret_it_is_said_to_be_missing(cluster, ours, way):
     with a_server(letting_in(WAYS[way][1]), trusted=ours.serving()) as (url, _):
         trial = try_source(cluster, url=url, ca_file=ours.ca_file)
 
-    assert trial.trouble.startswith("It does not know us (401): the user name, password or token is wrong, or missing.")
+    assert trial.trouble.startswith("Not authenticated (401): the user name, password or token is wrong or missing.")
 
 
 def test_what_is_wrong_with_its_certificate_is_what_its_row_says(cluster, ours, keep):
@@ -102,7 +102,7 @@ def test_what_is_wrong_with_its_certificate_is_what_its_row_says(cluster, ours, 
         row = asked(cluster)
 
     assert row.state == SourceState.SILENT
-    assert row.message.startswith("Its certificate has expired: whoever runs it renews it.")
+    assert row.message.startswith("The server's certificate has expired. Its owner must renew it.")
     assert server.headers_seen == []
 
 
@@ -112,4 +112,4 @@ def test_an_authority_that_cannot_be_read_is_what_its_row_says(cluster, ours, tm
     row = asked(cluster)
 
     assert row.state == SourceState.SILENT
-    assert row.message.startswith("Its CA cannot be read: no file of that name")
+    assert row.message.startswith("The CA file cannot be read")

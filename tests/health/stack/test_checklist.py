@@ -44,7 +44,7 @@ TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
     [
         ({"labels": LABELS | {"feature.node.kubernetes.io/cpu-model.id": "1"}, "physical_gpus": None}, "hardware", "no",
          "sees no GPU on the PCI bus", "lspci"),
-        ({"labels": LABELS, "physical_gpus": None}, "hardware", "unknown", "has labelled nothing here", "Deploy Node"),
+        ({"labels": LABELS, "physical_gpus": None}, "hardware", "unknown", "has not labelled this node", "Deploy Node"),
         ({"gpu_product": ""}, "labels", "no", "No label names the product", "Deploy feature discovery"),
         ({"labels": LABELS | BUS | {f"{DEPLOY}operands": "false"}}, "not-skipped", "no",
          f"{DEPLOY}operands=false", f"kubectl label node gpu-1 {DEPLOY}operands-"),
@@ -58,7 +58,7 @@ TAINT = {"key": "team", "value": "a", "effect": "NoSchedule"}
         ({"reported_driver": "", "operands": [], "pods": []}, "module", "unknown", "Nothing reports", "reboot"),
         ({"runtime_classes": ()}, "runtime-class", "unknown", "does not read RuntimeClasses", "kubectl get"),
         ({"allocatable": {"nvidia.com/gpu": 0}, "operands": [], "pods": []}, "allocatable", "no",
-         "all of it is unhealthy", "device plugin"),
+         "in its capacity, but all devices are unhealthy", "device plugin"),
         ({"allocatable": {}, "capacity": {}, "operands": [], "pods": []}, "allocatable", "no", "offers no GPU", ""),
     ],
 )  # fmt: skip

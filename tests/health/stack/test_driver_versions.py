@@ -51,8 +51,8 @@ def test_those_that_disagree_are_named_with_what_holds_them():
     found = versions(node, an_nvidia_driver("580.95.05"), tag="570.172.08-ubuntu24.04")
 
     assert found.disagreement == (
-        "The node runs 570.172.08, its driver pod carries 570.172.08-ubuntu24.04, the cluster asks for 580.95.05. "
-        "It is held by plan-7."
+        "The node runs 570.172.08, its driver pod carries 570.172.08-ubuntu24.04, the cluster asks for "
+        "580.95.05. The node is held by plan-7."
     )
 
 
@@ -62,14 +62,14 @@ def test_a_node_that_is_silent_does_not_disagree_and_says_since_when():
     (label,) = [said for said in found.sources if said.role == "running"]
     assert found.disagreement == ""
     assert (label.is_known, label.version) == (False, "570.172.08")
-    assert label.note == "Unknown since 2026-11-21 12:00 UTC: the label is gone. It last said 570.172.08."
+    assert label.note == "Unknown since 2026-11-21 12:00 UTC: the label is gone. Its last value was 570.172.08."
 
 
 @pytest.mark.parametrize(
     ("image", "note"),
     [
-        ("driver:580-6.8.0-60-generic-ubuntu24.04", "Precompiled: it names only the branch, not the driver."),
-        ("driver@sha256:0123", "Named by a digest, which tells no version."),
+        ("driver:580-6.8.0-60-generic-ubuntu24.04", "Precompiled: the tag names only the driver branch."),
+        ("driver@sha256:0123", "The image is named by a digest, which has no version."),
         ("driver:580.95.05-ubuntu24.04", ""),
     ],
 )

@@ -155,7 +155,7 @@ def test_the_version_that_is_asked_for_stands_beside_the_one_that_runs():
 
     (row,) = operands_on(a_node(), rows([a_daemon_set()], [pod], driver_objects=[policy]))
 
-    assert row.disagreement == "The pod is of v0.18.0-ubi9, where ClusterPolicy policy asks for v0.18.1."
+    assert row.disagreement == "The pod has version v0.18.0-ubi9, but ClusterPolicy policy requests v0.18.1."
     policy.operand_versions = {"device-plugin": "v0.18.0"}
     (row,) = operands_on(a_node(), rows([a_daemon_set()], [pod], driver_objects=[policy]))
     assert row.disagreement == ""

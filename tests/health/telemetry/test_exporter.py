@@ -96,14 +96,14 @@ def test_what_is_no_text_of_metrics_is_refused(answer):
 def test_more_devices_than_any_node_has_are_refused():
     lines = (a_line(uuid=f"GPU-{number}") for number in range(DEVICES_AT_MOST + 1))
 
-    with pytest.raises(UnreadableMetrics, match="no node has so many"):
+    with pytest.raises(UnreadableMetrics, match="devices"):
         read_devices(text(*lines))
 
 
 def test_more_holders_than_any_node_has_are_refused():
     lines = (a_line(f'namespace="team-a",pod="infer-{number}"') for number in range(PODS_AT_MOST + 1))
 
-    with pytest.raises(UnreadableMetrics, match="pods are named"):
+    with pytest.raises(UnreadableMetrics, match="pods"):
         read_devices(text(*lines))
 
 

@@ -155,7 +155,7 @@ def test_an_exporter_without_a_driver_says_nothing_and_is_read():
 
 
 def test_a_web_page_is_no_text_of_metrics():
-    with pytest.raises(UnreadableMetrics, match="no text of metrics"):
+    with pytest.raises(UnreadableMetrics, match="The answer is not metrics text"):
         read_node("<!doctype html>\n<html></html>\n", "gpu-1")
 
 

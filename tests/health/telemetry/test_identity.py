@@ -57,16 +57,14 @@ def test_leaves_out_series_that_nothing_says_the_node_of():
     inventory = taken((A, {}), (B, {"Hostname": "", "instance": "10.0.0.7:9400"}))
 
     assert inventory.devices == ()
-    assert inventory.notes == (
-        "2 series that no node's name is on, left out: let Prometheus write it, as the label node.",
-    )
+    assert inventory.notes == ("Left out: 2 series without a node name. Let Prometheus add the label node.",)
 
 
 def test_leaves_out_series_of_no_gpu():
     inventory = taken((("", ""), {"Hostname": "gpu-1", "gpu": "0"}), (("x" * 65, ""), {"Hostname": "gpu-1"}))
 
     assert (inventory.devices, inventory.left_out) == ((), 2)
-    assert inventory.notes == ("2 series without a UUID or a serial number of a GPU, left out.",)
+    assert inventory.notes == ("Left out: 2 series without a UUID or serial number of a GPU.",)
 
 
 @pytest.mark.parametrize(
@@ -140,8 +138,8 @@ def test_says_that_exporters_are_scraped_through_a_service(instance):
     assert {device.node_name for device in inventory.devices} == {"gpu-1"}
     (note,) = inventory.notes
     assert note == (
-        f"Exporters are scraped through a Service, which answers for one node after another: {instance}. "
-        "Let Prometheus scrape their pods."
+        f"Prometheus scrapes exporters through a Service, which returns another node each time: {instance}. Let "
+        "Prometheus scrape the pods."
     )
 
 
@@ -201,7 +199,7 @@ def test_what_every_gpu_may_have_names_none(name):
     inventory = taken(*((device_key({"serial_number": name, "gpu_uuid": name}), {"hostname": h}) for h in WHERE.nodes))
 
     assert (inventory.devices, len(inventory.notes)) == ((), 1)
-    assert "without a UUID or a serial number" in inventory.notes[0]
+    assert "without a UUID or serial number of a GPU" in inventory.notes[0]
 
 
 @given(st.uuids().filter(lambda uuid: uuid.int), st.integers(1, 10**13))

@@ -36,12 +36,12 @@ def test_keeps_label_matchers_in_one_spelling(given, kept):
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ("eu-1", "“eu-1” is no label matcher"),
-        ("cluster=eu-1", "is no label matcher"),
-        ('cluster="eu-1"} or vector(1) #', "is no label matcher"),
-        ('cluster="a\\"b"', "is no label matcher"),
-        ('__name__="up"', "__name__ is written by Quarterdeck"),
-        ('job=~"("', "is no regular expression"),
+        ("eu-1", "“eu-1” is not a label matcher"),
+        ("cluster=eu-1", "” is not a label matcher"),
+        ('cluster="eu-1"} or vector(1) #', "” is not a label matcher"),
+        ('cluster="a\\"b"', "” is not a label matcher"),
+        ('__name__="up"', "Quarterdeck sets __name__ itself"),
+        ('job=~"("', "” is not a regular expression"),
         ('a="' + "x" * MATCHERS_CHARS + '"', "at most 500 characters"),
         (",".join(f'l{n}="v"' for n in range(11)), "At most 10"),
     ],

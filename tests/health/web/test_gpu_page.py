@@ -127,7 +127,7 @@ def test_its_hours_are_its_own(cluster, node, ada):
     assert "1 of 72 hours with telemetry: 1.0 GPU-hours, 0.5 under load; maximum 73 °C; at least 2 Xids." in shown.text
     assert "Findings were open in 0 hours." in shown.text
     assert [(hour["gpu_hours_seen"], hour["gpu_hours_busy"]) for hour in reporting] == [(1.0, 0.5)]
-    assert "Measured for 1 h, under load 50% of that. It had at most 73 °C. At least 2 Xids." in shown.text
+    assert "Measured for 1 h, under load 50% of that time. Highest temperature: 73 °C. At least 2 Xids." in shown.text
 
 
 def test_its_timeline_has_its_xids_and_findings_and_none_of_others(cluster, node, ada):
@@ -149,7 +149,7 @@ def test_its_timeline_has_its_xids_and_findings_and_none_of_others(cluster, node
         assert sentence in said
     assert "GPU 1 is hot." not in shown
     assert not [sentence for sentence in said if "9 Xids" in sentence or "others" in sentence]
-    assert any("ml/whose" in sentence and "Nothing tells whether" in sentence for sentence in said)
+    assert any("ml/whose" in sentence and "It is unknown whether" in sentence for sentence in said)
     assert [line["sentence"] for line in rest(ada, node, "/timeline?kind=gpus").json()] == [
         "At least 2 Xids from 10:00 to 11:00 UTC."
     ]
@@ -188,7 +188,7 @@ def test_a_pod_whose_gpus_are_told_in_part_may_have_had_any_other(node, ada):
     )
     lines = [line["sentence"] for line in rest(ada, node, "/timeline").json()]
     assert len(lines) == 2
-    assert all("Nothing tells whether this GPU was one of the others." in line for line in lines)
+    assert all("It is unknown whether this GPU was one of the other GPUs." in line for line in lines)
     assert [one["is_known"] for one in rest(ada, node, "/placements", index=1).json()] == [True, True]
 
 
@@ -280,10 +280,14 @@ def test_no_page_has_what_partitions_of_some_board_say(cluster, ada):
 
     for index in (0, 1):
         shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/{index}/telemetry").text
-        assert "by their serial numbers or UUIDs alone: nothing tells which of them is this" in shown
+        assert (
+            "The source names GPUs of this node only by serial number or UUID, so this GPU cannot be identified"
+        ) in shown
         assert "6.8" not in shown
         assert rest(ada, node, index=index).json()["telemetry"]["devices"] == []
-        assert "nothing tells which of them is this" in rest(ada, node, "/telemetry/history", index).json()["trouble"]
+        assert (
+            "The source names GPUs of this node only by serial number or UUID, so this GPU cannot be identified"
+        ) in rest(ada, node, "/telemetry/history", index).json()["trouble"]
     of_node = page(visiting(ada), f"/parts/nodes/{node.pk}/telemetry")
     assert of_node.text.count("GPU board-0") == 1
     assert "slice 1" in of_node.text
@@ -344,16 +348,16 @@ def test_a_reset_is_a_line_of_it_and_of_its_node_and_of_no_other_gpu(cluster, no
 
     hear(-90, g2=500, g3=900)
     hear(-60, g2=510, g3=7)
-    assert lines() == lines(3) == ["GPU 3 counts from nothing again: it was reset."]
+    assert lines() == lines(3) == ["The counters of GPU 3 restarted at zero: the GPU was reset."]
     assert lines(2) == []
 
     hear(-30, g2=1, g3=2)
     assert (
         lines()[0]
         == lines(2)[0]
-        == ("All its 2 GPUs count from nothing again: their driver was loaded anew, or all were reset.")
+        == ("The counters of all 2 GPUs restarted at zero: the driver was reloaded, or all GPUs were reset.")
     )
-    assert "GPU 3 counts from nothing again" in page(visiting(ada), f"/nodes/{node.pk}/history").text
+    assert "The counters of GPU 3 restarted at zero" in page(visiting(ada), f"/nodes/{node.pk}/history").text
 
 
 def test_without_a_source_it_says_so(node, ada):
@@ -505,11 +509,11 @@ def test_all_else_that_its_exporter_says_is_on_its_page_without_a_prometheus(nod
     for words in (
         "ECC errors corrected 12", "Row remapping pending yes", "Row remapping failed no", "Tensor cores active 25%",
         "SM clock 1980 MHz", "PCIe sent 2.50 GB/s", "DCGM's health check warning",
-        "Reasons for its clocks its hardware lowers its clocks (hw_slowdown), it is too hot (hw_thermal)",
+        "Reasons for the present clocks its hardware lowers its clocks (hw_slowdown), it is too hot (hw_thermal)",
     ):  # fmt: skip
         assert words in shown, words
     lacking = shown.partition("Not exported")[2]
-    assert "ECC errors not corrected" in lacking
+    assert "Uncorrected ECC errors" in lacking
     assert "ECC errors corrected" not in lacking
 
 

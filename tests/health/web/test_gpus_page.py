@@ -83,8 +83,8 @@ def test_a_filter_by_what_exporters_say_is_on_the_page_with_its_column(viewer, c
     assert "?metric=throttled_thermal&ordering=-throttled_thermal&column=nvlink_mib_per_s" in slowed.links
     assert "12345" not in slowed.text
     assert "never seen No telemetry yet." in never.text
-    assert "Without what its exporter says : 3 GPUs" in nothing.text
-    told = "Nothing says “Throttled by heat” of 1 GPU: whether it belongs here is not known."
+    assert "Without the value of its exporter : 3 GPUs" in nothing.text
+    told = "1 GPU without a value of “Throttled by heat”: it is unknown whether it belongs here."
     assert told in slowed.text
     assert told in nothing.text
     assert "Nothing says" not in never.text
@@ -129,10 +129,10 @@ def test_too_much_is_a_sentence(viewer, cluster, monkeypatch):
     monkeypatch.setattr(files, "MOST_ROWS", 0)
     make.a_pod(make.a_node(cluster, "gpu-1", gpus=1), is_tenant=True)
 
-    assert "choose a cluster or a pool, too" in page(viewer, "/gpus?namespace=team-a").text
+    assert "add a filter by cluster or pool" in page(viewer, "/gpus?namespace=team-a").text
     for path in ("/gpus.csv?namespace=team-a", "/gpus.json?namespace=team-a", "/gpus.csv"):
         refused = viewer.get(path)
-        assert (refused.status_code, b"choose a cluster or a pool, too" in refused.content) == (400, True)
+        assert (refused.status_code, b"add a filter by cluster or pool" in refused.content) == (400, True)
 
 
 def test_what_an_exporter_and_a_person_write_is_text(viewer, cluster):

@@ -66,7 +66,7 @@ def test_an_hour_of_which_nothing_says_how_busy_it_was_is_drawn_as_no_idle_one(n
 
     assert (html.count('class="is-reporting"'), html.count('class="is-unknown"')) == (2, 1)
     assert html.count('height="2"') == 1  # of the idle one
-    assert "2.0 GPU-hours measured, 0.5 of them under load and 1.0 of which nothing says it." in html
+    assert "2.0 GPU-hours measured, 0.5 of them under load and 1.0 with unknown utilisation." in html
     assert [hour["gpu_hours_unknown"] for hour in (half, idle, unsaid)] == [1.0, 0.0, 1.0]
     assert [hour["gpu_hours_busy"] for hour in (half, idle, unsaid)] == [0.5, 0.0, None]
 
@@ -80,9 +80,9 @@ def test_what_no_exporter_says_is_said_and_not_nought(node):
 
     (known, unknown) = (hour for hour in rest if hour["devices"])
     assert (known["devices"][0]["xids"], unknown["devices"][0]["xids"]) == (0, None)
-    unsaid = "how busy they were nothing says. How warm they were nothing says. Which Xids they had nothing says."
+    unsaid = "their utilisation is unknown. Their temperature is unknown. The Xids that they had are unknown."
     assert f"1.0 GPU-hours measured, {unsaid}<" in html
-    assert "1.0 GPU-hours measured, 0.5 of them under load. The hottest had 81 °C.<" in html
+    assert "1.0 GPU-hours measured, 0.5 of them under load. The hottest GPU had 81 °C.<" in html
     GpuHour.objects.filter(xids=0).delete()
     strip = strip_and_rest(node)[0].text
     assert "1.0 GPU-hours, utilisation unknown; temperature unknown; Xids unknown." in strip
@@ -132,13 +132,12 @@ def test_how_it_was_at_a_moment_has_its_hour(node):
 
     seen = page(visiting(make.a_user(role="viewer")), f"/nodes/{node.pk}/history?at=2026-11-21T09:40").text
 
-    said = (
-        "From 09:00 to 10:00: 8.0 GPU-hours measured, 4.0 of them under load. The hottest had 81 °C. At least 8 Xids."
-    )
+    hours = "8.0 GPU-hours measured, 4.0 of them under load"
+    said = f"From 09:00 to 10:00: {hours}. The hottest GPU had 81 °C. At least 8 Xids."
     assert said in seen
 
 
-SAID_OF_8 = "8.0 GPU-hours measured, 4.0 of them under load. The hottest had 81 °C. At least 8 Xids."
+SAID_OF_8 = "8.0 GPU-hours measured, 4.0 of them under load. The hottest GPU had 81 °C. At least 8 Xids."
 
 
 @pytest.fixture
@@ -169,7 +168,9 @@ def test_an_hour_in_which_another_node_had_its_name_is_said_to_be_of_both(gone, 
     if is_gone_too:
         other.delete()
 
-    assert f"From 09:00 to 10:00, of it and another node that had its name then: {SAID_OF_8}" in seen_at(gone, "09:20")
+    assert (f"From 09:00 to 10:00, of this node and another node that had the same name then: {SAID_OF_8}") in seen_at(
+        gone, "09:20"
+    )
 
 
 def test_an_hour_that_is_of_another_node_that_had_its_name_is_not_its(gone):

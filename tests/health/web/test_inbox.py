@@ -276,7 +276,7 @@ def test_what_is_wrong_with_a_mute_stands_beside_each_field(cluster, ada, hours)
 
     html = ada.post(f"/findings/{finding.pk}/mute", asked, follow=True).content.decode()
 
-    assert wrong_beside(html, "act-scope") == "Name a pool that its node is in."
+    assert wrong_beside(html, "act-scope") == "Name a pool that contains the node."
     assert wrong_beside(html, "act-hours")
     assert wrong_beside(html, "reason-act-mute") == ""
     assert "Known.</textarea>" in html
@@ -350,7 +350,7 @@ def test_the_form_of_an_act_that_was_undone_says_what_is_so_now(cluster, ada):
     answer = ada.post(f"/findings/{finding.pk}/acknowledge", {"key": "k"}, follow=True)
 
     seen = Page(answer.content.decode()).text
-    assert "is no longer in effect. It is open, and nobody’s." in seen
+    assert "is no longer in effect. The finding is open and nobody’s." in seen
     assert "Acknowledged." not in seen
 
 
@@ -380,7 +380,7 @@ def test_what_became_somebody_elses_since_the_page_was_opened_is_theirs(cluster,
     said = told(ada, finding, verb, seen, to="bob")
 
     assert Finding.objects.get().assigned_to == "amy"
-    assert "It is amy’s since you looked." in said
+    assert "The finding is now amy’s." in said
     told(ada, finding, verb, seen_in(ada, finding, verb), to="bob")
     assert Finding.objects.get().assigned_to == ("bob" if verb == "assign" else "")
 
@@ -394,7 +394,7 @@ def test_no_action_is_judged_that_the_page_never_showed(cluster, ada, verb):
     said = told(ada, finding, verb, seen)
 
     assert Finding.objects.get().feedback == ""
-    assert "Its steps changed since you looked: Replace it." in said
+    assert "The steps have changed since you read them: Replace it." in said
     told(ada, finding, verb, seen_in(ada, finding, verb))
     assert Finding.objects.get().feedback
 
@@ -447,7 +447,7 @@ def test_what_was_written_to_lift_a_mute_that_is_over_comes_back_once(cluster, a
     answer = ada.post(f"/mutes/{mute.pk}/lift", {"reason": wrote, "back": back})
     refused, again = (page(ada, answer.url).text for _ in range(2))
 
-    assert "amy has lifted it already" in refused
+    assert "amy has already lifted the mute" in refused
     assert f"Your text was not saved: {wrote}" in refused
     assert wrote not in again
 
@@ -610,18 +610,18 @@ def test_all_quiet_says_of_each_source_how_old_it_is_or_that_there_is_none(clust
     make.a_node(cluster, gpus=1)
     text = page(ada, "/findings").text
     assert f"telemetry of {cluster.name}" in text
-    assert "It has no source: nobody sees how its GPUs are." in text
+    assert "It has no source, so the health of its GPUs is unknown." in text
 
     make.a_source(cluster, answered_at=NOON - timedelta(hours=2))
-    assert "Nobody asks it since" in page(ada, "/findings").text
+    assert "The source was not queried since" in page(ada, "/findings").text
 
 
 USUAL = frozenset(key for key, metric in METRICS.items() if metric.is_usual)
 BLIND = (
-    "Not exported is what 5 rules would read, so that they find nothing here: Many corrected "
-    "memory errors, NVLink errors, GPU slowed down, Reported unhealthy by DCGM, GPU power "
-    "near its limit. ECC errors not corrected are not exported; the rule Uncorrectable "
-    "memory errors sees only rows that were remapped within the last hour."
+    "Not exported is what 5 rules would read, so that they find nothing here: Many corrected memory errors, "
+    "NVLink errors, GPU slowed down, Reported unhealthy by DCGM, GPU power near its limit. Uncorrected ECC "
+    "errors are not exported; the rule Uncorrectable memory errors sees only rows that were remapped within the "
+    "last hour."
 )
 
 
@@ -680,9 +680,9 @@ def test_all_quiet_says_on_how_many_nodes_rules_see_nothing(cluster, redis):
 def test_all_quiet_says_beside_what_exporters_say_which_rules_see_nothing(cluster, redis):
     hear(cluster, gpu1=USUAL)
     TelemetrySource.objects.all().delete()
-    make.an_exporter_round(cluster, read_at=NOON, answered=1, message="Left out: 1 value, which cannot be.")
+    make.an_exporter_round(cluster, read_at=NOON, answered=1, message="Impossible values were left out: 1 value.")
 
-    assert of_telemetry(cluster).reason == f"Left out: 1 value, which cannot be. {BLIND}"
+    assert of_telemetry(cluster).reason == f"Impossible values were left out: 1 value. {BLIND}"
 
 
 def test_who_sees_a_pool_is_told_of_its_nodes_alone(cluster, redis):
@@ -722,7 +722,7 @@ def test_who_sees_a_pool_learns_nothing_of_exporters_in_others():
 def test_since_when_nobody_asks_has_its_date_where_it_is_not_today(cluster, ada):
     make.a_source(cluster, answered_at=NOON - timedelta(days=3))
 
-    assert "Nobody asks it since 18 November 2026 12:00 UTC." in page(ada, "/findings").text
+    assert "The source was not queried since 18 November 2026 12:00 UTC." in page(ada, "/findings").text
 
 
 def as_shown(reply) -> str:

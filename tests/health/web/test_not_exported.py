@@ -229,7 +229,7 @@ def test_plots_of_a_gpu_of_which_nothing_is_read_call_nothing_exported(node, set
 
 
 # One exporter without its optional series, walked through: what each place says of it.
-WALKED = {"nothing that is read": tuple(METRICS), **LEFT}
+WALKED = {"It is unknown which of these GPUs: no source names it": tuple(METRICS), **LEFT}
 
 
 @pytest.fixture(params=WALKED.values(), ids=WALKED)
@@ -295,7 +295,7 @@ COMPARED = {
     "Utilisation now, mean": UTILISATION, "Hottest GPU now": ("temperature_celsius",),
     "Power now, mean": ("power_watts",), "Power limit, lowest": ("power_limit_watts",),
     "SM clock now, lowest": ("sm_clock_mhz",), "Memory clock now, lowest": ("memory_clock_mhz",),
-    "ECC errors not corrected": ("ecc_uncorrected",), "PCIe replays": ("pcie_replays",),
+    "Uncorrected ECC errors": ("ecc_uncorrected",), "PCIe replays": ("pcie_replays",),
 }  # fmt: skip
 
 
@@ -307,7 +307,7 @@ def test_beside_a_twin_it_has_no_number(recorded, root):
 
     for title, keys in COMPARED.items():
         assert (measured[title] == "not exported") == without(missing, *keys), title
-    assert (measured["GPU-hours under load, of the last 72 h"] == "") == without(missing, *UTILISATION)
+    assert (measured["GPU-hours under load in the last 72 h"] == "") == without(missing, *UTILISATION)
     assert (measured["Xids, at least"] == "") == without(missing, "xid")
 
 
@@ -317,7 +317,7 @@ def test_plots_say_it_of_each(recorded, root):
     for place in (f"nodes/{node.pk}/telemetry/history", f"nodes/{node.pk}/gpus/0/telemetry/history"):
         told = root.get(f"/api/v1/{place}").json()
         if not is_reporting(missing):
-            assert told["trouble"].startswith("The cluster's Prometheus never had a series of ")
+            assert told["trouble"].startswith("The cluster's Prometheus has no series of ")
             assert told["plots"] == told["not_drawn"] == []
             continue
 

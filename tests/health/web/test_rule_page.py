@@ -135,7 +135,10 @@ def test_what_was_written_of_a_trial_is_said_beside_the_refusal(root):
 
 
 def test_what_is_never_on_trial_says_why(root):
-    assert "that is always told" in page(root, "/findings/rules/cluster-not-seen").text
+    assert (
+        "This rule reports missing observations or decisions that a plan needs"
+        in page(root, "/findings/rules/cluster-not-seen").text
+    )
 
 
 def test_a_pool_is_given_limits_that_are_changed_and_taken_away(root, pool):
@@ -156,7 +159,7 @@ def test_a_pool_is_given_limits_that_are_changed_and_taken_away(root, pool):
 
 def test_limits_that_make_no_sense_come_back_with_why(root, pool):
     for given, says in (
-        ({"critical": "70"}, "Critical must be above the warning."),
+        ({"critical": "70"}, "The critical limit must be above the warning limit."),
         ({"warn": "nan"}, "Enter a number."),
         ({"warn": "400"}, "From 40 to 110 °C."),
         ({"reason": ""}, "This field is required."),
@@ -173,7 +176,7 @@ def test_a_change_that_comes_second_is_told(root, pool):
 
     answer = root.post(f"{HOT}/limits", limits(pool, warn="60"), follow=True)
 
-    assert "Somebody changed these limits meanwhile" in answer.content.decode()
+    assert "Somebody has changed these limits since you read them" in answer.content.decode()
     assert PoolLimits.objects.get().warn == 75
 
 
@@ -212,7 +215,7 @@ def test_what_was_written_for_a_pool_that_is_gone_is_in_the_form_again(root, poo
 
     assert answer.status_code == 409
     said = answer.content.decode()
-    assert "The pool that this was for is gone" in said
+    assert "The chosen pool no longer exists, or you may not see it" in said
     assert 'value="76"' in said
     assert "A &lt;warm&gt; hall." in said
     assert f'<option value="{other.pk}">' in said  # nobody has chosen it
@@ -244,7 +247,7 @@ def test_limits_that_somebody_changed_meanwhile_are_not_taken_away(root, pool, s
     gone = reverse("remove-rule-limits", args=[row.pk])
     answer = root.post(gone, {"reason": "New fans.", "version": seen}, follow=True)
 
-    assert "Somebody changed these limits meanwhile" in answer.content.decode()
+    assert "Somebody has changed these limits since you read them" in answer.content.decode()
     assert PoolLimits.objects.get().warn == 70
 
 
@@ -254,7 +257,10 @@ def test_a_trial_that_began_before_its_rule_was_never_to_have_one_can_be_ended(r
     assert "End shadow mode" in page(root, "/findings/rules/gpu-silent").text
 
     root.post(reverse("end-rule-shadow", args=[row.pk]), {"reason": "It is never."})
-    assert "that is always told" in page(root, "/findings/rules/gpu-silent").text
+    assert (
+        "This rule reports missing observations or decisions that a plan needs"
+        in page(root, "/findings/rules/gpu-silent").text
+    )
 
 
 def test_who_is_admin_of_a_pool_alone_sets_its_limits_and_puts_no_rule_on_trial(pool):

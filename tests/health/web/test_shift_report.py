@@ -93,7 +93,7 @@ def test_what_does_not_tell_how_it_is_stands_in_all_of_them(bob):
     seen = page(bob, REPORT)
 
     assert "late: cluster prod" in seen.text
-    assert "Not seen as it is now:\n- cluster prod" in markdown_of(bob)
+    assert "Outdated or incomplete data:\n- cluster prod" in markdown_of(bob)
 
 
 def test_an_empty_one_is_said_and_nobody_without_a_role_reads_it(cluster, bob):

@@ -52,7 +52,10 @@ def test_without_a_source_it_says_what_to_do(admin, cluster):
         ({"state": "off", "is_on": False}, "Switched off"),
         ({}, "answering"),
         ({"answered_at": NOON - timedelta(minutes=2)}, "It answered 2 min ago , and is due every 15 s"),
-        ({"state": "silent", "message": "It cannot be reached."}, "Silent for 0 s : It cannot be reached."),
+        (
+            {"state": "silent", "message": "The server cannot be reached"},
+            "Silent for 0 s : The server cannot be reached",
+        ),
         ({"devices": 0}, "none of its series is of a node of this cluster"),
         ({"notes": [HOSTILE]}, "alert(1)"),
     ],
@@ -71,7 +74,7 @@ def test_while_redis_is_away_nothing_is_said_of_what_the_source_has(admin, clust
     said = table(admin, node)
 
     assert "Redis does not answer" in said
-    assert "never had a series" not in said
+    assert "The cluster's Prometheus has no series of" not in said
 
 
 def test_of_a_silent_source_of_which_nothing_is_kept_nobody_says_what_it_never_had(admin, cluster, redis):
@@ -178,8 +181,8 @@ def test_what_is_removed_is_kept_as_it_was_when_it_went(admin, cluster):
     ("given", "sentence"),
     [
         ({"url": ""}, "Say where it is."),
-        ({"url": "http://169.254.169.254"}, "which is no server's"),
-        ({"url": "https://192.0.2.1", "matchers": "eu"}, "is no label matcher"),
+        ({"url": "http://169.254.169.254"}, "which cannot be a server"),
+        ({"url": "https://192.0.2.1", "matchers": "eu"}, "” is not a label matcher"),
         ({"url": "https://192.0.2.1", "secret_from": HOSTILE}, "never the secret itself"),
     ],
 )

@@ -199,7 +199,7 @@ def test_rules_say_of_how_many_nodes_they_see_nothing(told, root):
 
     assert rules["gpu-xid"]["seen_in"] == [{"cluster": "eu-1", "nodes": counts("xid")}]
     assert rules["gpu-hot"]["seen_in"] == [{"cluster": "eu-1", "nodes": counts("temperature_celsius")}]
-    assert "Sees part of eu-1: on 2 of 3 nodes nothing that it reads is exported" in shown
+    assert "Sees part of eu-1: 2 of 3 nodes export no metric of this rule" in shown
     listed = page(root, "/findings/rules").text
     assert "not exported on 2 of 3 nodes" in listed
     assert "no telemetry from 1 of 3 nodes" in listed

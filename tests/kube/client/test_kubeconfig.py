@@ -16,7 +16,7 @@ contexts: [{name: one, context: {cluster: a, user: a}}, {name: two, context: {cl
 @pytest.mark.parametrize(
     ("content", "context", "sentence"),
     [
-        (None, "one", "There is no file"),
+        (None, "one", "does not exist"),
         ("a: [", "one", "is not valid YAML"),
         ("just words", "one", "is not a YAML mapping"),
         ("kind: Config", "one", "has no contexts"),

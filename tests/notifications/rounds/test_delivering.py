@@ -143,7 +143,7 @@ def test_a_private_address_is_refused_unless_its_network_is_allowed(
     route_and_send()
 
     assert receiver.received == []
-    assert "this machine itself" in Delivery.objects.get().sentence
+    assert "this host itself" in Delivery.objects.get().sentence
 
 
 def test_a_worker_killed_before_it_sends_loses_nothing(channel, finding, receiver, route_and_send, clock, monkeypatch):

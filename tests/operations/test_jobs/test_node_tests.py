@@ -13,15 +13,15 @@ PASS = ["| Memory | Pass |", "| Pulse Test | Pass |"]
     ("test", "exit_code", "lines", "outcome", "says"),
     [
         ("dcgm-3", 0, PASS, "passed", "It completed."),
-        ("dcgm-3", 226, ["| Memory | Fail |"], "failed", "It ended with exit code 226."),
-        ("dcgm-3", 205, PASS, "failed", "It ended with exit code 205."),
-        ("dcgm-3", 217, PASS, "unknown", "It ended with exit code 217: another diagnostic was running."),
-        ("dcgm-3", 204, [], "unknown", "It ended with exit code 204: the diagnostic could not be started."),
+        ("dcgm-3", 226, ["| Memory | Fail |"], "failed", "The test ended with exit code 226."),
+        ("dcgm-3", 205, PASS, "failed", "The test ended with exit code 205."),
+        ("dcgm-3", 217, PASS, "unknown", "The test ended with exit code 217: another diagnostic was running."),
+        ("dcgm-3", 204, [], "unknown", "The test ended with exit code 204: the diagnostic could not be started."),
         ("dcgm-3", 0, [*PASS, "| NVBandwidth | Skip |"], "unknown", "It skipped tests."),
-        ("dcgm-3", 0, ["  "], "unknown", "It completed without output, so it proves nothing."),
-        ("nccl", 204, ["mismatch"], "failed", "It ended with exit code 204."),
-        ("nccl", 127, [], "unknown", "It ended with exit code 127: the command is not in the image."),
-        ("vectoradd", 0, ["Test PASSED"], "unknown", "It completed, but tests one GPU of 8."),
+        ("dcgm-3", 0, ["  "], "unknown", "The test completed without output, so it proves nothing."),
+        ("nccl", 204, ["mismatch"], "failed", "The test ended with exit code 204."),
+        ("nccl", 127, [], "unknown", "The test ended with exit code 127: the command is not in the image."),
+        ("vectoradd", 0, ["Test PASSED"], "unknown", "The test completed, but it covers only one GPU of 8."),
     ],
 )
 def test_three_outcomes(test: str, exit_code: int, lines: list[str], outcome: str, says: str):
@@ -43,4 +43,4 @@ def test_a_test_that_does_not_end_proves_nothing():
     job = ObservedTestJob(made_at=NOON, has_run=True, failed="DeadlineExceeded", pod=ObservedTestPod(is_running=True))
     result = result_of(NODE_TESTS["dcgm-3"], "dcgmi", 8, job, look(job, now=NOON), [])
 
-    assert (result.outcome, result.says) == (TestJobOutcome.UNKNOWN, "It did not end within 15 min.")
+    assert (result.outcome, result.says) == (TestJobOutcome.UNKNOWN, "The test did not end within 15 min.")

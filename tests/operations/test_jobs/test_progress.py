@@ -24,14 +24,14 @@ def test_a_container_that_failed_tells_against_the_node_in_its_own_words():
     progress = told(ObservedTestPod(phase="Failed", exit_code=134, words="CUDA error: an illegal memory access"))
 
     assert (progress.outcome, progress.says, progress.said) == (
-        TestJobOutcome.FAILED, "It ended with exit code 134.", "CUDA error: an illegal memory access",
+        TestJobOutcome.FAILED, "The test ended with exit code 134.", "CUDA error: an illegal memory access",
     )  # fmt: skip
 
 
 def test_one_that_ran_and_did_not_end_failed():
     progress = told(failed="DeadlineExceeded", failed_message="Job was active longer", has_run=True)
 
-    assert (progress.outcome, progress.says) == (TestJobOutcome.FAILED, "It did not end within 15 min.")
+    assert (progress.outcome, progress.says) == (TestJobOutcome.FAILED, "The test did not end within 15 min.")
 
 
 @pytest.mark.parametrize("reason", sorted(TAKEN_AWAY))
@@ -47,7 +47,7 @@ def test_a_pod_that_somebody_deletes_shows_nothing():
 def test_one_that_never_started_shows_nothing_and_says_what_kept_it():
     waits = ObservedTestPod(phase="Pending", waits="ImagePullBackOff", waits_message="not found")
 
-    assert told(waits).says == "Its container waits: ImagePullBackOff."
+    assert told(waits).says == "The container waits: ImagePullBackOff."
     late = told(waits, failed="DeadlineExceeded")
     assert (late.outcome, late.said) == (TestJobOutcome.UNKNOWN, "not found")
 

@@ -51,7 +51,7 @@ def test_a_stale_decision_is_told_what_has_changed(amy):
 
     assert reply.status_code == 409
     changed = [
-        "Soak of Canary was pass and is fail.", f"{left.node_name} was among the nodes and is not any more."
+        "Soak of Canary was pass and is now fail.", f"{left.node_name} is no longer among the nodes."
     ]  # fmt: skip
     assert reply.json()["changed"] == changed
     assert " ".join(changed) in reply.json()["detail"]
@@ -60,7 +60,7 @@ def test_a_stale_decision_is_told_what_has_changed(amy):
 def test_a_decision_on_a_bundle_that_nobody_was_shown_is_told_so(amy):
     reply = decide(amy, a_stage_to_approve(), bundle_hash="0" * 64)
 
-    assert "not known here" in reply.json()["detail"]
+    assert "The version that you saw is unknown, so its changes cannot be listed" in reply.json()["detail"]
 
 
 def test_nobody_decides_twice(amy):
@@ -98,7 +98,7 @@ def test_what_waits_says_who_may_not_decide_and_why(amy, ada, bob):
     assert why_not(amy) == ""
     assert "approver or admin" in why_not(bob)
     decide(amy, stage)
-    assert why_not(amy) == "You have decided on this stage already."
+    assert why_not(amy) == "You have already decided on this stage."
 
 
 def test_the_author_who_is_an_admin_is_told_that_somebody_else_has_to_decide(root):

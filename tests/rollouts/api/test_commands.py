@@ -38,7 +38,7 @@ def test_halting_what_is_halted_is_a_conflict(ada):
     reply = tell(ada, plan, "halts")
 
     assert reply.status_code == 409
-    assert reply.json()["detail"] == "It is halted already."
+    assert reply.json()["detail"] == "The plan is already halted."
 
 
 def test_a_command_sent_twice_under_one_key_is_carried_out_once(ada):
@@ -66,7 +66,7 @@ def test_a_command_on_a_state_that_is_no_more_is_refused(ada):
     reply = tell(ada, plan, "halts", expected_state="promoting")
 
     assert reply.status_code == 409
-    assert reply.json()["detail"] == "The plan is holding, not promoting as you saw it."
+    assert reply.json()["detail"] == "The plan is holding now. It was promoting when you read it."
 
 
 @pytest.mark.parametrize(

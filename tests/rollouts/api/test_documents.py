@@ -88,7 +88,7 @@ def test_a_reason_that_is_no_text_is_refused(ada, odd: str, kind: str):
     assert reply.status_code == 400, reply.json()
     (error,) = reply.json()["errors"]
     assert error["field"] == "stages[0].gates.headroom.reason"
-    assert "cannot be kept" in error["sentence"]
+    assert "cannot be stored" in error["sentence"]
 
 
 def test_each_refusal_names_its_field(ada):

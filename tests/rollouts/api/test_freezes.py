@@ -55,7 +55,7 @@ def test_a_freeze_is_lifted_with_a_reason(ada):
     late = post(ada, f"freezes/{freeze}/lifts")
 
     assert late.status_code == 409
-    assert late.json()["detail"] == "ada has lifted it already: there is nothing to lift."
+    assert late.json()["detail"] == "ada has already lifted the freeze. It cannot be lifted again."
     assert ada.get(f"/api/v1/freezes/{freeze}").json()["ended_reason"] == "It is over."
 
 
@@ -106,7 +106,7 @@ def test_who_stops_what_is_stopped_is_told_by_whom(ada, amy):
     reply = post(ada, "stop", confirm=True)
 
     assert reply.status_code == 409
-    assert reply.json()["detail"] == "It is stopped already. The fleet is stopped by amy: Smoke."
+    assert reply.json()["detail"] == "The fleet is already stopped. The fleet is stopped by amy: Smoke."
 
 
 def test_an_approver_may_stop_the_fleet_and_not_let_it_go_on(amy, ada):

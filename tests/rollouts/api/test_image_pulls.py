@@ -31,7 +31,7 @@ def test_a_pull_is_answered_with_its_jobs(ada, plan):
     assert reply.status_code == 201
     assert (said["plan"], said["nodes_each"], said["asked_by"], said["is_proven"]) == (plan.pk, 2, "ada", False)
     assert [job["image"] for job in said["jobs"]] == [f"nvcr.io/nvidia/driver:{plan.to_version}-ubuntu22.04"] * 2
-    assert said["sentence"] == f"{plan.to_version} on 2 nodes: nothing is known yet."
+    assert said["sentence"] == f"{plan.to_version} on 2 nodes: no result yet."
 
 
 def test_sent_twice_under_one_key_it_is_one(ada, plan):
@@ -47,7 +47,9 @@ def test_a_second_one_is_a_conflict(ada, plan):
     reply = pull(ada, plan)
 
     assert reply.status_code == 409
-    assert "is being pulled already" in reply.json()["detail"]
+    assert (
+        "An image pull of this plan is already in progress. Wait until it ends, or cancel it" in reply.json()["detail"]
+    )
 
 
 def test_an_approver_may_call_it_off_and_not_ask_for_it(ada, amy, plan):

@@ -57,7 +57,7 @@ def test_a_plan_that_has_started_is_asked_by_its_rounds(ada):
     reply = ask(ada, a_plan())
 
     assert reply.status_code == 409
-    assert "its own rounds ask the cluster" in reply.json()["detail"]
+    assert "so its rounds check the cluster themselves" in reply.json()["detail"]
 
 
 def test_a_cluster_that_may_not_be_changed_is_not_tried(ada):

@@ -56,7 +56,7 @@ def test_text_that_is_no_version_is_refused_when_it_is_written(ada, text: str):
         assert reply.status_code == 400
         (error,) = reply.json()["errors"]
         assert error["field"] == "to_version"
-        assert "is no full driver version" in error["sentence"]
+        assert "” is not a full driver version" in error["sentence"]
     assert Plan.objects.get().to_version == "580.126.20"
 
 

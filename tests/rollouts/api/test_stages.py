@@ -78,7 +78,8 @@ def test_a_target_says_what_keeps_controllers_off_it_and_what_was_there_before(b
 
     assert [(one["controller"], one["was"], one["is_placed"], one["says"]) for one in shown["exclusions"]] == [
         ("karpenter", "false", False,
-         "karpenter.sh/do-not-disrupt=true, which was “false” before, not read back yet. nodes is forbidden."),
+         ("karpenter.sh/do-not-disrupt=true, which was “false” before, not shown by the cluster yet. nodes is "
+         "forbidden.")),
         ("nvsentinel", None, True, "k8saas.nvidia.com/ManagedByNVSentinel=false, which was not there before."),
     ]  # fmt: skip
     assert other["exclusions"] == []

@@ -10,21 +10,21 @@ STAGES = {0: "Canary", 1: "Rest"}
     ("now", "said"),
     [
         ({}, []),
-        ({"answers": {"0:soak": "fail"}}, ["Soak of Canary was pass and is fail."]),
-        ({"answers": {}}, ["Soak of Canary was pass and does not count any more."]),
+        ({"answers": {"0:soak": "fail"}}, ["Soak of Canary was pass and is now fail."]),
+        ({"answers": {}}, ["Soak of Canary was pass and no longer counts."]),
         (
             {"answers": {"0:soak": "pass", "0:driver_version": "wait"}},
-            ["Driver version of Canary had not answered and is wait."],
+            ["Driver version of Canary had no result and is now wait."],
         ),
-        ({"targets": ["n2"]}, ["n1 was among the nodes and is not any more."]),
-        ({"targets": ["n1", "n2", "n3", "n4"]}, ["n3, n4 are among the nodes now."]),
-        ({"targets": ["n2", "n1"]}, ["The nodes go in another order."]),
-        ({"advisory": {"headroom": "Full fleet."}}, ["Headroom is only advisory now: Full fleet."]),
+        ({"targets": ["n2"]}, ["n1 is no longer among the nodes."]),
+        ({"targets": ["n1", "n2", "n3", "n4"]}, ["n3, n4 are now among the nodes."]),
+        ({"targets": ["n2", "n1"]}, ["The release order of the nodes has changed."]),
+        ({"advisory": {"headroom": "Full fleet."}}, ["Headroom is now advisory and no longer counts: Full fleet."]),
         (
             {"overrides": {"0:soak": {"by": "bob", "reason": "Night."}}},
             ["bob overrode Soak of Canary: Night."],
         ),
-        ({"plan_hash": "b"}, ["The plan itself is another."]),
+        ({"plan_hash": "b"}, ["The plan itself has changed."]),
     ],
 )
 def test_names_what_is_not_as_it_was_shown(now, said):
@@ -50,4 +50,6 @@ def test_names_are_gone_through_a_few_times_however_many_they_are():
 
 
 def test_what_was_only_advisory_and_counts_now_is_named():
-    assert changes(SHOWN | {"advisory": {"soak": "Night."}}, SHOWN, STAGES) == ["Soak is not only advisory any more."]
+    assert changes(SHOWN | {"advisory": {"soak": "Night."}}, SHOWN, STAGES) == [
+        "Soak is no longer advisory: it counts now."
+    ]

@@ -78,7 +78,7 @@ def test_an_operator_overrides_no_approval_and_an_admin_does(stage, owner):
     """Owner is an operator: with the word of one more person it is four eyes again."""
     operator, admin = a_user("op", role="operator"), a_user("root", role="admin")
 
-    with pytest.raises(NotAllowed, match="To override an approval you need the role admin"):
+    with pytest.raises(NotAllowed, match="can override an approval"):
         broken(stage, operator, "approval")
     broken(stage, admin, "approval")
 
@@ -119,23 +119,23 @@ def unseen(stage: Stage) -> str:
 
 def to_come(stage: Stage) -> str:
     GateAnswer.objects.filter(stage=stage).update(cause="to-come", title="2 nodes to come")
-    return "2 nodes to come. It waits for the remaining nodes and delays nothing"
+    return "2 nodes to come. The gate waits for the remaining nodes and delays nothing"
 
 
 def passes(stage: Stage) -> str:
     GateAnswer.objects.filter(stage=stage).update(answer="pass")
-    return "Driver version passes: it holds nothing up"
+    return "Driver version passes and delays nothing"
 
 
 def not_asked(stage: Stage) -> str:
     GateAnswer.objects.filter(stage=stage).delete()
-    return "was not asked yet"
+    return "was not evaluated yet"
 
 
 def advisory(stage: Stage) -> str:
     Stage.objects.filter(pk=stage.pk).update(gate_options={"driver_version": {"advisory": True}})
     stage.refresh_from_db()
-    return "is only advisory"
+    return "is advisory in"
 
 
 def another_gate(stage: Stage) -> str:
@@ -146,20 +146,20 @@ def another_gate(stage: Stage) -> str:
 
 def is_going_back(stage: Stage) -> str:
     Plan.objects.filter(pk=stage.plan_id).update(state="rolling-back")
-    return "in a plan that is rolling back: no gate holds it up"
+    return "in a plan that is rolling back: no gate delays it"
 
 
 def once_before(stage: Stage) -> str:
     GateOverride.objects.create(
         stage=stage, gate="driver_version", by="amy", at=NOON, reason="x", until=NOON + timedelta(hours=1)
     )
-    return "amy has overridden it already, until 13:00 UTC"
+    return "amy has already overridden this gate until 13:00 UTC"
 
 
 def once_for_a_day(stage: Stage) -> str:
     tomorrow = NOON + timedelta(hours=24)
     GateOverride.objects.create(stage=stage, gate="driver_version", by="amy", at=NOON, reason="x", until=tomorrow)
-    return f"amy has overridden it already, until {tomorrow:%A} 12:00 UTC"
+    return f"amy has already overridden this gate until {tomorrow:%A} 12:00 UTC"
 
 
 @pytest.mark.parametrize(

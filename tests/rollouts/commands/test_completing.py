@@ -44,7 +44,7 @@ def states(plan: Plan) -> list[str]:
 def test_it_says_what_it_would_leave_out(plan):
     found = completion_of(plan)
 
-    assert found.says == "Left out: node-1 failed, and is not held; node-2 stays held with the driver there is."
+    assert found.says == "Left out: node-1 failed and is not held; node-2 stays held with the present driver."
     assert found.is_empty
 
 
@@ -70,7 +70,7 @@ def test_a_page_that_showed_others_is_refused(plan, owner):
     seen = completion_of(plan).hash
     Target.objects.filter(stage__plan=plan, node_name="node-2").update(state="failed")
 
-    with pytest.raises(OutOfDate, match=r"since you looked. Left out: node-1, node-2"):
+    with pytest.raises(OutOfDate, match=r"since you read the plan. Left out: node-1, node-2"):
         complete(plan, owner, seen=seen)
 
     assert not Target.objects.filter(stage__plan=plan, state="excluded").exists()
@@ -111,17 +111,17 @@ def still_to_come(plan: Plan) -> str:
 
 def nothing_released(plan: Plan) -> str:
     Wave.objects.all().delete()
-    return "Rest has let nothing go yet"
+    return "Rest has released no node yet"
 
 
 def on_its_way(plan: Plan) -> str:
     Target.objects.filter(stage__plan=plan, node_name="node-2").update(state="changing")
-    return "1 node of Rest is on the way"
+    return "1 node of Rest is being changed"
 
 
 def nothing_left(plan: Plan) -> str:
     Target.objects.filter(stage__plan=plan, stage__index=1).update(state="changed")
-    return "No node failed or is held back"
+    return "No node failed or is held"
 
 
 @pytest.mark.parametrize("released", [True, False])

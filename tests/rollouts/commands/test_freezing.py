@@ -73,7 +73,11 @@ def test_lifting_is_kept_and_told():
 
     fleet_freezes.lift(row, actor="ben", reason="It is over.", now=LATER)
 
-    assert (row.ended_by, row.ended_reason, row.ended_at) == ("ben", "It is over.", LATER)
+    assert (row.ended_by, row.ended_reason, row.ended_at) == (
+        "ben",
+        "It is over.",
+        LATER,
+    )
     assert plan.events.first().to == "lift"
     assert [entry.verb for entry in AuditEntry.objects.filter(subject=row.mark)] == ["freeze", "lift"]
     assert not list(broken_links(AuditEntry.objects.all()))
@@ -84,7 +88,7 @@ def test_who_lifts_what_was_lifted_meanwhile_loses():
     late = Freeze.objects.get(pk=row.pk)
     fleet_freezes.lift(row, actor="ben", reason="It is over.", now=NOON)
 
-    with pytest.raises(Refusal, match="ben has lifted it already"):
+    with pytest.raises(Refusal, match="ben has already lifted the freeze"):
         fleet_freezes.lift(late, actor="ada", reason="x", now=NOON)
 
     assert AuditEntry.objects.filter(subject=row.mark, verb="lift").count() == 1
@@ -93,14 +97,14 @@ def test_who_lifts_what_was_lifted_meanwhile_loses():
 def test_what_ran_out_cannot_be_lifted():
     row = a_freeze(until=LATER)
 
-    with pytest.raises(Refusal, match="run out"):
+    with pytest.raises(Refusal, match="already ended"):
         fleet_freezes.lift(row, actor="ada", reason="x", now=LATER)
 
 
 def test_there_is_one_stop_and_who_comes_second_is_told_by_whom():
     fleet_freezes.stop(actor="ada", reason="Smoke.", now=NOON)
 
-    with pytest.raises(Refusal, match=r"stopped already\. The fleet is stopped by ada: Smoke\."):
+    with pytest.raises(Refusal, match=r"already stopped\. The fleet is stopped by ada: Smoke\."):
         fleet_freezes.stop(actor="ben", reason="Smoke!", now=NOON)
 
     assert Freeze.objects.count() == 1
@@ -119,7 +123,7 @@ def test_a_key_whose_freeze_is_over_is_no_freeze():
     """Answered with it, who sends it again would read that nothing more is let go."""
     fleet_freezes.lift(a_freeze(key="k1"), actor="ben", reason="x", now=NOON)
 
-    with pytest.raises(Refusal, match=r"no longer in effect\. ben has lifted it already"):
+    with pytest.raises(Refusal, match=r"no longer in effect\. ben has already lifted the freeze"):
         a_freeze(key="k1")
 
 
@@ -156,9 +160,9 @@ ORDER = ["stop", "pause", "until a person lifts it", "until Sunday", "until Satu
     [
         (
             "aborting",
-            "It is being aborted: unchanged nodes are released, unless the operator would then change them.",
+            "The plan is being aborted: unchanged nodes are released, unless the operator would then change them.",
         ),
-        ("rolling-back", "No node waits to go now: those that do later stay held."),
+        ("rolling-back", "No node waits for its release now. Nodes that wait later stay held."),
     ],
 )
 def test_what_a_freeze_of_rollbacks_does_to_a_plan_without_a_rollback_stage_is_no_number_of_none(state: str, says: str):
@@ -170,7 +174,7 @@ def test_what_a_freeze_of_rollbacks_does_to_a_plan_without_a_rollback_stage_is_n
     (spared,) = fleet_freezes.bound_by(Where(), binds_rollbacks=False, user=ada)
 
     assert (bound.plan, bound.to_go, bound.sentence) == (plan, 0, says)
-    assert spared.sentence == "It is rolling back, and goes on: this binds no rollback."
+    assert spared.sentence == "The plan is rolling back and continues: this freeze does not bind rollbacks."
 
 
 @pytest.mark.parametrize("first", range(len(ORDER)))

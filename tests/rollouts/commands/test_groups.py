@@ -70,7 +70,7 @@ def test_a_group_that_is_not_there_is_refused_by_name(cluster, owner):
 
     (problem,) = refusal.value.problems
     assert problem["field"] == "stages.0.gate_options"
-    assert "There is no group srw" in problem["sentence"]
+    assert "Group srw does not exist" in problem["sentence"]
 
 
 def test_a_group_that_cannot_give_so_many_stands_against_the_start(cluster, owner, amy):
@@ -80,7 +80,7 @@ def test_a_group_that_cannot_give_so_many_stands_against_the_start(cluster, owne
     plan = a_draft(cluster, owner, stages=asking(groups={"sre": 2}))
 
     assert blockers(plan) == [
-        "Canary has too few approvers. Canary needs 2 approvals, 2 of group sre, and only amy of it may give one."
+        "Canary has too few approvers. Canary needs 2 approvals, 2 of group sre, and only the members amy may approve."
     ]
 
 
@@ -91,8 +91,8 @@ def test_a_group_of_the_author_alone_gives_none(cluster, owner, amy):
 
     assert blockers(plan) == [
         (
-            "Canary has too few approvers. Canary needs 1 approval, 1 of group sre, and nobody of it may give one but "
-            "who wrote the plan."
+            "Canary has too few approvers. Canary needs 1 approval, 1 of group sre, and no member may approve "
+            "except the author of the plan."
         )
     ]
 
@@ -109,7 +109,7 @@ def test_whoever_is_in_no_group_may_reject_and_not_approve(stage):
 
     assert (mine.why_not, mine.needed) == ("", 2)
     assert mine.counts_not == (
-        "Your approval would not count: 1 of platform and 1 of sre are to come, and you are not of them."
+        "Your approval would not count: only 1 of platform and 1 of sre are missing, and you are not a member."
     )
     with pytest.raises(NotYours, match="would not count"):
         approved(stage, cid)
@@ -140,14 +140,14 @@ def test_an_approval_ends_with_the_membership_that_it_was_given_by(stage, amy):
 
     groups.leave(Group.objects.get(name="sre"), amy, **ACTING)
 
-    assert after_a_round(stage) == ["amy is not in sre any more."]
+    assert after_a_round(stage) == ["amy is no longer a member of sre."]
 
 
 def test_an_approval_ends_with_its_group(stage, amy):
     approved(stage, amy)
     groups.remove(Group.objects.get(name="sre"), **ACTING)
 
-    assert after_a_round(stage) == ["amy is not in sre any more."]
+    assert after_a_round(stage) == ["amy is no longer a member of sre."]
 
 
 def test_evidence_proves_of_which_group_somebody_was(stage, amy):

@@ -46,7 +46,7 @@ def test_it_names_the_version_that_the_nodes_go_to(plan, owner):
 def test_a_version_that_is_another_by_now_is_not_decided_of(plan, owner):
     asks_for("595.0.1")
 
-    with pytest.raises(OutOfDate, match=f"The object does not ask for {OTHER} any more. The object asks for 595.0.1."):
+    with pytest.raises(OutOfDate, match=f"The object no longer requests {OTHER}. The object requests 595.0.1."):
         hand(plan, owner, version=OTHER)
 
     assert Plan.objects.get(pk=plan.pk).handed_to == ""
@@ -90,12 +90,12 @@ def test_what_is_decided_already_is_not_decided_again(plan, owner):
     asks_for(OTHER)
     hand(plan, owner)
 
-    with pytest.raises(Refusal, match=f"Its nodes are handed over to {OTHER} already."):
+    with pytest.raises(Refusal, match=f"Its nodes are already handed over to {OTHER}."):
         hand(plan, owner)
 
 
 def test_only_a_plan_that_is_given_up_hands_its_nodes_over(plan, owner):
     asks_for(OTHER)
 
-    with pytest.raises(Refusal, match="A plan that is halted has nothing to hand over"):
+    with pytest.raises(Refusal, match="The plan is halted, so you cannot hand over it"):
         hand(in_state(plan, "halted"), owner)

@@ -75,7 +75,9 @@ def test_a_halt_and_a_pause_are_in_force_while_the_row_of_the_plan_is_locked(ver
         said = verb(plan, actor=ada, reason="Smoke.", now=NOON)
 
         assert hanging.is_alive()
-        assert "nothing more is released" in said
+        assert (
+            "Halted: no more nodes are released. The plan shows the halt within seconds, when its lock is free"
+        ) in said
         assert why_held(plan) == says
         assert plan_on_page(Plan.objects.get(pk=plan.pk), now=NOON).why == says
         assert [each.verb for each in plan.commands.all()] == ["start"]
@@ -145,4 +147,6 @@ def test_rest_answers_that_a_halt_is_in_force_and_its_record_follows():
         assert hanging.is_alive()
 
     assert answer.status_code == 202
-    assert answer.json()["detail"].startswith("Halted: nothing more is released.")
+    assert answer.json()["detail"].startswith(
+        "Halted: no more nodes are released. The plan shows the halt within seconds, when its lock is free"
+    )

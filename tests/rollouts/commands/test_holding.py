@@ -16,7 +16,7 @@ def placed(number: int, *, over: timedelta) -> list:
 def test_the_rest_takes_as_long_as_the_pace_says():
     found = holding_of([*placed(60, over=30 * SECOND), *[None] * 120], now=NOON)
 
-    assert found.sentence == "60 of 180 nodes held; the rest takes about 1 min at the pace of the last minute"
+    assert found.sentence == "60 of 180 nodes held; about 1 min remaining at the pace of the last minute"
 
 
 def test_what_was_held_long_ago_says_nothing_of_the_pace():
@@ -42,7 +42,7 @@ def test_there_is_nothing_to_say_when_all_are_held_or_none_is_to_be():
 def test_letting_go_is_said_in_its_own_words():
     found = releasing_of([*placed(60, over=30 * SECOND), None], now=NOON)
 
-    assert found.sentence == "60 of 61 nodes let go; the rest takes about 1 s at the pace of the last minute"
+    assert found.sentence == "60 of 61 nodes let go; about 1 s remaining at the pace of the last minute"
 
 
 @given(ages=st.lists(st.none() | st.floats(-5, 200), max_size=40))

@@ -105,7 +105,7 @@ def test_work_that_nobody_counts_in_gpu_hours_is_not_none(cluster, owner):
     both = preview(plan, now=NOON)
 
     assert (alone.forecast.gpu_hours, alone.forecast.uncounted_pods) == (None, 1)
-    assert "Costs GPU-hours that nobody counts, of 1 pod with" in " ".join(stage.costs for stage in alone.stages)
+    assert "Costs an unknown number of GPU-hours, of 1 pod with" in " ".join(stage.costs for stage in alone.stages)
     assert (both.forecast.gpu_hours, both.forecast.uncounted_pods) == (800.0, 1)
 
 
@@ -119,8 +119,8 @@ def test_where_pods_were_never_read_nobody_knows_what_it_costs(cluster, owner, n
     shown = told.forecast
     assert (shown.pods, shown.jobs, shown.gpu_hours, shown.unmanaged_pods, shown.pods_with_local_files) == (None,) * 5
     assert shown.namespaces is None
-    assert {stage.costs for stage in told.stages} == {"What it costs nobody knows: pods there were never read."}
-    assert {harm.sentence for _, harm in told.stages[0].harms} == {"Nobody knows: its pods were never read."}
+    assert {stage.costs for stage in told.stages} == {"The cost is unknown, because pods there were never read."}
+    assert {harm.sentence for _, harm in told.stages[0].harms} == {"Unknown: its pods were never read."}
 
 
 def test_of_canaries_that_stand_for_as_much_the_one_that_harms_least_is_taken(cluster, owner):
@@ -142,7 +142,7 @@ def test_gpus_that_nobody_has_counted_are_not_none(cluster, owner):
 
 
 def test_idle_nodes_cost_nobody_anything(cluster, owner):
-    assert preview(a_draft(cluster, owner), now=NOON).stages[1].costs == "Costs nobody any work: all 2 nodes are idle."
+    assert preview(a_draft(cluster, owner), now=NOON).stages[1].costs == "No tenant loses work: all 2 nodes are idle."
 
 
 def test_a_plan_is_sealed_in_the_order_that_its_preview_shows(cluster, owner):
@@ -166,6 +166,6 @@ def test_pods_that_have_ended_or_are_on_their_way_out_are_no_work_to_lose(cluste
 
     told = preview(plan, now=NOON)
 
-    assert all(stage.costs.startswith("Costs nobody any work") for stage in told.stages)
+    assert all(stage.costs.startswith("No tenant loses work") for stage in told.stages)
     assert (told.forecast.pods, told.forecast.namespaces) == (0, [])
     assert (told.forecast.unmanaged_pods, told.forecast.pods_with_local_files) == (0, 0)

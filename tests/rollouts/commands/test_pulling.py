@@ -85,11 +85,11 @@ def test_nodes_whose_image_nobody_can_tell_are_named(told, owner):
     plan = a_draft(told, owner)
     told.pods.get(name="driver-1").delete()
 
-    assert asked(plan, owner).left_out == "1 node has no driver pod that tells the image: node-1."
+    assert asked(plan, owner).left_out == "1 node has no driver pod that shows the image: node-1."
 
 
 def test_where_nobody_can_tell_any_image_it_is_refused(cluster, owner):
-    with pytest.raises(Refusal, match="3 nodes have no driver pod that tells the image"):
+    with pytest.raises(Refusal, match="3 nodes have no driver pod that shows the image"):
         asked(a_draft(cluster, owner), owner)
 
 
@@ -106,7 +106,7 @@ def test_a_pull_that_was_called_off_is_not_answered_again(told, owner):
     plan = a_draft(told, owner)
     cancel(asked(plan, owner, key="a1"), actor=owner, reason="Not today.", now=NOON)
 
-    with pytest.raises(Refusal, match=r"no longer in effect\. owner cancelled it: Not today\."):
+    with pytest.raises(Refusal, match=r"no longer in effect\. owner cancelled the pull: Not today\."):
         asked(plan, owner, key="a1")
 
 
@@ -115,7 +115,7 @@ def test_a_pull_of_the_version_of_before_is_not_answered_again(told, owner):
     asked(plan, owner, key="a1")
     Plan.objects.update(to_version="590.1.2")
 
-    with pytest.raises(Refusal, match=f"It pulled {NEW}, and the plan goes to 590.1.2"):
+    with pytest.raises(Refusal, match=f"The pull was for {NEW}, and the plan's target is 590.1.2"):
         asked(plan, owner, key="a1")
 
 
@@ -148,7 +148,10 @@ def test_a_second_one_loses_while_the_first_is_under_way(told, owner):
     plan = a_draft(told, owner)
     asked(plan, owner, key="a1")
 
-    with pytest.raises(Refusal, match="is being pulled already"), transaction.atomic():
+    with (
+        pytest.raises(Refusal, match=("An image pull of this plan is already in progress")),
+        transaction.atomic(),
+    ):
         asked(plan, owner, key="a2")
 
     assert PullJob.objects.count() == 1
@@ -166,7 +169,7 @@ def test_a_number_that_makes_no_sense_names_its_field(told, owner, nodes_each: i
 def test_a_plan_that_needs_no_image_any_more_pulls_none(told, owner, state: str):
     plan = in_state(a_draft(told, owner), state)
 
-    with pytest.raises(Refusal, match="not needed any more"):
+    with pytest.raises(Refusal, match="and no longer needs its image"):
         asked(plan, owner)
 
 
@@ -194,7 +197,7 @@ def test_calling_off_is_written_down_once(told, owner):
     cancel(pull, actor=owner, reason="Not today.", now=NOON)
 
     pull.refresh_from_db()
-    assert (pull.ends_by, pull.ends_reason) == ("owner", "owner cancelled it: Not today.")
+    assert (pull.ends_by, pull.ends_reason) == ("owner", "owner cancelled the pull: Not today.")
     assert AuditEntry.objects.filter(verb="cancel-pull").count() == 1
 
 
@@ -202,7 +205,7 @@ def test_calling_off_loses_where_it_ends_already(told, owner):
     pull = asked(a_draft(told, owner), owner)
     ImagePull.objects.get().stop("The draft was edited.", by="quarterdeck", now=NOON)
 
-    with pytest.raises(Refusal, match="nothing to cancel"):
+    with pytest.raises(Refusal, match="The image pull has already ended, or is ending"):
         cancel(pull, actor=a_user("bob", role="operator"), reason="Not today.", now=NOON)
 
     assert ImagePull.objects.get().ends_by == "quarterdeck"

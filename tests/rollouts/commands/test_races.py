@@ -37,7 +37,7 @@ def test_a_pool_that_is_gone_by_now_is_neither_frozen_nor_has_a_window(restrain)
         lambda: delete_pool(type(pool).objects.get(pk=pool.pk), actor="ada", now=NOON), lambda: restrain(pool)
     )
 
-    assert [str(each) for each in refusals] == ["Somebody deleted pool late since."]
+    assert [str(each) for each in refusals] == ["Somebody has deleted pool late since you read it."]
     assert isinstance(refusals[0], Refusal)
     assert not Freeze.objects.exists()
     assert not MaintenanceWindow.objects.exists()

@@ -45,42 +45,42 @@ def test_it_is_held_again_and_who_said_so_is_kept(target, owner):
     entry = AuditEntry.objects.filter(subject=target.stage.plan.mark).last()
     assert (entry.verb, entry.evidence["node"]) == ("retry", target.node_name)
     waiting_for = Plan.objects.get(pk=target.stage.plan_id).waiting_for
-    assert waiting_for == f"{target.node_name} is to be tried again, by {owner.get_username()}."
+    assert waiting_for == f"{owner.get_username()} requested another try of {target.node_name}."
 
 
 def stands_at(target: Target, state: str) -> str:
     Target.objects.filter(pk=target.pk).update(state=state)
-    return f"{target.node_name} is {state}: only a node that failed"
+    return f"{target.node_name} is {state}. Only a failed node"
 
 
 def is_gone(target: Target) -> str:
     Node.objects.filter(uid=target.node_uid).delete()
-    return "does not show"
+    return "is no longer in"
 
 
 def went_on(target: Target) -> str:
     Node.objects.filter(uid=target.node_uid).update(upgrade_state="uncordon-required")
-    return "has not given up"
+    return "The operator no longer reports"
 
 
 def has_its_new_pod(target: Target) -> str:
     Pod.objects.filter(node__uid=target.node_uid, operand="driver").update(revision_hash=NEW_HASH)
-    return "another try finds the same pod. See its log and delete the pod"
+    return "Another try would find the same pod. Read the pod's log and delete the pod"
 
 
 def stage_passed(target: Target) -> str:
     Stage.objects.filter(pk=target.stage_id).update(state="passed")
-    return "is passed in a plan that is halted: nothing goes there"
+    return "is passed in a plan that is halted: no node is released there"
 
 
 def is_going_back(target: Target) -> str:
     Plan.objects.filter(pk=target.stage.plan_id).update(state="rolling-back")
-    return "tried again by itself, three times"
+    return "three times by itself. Each resume allows three more tries"
 
 
 def is_over(target: Target) -> str:
     Plan.objects.filter(pk=target.stage.plan_id).update(state="aborted")
-    return "nothing of it is tried again"
+    return "its nodes cannot be tried again"
 
 
 @pytest.mark.parametrize(
@@ -105,5 +105,5 @@ def test_where_it_makes_no_sense_it_is_refused_with_what_helps(target, owner, ch
 def test_a_second_person_is_told_that_it_is_held_already(target, owner):
     tried(target, owner)
 
-    with pytest.raises(Refusal, match="is held: only a node that failed"):
+    with pytest.raises(Refusal, match="Only a failed node"):
         tried(target, owner)

@@ -115,7 +115,7 @@ def test_nobody_elses_key_asks_for_their_start():
     given = {"reason": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
     ask_start(plan, actor=ada, **given)
 
-    with pytest.raises(Refusal, match="ada asked for its start at"):
+    with pytest.raises(Refusal, match="ada requested the start at"):
         ask_start(plan, actor=ben, **given)
     with pytest.raises(Refusal, match="was already used for"):
         ask_start(plan, actor=ada, **given | {"reason": "y"})

@@ -79,7 +79,7 @@ def test_the_same_key_again_is_the_same_start(cluster, owner):
 def test_a_plan_that_has_started_is_not_started_again(cluster, owner):
     plan = started(a_draft(cluster, owner), owner)
 
-    with pytest.raises(Refusal, match="It was started already"):
+    with pytest.raises(Refusal, match="The plan was already started"):
         started(plan, owner)
 
 
@@ -171,7 +171,10 @@ def test_what_stands_against_it_is_named(cluster, owner, code: str):
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"state": "forbidden"}, "may not be read"), ({"last_seen_at": NOON - timedelta(hours=1)}, "not been seen since")],
+    [
+        ({"state": "forbidden"}, "may not be read"),
+        ({"last_seen_at": NOON - timedelta(hours=1)}, "last observed at"),
+    ],
 )
 def test_a_policy_that_nobody_sees_any_more_stands_against_it(cluster, owner, given, words):
     """An NVIDIADriver is upgraded as the ClusterPolicy says: its row alone may be of yesterday."""

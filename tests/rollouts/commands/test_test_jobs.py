@@ -43,7 +43,7 @@ def test_the_stage_gains_a_gate_that_leaves_its_nodes_in_service(stage, owner):
 def test_they_are_added_once(stage, owner):
     add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)
 
-    with pytest.raises(Refusal, match="has test Jobs already"):
+    with pytest.raises(Refusal, match="already has test Jobs"):
         add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)
 
 

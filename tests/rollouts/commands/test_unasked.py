@@ -82,7 +82,7 @@ def test_a_pool_that_says_none_cannot_become_production(cluster):
 def test_neither_can_a_pool_of_a_cluster_that_says_none_unless_it_asks_itself(none_says):
     pool = create_pool(cluster=none_says, actor="root", now=NOON, name="p", selector=H200)
 
-    with pytest.raises(ProductionAsks, match="Let the pool say"):
+    with pytest.raises(ProductionAsks, match="for the pool"):
         change_pool(pool, actor="root", now=NOON, environment="production")
 
     change_pool(pool, actor="root", now=NOON, environment="production", approval="required")
@@ -156,7 +156,7 @@ def test_a_stage_that_has_begun_halts_with_the_reason(none_says, owner):
     rest = plan.stages.get(index=1)
     assert (plan.state, rest.state) == ("halted", "halted")
     assert "approval" in rest.gate_options
-    assert "must not change unasked any more" in plan.reason
+    assert "must not change without an approval any more" in plan.reason
 
 
 def test_a_stage_with_nothing_left_to_go_is_left_alone(none_says, owner):

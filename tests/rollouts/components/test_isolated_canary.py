@@ -23,10 +23,13 @@ def offered(name: str = "default", **given) -> IsolatedCanary:
     ("given", "reason"),
     [
         ({"kind": "ClusterPolicy"}, "one driver version for the whole cluster"),
-        ({"has_own_policies": None}, "nothing here says which one runs"),
+        ({"has_own_policies": None}, "the operator's version is unknown"),
         ({"has_own_policies": False}, "26.7.0 or newer"),
-        ({"is_fallback": False}, "in conflict"),
-        ({"nodes": []}, "takes no node"),
+        (
+            {"is_fallback": False},
+            ("would conflict with it"),
+        ),
+        ({"nodes": []}, "has no nodes"),
     ],
 )
 def test_where_it_cannot_be_done_it_says_why_and_offers_nothing(given: dict, reason: str):

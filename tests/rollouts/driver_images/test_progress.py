@@ -107,13 +107,20 @@ def test_a_job_that_may_make_no_pod_says_who_refuses():
 
     told = look(a_look(events=[("FailedCreate", said)]), now=later(minutes=1))
 
-    assert (told.outcome, told.says, told.said) == (PullOutcome.UNKNOWN, "Its Job may make no pod.", said)
+    assert (told.outcome, told.says, told.said) == (
+        PullOutcome.UNKNOWN,
+        "The Job is not allowed to create a pod.",
+        said,
+    )
 
 
 def test_a_job_that_was_too_slow_proves_nothing():
     told = look(a_look(failed="DeadlineExceeded"), now=later(minutes=30))
 
-    assert (told.outcome, told.says) == (PullOutcome.UNKNOWN, "It was not pulled in the time that its Job has.")
+    assert (told.outcome, told.says) == (
+        PullOutcome.UNKNOWN,
+        "The image was not pulled within the time limit of its Job.",
+    )
 
 
 def test_an_evicted_pod_proves_nothing():

@@ -102,7 +102,7 @@ def _each_old_pod(writer: Writer, uid: str, name: str, act: Callable[[PodSeen], 
 
     One that anybody has written since it was listed is listed again: its status changed, or a fence was put up.
     """
-    trouble = f"The pod on {name} changed each time we tried to write it."
+    trouble = f"The pod on {name} changed during each attempt to write it."
     for _ in range(TRIES):
         try:
             found = [act(pod) for pod in _old_pods(writer, name)]

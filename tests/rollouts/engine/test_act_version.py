@@ -47,7 +47,7 @@ def test_an_object_that_was_made_again_under_its_name_is_not_written(held: Groun
     Plan.objects.filter(pk=held.plan.pk).update(object_uid="uid-of-the-one-before")
     held.plan.refresh_from_db()
 
-    with pytest.raises(client.Absent, match="is another object than the one this plan is for"):
+    with pytest.raises(client.Absent, match="is not the object of this plan"):
         held.act(act)
 
     assert held.writes() == []

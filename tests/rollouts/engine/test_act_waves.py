@@ -155,9 +155,9 @@ def test_other_freezes_forbid_nothing(ground: Ground):
 
 IS_SAID = {
     "cordon": "cordoned by somebody else",
-    "begin": "begun already, or this plan may no longer release it",
-    "foreign": "begun already, or this plan may no longer release it",
-    "freed": "begun already, or this plan may no longer release it",
+    "begin": "already begun, or this plan may no longer release it",
+    "foreign": "already begun, or this plan may no longer release it",
+    "freed": "already begun, or this plan may no longer release it",
     "delete": "gone",
 }
 

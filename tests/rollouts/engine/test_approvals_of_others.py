@@ -11,7 +11,7 @@ from rollouts.models import Approval, Plan, Stage
 from tests.make import NOON, a_pool, a_stage_to_approve, a_user
 
 pytestmark = pytest.mark.django_db
-REASON = "amy may not approve here any more: the role was taken, or the account switched off."
+REASON = "amy may no longer approve here: the role was removed, or the account was disabled."
 
 
 @pytest.fixture

@@ -115,7 +115,7 @@ def test_it_takes_pods_again_once_its_test_has_completed_and_its_stage_passes_af
     assert ground.stage().state == StageState.PASSED
     assert row().ended_at is not None
     assert row().left_reason == ""
-    assert PlanEvent.objects.filter(to="uncordoned", reason="It takes pods again.").exists()
+    assert PlanEvent.objects.filter(to="uncordoned", reason="The node takes pods again.").exists()
 
 
 @pytest.mark.parametrize("gates", [{"test_job": {"cordon": False}}, {"test_job": {"advisory": True}}, {}])
@@ -290,7 +290,7 @@ def test_one_that_the_operator_gave_up_on_is_the_operators_again(ground: Ground)
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
     assert is_cordoned(ground)
     assert marks(ground) == {}
-    assert row().left_reason == "It is still cordoned, by the operator, which has not finished with it."
+    assert row().left_reason == "The node is still cordoned, by the operator, which has not finished its change."
 
 
 def test_in_a_rollback_it_takes_no_pods_before_it_is_back(ground: Ground):

@@ -59,7 +59,7 @@ def test_an_abort_in_the_rollback_does_not_end_on_old_rows(ground: Ground):
         ground.round(look=False)
 
     assert ground.plan.state == PlanState.ABORTING
-    assert ground.plan.waiting_for == f"Waiting until the operator is through with {CANARY}."
+    assert ground.plan.waiting_for == f"Waiting until the operator finishes {CANARY}."
     assert CANARY in ground.held()
 
 
@@ -244,7 +244,7 @@ def test_a_node_that_is_made_again_is_a_late_node_and_no_target(ground: Ground):
 
     ground.rounds(3)
 
-    assert ground.target(REST[0]).reason == "The node was deleted and made again under the same name."
+    assert ground.target(REST[0]).reason == "The node was deleted and created again with the same name."
     assert Target.objects.filter(stage__plan=ground.plan, node_name=REST[0]).count() == 1
     assert REST[0] in ground.held()
 
@@ -409,4 +409,4 @@ def test_a_plan_ends_where_its_jobs_may_not_be_listed(ground: Ground, monkeypatc
     rolled_back(ground)
 
     assert ground.plan.state == PlanState.ROLLED_BACK
-    assert "Whether Jobs of this plan are still there is not known: jobs.batch is forbidden." in ground.plan.reason
+    assert "It is unknown whether Jobs of this plan still exist: jobs.batch is forbidden." in ground.plan.reason

@@ -93,7 +93,7 @@ def test_it_is_written_in_the_patch_that_lets_the_node_go_and_recorded_before(gr
     (row,) = rows()
     assert (row.node_name, row.controller, row.was) == (CANARY, "nvsentinel", None)
     assert row.placed_at is not None
-    assert PlanEvent.objects.get(to="exclusions-set").reason == f"NVSentinel: {OPT_OUT}=false while it changes."
+    assert PlanEvent.objects.get(to="exclusions-set").reason == f"NVSentinel: {OPT_OUT}=false during the change."
 
 
 def test_where_no_controller_is_nothing_is_written_and_nothing_kept(ground: Ground):
@@ -196,7 +196,7 @@ def test_a_value_that_somebody_changed_is_left_and_said(ground: Ground):
     assert ground.labels(CANARY)[OPT_OUT] == "mine"
     assert annotations(ground).keys() & {BY, BACK} == set()
     (row,) = rows()
-    assert row.left_reason == f"{OPT_OUT} is mine: somebody else's, and left."
+    assert row.left_reason == f"{OPT_OUT} is mine: another owner changed it, so it stays."
     assert PlanEvent.objects.get(to="put-back").reason == row.left_reason
 
 
@@ -209,7 +209,7 @@ def test_one_that_somebody_made_ours_no_more_is_left(ground: Ground):
     ground.rounds(4)
 
     assert ground.labels(CANARY)[OPT_OUT] == "false"
-    assert rows()[0].left_reason == f"{OPT_OUT} is false: somebody else's, and left."
+    assert rows()[0].left_reason == f"{OPT_OUT} is false: another owner changed it, so it stays."
 
 
 @pytest.mark.parametrize("verb", [plan_control.halt, plan_control.abort, plan_control.roll_back])
@@ -400,7 +400,7 @@ def test_one_that_somebody_opts_out_in_between_is_theirs(ground: Ground, monkeyp
     ground.act(WAVE)
 
     assert BY not in annotations(ground)
-    assert rows()[0].left_reason == f"NVSentinel left it alone already: {OPT_OUT} is false, and not by us."
+    assert rows()[0].left_reason == f"NVSentinel already ignored the node: another owner set {OPT_OUT} to false."
 
 
 def test_a_release_that_loses_keeps_nobody_off(ground: Ground):
@@ -464,7 +464,7 @@ def test_what_may_not_be_put_back_keeps_the_stage_from_its_soak_and_is_named(
         ground.rounds(5)
         assert ground.stage().state == StageState.PROMOTING
         assert ground.plan.waiting_for == (
-            f"Canary soaks once what keeps NVSentinel off {CANARY} is put back. nodes is forbidden."
+            f"Canary soaks once the exclusion of {CANARY} from NVSentinel is removed. nodes is forbidden."
         )
 
     ground.rounds(2)
@@ -506,7 +506,7 @@ def test_a_plan_whose_rows_forgot_it_does_not_end_before_it_is_put_back(ground: 
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
     assert ours(ground) == {}
-    assert f"What kept NVSentinel off {CANARY} is put back." in ground.plan.reason
+    assert f"The exclusion of {CANARY} from NVSentinel is removed." in ground.plan.reason
 
 
 def test_a_recall_that_arrives_first_makes_the_late_release_lose_whole(ground: Ground, monkeypatch):
@@ -536,7 +536,7 @@ def test_release_all_shows_and_puts_back_what_the_cluster_says_is_ours(ground: G
     released(ground)
     shown = StringIO()
     call_command("release_all", "north", "--dry-run", stdout=shown)
-    assert f"north {CANARY}: {OPT_OUT}=false by {ground.plan.mark}; would be put back as it was" in shown.getvalue()
+    assert f"north {CANARY}: {OPT_OUT}=false by {ground.plan.mark}; would be restored" in shown.getvalue()
     assert ground.labels(CANARY)[OPT_OUT] == "false"
 
     call_command("release_all", "north", "--give-up-plans", "We leave.", stdout=StringIO())

@@ -109,7 +109,7 @@ def test_a_frozen_pool_keeps_its_own_nodes_and_the_others_go(ground: Ground):
     assert ground.held() == set(NODES)
     assert ground.plan.waiting_for == f"Holding {CANARY} again. Pool north/some is frozen by bea: Quarter end."
     ground.round()
-    assert ground.plan.waiting_for == "Canary: 1 node is still to go. Pool north/some is frozen by bea: Quarter end."
+    assert ground.plan.waiting_for == "Canary: 1 node must still change. Pool north/some is frozen by bea: Quarter end."
 
 
 def changed_and_going_back(ground: Ground) -> None:

@@ -86,7 +86,7 @@ def test_no_node_goes_until_a_person_decides_and_then_in_waves(either_ground: Gr
 
     assert ground.releases() == []
     assert ground.held() == everybody
-    assert "A person decides: hand them over" in ground.plan.waiting_for
+    assert "A person decides: hand over the nodes, or restore" in ground.plan.waiting_for
 
     hand(ground, version=OTHER)
     ground.rounds(4)
@@ -105,7 +105,7 @@ def test_no_node_goes_until_a_person_decides_and_then_in_waves(either_ground: Gr
 
     assert gone == everybody
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
-    assert ground.plan.reason.startswith(f"Given up. ada let the nodes go to {OTHER}")
+    assert ground.plan.reason.startswith(f"Given up. ada released the nodes to {OTHER}")
     assert ground.version() == OTHER
     assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
 
@@ -219,7 +219,7 @@ def test_a_plan_whose_decision_is_another_by_now_lets_nothing_go(ground: Ground)
     writer, act = handing(ground)
     Plan.objects.filter(pk=ground.plan.pk).update(handed_to="595.0.1")
 
-    with pytest.raises(LostRace, match="may not hand its nodes over any more"):
+    with pytest.raises(LostRace, match="The plan may no longer hand over its nodes"):
         node_handover.hand_over(writer, act)
 
     assert ground.releases() == []
@@ -255,7 +255,7 @@ def test_a_version_that_is_written_between_decision_and_release_keeps_every_node
 
     said = lift_holds(writer, LiftHolds({ground.node(name)["metadata"]["uid"]: name for name in NODES}))
 
-    assert said == "Somebody has changed NVIDIADriver h100 meanwhile: it is looked at again."
+    assert said == "Somebody has changed NVIDIADriver h100 in the meantime. The plan reads it again."
     assert ground.releases() == []
 
 

@@ -88,7 +88,7 @@ def test_it_waits_and_says_for_whom_and_goes_once_the_place_is_free(ground: Grou
 
     assert ground.releases() == []
     said = f"Pool north/h100 may have 1 node unavailable and has 1: {REST[0]} (plan-{other.pk})."
-    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node is still to go. {said}"
+    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node must still change. {said}"
     Disruption.objects.filter(taken_by=other.mark).give_back(now=ground.clock())
     ground.rounds(1)
     assert ground.releases() == [CANARY]
@@ -105,7 +105,7 @@ def test_it_waits_for_who_is_no_plan_and_says_for_whom(ground: Ground):
 
     assert ground.releases() == []
     said = f"Pool north/h100 may have 1 node unavailable and has 1: {REST[0]} (quarantine)."
-    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node is still to go. {said}"
+    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node must still change. {said}"
     Disruption.objects.filter(taken_by="quarantine").give_back(now=ground.clock())
     ground.rounds(1)
     assert ground.releases() == [CANARY]
@@ -118,8 +118,8 @@ def test_a_node_that_somebody_else_has_out_does_not_go(ground: Ground):
     ground.rounds(2)
 
     assert ground.releases() == []
-    said = f"{CANARY} is out already, by quarantine: one change at a time on a node."
-    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node is still to go. {said}"
+    said = f"quarantine already changes {CANARY}. A node has only one change at a time."
+    assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node must still change. {said}"
     assert Disruption.objects.in_force().get().taken_by == "quarantine"
 
 
@@ -128,7 +128,7 @@ def test_a_release_loses_to_who_took_its_node_since(ground: Ground):
     writer = ground.writer()
     somebody_has(ground, CANARY)
 
-    with pytest.raises(LostRace, match=f"{CANARY} is out already, by quarantine"):
+    with pytest.raises(LostRace, match=f"quarantine already changes {CANARY}"):
         waves.release_wave(writer, WAVE)
 
     assert ground.releases() == []

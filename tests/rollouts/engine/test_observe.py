@@ -109,7 +109,7 @@ def test_in_an_old_snapshot_no_target_is_seen(plan: Plan):
     """Z25."""
     snapshot = seen(plan, now=NOON + timedelta(minutes=5))
 
-    assert "has not been seen since" in snapshot.stale_reason
+    assert "was last observed at" in snapshot.stale_reason
     assert not any(target.is_seen for stage in snapshot.forward for target in stage.targets)
 
 
@@ -486,7 +486,7 @@ def test_what_was_released_is_bound_by_a_window_that_is_gone_only_on_the_way_for
 
     restrained = seen(Plan.objects.get(pk=plan.pk)).orders.restrained
 
-    bare = "No maintenance window covers node-0. Make a maintenance window of the pool or of the cluster."
+    bare = "No maintenance window covers node-0. Create a maintenance window for the pool or the cluster."
     assert restrained == ({Node.objects.get(name="node-0").uid: bare} if is_bound else {})
 
 

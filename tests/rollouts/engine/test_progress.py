@@ -65,11 +65,11 @@ def test_an_abort_in_the_middle_of_holding_counts_down_what_is_still_held(ground
         afterwards += said(ground)
 
     assert while_held == [
-        f"42 of {ALL} nodes held; the rest takes about 1 min 22 s at the pace of the last minute",
-        f"84 of {ALL} nodes held; the rest takes about 1 min 6 s at the pace of the last minute",
+        f"42 of {ALL} nodes held; about 1 min 22 s remaining at the pace of the last minute",
+        f"84 of {ALL} nodes held; about 1 min 6 s remaining at the pace of the last minute",
     ]
     assert afterwards == [
-        f"42 of {HELD_BEFORE} nodes let go; the rest takes about 32 s at the pace of the last minute",
-        f"84 of {HELD_BEFORE} nodes let go; the rest takes about 17 s at the pace of the last minute",
+        f"42 of {HELD_BEFORE} nodes let go; about 32 s remaining at the pace of the last minute",
+        f"84 of {HELD_BEFORE} nodes let go; about 17 s remaining at the pace of the last minute",
     ]
     assert ground.held() == set()

@@ -73,7 +73,9 @@ def test_nodes_are_released_where_a_job_may_not_be_deleted(ground: Ground, monke
     run_pull(pull.pk, owner="worker-1", clock=ground.clock)
     forbid(monkeypatch, "delete_job")
 
-    with pytest.raises(CommandError, match=r"1 Job of ours is still there. Run it again, or: kubectl delete jobs -A"):
+    with pytest.raises(
+        CommandError, match=r"1 Job of Quarterdeck still exists. Run this again, or: kubectl delete jobs -A"
+    ):
         call_command("release_all", "north", "--give-up-plans", "We leave.")
 
     assert "3 of 3 nodes released" in capsys.readouterr().out
@@ -85,13 +87,13 @@ def test_nodes_are_released_where_jobs_may_not_be_listed(ground: Ground, monkeyp
     ground.rounds(2)
     forbid(monkeypatch, "list_jobs")
 
-    with pytest.raises(CommandError, match=r"Jobs of ours could not be listed: jobs\.batch is forbidden"):
+    with pytest.raises(CommandError, match=r"Quarterdeck's Jobs could not be listed: jobs\.batch is forbidden"):
         call_command("release_all", "north", "--dry-run")
     shown = capsys.readouterr().out
-    with pytest.raises(CommandError, match="Jobs of ours could not be listed"):
+    with pytest.raises(CommandError, match="Quarterdeck's Jobs could not be listed"):
         call_command("release_all", "north", "--give-up-plans", "We leave.")
 
-    assert "3 nodes carry a mark of ours" in shown
+    assert "3 nodes carry a mark of Quarterdeck" in shown
     assert not Hold.objects.in_the_way().exists()
 
 
@@ -215,7 +217,7 @@ def test_a_dry_run_names_each_thing_that_the_run_after_it_does(ground: Ground, c
     assert before == {*NODES, job["metadata"]["name"], "quarterdeck"}
     assert [line.split(": ")[0] for line in named if held_by in line] == [f"north {name}" for name in NODES]
     assert all(
-        line.endswith(f"{UPGRADE_SKIP} and its annotations would be taken off") for line in named if held_by in line
+        line.endswith(f"{UPGRADE_SKIP} and its annotations would be removed") for line in named if held_by in line
     )
     assert (
         f"north Job gpu-operator/{job['metadata']['name']}: pulls an image for {plan.mark}; would be deleted" in named
@@ -223,8 +225,8 @@ def test_a_dry_run_names_each_thing_that_the_run_after_it_does(ground: Ground, c
     assert "north Lease quarterdeck/quarterdeck: would be deleted" in named
     assert any(f"image pull {plan.image_pulls.get().pk} of {plan.mark} would be cancelled" in line for line in named)
     assert any(line.endswith("It would be ended.") for line in named)
-    assert named[-1] == "north: 3 nodes carry a mark of ours. Nothing was changed."
-    assert done[-1] == "north: nothing of ours is left there."
+    assert named[-1] == "north: 3 nodes carry a mark of Quarterdeck. Nothing was changed."
+    assert done[-1] == "north: no objects of Quarterdeck are left."
     assert marked(ground) == set()
 
 
@@ -264,7 +266,7 @@ def test_that_nothing_is_left_rests_on_what_was_read_after_the_last_write(
     read = {path for _, path in every[last:]}
     assert read >= {"/api/v1/nodes", "/apis/batch/v1/jobs", "/api/v1/pods"}
     assert ("GET", every[last][1]) in every[last:]
-    assert "nothing of ours is left" in capsys.readouterr().out
+    assert "no objects of Quarterdeck are left" in capsys.readouterr().out
 
 
 def test_what_lands_after_all_was_taken_off_is_said(
@@ -282,7 +284,7 @@ def test_what_lands_after_all_was_taken_off_is_said(
     with pytest.raises(CommandError, match=r"1 node still carries a mark after 1 round\."):
         leave()
 
-    assert "nothing of ours is left" not in capsys.readouterr().out
+    assert "no objects of Quarterdeck are left" not in capsys.readouterr().out
 
 
 def test_a_pod_that_has_not_ended_yet_is_waited_for(
@@ -298,7 +300,7 @@ def test_a_pod_that_has_not_ended_yet_is_waited_for(
     leave()
 
     assert slept == [1, 1]
-    assert "nothing of ours is left" in capsys.readouterr().out
+    assert "no objects of Quarterdeck are left" in capsys.readouterr().out
 
 
 def test_a_pod_that_does_not_end_is_said(ground: Ground, monkeypatch: pytest.MonkeyPatch):
@@ -306,7 +308,7 @@ def test_a_pod_that_does_not_end_is_said(ground: Ground, monkeypatch: pytest.Mon
     monkeypatch.setattr(cluster_cleanup, "pods", lambda _: ["it stays"])
     monkeypatch.setattr(release_all.time, "sleep", lambda _: None)
 
-    with pytest.raises(CommandError, match="1 pod of our Jobs is still there"):
+    with pytest.raises(CommandError, match="1 pod of Quarterdeck's Jobs still exists"):
         leave()
 
 
@@ -344,7 +346,7 @@ def test_while_the_stop_is_in_force_plans_end_and_no_node_is_released(ground: Gr
     plan = held(ground)
     ground.stop_everything("incident 4711")
 
-    with pytest.raises(CommandError, match=r"stops everything: incident 4711\. Until it is gone no node is released"):
+    with pytest.raises(CommandError, match=r"stops everything: incident 4711\. No node is released until it is gone"):
         leave()
     at_first = ground.held(), Plan.objects.get(pk=plan.pk).state, ground.store.list(JOB)[0]
     ground.store.delete(CONFIG_MAP, "quarterdeck-stop", "quarterdeck")
@@ -358,7 +360,7 @@ def test_the_stop_of_the_fleet_binds_it_too(ground: Ground):
     held(ground)
     fleet_freezes.stop(actor="ada", reason="An incident.", now=NOON)
 
-    with pytest.raises(CommandError, match=r"Until it is lifted no node is released\."):
+    with pytest.raises(CommandError, match="No node is released until the stop is lifted"):
         leave()
 
     assert ground.held() == set(NODES)
@@ -413,7 +415,7 @@ def test_what_was_before_an_exclusion_and_cannot_be_read_is_said_and_left(
     with pytest.raises(CommandError, match="1 node still carries a mark"):
         leave()
 
-    assert f"{PUT_BACK} does not say what was there before {SENTINEL_MANAGED}=false" in capsys.readouterr().out
+    assert f"{PUT_BACK} does not contain the value before {SENTINEL_MANAGED}=false" in capsys.readouterr().out
     assert ground.labels(CANARY)[SENTINEL_MANAGED] == "false"
     assert ground.held() == {CANARY}
 
@@ -427,10 +429,10 @@ def test_a_node_that_cannot_be_read_is_named_and_nothing_is_said_to_be_left_clea
     odd = Unread.of("of-odd", "odd", "labels")
     monkeypatch.setattr(client, "list_nodes_and_unread", lambda connection: (of_all(connection)[0], [odd]))
 
-    with pytest.raises(CommandError, match=r"1 node \(odd\) cannot be read: whether it carries a mark"):
+    with pytest.raises(CommandError, match=r"1 node \(odd\) cannot be read\. It is unknown whether it carries a mark"):
         leave()
 
-    assert "nothing of ours is left" not in capsys.readouterr().out
+    assert "no objects of Quarterdeck are left" not in capsys.readouterr().out
     assert ground.held() == set()
 
 
@@ -480,7 +482,7 @@ def test_a_node_leaves_the_operators_queue_in_the_write_that_lets_it_go(
     said = capsys.readouterr().out
     leave()
 
-    assert f"{UPGRADE_STATE}, {UPGRADE_SKIP} and its annotations would be taken off" in said
+    assert f"{UPGRADE_STATE}, {UPGRADE_SKIP} and its annotations would be removed" in said
     assert said.count(UPGRADE_STATE) == 1
     assert not {UPGRADE_STATE, UPGRADE_SKIP} & ground.labels(CANARY).keys()
     assert len([one for one in ground.writes() if one["path"].endswith(f"/nodes/{CANARY}")]) == 1
@@ -536,7 +538,7 @@ def changed_by_somebody(ground: Ground) -> Plan:
 
 def test_nodes_that_would_go_to_a_version_of_somebody_else_stay_held(ground: Ground):
     plan = changed_by_somebody(ground)
-    says = f"NVIDIADriver h100 asks for 590.44.1, which is not of {plan.mark}."
+    says = f"NVIDIADriver h100 requests 590.44.1, which is not a version of {plan.mark}."
 
     for dry_run in (["--dry-run"], []):
         with pytest.raises(CommandError, match=says):

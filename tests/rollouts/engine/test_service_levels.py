@@ -84,7 +84,7 @@ def test_a_service_that_is_slower_on_the_canary_halts_the_plan(service: Service)
     answer = service.soak()
 
     assert (answer.answer, answer.nodes) == ("fail", [CANARY])
-    assert answer.sentence.endswith("It is 0.9 s: 125 % worse than the baseline of 0.4.")
+    assert answer.sentence.endswith("The value is 0.9 s: 125 % worse than the baseline of 0.4.")
     assert service.ground.plan.state == PlanState.HALTED
     now, before = service.asked[-2:]
     assert f'pod=~"llama-on-{CANARY}",cluster="eu-1"}}[300s]' in now["query"]
@@ -122,7 +122,7 @@ def test_unchanged_nodes_with_the_same_gpus_are_the_other_baseline(service: Serv
     answer = service.soak()
 
     assert answer.answer == "pass"
-    assert answer.summary == "It is compared with 2 unchanged nodes."
+    assert answer.summary == "The value is compared with 2 unchanged nodes."
     peers = "|".join(f"llama-on-{name}" for name in sorted(REST))
     assert f'pod=~"{peers}"' in service.asked[-1]["query"]
 

@@ -154,7 +154,7 @@ def test_an_abort_then_holds_every_node_until_they_are_handed_over_and_lets_them
         ground.set_state(name, "upgrade-required")
     ground.rounds(3)
     assert ground.held() == set(NODES)
-    assert "A person decides: hand them over" in ground.plan.waiting_for
+    assert "A person decides: hand over the nodes, or restore" in ground.plan.waiting_for
     ground.writes()
 
     say(hand_over, ground)

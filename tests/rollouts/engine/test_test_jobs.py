@@ -145,7 +145,7 @@ def test_one_that_fails_halts_with_its_last_words(ground: Ground):
 
     assert ground.plan.state == PlanState.HALTED
     assert answer(ground).answer == "fail"
-    assert answer(ground).sentence == f"The test Job failed on {CANARY}. It ended with exit code 1. {WORDS}"
+    assert answer(ground).sentence == f"The test Job failed on {CANARY}. The test ended with exit code 1. {WORDS}"
     assert PlanEvent.objects.filter(to="test-failed", reason__contains=WORDS).exists()
 
 
@@ -225,7 +225,7 @@ def test_no_plan_ends_before_it_is_gone(ground: Ground, monkeypatch: pytest.Monk
         ground.set_state(name, "upgrade-done")
     ground.rounds(9)
     assert ground.plan.state == PlanState.ABORTING
-    assert f"The plan ends once the test Job on {CANARY} is gone." in ground.plan.waiting_for
+    assert f"The plan ends once the test Job on {CANARY} is deleted." in ground.plan.waiting_for
     assert f"kubectl -n {NAMESPACE} delete job {row().job_name}" in ground.plan.waiting_for
 
     monkeypatch.setattr(client, "delete_job", deleted)
@@ -274,7 +274,7 @@ def test_a_node_that_changed_again_in_this_moment_gets_none(ground: Ground):
 def test_a_second_worker_doubles_none(ground: Ground):
     under_test(ground)
 
-    with pytest.raises(LostRace, match="has a test Job already"):
+    with pytest.raises(LostRace, match="already has a test Job"):
         test_jobs.create_test_jobs(ground.writer(), CreateTestJobs(0, {ground.target().node_uid: CANARY}))
 
     assert len(jobs(ground)) == 1
@@ -337,7 +337,7 @@ def test_a_job_of_that_name_that_is_not_ours_is_left_alone(ground: Ground, monke
     ground.round()
     ground.rounds(2)
 
-    assert "is not ours: delete or rename it" in TestJob.objects.earliest("pk").says
+    assert "not created by Quarterdeck" in TestJob.objects.earliest("pk").says
     assert len(jobs(ground)) == 1
 
 

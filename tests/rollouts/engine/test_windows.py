@@ -208,7 +208,7 @@ def test_a_release_loses_to_a_window_that_was_shortened_in_this_moment(ground: G
     writer = ground.writer()
     MaintenanceWindow.objects.filter(pk=window.pk).update(duration_s=40 * 60)
 
-    with pytest.raises(LostRace, match="30 min of it must be left when a wave goes"):
+    with pytest.raises(LostRace, match="At least 30 min must remain when a wave is released"):
         waves.release_wave(writer, WAVE)
 
     assert ground.releases() == []
@@ -243,7 +243,7 @@ def test_what_was_released_is_held_again_where_no_window_covers_it_any_more(grou
     why = plan_on_page(ground.plan, now=ground.clock()).why
     ground.rounds(2)
 
-    bare = f"No maintenance window covers {CANARY}. Make a maintenance window of the pool or of the cluster."
+    bare = f"No maintenance window covers {CANARY}. Create a maintenance window for the pool or the cluster."
     assert said == f"Holding {CANARY} again. {bare}"
     assert why == said
     assert ground.releases() == []
@@ -276,7 +276,7 @@ def test_a_release_that_nobody_finished_in_time_waits_for_the_next_window(ground
     ground.rounds(1)
 
     assert said.startswith(f"Holding {CANARY} again. The maintenance window of cluster north is open until ")
-    assert said.endswith(" 30 min of it must be left when a wave goes.")
+    assert said.endswith(" At least 30 min must remain when a wave is released.")
     assert ground.releases() == []
     assert ground.target().state == TargetState.HELD
 

@@ -29,7 +29,11 @@ def make_it_again(ground: Ground) -> None:
 
 
 GONE = pytest.mark.parametrize(
-    ("happens", "says"), [(delete_the_object, "h100 was deleted."), (make_it_again, "was deleted and made again")]
+    ("happens", "says"),
+    [
+        (delete_the_object, "h100 was deleted."),
+        (make_it_again, "was deleted and created again, so it is a different object"),
+    ],
 )
 
 
@@ -42,7 +46,7 @@ def test_it_halts_and_says_what_ends_it(ground: Ground, happens, says: str):
 
     assert ground.plan.state == PlanState.HALTED
     assert says in ground.plan.reason
-    assert "Abort ends the plan and frees every hold." in ground.plan.waiting_for
+    assert "Abort ends the plan and removes all holds." in ground.plan.waiting_for
     assert ground.held() == set(NODES)
 
 
@@ -73,7 +77,9 @@ def test_an_abort_then_frees_every_hold(ground: Ground, happens, says: str, is_r
 
     assert ground.plan.state == PlanState.ABORTED
     assert says in ground.plan.reason
-    assert "Every hold is gone. No node had begun to change. Its driver pods went with it" in ground.plan.reason
+    assert (
+        "All holds are removed. No node had begun to change. Its driver pods were deleted with it" in ground.plan.reason
+    )
     assert ground.held() == set()
     assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
     assert not ground.plan.is_armed

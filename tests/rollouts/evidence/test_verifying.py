@@ -126,8 +126,8 @@ def test_who_makes_the_hash_of_the_whole_anew_is_found_all_the_same(file):
     said = [str(flaw) for flaw in verify(made_anew(content)).flaws]
 
     assert said == [
-        "audit[2]: its content is not what was written",
-        "decisions[0]: no entry of the audit chain says this decision",
+        "audit[2]: its content was changed after it was written",
+        "decisions[0]: no entry of the audit chain contains this decision",
     ]
 
 
@@ -216,7 +216,7 @@ def test_an_answer_that_a_move_rested_on_is_in_the_chain():
     assert verify(evidence_of(plan)).flaws == []
     another_answer(content)
     assert [str(flaw) for flaw in verify(made_anew(content)).flaws] == [
-        "answers[0]: the audit chain says another answer at that time"
+        "answers[0]: the audit chain has another gate result at that time"
     ]
 
 
@@ -256,7 +256,7 @@ def made_anew(content: dict) -> bytes:
 def test_the_same_in_other_bytes_is_found(file):
     (flaw,) = verify(json.dumps(json.loads(file)).encode()).flaws
 
-    assert str(flaw) == "line 1: it says the same in other bytes than it was written in"
+    assert str(flaw) == "line 1: it has the same content as written, but other bytes"
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_the_command_needs_no_database_and_names_what_was_altered(file, tmp_path
     path.write_bytes(file.replace(b"Not today.", b"Not Today."))
 
     assert out.getvalue().endswith(f"The SHA-256 of the whole file is {sha256(file).hexdigest()}.\n")
-    assert out.getvalue().startswith("It is as it was written: 2 decisions, 4 audit entries.\n")
-    with pytest.raises(CommandError, match=r"decisions\[1\]: it is not what was written"):
+    assert out.getvalue().startswith("The file is unchanged: 2 decisions, 4 audit entries.\n")
+    with pytest.raises(CommandError, match=r"decisions\[1\]: it was changed after it was written"):
         call_command("verify_evidence", str(path))
     with pytest.raises(CommandError, match="cannot be read"):
         call_command("verify_evidence", str(tmp_path / "none"))

@@ -146,7 +146,7 @@ def test_a_rollout_begins_when_somebody_writes_another_version(others: Others):
     rollout = others.begin()
 
     assert (rollout.state, rollout.from_version, rollout.to_version) == (ExternalRolloutState.ROLLING, OLD, NEW)
-    assert rollout.reason == f"It asks for {NEW} now, and asked for {OLD}."
+    assert rollout.reason == f"The object requests {NEW} now. Before, it requested {OLD}."
     assert others.states() == dict.fromkeys(("node-0", "node-1", "node-2"), TargetState.RELEASED)
     assert {node.baseline["driver_version"] for node in rollout.nodes.all()} == {OLD}
     assert rollout.nodes.first().baseline["operands"] == ["Device plugin", "Driver", "Validator"]
@@ -249,7 +249,7 @@ def test_it_comes_through_when_every_gate_has_passed_for_a_soak(others: Others):
     assert others.says("workloads_ready").cause == UNTESTED, "idle nodes prove nothing (Z41)"
     (shown,) = shown_external_rollouts([rollout])
     assert (shown.shown_state, shown.why) == (NOT_SHOWN, others.says("workloads_ready").sentence)
-    assert "Run a GPU pod there" in shown.advice
+    assert "A Ready GPU pod of a tenant on each of these nodes is the proof" in shown.advice
     others.serve()
     others.round()
     assert {gate: answer for gate, answer in others.answers().items() if answer != "pass"} == {"soak": "wait"}
@@ -338,7 +338,10 @@ def test_what_was_on_its_last_node_when_following_began_is_given_up(others: Othe
 
     rollout.refresh_from_db()
     assert rollout.state == ExternalRolloutState.GIVEN_UP
-    assert "before anybody looked" in rollout.reason
+    assert (
+        "The rollout ended before Quarterdeck observed it, so the earlier state of its nodes is unknown"
+        in rollout.reason
+    )
     assert others.rollout.state == ExternalRolloutState.STANDING
 
 
@@ -407,7 +410,7 @@ def test_a_version_that_is_taken_back_before_a_node_changed_leaves_nothing_to_ev
     others.round()
 
     back = ExternalRollout.objects.told().get(to_version=OLD)
-    assert (back.state, back.reason) == (ExternalRolloutState.GIVEN_UP, "No node has to change for it.")
+    assert (back.state, back.reason) == (ExternalRolloutState.GIVEN_UP, "No node must change for this version.")
 
 
 def test_what_nobody_drives_any_more_is_given_up(others: Others):

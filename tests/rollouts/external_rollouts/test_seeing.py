@@ -40,8 +40,8 @@ def test_every_gate_evaluates_an_external_rollout_or_the_table_says_why_not():
 
 
 def test_a_rollout_begins_when_the_version_changes():
-    assert begins(was=OLD, version=NEW, at_work=[]) == f"It asks for {NEW} now, and asked for {OLD}."
-    assert begins(was="", version=NEW, at_work=[]) == f"It asks for {NEW} now, and asked for no version."
+    assert begins(was=OLD, version=NEW, at_work=[]) == f"The object requests {NEW} now. Before, it requested {OLD}."
+    assert begins(was="", version=NEW, at_work=[]) == f"The object requests {NEW} now. Before, it requested no version."
 
 
 def test_a_rollout_begins_when_the_operator_changes_a_node_that_no_plan_of_ours_let_go():
@@ -141,7 +141,7 @@ def test_what_was_over_before_anybody_looked_is_given_up_and_not_passed():
 def test_what_nobody_drives_any_more_is_given_up_after_a_week():
     assert an_end(CHANGED, HELD, now=NOON + STILL) is None
     step = an_end(CHANGED, HELD, now=NOON + STILL + timedelta(seconds=1))
-    assert (step.to, step.reason) == (ExternalRolloutState.GIVEN_UP, "Nothing moved for 7 d.")
+    assert (step.to, step.reason) == (ExternalRolloutState.GIVEN_UP, "No node changed for 7 d.")
 
 
 def test_an_upgrade_of_idle_nodes_is_given_up_as_not_shown():
@@ -152,7 +152,7 @@ def test_an_upgrade_of_idle_nodes_is_given_up_as_not_shown():
 
 def test_where_no_node_has_to_change_there_is_nothing_to_evaluate():
     step = an_end(CHANGED, CHANGED, is_touched=False)
-    assert (step.to, step.reason) == (ExternalRolloutState.GIVEN_UP, "No node has to change for it.")
+    assert (step.to, step.reason) == (ExternalRolloutState.GIVEN_UP, "No node must change for this version.")
 
 
 @given(targets("node-1"))

@@ -98,7 +98,7 @@ health = st.builds(
     HealthEvidence,
     evaluated_at=st.none() | moments,
     has_source=st.booleans(),
-    trouble=st.sampled_from(["", "Its source is silent."]),
+    trouble=st.sampled_from(["", "The telemetry source is silent."]),
     peers=st.dictionaries(st.sampled_from([f"peer-{number}" for number in range(5)]), some_findings),
 )
 

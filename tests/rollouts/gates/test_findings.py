@@ -94,7 +94,7 @@ def test_what_began_during_the_change_may_still_end():
         (a_health(evaluated_at=None), "rules-not-run"),
         (a_health(evaluated_at=NOON - 3 * MINUTE), "rules-not-run"),
         (a_health(evaluated_at=NOON + 3 * MINUTE), "rules-not-run"),  # a clock was set back
-        (a_health(trouble="Its source is silent."), "source-silent"),
+        (a_health(trouble="The telemetry source is silent."), "source-silent"),
     ],
 )
 def test_a_fleet_that_is_not_evaluated_waits(health, cause):

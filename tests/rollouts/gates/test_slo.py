@@ -31,7 +31,7 @@ def test_fails_when_it_is_worse_than_the_baseline_allows():
     result = answer(value=0.5)
 
     assert (result.answer, result.nodes) == (Answer.FAIL, ("node-1",))
-    assert result.summary == "It is 0.5 s: 25 % worse than the baseline of 0.4."
+    assert result.summary == "The value is 0.5 s: 25 % worse than the baseline of 0.4."
 
 
 def test_fewer_tokens_are_worse_and_more_are_not():
@@ -45,7 +45,7 @@ def test_an_absolute_limit_needs_no_baseline():
     limited = Slo(at_most=0.5, at_most_worse_percent=0)
 
     assert answer(gate=limited, baseline=None, baseline_samples=0).answer is Answer.PASS
-    assert answer(gate=limited, value=0.6).summary == "It is 0.6 s. The limit is at most 0.5."
+    assert answer(gate=limited, value=0.6).summary == "The value is 0.6 s. The limit is at most 0.5."
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def test_waits_for_a_node_that_the_last_measurement_leaves_out():
     [
         ({"indicator": "vllm"}, "indicator is one of vllm-ttft-p99"),
         ({"expression": "up"}, "slo: expression: Write up"),
-        ({"samples": "up"}, "samples belongs to an own expression"),
+        ({"samples": "up"}, "samples is only allowed with your own expression"),
         ({"at_most_worse_percent": 0}, "a limit is needed"),
-        ({"at_most": 1, "at_least": 2}, "no number passes"),
+        ({"at_most": 1, "at_least": 2}, "at_most is less than at_least, so no number can pass"),
         ({"at_most": float("nan")}, "must be a number"),
         ({"at_most": float("inf")}, "must be a finite number"),
         ({"baseline": "yesterday"}, "baseline is past or peers"),
         ({"window_s": 10}, "window_s is from 1 min"),
-        ({"max_age_s": 0}, "max_age_s is more than 0"),
+        ({"max_age_s": 0}, "max_age_s must be more than 0"),
         ({"expression": "x" * 1001}, "at most 1000 characters"),
     ],
 )

@@ -33,13 +33,13 @@ def test_passes_once_a_job_has_completed_on_each_changed_node():
 
 
 def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others():
-    bad = told("node-2", TestJobOutcome.FAILED, "It ended with exit code 1.", "CUDA error")
-    worse = told("node-3", TestJobOutcome.FAILED, "It did not end within 15 min.")
+    bad = told("node-2", TestJobOutcome.FAILED, "The test ended with exit code 1.", "CUDA error")
+    worse = told("node-3", TestJobOutcome.FAILED, "The test did not end within 15 min.")
     result = evaluated(told("node-1", TestJobOutcome.PASSED), bad, worse, a_held_target("node-4"))
 
     assert result.answer is Answer.FAIL
     assert result.nodes == ("node-2", "node-3")
-    assert result.sentence == ("The test Job failed on 2 nodes. It ended with exit code 1. CUDA error")
+    assert result.sentence == ("The test Job failed on 2 nodes. The test ended with exit code 1. CUDA error")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others(
     [
         (None, "not-made"),
         (TestJobEvidence(None, "It runs."), "not-through"),
-        (TestJobEvidence(TestJobOutcome.UNKNOWN, "Its pod failed before its test ended.", "Evicted"), "unknown"),
+        (TestJobEvidence(TestJobOutcome.UNKNOWN, "The pod failed before the test ended.", "Evicted"), "unknown"),
     ],
     ids=["not made", "on its way", "kept from running"],
 )
@@ -75,7 +75,11 @@ def test_what_has_not_changed_yet_is_to_come():
 
 
 @pytest.mark.parametrize(
-    ("options", "says"), [({"gpus": 0}, "gpus is at least 1"), ({"image": "a b"}, "image is the name of one image")]
+    ("options", "says"),
+    [
+        ({"gpus": 0}, "gpus must be at least 1, because a Job without a GPU does not test GPUs"),
+        ({"image": "a b"}, "image must be the name of one image, without blanks"),
+    ],
 )
 def test_what_would_test_nothing_is_refused(options: dict, says: str):
     with pytest.raises(BadGate, match=says):

@@ -65,10 +65,10 @@ def test_waits_for_good_where_no_window_covers_a_node_also_beside_one_that_is_op
 
 
 def test_waits_for_good_for_one_that_opens_no_more():
-    result = evaluated(WindowEvidence(("node-1",), "It opens no more: remove it.", ()))
+    result = evaluated(WindowEvidence(("node-1",), "It does not open again. Remove it.", ()))
 
     assert (result.answer, result.cause, result.is_final) == (Answer.WAIT, "never", True)
-    assert result.sentence == "No later maintenance window is open. It opens no more: remove it."
+    assert result.sentence == "No later maintenance window is open. It does not open again. Remove it."
 
 
 @pytest.mark.parametrize(("left_min", "answer"), [(30, Answer.PASS), (29, Answer.WAIT)])

@@ -166,7 +166,7 @@ def test_where_no_driver_pod_tells_the_pull_secrets_nothing_is_known_and_nothing
     assert pulling.jobs() == []
     assert (pulling.row().outcome, pulling.row().says) == (
         PullOutcome.UNKNOWN,
-        f"{CANARY} has no driver pod that tells with whose pull secrets its image is pulled.",
+        f"{CANARY} has no driver pod, so the pull secrets are unknown.",
     )
     assert pulling.pull.ended_at is not None
 
@@ -238,7 +238,7 @@ def test_a_try_that_may_still_land_is_not_repeated(pulling: Pulling, monkeypatch
 
     assert pulling.jobs() == []
     assert pulling.pull.waiting_for == (
-        f"Whether the Job for {CANARY} was made is not known yet: a minute after the last try it is tried again."
+        f"It is unknown whether the Job for {CANARY} was created. Quarterdeck tries again a minute after the last try."
     )
     pulling.ground.clock.move(seconds=LANDED_BY.total_seconds())
     pulling.round()
@@ -262,7 +262,7 @@ def test_another_job_of_that_name_hides_no_try_that_may_still_land(pulling: Pull
     take_its_name(pulling)
     pulling.round()
 
-    assert "which is not ours" in pulling.row().says
+    assert "not created by Quarterdeck" in pulling.row().says
     assert pulling.row().gone_at is None
 
 
@@ -315,7 +315,7 @@ def test_another_job_of_that_name_is_left_alone(pulling: Pulling):
 
     assert [job["metadata"]["name"] for job in pulling.jobs()] == [pulling.row().job_name]
     assert pulling.row().outcome == PullOutcome.UNKNOWN
-    assert "which is not ours" in pulling.row().says
+    assert "not created by Quarterdeck" in pulling.row().says
     assert pulling.pull.ended_at is not None
 
 
@@ -349,7 +349,7 @@ def test_the_end_of_the_plan_ends_it(pulling: Pulling):
     pulling.round().round()
 
     assert pulling.jobs() == []
-    assert pulling.pull.ends_reason == "The plan is discarded: its image is not needed any more."
+    assert pulling.pull.ends_reason == "The plan is discarded and no longer needs its image."
 
 
 def test_a_draft_that_goes_elsewhere_by_now_ends_it(pulling: Pulling):
@@ -452,9 +452,9 @@ def test_what_was_not_through_at_the_end_says_so(pulling: Pulling, how: str):
         pulling.ground.clock.move(hours=2)
     pulling.round()
 
-    assert before == "The node is pulling it."
+    assert before == "The node is pulling the image."
     assert pulling.row().outcome == PullOutcome.UNKNOWN
-    assert pulling.row().says == f"It was not through when this ended. {pulling.pull.ends_reason}"
+    assert pulling.row().says == f"The pull on this node was not finished. {pulling.pull.ends_reason}"
 
 
 def test_what_was_never_tried_stays_so_at_the_end(pulling: Pulling):
@@ -569,7 +569,7 @@ def test_another_cluster_at_the_address_is_not_taken_for_one_without_our_jobs(pu
 
     pulling.round()
 
-    assert "leads to another cluster" in pulling.pull.waiting_for
+    assert "(kube-system" in pulling.pull.waiting_for
     assert pulling.row().outcome == ""
 
 

@@ -250,7 +250,7 @@ def test_a_start_that_no_worker_took_in_time_is_not_made(one: Checking):
     one.start().round(after_s=121)
 
     assert one.plan.state == "draft"
-    assert "No worker took it within 2 min," in one.plan.waiting_for
+    assert "No worker began within 2 min," in one.plan.waiting_for
 
 
 def test_a_draft_that_was_edited_meanwhile_is_not_started(one: Checking):
@@ -322,7 +322,7 @@ def test_two_workers_at_a_time_are_one(one: Checking):
 def test_the_same_key_is_the_same_start_and_another_one_waits(one: Checking):
     one.start(key="k").start(key="k")
 
-    with pytest.raises(Refusal, match="ada asked for its start at"):
+    with pytest.raises(Refusal, match="ada requested the start at"):
         one.start(key="other")
     one.round().start(key="k")
 
@@ -361,7 +361,7 @@ def test_a_cluster_that_may_not_be_changed_any_more_is_sent_nothing(one: Checkin
 
     one.round()
 
-    assert "its mode is observe-only. It tries nothing there." in one.row.outcome
+    assert "its mode is observe-only. It writes nothing there." in one.row.outcome
     assert one.row.answered_at is None
     assert one.tried() == []
     assert one.written() == []

@@ -44,10 +44,10 @@ def test_a_fault_names_the_stage_the_gate_and_the_harm(plan: Plan):
 def test_a_plan_without_nodes_says_what_to_do(plan: Plan):
     plan.cluster.nodes.update(is_unschedulable=True)
 
-    with pytest.raises(CommandError, match="No stage of the plan takes a node now"):
+    with pytest.raises(CommandError, match="No stage of the plan has a node now"):
         rehearsed(plan)
 
 
 def test_a_plan_that_is_not_there():
-    with pytest.raises(CommandError, match="There is no plan 7"):
+    with pytest.raises(CommandError, match="Plan 7 does not exist"):
         call_command("rehearse", "7")

@@ -26,10 +26,10 @@ def test_the_stop_asks_once_and_needs_a_reason(monkeypatch):
 
     said = manage("stop", "--reason", "Smoke.", "--by", "ada")
 
-    assert said.startswith("This stops 0 plans under way")
+    assert said.startswith("This stops 0 plans in progress")
     assert "The fleet is stopped by ada: Smoke." in said
     assert Freeze.objects.get().is_stop
-    with pytest.raises(CommandError, match="Say why"):
+    with pytest.raises(CommandError, match="Give a reason"):
         manage("stop", "--reason", " ", "--yes")
 
 

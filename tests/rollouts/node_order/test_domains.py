@@ -143,7 +143,7 @@ def test_the_last_ready_replica_of_a_service_stays():
 
     assert budgets.going(["n2"], 1) == ()
     assert budgets.why_not(["n2"]) == (
-        "Deployment team-a/chat is Ready on n2 alone: the last Ready replica is not taken."
+        "Deployment team-a/chat is Ready on n2 alone. The last Ready replica is not evicted."
     )
 
 

@@ -69,7 +69,7 @@ def test_pods_that_are_done_or_going_hold_nothing_back(cluster, owner, gone):
 
 
 @pytest.mark.parametrize(
-    ("state", "words"), [("forbidden", "may not be read here"), ("watching", "have not been seen since")]
+    ("state", "words"), [("forbidden", "may not be read here"), ("watching", "were last observed at")]
 )
 def test_budgets_that_are_not_seen_are_not_taken_for_none(cluster, owner, state, words):
     marks = Bookmark.objects.filter(cluster=cluster, kind=DISRUPTION_BUDGETS.name)
@@ -172,7 +172,7 @@ def test_a_pod_that_claims_its_gpus_is_evicted_by_a_newer_operator_only(cluster,
 def test_claims_that_are_not_seen_are_not_taken_for_none(cluster, owner):
     a_tenant(cluster, "claims", gpus=0, claims=["mine"], is_tenant=True)
     plan = a_draft(cluster, owner)
-    assert "have never been seen" in warned(plan)["claims-unseen"]
+    assert "were never read" in warned(plan)["claims-unseen"]
 
     a_bookmark(cluster, RESOURCE_CLAIMS.name)
     assert "claims-unseen" not in warned(plan)

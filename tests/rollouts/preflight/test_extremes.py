@@ -63,7 +63,7 @@ def test_who_wrote_or_changed_it_is_not_counted(cluster, owner):
 
     (check,) = preview(plan, now=NOON).blockers
     assert (
-        check.sentence == "Rest has too few approvers. Rest needs 2 approvals, and only 1 person may give one: on-call."
+        check.sentence == "Rest has too few approvers. Rest needs 2 approvals, and only 1 person may approve: on-call."
     )
 
 
@@ -82,7 +82,7 @@ def test_nobody_counts_who_may_not_approve(cluster, owner, role):
     [
         (rest({"failure_budget": {"tolerate": 999}}), "tolerates 999 failures and takes 2 nodes: it never stops"),
         (rest({"failure_budget": {"tolerate": 2}}), "tolerates 2 failures and takes 2 nodes"),
-        (rest({"soak": {"duration_s": 0}}), "soaks for no time at all"),
+        (rest({"soak": {"duration_s": 0}}), "soak has no duration"),
         (rest({"driver_version": {"timeout_s": 366 * 86400}}), "366 d"),
         (rest({"approval": {"valid_for_s": 30 * 86400}}), "valid for 30 d"),
         (rest({"workloads_ready": {"tolerate": 50}}), "tolerates 50 broken pods, and 0 GPU pods are on its nodes"),
@@ -100,7 +100,7 @@ def test_a_budget_that_lets_all_go_is_said_in_red_unless_their_pool_allows_fewer
     plan = a_draft(cluster, owner, stages=(replace(CANARY, gate_options=GOOD), rest(max_unavailable=allowed)))
 
     assert grave(plan) == (
-        "Rest has a setting without effect. Its budget lets all 2 nodes go at once, so that no wave can stop the next."
+        "Rest has a setting without effect. Its budget releases all 2 nodes at once, so no wave can stop the next."
     )
 
     pool = a_pool(cluster, "narrow", max_unavailable=1)

@@ -31,7 +31,7 @@ def test_a_node_without_a_validator_is_named_with_its_remedies(cluster, owner):
 
     (check,) = warned(cluster, owner, "unmeasured", validator_passed={})
 
-    assert check.sentence == "node-2 runs no validator. Validator of Rest would wait for ever."
+    assert check.sentence == "node-2 runs no validator. Validator of Rest would wait forever."
     assert "gpu.deploy.operator-validator" in steps_of(check)
     assert "advisory, with a reason" in steps_of(check)
     assert check.is_grave
@@ -87,7 +87,7 @@ def test_work_on_more_nodes_than_a_stage_has_is_named(cluster, owner):
 
     (check,) = warned(cluster, owner, "unmeasured", exposure={"nodes": 2})
 
-    assert check.sentence == "The gate needs work on 2 nodes; the stage has 1. Exposure of Canary would wait for ever."
+    assert check.sentence == "The gate needs work on 2 nodes; the stage has 1. Exposure of Canary would wait forever."
     assert check.is_grave
 
 

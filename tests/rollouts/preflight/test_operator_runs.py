@@ -63,7 +63,7 @@ def test_a_plan_under_way_says_that_the_operator_that_it_waits_for_is_down(clust
 def test_it_is_said_once_and_of_no_plan_that_is_over(cluster, owner):
     plan = in_state(a_started_plan(cluster, owner), "holding", is_written=False)
     an_operator(cluster, ready=0)
-    plan.waiting_for = f"{plan_on_page(plan, now=NOON).besides[0]} This waits until it runs."
+    plan.waiting_for = f"{plan_on_page(plan, now=NOON).besides[0]} The plan waits until it runs."
 
     assert plan_on_page(plan, now=NOON).besides == []
     assert plan_on_page(in_state(plan, "aborted"), now=NOON).besides == []

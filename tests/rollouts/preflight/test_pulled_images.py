@@ -56,8 +56,8 @@ def test_one_that_was_pulled_for_each_system_says_where_when_and_where_it_was_no
 
     assert (check.code, check.is_good) == ("image-pulled", True)
     assert values_of(check)["Result"] == (
-        f"The image of {plan.to_version} was pulled beforehand on 2 of 3 nodes at 2026-11-21 12:00 UTC: "
-        "gpu-1 (ubuntu21.04), gpu-2 (ubuntu22.04). The other one was not tried."
+        f"The image of {plan.to_version} was pulled beforehand on 2 of 3 nodes at 2026-11-21 12:00 UTC: gpu-1 "
+        "(ubuntu21.04), gpu-2 (ubuntu22.04). The other node was not tried."
     )
 
 
@@ -66,7 +66,7 @@ SAME = ("ubuntu21.04",) * 3
 
 @pytest.mark.parametrize(
     ("outcome", "tail"),
-    [("unknown", "On 1 node nothing was proven."), ("", "On 1 node it is under way.")],
+    [("unknown", "The result on 1 node is unknown."), ("", "The pull on 1 node is in progress.")],
 )
 def test_a_node_that_has_told_nothing_is_said_apart_and_is_not_fine(outcome: str, tail: str):
     plan = needing(a_draft(), *SAME)
@@ -77,7 +77,7 @@ def test_a_node_that_has_told_nothing_is_said_apart_and_is_not_fine(outcome: str
 
     assert (check.code, check.is_good) == ("image-pulled", False)
     assert "on 1 of 3 nodes" in str(values_of(check)["Result"])
-    assert str(values_of(check)["Result"]).endswith(f": gpu-1 (ubuntu21.04). {tail} The other one was not tried.")
+    assert str(values_of(check)["Result"]).endswith(f": gpu-1 (ubuntu21.04). {tail} The other node was not tried.")
 
 
 def test_nodes_that_the_plan_does_not_take_are_not_counted():
@@ -157,7 +157,7 @@ def test_what_one_system_has_not_told_is_not_fine(outcome: str):
 
 def test_nodes_whose_image_nobody_can_tell_are_not_fine():
     plan = a_draft()
-    an_image_pull(plan, "pulled", left_out="1 node has no driver pod that tells the image: gpu-9.")
+    an_image_pull(plan, "pulled", left_out="1 node has no driver pod that shows the image: gpu-9.")
 
     (check,) = said(plan)
 

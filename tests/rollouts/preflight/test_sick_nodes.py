@@ -47,7 +47,7 @@ def test_a_node_with_an_open_critical_finding_is_left_out_and_the_finding_is_nam
     told = previewed(cluster, owner)
 
     assert taken(told) == {"node-1", "node-2"}
-    assert told.excluded == [("node-0", f"it is sick: {LACKS}")]
+    assert told.excluded == [("node-0", f"open finding: {LACKS}")]
     assert "node-0" not in told.uncovered
     (check,) = [check for check in told.warnings if check.code == "sick-left-out"]
     assert check.sentence == "node-0 is left out as sick. Open findings name these nodes."

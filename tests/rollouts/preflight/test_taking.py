@@ -101,7 +101,10 @@ def test_two_stages_of_one_name_are_refused(cluster, owner, name):
         a_draft(cluster, owner, stages=(CANARY, replace(REST, name=name)))
 
     assert refusal.value.problems == [
-        {"field": "stages.1.name", "sentence": f"Stage 1 is called {name.strip()}, too: give each its own."}
+        {
+            "field": "stages.1.name",
+            "sentence": f"Stage 1 has the same name, {name.strip()}. Give each stage its own name.",
+        }
     ]
 
 

@@ -214,7 +214,7 @@ def test_a_gate_on_telemetry_that_cannot_be_measured_is_named_with_what_would(cl
     (check,) = unmeasured(cluster, owner, telemetry_fresh={}, findings={}, xid={}, ecc={}, nvlink={})
 
     assert check.title == "NVLink errors: not exported by 2 nodes"
-    assert check.summary == "NVLink of Rest would wait for ever."
+    assert check.summary == "NVLink of Rest would wait forever."
     assert (check.field, check.is_grave) == ("stages.1.gate_options.nvlink", True)
     assert "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL" in steps_of(check)
     assert "make the gate advisory" in steps_of(check)

@@ -59,7 +59,9 @@ def test_one_that_has_opened_for_the_last_time_bars_the_start(cluster, owner):
     plan = a_plan_with(cluster, owner)
     a_window(cluster, rule="FREQ=DAILY;COUNT=1")
 
-    ended = f"The maintenance window of cluster {cluster.name} opens no more: remove it, or make another."
+    ended = (
+        f"The maintenance window of cluster {cluster.name} does not open again. Remove it, or create another window."
+    )
     assert barred(plan) == [f"A maintenance window does not open again. {ended}"]
 
 

@@ -91,8 +91,8 @@ def test_page_and_rest_show_the_suspects():
     text = page(viewer, f"/plans/{plan.pk}").text
     answer = viewer.get(f"/api/v1/plans/{plan.pk}").json()["suspects"]
 
-    assert "Candidates, too few nodes to prove one" in text
+    assert "Candidates; too few nodes for proof" in text
     assert "kernel 5.15 1 of 1 1 of 4 0.4000 0.4000 Candidate" in text
-    assert answer["title"] == "Candidates, too few nodes to prove one"
+    assert answer["title"] == "Candidates; too few nodes for proof"
     assert answer["suspects"][0]["properties"] == [{"name": "kernel", "value": "5.15"}]
     assert (answer["failed"], answer["good"]) == (1, 4)

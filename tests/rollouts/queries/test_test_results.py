@@ -54,7 +54,7 @@ def test_without_a_number_nothing_is_read(plan, django_assert_num_queries):
 def test_page_and_rest_list_the_results_of_a_node_newest_first(plan):
     node = plan.cluster.nodes.order_by("name").first()
     a_result(plan, node.name, 412.5, days=2)
-    a_result(plan, node.name, None, outcome="failed", says="It ended with exit code 1.")
+    a_result(plan, node.name, None, outcome="failed", says="The test ended with exit code 1.")
     a_result(plan, node.name, None, outcome="", told_at=None, gone_at=None)
     ada = visiting(make.a_user("eva", role="viewer"))
 

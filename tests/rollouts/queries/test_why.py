@@ -64,10 +64,10 @@ def test_a_plan_that_no_worker_looks_at_says_so_and_what_it_said_then():
     """What it waited for then is not what it waits for now."""
     on_page = looked_at()
 
-    assert on_page.why.startswith("No worker has looked at it since 12:00 UTC: no node is released")
+    assert on_page.why.startswith("No worker has evaluated it since 12:00 UTC. No node is released")
     assert "queue “rollouts”" in on_page.why
-    assert on_page.besides == ["It said then: Canary: letting gpu-0 go."]
-    assert looked_at(looked_at=None).why.startswith("No worker has looked at it yet: ")
+    assert on_page.besides == ["Last state: Canary: letting gpu-0 go."]
+    assert looked_at(looked_at=None).why.startswith("No worker has evaluated it yet. ")
 
 
 @pytest.mark.django_db
@@ -75,7 +75,7 @@ def test_what_a_person_has_told_it_comes_first_though_no_worker_has_heard_it():
     on_page = looked_at(state=PlanState.HALTED, reason="A gate failed.")
 
     assert on_page.why == "A gate failed."
-    assert [said.partition(" since")[0] for said in on_page.besides] == ["No worker has looked at it"]
+    assert [said.partition(" since")[0] for said in on_page.besides] == ["No worker has evaluated it"]
 
 
 @pytest.mark.django_db
@@ -159,7 +159,7 @@ def test_a_cluster_that_was_seen_on_another_day_is_named_with_that_day(cluster, 
 
     stale = row_age(plan, now=NOON + timedelta(days=2)).stale_reason
 
-    assert f"has not been seen since {NOON.day} {NOON:%B %Y} 12:00 UTC" in stale
+    assert f"was last observed at {NOON.day} {NOON:%B %Y} 12:00 UTC" in stale
 
 
 @pytest.mark.django_db

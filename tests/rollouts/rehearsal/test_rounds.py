@@ -93,7 +93,7 @@ def test_a_plan_that_takes_no_node_says_so(plan: Plan, owner):
     row = ask(plan, owner)
     plan.cluster.nodes.update(is_unschedulable=True)
 
-    assert "No stage of the plan takes a node now." in run(row).trouble
+    assert "No stage of the plan has a node now." in run(row).trouble
 
 
 def test_a_rehearsal_that_takes_too_long_ends_and_names_the_command(plan: Plan, owner):

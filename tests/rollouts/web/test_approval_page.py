@@ -95,8 +95,8 @@ def test_of_a_cluster_that_is_not_seen_it_says_since_when_and_counts_no_pods_of_
 
     unseen = page(amy, f"/stages/{stage.pk}/approval").text
 
-    assert "Not seen since" not in seen
-    assert "Not seen since" in unseen
+    assert "Not observed since" not in seen
+    assert "Not observed since" in unseen
     assert "Nodes and pods are shown as of then." in unseen
     assert "1 pod of tenants on them then" in unseen
     assert "on them now" not in unseen
@@ -157,7 +157,7 @@ def test_a_stage_that_waits_for_nobody_has_no_checks_of_now(amy, stage):
 def test_the_canary_is_not_approved_without_a_reason(amy, stage):
     said = decide(amy, stage, reason="", look=opened(amy, stage))
 
-    assert "Say why you approve it: no gate has evaluated a changed node." in said
+    assert "Give a reason for the approval: no gate has evaluated a changed node." in said
     assert not stage.approvals.exists()
 
 
@@ -184,7 +184,7 @@ def test_pressed_twice_it_is_decided_once_and_said_to_be(amy, stage, decision):
 
     said = decide(amy, stage, decision, look=look)
 
-    assert "Your decision on Canary is written down." in said
+    assert "Your decision on Canary is recorded." in said
     assert stage.approvals.count() == 1
 
 
@@ -193,7 +193,7 @@ def test_another_decision_after_the_first_is_refused(amy, stage):
 
     said = decide(amy, stage, "reject")
 
-    assert "You have decided on this stage already." in said
+    assert "You have already decided on this stage." in said
     assert not stage.approvals.get().is_rejection
 
 
@@ -201,19 +201,19 @@ def test_that_a_rejection_wants_a_reason_stands_beside_it(amy, stage):
     asked = {"decision": "reject", "bundle_hash": bundle_for(stage).hash, "reason": " "}
     html = amy.post(f"/stages/{stage.pk}/approval", asked).content.decode()
 
-    assert wrong_beside(html, "reason") == "Say why you reject it: the author has to mend it."
-    assert html.count("Say why you reject it") == 1
+    assert wrong_beside(html, "reason") == "Give a reason, so that the author can correct the plan."
+    assert html.count("Give a reason, so that the author can correct the plan") == 1
 
 
 def test_a_rejection_wants_a_reason(amy, stage):
     said = decide(amy, stage, "reject", reason="")
 
-    assert "Say why you reject it" in said
+    assert "Give a reason, so that the author can correct the plan" in said
     assert not stage.approvals.exists()
 
 
 def test_what_names_no_bundle_is_not_approved_and_says_why(amy, stage):
-    assert decide(amy, stage, bundle_hash="a" * 65).count("This names no bundle that was ever shown") == 1
+    assert decide(amy, stage, bundle_hash="a" * 65).count("The version of this page is unknown") == 1
     assert not stage.approvals.exists()
 
 
@@ -223,7 +223,7 @@ def test_a_bundle_that_changed_is_not_approved(amy, stage):
 
     said = decide(amy, stage, bundle_hash=seen)
 
-    assert "What you saw has changed since" in said
+    assert "The stage has changed since you read it" in said
     assert not stage.approvals.exists()
 
 
@@ -264,7 +264,7 @@ def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
     seen = live(amy, second, look)
 
     text = Page(seen).text
-    assert "What you saw at 12:00:00 UTC has changed since. Soak of Canary was pass and is wait." in text
+    assert "The stage has changed since you read it at 12:00:00 UTC. Soak of Canary was pass and is now wait." in text
     assert text.index("Soak") < text.index("Driver version")
     assert "Somebody fell over" in text
     assert "Long enough" in text
@@ -321,7 +321,7 @@ def test_a_refused_post_keeps_what_was_written_and_stays_locked(amy, stage, seco
 
     html = response.content.decode()
     assert response.status_code == 409
-    assert "What you saw has changed since" in html
+    assert "The stage has changed since you read it" in html
     assert "Long typed reason." in html
     assert "disabled" in approve_button(html)
 
@@ -345,10 +345,13 @@ def test_a_reason_is_needed_where_a_gate_is_not_green(amy, stage, second):
 
     html, said = response.content.decode(), Page(response.content.decode()).text
     assert response.status_code == 409
-    assert "Say why you approve it: 1 answer is not green." in html.partition('id="reason"')[2].partition("</div>")[0]
-    assert html.count("Say why you approve it") == 1
+    assert (
+        "Give a reason for the approval: 1 gate does not pass."
+        in html.partition('id="reason"')[2].partition("</div>")[0]
+    )
+    assert html.count("Give a reason for the approval") == 1
     assert not second.approvals.exists()
-    assert "To approve, say why: 1 answer is not green." in said
+    assert "To approve, say why: 1 gate does not pass." in said
 
 
 def test_what_nobody_asks_any_more_is_not_called_green(amy, stage, second):
@@ -359,13 +362,13 @@ def test_what_nobody_asks_any_more_is_not_called_green(amy, stage, second):
 
     assert "as of 11:55:00 UTC: not evaluated since" in seen
     assert "green" not in seen.partition("Gate")[0]
-    assert "To approve, say why: no gate was asked since 11:55 UTC" in seen
+    assert "To approve, say why: no gate was evaluated since 11:55 UTC" in seen
 
 
 def test_a_look_that_is_forgotten_locks_it(amy, second):
     seen = live(amy, second, "no-such-look")
 
-    assert "What you saw is not known any more." in Page(seen).text
+    assert "The version that you read is no longer stored." in Page(seen).text
     assert "disabled" in approve_button(seen)
 
 
@@ -375,7 +378,7 @@ def test_a_person_s_looks_are_bounded(amy, second):
         opened(amy, second)
 
     assert len(amy.session["approvals-looked-at"]) == 6
-    assert "not known any more" in live(amy, second, first)
+    assert "The version that you read is no longer stored" in live(amy, second, first)
 
 
 @pytest.mark.parametrize(
@@ -383,8 +386,8 @@ def test_a_person_s_looks_are_bounded(amy, second):
     [
         ("halted", "The plan is halted"),
         ("rolling-back", "The plan is rolling-back"),
-        ("aborted", "nothing is decided on it any more"),
-        ("promoted", "nothing is decided on it any more"),
+        ("aborted", "it needs no decision any more"),
+        ("promoted", "it needs no decision any more"),
     ],
 )
 def test_it_is_not_offered_on_a_plan_that_does_not_move(amy, second, state, words):
@@ -440,7 +443,7 @@ def test_a_stage_whose_turn_it_is_not_has_nothing_to_decide(amy):
 
     seen = page(amy, f"/stages/{plan.stages.first().pk}/approval")
 
-    assert "there is nothing to decide now" in seen.text
+    assert "and needs no decision now" in seen.text
     assert "What will happen" not in seen.text
 
 
@@ -453,14 +456,16 @@ def test_who_is_in_no_group_that_is_asked_for_may_only_reject(amy, stage):
     said = decide(amy, stage)
 
     assert "1 of sre nobody yet bob" in seen
-    assert "Your approval would not count: 1 of sre is to come, and you are not of them. You may still reject." in seen
+    assert (
+        "Your approval would not count: only 1 of sre is missing, and you are not a member. You may still reject."
+    ) in seen
     assert "would not count" in said
     assert not stage.approvals.exists()
 
 
 @pytest.mark.parametrize("decision", ["", "yes"])
 def test_nobody_approves_by_a_form_that_does_not_say_which_decision_it_is(amy, stage, decision):
-    assert "neither approve nor reject" in decide(amy, stage, decision)
+    assert "Press either Approve or Reject" in decide(amy, stage, decision)
     assert not stage.approvals.exists()
 
 
@@ -479,7 +484,10 @@ def test_what_the_cluster_itself_said_has_its_time_and_is_asked_again_from_here(
     said = amy.post(f"/stages/{stage.pk}/live-checks", follow=True)
 
     assert said.redirect_chain[-1][0] == url
-    assert "amy asked at 2026-11-21 12:00:00 UTC: a worker is asking the cluster" in Page(said.content.decode()).text
+    assert (
+        "amy requested a check at 2026-11-21 12:00:00 UTC: a worker is checking the cluster"
+        in Page(said.content.decode()).text
+    )
     LiveCheck.objects.update(next_look_at=None, answered_at=NOON, answers=[HELD.written], answered_revision=1)
     seen = page(amy, url).text
     assert "1 answer of 2026-11-21 12:00:00 UTC: 1 in order." in seen

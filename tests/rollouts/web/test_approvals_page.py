@@ -51,7 +51,7 @@ def test_a_stage_that_has_every_approval_waits_for_nobody(amy, stage):
 
     assert "No approvals wait for you." in seen
     assert "1 of 1 approval given" in seen
-    assert "Every approval that it asks for is given." in seen
+    assert "All required approvals are given." in seen
     assert page(visiting(bob), "/parts/approvals/count").text.strip() == ""
     assert calling(bob).get("/api/v1/approvals").json()["results"][0]["missing"] == 0
 

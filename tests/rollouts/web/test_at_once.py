@@ -49,8 +49,8 @@ def card(plan: Plan) -> str:
         ({}, 4, "The stage allows 4."),
         ({"maxParallelUpgrades": 3}, 3, "The operator upgrades 3 at once."),
         ({"maxParallelUpgrades": 0}, 4, "The stage allows 4."),
-        ({"maxUnavailable": "25%"}, 3, "The operator lets 3 nodes be unavailable."),
-        ({"maxUnavailable": 1}, 1, "The operator lets 1 node be unavailable."),
+        ({"maxUnavailable": "25%"}, 3, "The operator allows 3 unavailable nodes."),
+        ({"maxUnavailable": 1}, 1, "The operator allows 1 unavailable node."),
         ({"zones": 2}, 2, "The stage allows 4, and its failure domains 2 at once."),
     ],
 )

@@ -36,7 +36,7 @@ def test_the_page_shows_it_in_red_until_and_after_somebody_else_has_looked(stage
     amy = visiting(make.a_user("amy", role="approver"))
     override = GateOverride.objects.get()
 
-    assert "Overridden. It counts again from 16:00 UTC on" in said
+    assert "Overridden. The gate counts again from 16:00 UTC on" in said
     assert "root overrode it" in said
     assert "Not acknowledged by a second person. Acknowledge" not in said
     assert "Not acknowledged by a second person. Acknowledge" in page(amy, f"/plans/{stage.plan_id}").text
@@ -49,17 +49,17 @@ def test_one_that_counts_again_tomorrow_says_which_day(stage, root):
     said = break_it(visiting(root), stage, hours="24")
 
     tomorrow = GateOverride.objects.get().until
-    assert f"Overridden. It counts again from {tomorrow:%A} 12:00 UTC on" in said
+    assert f"Overridden. The gate counts again from {tomorrow:%A} 12:00 UTC on" in said
     assert f", until {tomorrow:%A} 12:00 UTC: CVE at 3 a.m." in said
 
 
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"confirm": ""}, "Type the plan's title"),
-        ({"reason": " "}, "Say why"),
-        ({"hours": "99"}, "A gate is overridden for between"),
-        ({"hours": HOSTILE}, "A gate is overridden for between"),
+        ({"confirm": ""}, "To confirm, type the plan's title: “"),
+        ({"reason": " "}, "Give a reason"),
+        ({"hours": "99"}, "An override lasts between"),
+        ({"hours": HOSTILE}, "An override lasts between"),
         ({"gate": "luck"}, "has no gate “luck”"),
     ],
 )
@@ -87,16 +87,16 @@ def test_what_is_wrong_stands_beside_its_field(stage, root):
     path = f"/stages/{stage.pk}/gates/approval/break-glass"
     html = visiting(root).post(path, {"reason": " ", "confirm": "a title", "hours": "99"}, follow=True).content.decode()
 
-    assert wrong_beside(html, "confirm-override").startswith("Type the plan")
-    assert wrong_beside(html, "hours-override").startswith("A gate is overridden for between")
-    assert wrong_beside(html, "reason-override").startswith("Say why")
+    assert wrong_beside(html, "confirm-override").startswith("To confirm, type the plan's title: “")
+    assert wrong_beside(html, "hours-override").startswith("An override lasts between")
+    assert wrong_beside(html, "reason-override").startswith("Give a reason")
 
 
 def test_who_may_not_has_no_button_and_is_refused(stage):
     amy = visiting(make.a_user("amy", role="approver"))
 
     assert 'data-dialog="dialog-override"' not in amy.get(f"/plans/{stage.plan_id}").content.decode()
-    assert "you need the role admin" in break_it(amy, stage)
+    assert "you need the role" in break_it(amy, stage)
 
 
 def test_rest_says_the_same(stage, root):

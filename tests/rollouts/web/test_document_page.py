@@ -46,7 +46,7 @@ def test_what_is_wrong_is_said_by_field_and_the_text_is_kept(ada):
 
     assert reply.status_code == 400
     said = reply.content.decode()
-    assert "<code>colour</code>: There is no such field here." in said
+    assert "<code>colour</code>: Unknown field." in said
     assert "colour: red</textarea>" in said
 
 
@@ -107,7 +107,9 @@ def test_what_was_written_after_the_look_is_shown_before_it_is_drafted(ada):
     other = paste(ada, text=text.replace("580.126.20", "580.126.16"), seen=seen)
 
     assert (other.status_code, Plan.objects.count()) == (409, 0)
-    assert "Since you looked it would do something else" in other.content.decode()
+    assert (
+        "The effect of the document has changed since you read it. Nothing was written. Read the effect again"
+    ) in other.content.decode()
     paste(ada, text=text.replace("580.126.20", "580.126.16"), seen=seen_in(other))
     assert Plan.objects.get().to_version == "580.126.16"
 

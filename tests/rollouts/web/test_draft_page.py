@@ -218,15 +218,15 @@ def test_groups_are_written_as_people_say_them(ada, fleet):
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"stage-0-groups": "sre two"}, "“sre two” is not read."),
-        ({"stage-0-groups": "sre, sre"}, "“sre” is not read. Each group once"),
-        ({"stage-0-groups": "sre: 0"}, "of sre between 1 and 20 people can be asked"),
-        ({"stage-0-groups": "srw"}, "There is no group srw"),
-        ({"to_version": "newest"}, "is no full driver version"),
-        ({"stage-0-count": "many"}, "“many” is no whole number."),
-        ({"stage-0-count": "", "stage-0-selector": ""}, "Say how many canary nodes"),
+        ({"stage-0-groups": "sre two"}, "“sre two” is invalid."),
+        ({"stage-0-groups": "sre, sre"}, "“sre” is invalid. Write each group once"),
+        ({"stage-0-groups": "sre: 0"}, "the number of people of sre must be from 1 to 20"),
+        ({"stage-0-groups": "srw"}, "Group srw does not exist"),
+        ({"to_version": "newest"}, "” is not a full driver version"),
+        ({"stage-0-count": "many"}, "“many” is not a whole number."),
+        ({"stage-0-count": "", "stage-0-selector": ""}, "Give the number of canary nodes, or a selector"),
         ({"stage-0-selector": "a b c"}, "is not a label selector"),
-        ({"stage-1-max_unavailable": "0"}, "nothing could ever change"),
+        ({"stage-1-max_unavailable": "0"}, "no node could ever change"),
         ({"stage-1-timeout_min": "0"}, "between a minute and a week"),
         ({"stage-0-kind": "pool"}, "The first stage must be a canary."),
         ({"stage-0-name": ""}, "A stage needs a name."),
@@ -250,28 +250,28 @@ def test_says_all_that_is_wrong_at_once_and_each_thing_once(ada, fleet):
     seen = shown_again(ada.post("/plans/new", written(fleet, **wrong))).text
 
     for sentence in (
-        "is no full driver version",
-        "“abc” is no number.",
-        "A stage takes at least one node.",
-        "failure_budget: tolerate must be a number that is not negative.",
-        "nothing could ever change",
+        "” is not a full driver version",
+        "“abc” is not a number.",
+        "A stage needs at least one node.",
+        "failure_budget: tolerate must be a number of 0 or more.",
+        "no node could ever change",
         "is not a label selector",
-        "soak: duration_s must be a number that is not negative.",
+        "soak: duration_s must be a number of 0 or more.",
     ):
         assert sentence in seen
     assert seen.count("tolerate must be a number") == 2
-    assert seen.count("“abc” is no number.") == 1
+    assert seen.count("“abc” is not a number.") == 1
 
 
 @pytest.mark.parametrize(
     ("changed", "sentence", "besides"),
     [
-        ({"stage-0-count": "many"}, "“many” is no whole number.", "Say how many canary nodes"),
-        ({"stage-1-max_unavailable": "two"}, "“two” is no whole number.", "nothing could ever change"),
-        ({"stage-1-timeout_min": "long"}, "“long” is no number.", "between a minute and a week"),
+        ({"stage-0-count": "many"}, "“many” is not a whole number.", "Give the number of canary nodes, or a selector"),
+        ({"stage-1-max_unavailable": "two"}, "“two” is not a whole number.", "no node could ever change"),
+        ({"stage-1-timeout_min": "long"}, "“long” is not a number.", "between a minute and a week"),
         (
             {"stage-0-soak_min": "abc", "stage-0-advisory": ["failure_budget"], "stage-0-gates": []},
-            "“abc” is no number.",
+            "“abc” is not a number.",
             "a gate that counts",
         ),
         ({"stage-0-advisory": ["operands_ready"], "stage-0-advisory_reason": "x" * 1001}, "1000", "advisory gate"),
@@ -289,7 +289,7 @@ def test_what_was_written_is_shown_again_as_it_was(ada, fleet):
     response = ada.post("/plans/new", written(fleet, **{"stage-0-count": HOSTILE}))
 
     seen = Page(response.content.decode())
-    assert f"“{HOSTILE}” is no whole number." in seen.text
+    assert f"“{HOSTILE}” is not a whole number." in seen.text
 
 
 def test_a_plan_without_a_stage_is_refused(ada, fleet):
@@ -391,7 +391,7 @@ def test_what_was_written_for_an_object_that_is_gone_comes_back(ada, fleet, aske
     refused = ada.post("/plans/new", written(fleet, object=asked, title=HOSTILE))
 
     assert refused.status_code == 409
-    assert "The driver object that this was for is gone" in Page(refused.content.decode()).text
+    assert "The driver object is gone, or you may not change it" in Page(refused.content.decode()).text
     again = sent_again(refused)
     assert (again["title"], again["to_version"], again["stage-0-name"]) == (HOSTILE, "580.126.20", "Canary")
     assert again["stage-1-pool"] == str(fleet.pools.get().pk)
@@ -468,7 +468,7 @@ def test_a_change_that_comes_after_the_start_is_refused_with_what_was_written(ad
 
     assert late.status_code == 409
     assert "Mine &lt;all&gt;" in late.content.decode()
-    assert "and no draft any more" in Page(late.content.decode()).text
+    assert "so it is no longer a draft" in Page(late.content.decode()).text
 
 
 def test_a_stranger_gets_404():

@@ -96,21 +96,21 @@ def test_an_upgrade_of_idle_nodes_is_not_shown_to_be_good_and_says_what_would_sh
     seen, listed = (page(visiting(viewer), place).text for place in (f"/external-rollouts/{rollout.pk}", "/plans"))
 
     assert "not shown" in seen
-    assert "Run a GPU pod there to show it now." in seen
+    assert "A Ready GPU pod of a tenant on each of these nodes is the proof" in seen
     assert "north / h200 not shown" in listed
     assert "Nothing has tested the new driver on gpu-1." in listed
 
 
 def test_it_is_listed_with_the_plans_and_on_the_page_of_its_cluster(cluster: Cluster, viewer: User):
     make.an_external_rollout(cluster)
-    make.an_external_rollout(cluster, state="replaced", reason="The object asks for 1.2.3 now.", ended_at=NOON)
+    make.an_external_rollout(cluster, state="replaced", reason="The object requests 1.2.3 now.", ended_at=NOON)
     make.an_external_rollout(cluster, object_uid="other", object_name="l40s", state=ExternalRolloutState.STANDING)
 
     for place in ("/plans", f"/clusters/{cluster.pk}"):
         seen = page(visiting(viewer), place).text
         assert "north / h200 rolling" in seen
         assert "1 of 2" in seen
-        assert "The object asks for 1.2.3 now." in seen
+        assert "The object requests 1.2.3 now." in seen
         assert "l40s" not in seen  # it stands: there is nothing to tell of it
 
 

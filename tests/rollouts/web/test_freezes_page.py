@@ -114,11 +114,11 @@ def test_sent_again_with_something_else_it_is_not_the_same(ada, other):
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"reason": " "}, "Say why"),
+        ({"reason": " "}, "Give a reason"),
         ({"reason": "x" * 1001}, "at most 1000 characters"),
         ({"until": "soon"}, "Enter a date and time"),
         ({"until": "２０２６-11-30T08:00"}, "0 to 9"),
-        ({"until": "2020-01-01T08:00"}, "over already"),
+        ({"until": "2020-01-01T08:00"}, "This time is in the past"),
         ({"until": "2050-01-01T08:00"}, "At most 366 days"),
         ({"on": "cluster-0"}, "Choose what to freeze"),
         ({"on": "moon"}, "Choose what to freeze"),
@@ -157,10 +157,10 @@ def test_a_freeze_is_lifted_with_a_reason(ada):
     _, done = send(ada, f"/freezes/{row.pk}/lifts", reason="It is over.")
     _, late = send(ada, f"/freezes/{row.pk}/lifts", reason="x")
 
-    assert "Say why" in refused
-    assert "Lifted: the plans of the fleet go on where nothing else binds them." in done
+    assert "Give a reason" in refused
+    assert "continue unless another freeze or window binds them." in done
     assert "It is over." in done
-    assert "ada has lifted it already" in late
+    assert "ada has already lifted the freeze" in late
 
 
 def test_the_stop_is_on_every_page_with_who_and_why(ada, bob):
@@ -181,9 +181,9 @@ def test_the_stop_is_lifted_where_it_is_shown(ada):
     _, done = send(ada, "/stop/lifts", reason="A toaster.")
     _, late = send(ada, "/stop/lifts", reason="x")
 
-    assert "Lifted: the plans of the fleet go on where nothing else binds them." in done
+    assert "Stop lifted: plans continue unless a freeze or window binds them." in done
     assert STOP_SAYS not in page(ada, "/plans").text
-    assert "nothing to lift" in late
+    assert "The fleet is not stopped" in late
 
 
 def test_a_stop_needs_a_reason_and_the_second_is_told_of_the_first(ada):
@@ -192,8 +192,8 @@ def test_a_stop_needs_a_reason_and_the_second_is_told_of_the_first(ada):
     send(ada, "/stop", reason="Smoke.")
     _, second = send(ada, "/stop", reason="Smoke!")
 
-    assert "Say why" in refused
-    assert f"It is stopped already. {STOP_SAYS}" in second
+    assert "Give a reason" in refused
+    assert f"The fleet is already stopped. {STOP_SAYS}" in second
 
 
 @pytest.mark.parametrize("act", ["/freezes/{}/lifts", "/stop/lifts", "/stop"])

@@ -36,4 +36,4 @@ def test_other_options_of_a_gate_are_tried_on_the_plan():
 
     assert "Did not fail by the end: node-0." in page(ada, f"{address}120").text
     assert "Driver version with these options stops no stage." in page(ada, f"{address}3600").text
-    assert "“soon” is no number." in page(ada, f"{address}soon").text
+    assert "“soon” is not a number." in page(ada, f"{address}soon").text

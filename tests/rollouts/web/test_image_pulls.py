@@ -34,7 +34,7 @@ def test_asked_for_it_shows_how_far_it_is(ada, plan):
     shown = page(ada, f"/plans/{plan.pk}")
 
     assert ImagePull.objects.get().reason == "Before the window."
-    assert f"{plan.to_version} on 1 node: nothing is known yet." in shown.text
+    assert f"{plan.to_version} on 1 node: no result yet." in shown.text
     assert "its turn is to come" in shown.text
 
 

@@ -17,7 +17,7 @@ from tests.rollouts.rows import a_draft, a_driver_cluster, in_state
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 SECOND = timedelta(seconds=1)
-RELEASED_STATES = "8 of 12 nodes let go; the rest takes about 4 s at the pace of the last minute"
+RELEASED_STATES = "8 of 12 nodes let go; about 4 s remaining at the pace of the last minute"
 
 
 @pytest.fixture

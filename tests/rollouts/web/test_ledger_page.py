@@ -66,7 +66,7 @@ def test_of_a_cluster_that_is_not_seen_it_says_that_who_is_back_keeps_a_place(pl
 def test_an_admin_of_the_cluster_sets_a_budget_with_a_reason(plan, root):
     asked = {"kind": "rack", "max_unavailable": "1", "label": "dc.example.com/rack"}
 
-    assert "Say why" in send(root, plan, **asked)
+    assert "Give a reason" in send(root, plan, **asked)
     said = send(root, plan, **asked, reason="One power feed each.")
 
     assert "Each rack (label dc.example.com/rack) may have 1 node unavailable at a time." in said
@@ -79,10 +79,13 @@ def test_an_admin_of_the_cluster_sets_a_budget_with_a_reason(plan, root):
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"kind": "zone", "max_unavailable": "many"}, "“many” is no number"),
-        ({"kind": "zone", "max_unavailable": "0"}, "A number from 1 to 100,000"),
+        ({"kind": "zone", "max_unavailable": "many"}, "“many” is not a number"),
+        ({"kind": "zone", "max_unavailable": "0"}, "a number from 1 to 100,000"),
         ({"kind": "pool", "max_unavailable": "1"}, "A pool has its own"),
-        ({"kind": "rack", "max_unavailable": "1", "label": "x" * 400}, "no key of a label"),
+        (
+            {"kind": "rack", "max_unavailable": "1", "label": "x" * 400},
+            "That is not a label key. Write it as topology.example.com/rack",
+        ),
     ],
 )
 def test_what_makes_no_budget_is_said(plan, root, asked, says):
@@ -110,11 +113,13 @@ def test_what_is_wrong_with_a_budget_stands_beside_each_field(plan, root):
     nonsense = asked | {"kind": "rack", "max_unavailable": "2", "reason": "x", "label": "a b"}
     unknown = root.post(f"/clusters/{plan.cluster_id}/domain-budgets", nonsense, follow=True).content.decode()
 
-    assert wrong_beside(refused, "budget-kind").startswith("A budget is of zone, rack")
-    assert wrong_beside(refused, "budget-most") == "“two” is no number. Leave it empty for no limit."
-    assert wrong_beside(refused, "reason-budget").startswith("Say why")
+    assert wrong_beside(refused, "budget-kind").startswith("A budget applies to zone, rack")
+    assert wrong_beside(refused, "budget-most") == "“two” is not a number. Leave the field empty for no limit."
+    assert wrong_beside(refused, "reason-budget").startswith("Give a reason")
     assert wrong_beside(refused, "budget-label") == ""
-    assert wrong_beside(unknown, "budget-label").startswith("That is no key of a label.")
+    assert wrong_beside(unknown, "budget-label").startswith(
+        "That is not a label key. Write it as topology.example.com/rack"
+    )
 
 
 def test_a_budget_that_was_refused_is_of_its_own_cluster(plan, root):
@@ -130,7 +135,7 @@ def test_an_operator_sees_it_and_is_told_what_it_takes_to_change_it(plan):
     ada = visiting(make.a_user("ada", role="operator"))
 
     assert "Change" in page(ada, f"/clusters/{plan.cluster_id}/ledger").text
-    assert "you need the role admin" in send(ada, plan, kind="zone", max_unavailable="1", reason="x")
+    assert "you need the role" in send(ada, plan, kind="zone", max_unavailable="1", reason="x")
     assert not DomainBudget.objects.exists()
 
 

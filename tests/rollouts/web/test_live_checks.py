@@ -54,7 +54,7 @@ def test_each_answer_has_its_sentence_its_fix_and_its_shape():
     assert "north has no namespace quarterdeck" in html
     assert "Apply the manifest." in html
     assert 'aria-label="against it"' in html
-    assert 'aria-label="not known, which counts against it"' in html
+    assert 'aria-label="unknown, which counts as unhealthy"' in html
     assert 'aria-label="in order"' in html
 
 

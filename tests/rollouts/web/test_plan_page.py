@@ -47,7 +47,7 @@ def test_a_draft_says_of_pods_that_were_never_read_that_nobody_knows_them(viewer
     assert "GPU-hours lost – " in seen
     assert "Unmanaged pods – With local files – " in seen
     assert "Namespaces –" in seen
-    assert "What it costs nobody knows: pods there were never read." in seen
+    assert "The cost is unknown, because pods there were never read." in seen
 
 
 def test_a_stage_waits_from_the_start_on_and_only_the_next_one_says_since_when(viewer):
@@ -186,10 +186,10 @@ def test_always_says_why_it_is_not_moving(viewer):
     plan = make.a_plan()
     draft = make.a_draft()
 
-    assert "Waiting for A worker has not looked at it yet." in page(viewer, f"/plans/{plan.pk}").text
+    assert "Waiting for No worker has evaluated the plan yet." in page(viewer, f"/plans/{plan.pk}").text
     Plan.objects.filter(pk=plan.pk).update(epoch=1)  # the first round of a large plan takes a while
-    assert "Waiting for A worker is at it for the first time." in page(viewer, f"/plans/{plan.pk}").text
-    assert "nothing in the cluster has been touched" in page(viewer, f"/plans/{draft.pk}").text
+    assert "Waiting for A worker evaluates the plan for the first time." in page(viewer, f"/plans/{plan.pk}").text
+    assert "A draft" in page(viewer, f"/plans/{draft.pk}").text
 
 
 def test_a_pause_names_who_and_why(viewer):
@@ -264,7 +264,7 @@ def test_a_draft_shows_what_it_would_do_and_what_stands_against_it(viewer):
     seen = page(viewer, f"/plans/{plan.pk}")
 
     assert "Its mode is observe-only" in seen.text
-    assert "See what stands against starting it." in seen.text
+    assert "Show what prevents the start." in seen.text
     assert "1 node in 1 wave of at most 1" in seen.text
     assert "What it disrupts" in seen.text
 
@@ -333,7 +333,7 @@ def test_the_failure_budget_says_which_failing_node_it_does_not_count(viewer):
     an_answer(stage, "workloads_ready", "fail", title="It crashes", nodes=[target.node_name])
 
     assert (
-        f"Not counted here: {target.node_name}, up, but failing Tenants' GPU pods."
+        f"Not counted here: {target.node_name}. These nodes are up but fail Tenants' GPU pods."
         in page(viewer, f"/plans/{stage.plan_id}").text
     )
 
@@ -364,7 +364,7 @@ def its_object(plan):
     ("injure", "says"),
     [
         (lambda driver: driver.delete(), "NVIDIADriver h200 was deleted"),
-        (lambda driver: driver.update(uid="another"), "or is another object now"),
+        (lambda driver: driver.update(uid="another"), "was deleted or created again, so the plan halts again at once"),
         (lambda driver: driver.update(version="580.1.1"), "NVIDIADriver h200 asks for 580.1.1"),
         (lambda driver: driver.update(version=""), "NVIDIADriver h200 names no version"),
         (lambda driver: driver.update(upgrade_policy={"autoUpgrade": False}), "autoUpgrade is off"),
@@ -392,7 +392,9 @@ def test_resume_says_first_what_would_halt_it_again():
     plan = halted_plan()
     an_answer(plan.stages.get(index=0), "workloads_ready", "fail", "A pod does not run.")
 
-    assert resume_dialog(plan).startswith("It halts again at once while this fails: Tenants' GPU pods (Canary). Once")
+    assert resume_dialog(plan).startswith(
+        "The plan halts again at once while this fails: Tenants' GPU pods (Canary). Once"
+    )
 
 
 def test_a_halted_plan_says_what_it_has_met_since(viewer):
@@ -439,7 +441,7 @@ def test_from_a_halt_the_way_leads_back_and_resume_says_what_would_go():
 
     assert re.search(r'class="button main" data-dialog="dialog-rollback"', html)
     assert re.search(r'class="button" data-dialog="dialog-resume"', html)
-    assert "No node of Canary is left to go. After it 1 stage with 2 nodes." in Page(html).text
+    assert "No node of Canary is left to release. After it 1 stage with 2 nodes." in Page(html).text
 
 
 def test_resume_names_the_nodes_and_the_wave():
@@ -473,7 +475,7 @@ def test_resume_says_that_a_stage_has_to_be_approved_again_before_anything_goes(
 
     Approval.objects.filter(pk=given.pk).update(void_at=NOON, void_reason="Another template.")
 
-    assert resume_dialog(plan) == f"H200 has to be approved again, then {left} goes next (1 node at most)."
+    assert resume_dialog(plan) == f"H200 needs a new approval, then {left} goes next (1 node at most)."
 
 
 def test_the_bar_of_a_stage_is_full_once_every_node_that_counts_has_changed(viewer):
@@ -535,7 +537,7 @@ def test_a_cluster_that_is_not_seen_is_named_and_no_clock_of_a_gate_runs(viewer)
     html = viewer.get(f"/plans/{stage.plan_id}").content.decode()
 
     seen = Page(html).text
-    assert "Not seen since 11:55:00 UTC: nothing received for more than 90 s." in seen
+    assert "Not observed since 11:55:00 UTC: no data for more than 90 s." in seen
     assert seen.count("as of 11:55:00 UTC") == 2
     assert 'data-when="until"' not in html
     assert "the cluster was last observed at 11:55:00" in seen
@@ -546,7 +548,7 @@ def test_a_cluster_that_does_not_answer_is_named_at_once(viewer):
     plan = make.a_plan()
     Bookmark.objects.filter(cluster=plan.cluster_id).update(state="failing")
 
-    assert "It does not answer. Last seen at" in page(viewer, f"/plans/{plan.pk}").text
+    assert "The cluster does not answer. Last observed at" in page(viewer, f"/plans/{plan.pk}").text
 
 
 def test_a_cluster_that_is_seen_is_not_spoken_of(viewer):

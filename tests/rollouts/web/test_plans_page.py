@@ -174,7 +174,7 @@ def test_a_plan_that_no_worker_looks_at_does_not_say_what_it_waited_for(address)
 
     seen = page(visiting(make.a_user(role="viewer")), address).text
 
-    assert "No worker has looked at it since 11:55 UTC" in seen
+    assert "No worker has evaluated it since 11:55 UTC" in seen
     assert "gpu-0 goes." not in seen
 
 

@@ -44,5 +44,5 @@ def test_rest_lists_the_same_choices_and_takes_the_first(stage):
 
     assert ada.post(ways[0]["resource"], {"reason": "The canary is idle."}, format="json").status_code == 204
 
-    assert ada.get(f"/api/v1/stages/{stage.pk}").json()["remedies"][0]["why_not"] == "Canary has test Jobs already."
+    assert ada.get(f"/api/v1/stages/{stage.pk}").json()["remedies"][0]["why_not"] == "Canary already has test Jobs."
     assert ada.post(ways[0]["resource"], {"reason": "Again."}, format="json").status_code == 409

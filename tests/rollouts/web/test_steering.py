@@ -39,7 +39,7 @@ def test_the_start_of_a_draft_is_asked_for_from_what_was_seen():
     _, refused = tell(ada, plan, "start", revision="7")
     _, said = tell(ada, plan, "start", revision="1")
 
-    assert "Look at it again before you start it" in refused
+    assert "The draft has changed since you read it. Read it again before you start it" in refused
     assert "Start requested: the cluster is checked first" in said
     assert "The start is requested" in said
     assert plan.live_check.is_start
@@ -48,8 +48,8 @@ def test_the_start_of_a_draft_is_asked_for_from_what_was_seen():
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"revision": "one"}, "This names no revision of the plan"),
-        ({}, "This names no revision of the plan"),
+        ({"revision": "one"}, "The revision of the plan is missing"),
+        ({}, "The revision of the plan is missing"),
         ({"revision": "1", "reason": "a" * 1001}, "at most 1000 characters (it has 1001)"),
         ({"revision": "1", "key": "k" * 101}, "at most 100 characters (it has 101)"),
     ],
@@ -71,7 +71,7 @@ def test_what_stands_against_a_start_is_said_on_the_page():
     _, said = tell(visiting(make.a_user(role="operator")), plan, "start", revision="1")
 
     assert said.count("Its mode is observe-only") == 1
-    assert "Not started: the blocker stands below. What you wrote is kept." in said
+    assert "Not started: the blocker stands below. Your input is kept." in said
 
 
 def test_what_was_written_for_a_refused_start_comes_back_once():
@@ -117,7 +117,7 @@ def test_a_reason_is_asked_for():
     _, said = tell(visiting(make.a_user(role="operator")), plan, "halt", reason=" ")
 
     plan.refresh_from_db()
-    assert "Say why" in said
+    assert "Give a reason" in said
     assert plan.state == "holding"
 
 
@@ -158,7 +158,7 @@ def test_a_halt_that_somebody_undid_is_offered_again_when_its_form_comes_back():
 
     response, said = tell(ada, plan, "halt", key="one-click", reason="Fans are loud.")
 
-    assert "Halted: from now on" not in said
+    assert "Halted: no more nodes are released" not in said
     assert "is no longer in effect. The plan is promoting: ben resumed it at" in said
     form = response.content.decode().partition(f'action="/plans/{plan.pk}/commands/halt"')[2]
     key = re.search(r'name="key" value="([^"]+)"', form)[1]
@@ -175,7 +175,7 @@ def test_going_on_rests_on_what_was_seen_and_stopping_does_not():
     _, said = tell(ada, plan, "resume", expected_state="promoting")
 
     assert Plan.objects.get(pk=plan.pk).state == "halted"
-    assert "not promoting as you saw it" in said
+    assert "It was promoting when you read it" in said
 
 
 def test_an_unknown_verb_is_not_found():
@@ -219,8 +219,8 @@ def test_a_failed_node_is_tried_again_with_a_reason():
     said = Page(ada.post(f"/targets/{target.pk}/retries", {"reason": "Mended."}, follow=True).content.decode()).text
 
     assert f'aria-label="Try {target.node_name} again"' in shown
-    assert "Say why another try may end better." in without
-    assert f"{target.node_name} is held for another try. It goes with a wave once you resume." in said
+    assert "Give a reason why another try may succeed." in without
+    assert f"{target.node_name} is held for another try. A wave releases it once you resume." in said
 
 
 def test_who_only_looks_tries_nothing_again():
@@ -254,7 +254,7 @@ def test_completing_says_what_it_leaves_out_also_on_a_page_that_is_open_for_long
     _, refused = tell(ada, plan, "complete", seen="Left out: none of these.")
 
     assert f'data-says="{says}" data-seen="{seen}"' in part
-    assert f"What it leaves out has changed since you looked. {says}" in refused
+    assert f"The excluded nodes have changed since you read the plan. {says}" in refused
     assert not plan.commands.filter(verb="complete").exists()
     tell(ada, plan, "complete", seen=seen)
     assert plan.commands.filter(verb="complete").exists()
@@ -306,7 +306,7 @@ def test_handing_over_says_what_the_nodes_go_to_and_sends_it(cluster, owner):
     tell(ada, plan, "handover", version="590.44.1")
     plan.refresh_from_db()
 
-    assert "The object asks for 590.44.1." in Page(page).text
+    assert "The object requests 590.44.1." in Page(page).text
     assert 'name="version" value="590.44.1"' in page
     assert (refused, plan.handed_to) == ("", "590.44.1")
 

@@ -29,7 +29,7 @@ def waves(stage: Stage, *said: str) -> None:
 
 def test_what_allows_so_many_is_said_once_a_stage_and_again_where_it_changes():
     stage = make.a_stage_to_approve()
-    other = "the operator upgrades 2 at once and 1 is on the way"
+    other = "the operator upgrades at most 2 at once, and 1 is on the way"
     waves(stage, f"1 node: {ROOM}.", f"2 nodes: {ROOM}.", f"1 node: {ROOM}.", f"1 node: {other}.", f"1 node: {ROOM}.")
 
     text = page(visiting(make.a_user(role="viewer")), f"/plans/{stage.plan_id}").text

@@ -76,7 +76,11 @@ def capacity_type(labels: dict[str, str]) -> str:
 def _readiness(seen: NodeSeen) -> dict[str, Any]:
     ready = seen.ready
     if ready is None:
-        return {"is_ready": None, "ready_since": None, "not_ready_reason": "The node never said that it is ready."}
+        return {
+            "is_ready": None,
+            "ready_since": None,
+            "not_ready_reason": "The node has never reported that it is ready.",
+        }
     return {
         "is_ready": READINESS.get(ready.status),
         "ready_since": fitted_instant(ready.last_transition_time),

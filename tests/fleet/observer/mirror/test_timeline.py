@@ -23,7 +23,7 @@ def a_condition(name, message):
     [
         ({"ready": "False"}, "Not ready: KubeletReady"),
         ({"ready": "Unknown"}, "Its kubelet stopped reporting: KubeletReady"),
-        ({"spec": {"unschedulable": True}}, "Cordoned; the API server does not say by whom."),
+        ({"spec": {"unschedulable": True}}, "Cordoned; the API server does not show who set it."),
         (
             {"spec": {"unschedulable": True}, "managed": ["kubelet", "kubectl"]},
             "Cordoned by kubectl, as the API server has it.",
@@ -40,7 +40,7 @@ def a_condition(name, message):
         ),
         (
             {"labels": GPU_LABELS | {"nvidia.com/gpu-driver-upgrade-state": "upgrade-required"}},
-            "The upgrade controller says upgrade-required.",
+            "Upgrade state: upgrade-required.",
         ),
         (
             {"labels": GPU_LABELS | {"nvidia.com/cuda.driver-version.full": "580.126.20"}},
@@ -50,7 +50,7 @@ def a_condition(name, message):
             {"system": {"osImage": "Ubuntu 24.04.1 LTS"}},
             "Its operating system is Ubuntu 24.04.1 LTS, before Ubuntu 22.04.5 LTS.",
         ),
-        ({"labels": SILENT}, "Names no driver any more; the last was 580.95.05."),
+        ({"labels": SILENT}, "Reports no driver any more; the last version was 580.95.05."),
         (
             {"labels": GPU_LABELS | {"nvidia.com/gpu.deploy.device-plugin": "paused-for-driver-upgrade"}},
             "Paused for the driver: Device plugin.",
@@ -83,7 +83,7 @@ def test_a_condition_that_says_more_is_the_same_one_until_it_ends():
     lines = entries(hotter, row(hotter, conditions=[a_condition("KernelDeadlock", "")]))
 
     assert entries(before, hotter) == []
-    assert [line.sentence for line in lines] == ["GpuThermalWatch is no longer said."]
+    assert [line.sentence for line in lines] == ["GpuThermalWatch is no longer reported."]
 
 
 def test_what_a_kubelet_says_of_itself_is_told_once_it_said_something_before():
@@ -120,7 +120,7 @@ def test_sharing_that_begins_is_told_as_such_and_not_as_lost_gpus():
     lines = entries(before, row(before, gpus=32, labels=time_sliced(4)))
 
     assert [line.sentence for line in lines] == [
-        "GPUs are given out as time-slices of whole GPUs, 4 each, before as whole GPUs.",
+        "GPUs are offered as time-slices of whole GPUs, 4 each, before as whole GPUs.",
         "Shares that can be allocated: 32, before 0.",
     ]
 
@@ -134,7 +134,7 @@ def test_what_the_mig_manager_does_is_told():
 
     assert [line.sentence for line in lines] == [
         "The MIG manager has applied the MIG layout all-1g.10gb.",
-        "GPUs are given out as slices 1g.10gb, before as whole GPUs.",
+        "GPUs are offered as slices 1g.10gb, before as whole GPUs.",
         "Slices that can be allocated: 56, before 0.",
     ]
 
@@ -144,7 +144,7 @@ def test_that_the_mig_manager_says_nothing_any_more_is_told():
 
     (line,) = entries(before, row(before))
 
-    assert (line.kind, line.sentence) == ("capacity", "The MIG manager says nothing any more.")
+    assert (line.kind, line.sentence) == ("capacity", "The MIG manager no longer reports a state.")
     assert (line.detail["column"], line.detail["was"], line.detail["is"]) == ("mig_config_state", "pending", "")
 
 

@@ -535,7 +535,7 @@ def test_rows_that_the_database_refuses_cost_only_themselves(mirror, told):
     assert (mark.state, sorted(mark.unread)) == ("watching", ["uid-of-gpu-7", "uid-of-gpu-90"])
     assert mark.unread["uid-of-gpu-7"] == {
         "name": "gpu-7",
-        "reason": "The database does not take it: value is poison",
+        "reason": "The database rejects the row: value is poison",
     }
     assert told[-1]["seq"] == Observer.objects.get().batch
 

@@ -117,15 +117,21 @@ def test_knows_a_device_by_its_labels_in_the_next_round_too_and_forgets_a_strang
     ("body", "sentence"),
     [
         (b"", "It answers nothing"),
-        (b"<!DOCTYPE html><html>Sign in</html>", "a web page, not JSON"),
-        (b"not found", "It answers no JSON"),
-        (b'{"status":"success","data":{"resultType":"vec', "It answers no JSON"),
-        (b"\xff\xfe", "It answers no JSON"),
-        (b'{"status":"success","data":{"result":[{"metric":' + b"[" * 100_000, "It answers no JSON"),
+        (
+            b"<!DOCTYPE html><html>Sign in</html>",
+            ("The server returns a web page instead of JSON, as a sign-in page or a proxy does"),
+        ),
+        (b"not found", "The answer is not the JSON of a Prometheus"),
+        (b'{"status":"success","data":{"resultType":"vec', "The answer is not the JSON of a Prometheus"),
+        (b"\xff\xfe", "The answer is not the JSON of a Prometheus"),
+        (
+            b'{"status":"success","data":{"result":[{"metric":' + b"[" * 100_000,
+            "The answer is not the JSON of a Prometheus",
+        ),
         (b'{"status":"error","errorType":"timeout","error":"query timed out"}', "timeout: query timed out"),
-        (b'{"status":"success","data":{"resultType":"matrix","result":[]}}', "a matrix where a vector"),
-        (an_answer(1, isPartial=True), "only a part"),
-        (an_answer(1, warnings=["partial response: store eu-2 away"]), "not whole.*store eu-2 away"),
+        (b'{"status":"success","data":{"resultType":"matrix","result":[]}}', "a matrix instead of a vector"),
+        (an_answer(1, isPartial=True), "a partial answer"),
+        (an_answer(1, warnings=["partial response: store eu-2 away"]), "incomplete.*store eu-2 away"),
     ],
 )
 def test_says_in_a_sentence_what_is_wrong_with_an_answer(body, sentence):

@@ -53,7 +53,7 @@ def test_no_secret_is_in_what_is_printed_of_an_address():
     ("status", "body", "said"),
     [
         (401, b"Unauthorized", "(401): the user name, password or token is wrong"),
-        (404, b"<html>", "no Prometheus at this address (404)"),
+        (404, b"<html>", "No Prometheus at this address (404)"),
         (400, b'{"status":"error","errorType":"bad_data","error":"parse error"}', "bad_data: parse error"),
         (503, b"", "(503)"),
         (418, b"", "It answers 418."),
@@ -67,18 +67,21 @@ def test_says_what_helps_when_it_is_refused(status, body, said):
 
 def test_follows_nobody_elsewhere():
     with a_server(saying(b"", 302, Location="http://169.254.169.254/")) as (url, server):
-        assert "sends us on to http://169.254.169.254/" in trouble(url, token="sesame")
+        assert "redirects to http://169.254.169.254/" in trouble(url, token="sesame")
         assert len(server.queries) == 1
 
 
 @pytest.mark.parametrize(
     ("to", "said"),
     [
-        ("https://amy:sesame@sso.internal:8443/login?token=sesame#sesame", "to https://sso.internal:8443/login, which"),
-        ("/-/login?token=sesame", "to /-/login, which"),
+        (
+            "https://amy:sesame@sso.internal:8443/login?token=sesame#sesame",
+            "to https://sso.internal:8443/login. Redirects",
+        ),
+        ("/-/login?token=sesame", "to /-/login. Redirects"),
         ("//sesame@other/" + "a" * 5000, "to //other/aaa"),
-        ("http://[sesame/", "to an address that is none, which"),
-        ("", "to nowhere, which"),
+        ("http://[sesame/", "to an invalid address. Redirects"),
+        ("", "to nowhere. Redirects"),
     ],
 )
 def test_says_where_it_is_sent_on_to_without_what_may_be_a_secret(to: str, said: str):
@@ -258,7 +261,7 @@ def test_a_name_is_looked_up_once_and_the_connection_goes_to_the_address_that_wa
 def test_of_a_name_with_an_address_that_may_not_be_asked_none_is(named):
     named.append(["127.0.0.1", "169.254.169.254"])
     with a_server(saying(VECTOR)) as (url, server):
-        assert "which is no server's" in trouble(at(url))
+        assert "which cannot be a server" in trouble(at(url))
 
     assert server.headers_seen == []
 

@@ -157,7 +157,7 @@ def test_series_that_name_no_node_are_not_called_none():
     (told,) = read(remembering, where=where)
 
     assert isinstance(told, MissingSteps)
-    assert told.reason.startswith("Its series name no node of this cluster")
+    assert told.reason.startswith("The series name neither a node of this cluster nor an existing exporter pod")
 
 
 ODD = "DCGM_FI_DEV_XID_ERRORS"  # of a file of counters of its own

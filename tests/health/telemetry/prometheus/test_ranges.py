@@ -53,13 +53,16 @@ def test_a_series_that_nobody_knows_is_left_out():
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"<html>", "a web page, not JSON"),
+        (b"<html>", "The server returns a web page instead of JSON, as a sign-in page or a proxy does"),
         (b"", "answers nothing"),
-        (b'{"status":"success","data":{"result":[{"metric":' + b"[" * 100_000, "answers no JSON"),
+        (
+            b'{"status":"success","data":{"result":[{"metric":' + b"[" * 100_000,
+            "The answer is not the JSON of a Prometheus",
+        ),
         (b'{"status":"error","errorType":"timeout","error":"query timed out"}', "timeout: query timed out"),
         (answered(warnings=["half of it is away"]), "half of it is away"),
-        (answered(isPartial=True), "only a part"),
-        (b'{"status":"success","data":{"resultType":"vector","result":[]}}', "where a matrix was asked for"),
+        (answered(isPartial=True), "a partial answer"),
+        (b'{"status":"success","data":{"resultType":"vector","result":[]}}', "instead of a matrix"),
         (json.dumps({"status": "success", "data": {"result": [{"metric": {}}] * 4001}}).encode(), "4001 series"),
     ],
 )

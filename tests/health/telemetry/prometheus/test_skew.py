@@ -78,7 +78,10 @@ def test_a_clock_that_is_far_off_is_one_sentence(skew_s):
         assert (taken.notes, taken.clock_offset_s) == ((), 0)
     else:
         assert taken.notes == (
-            f"Its clock is {abs(skew_s):.0f} s {'ahead of' if skew_s > 0 else 'behind'} ours; times are said by ours.",
+            (
+                f"The server's clock is {abs(skew_s):.0f} s {'ahead of' if skew_s > 0 else 'behind'} ours. Times "
+                "are shown by our clock."
+            ),
         )
         assert taken.clock_offset_s == pytest.approx(-skew_s, abs=0.51)
 

@@ -38,7 +38,7 @@ def test_without_an_authority_it_says_to_name_one(ours):
     with a_server(saying(VECTOR), trusted=ours.serving()) as (url, server):
         said = trouble(url, token="sesame")
 
-    assert said.startswith("Nobody whom this machine trusts signed its certificate: name the CA that did.")
+    assert said.startswith("No CA that this host trusts signed the server's certificate. Name its CA.")
     assert server.headers_seen == []
 
 
@@ -46,17 +46,26 @@ def test_another_authority_than_the_one_that_signed_is_named_as_wrong(ours, tmp_
     with a_server(saying(VECTOR), trusted=ours.serving()) as (url, server):
         said = trouble(url, ca=Authority(tmp_path, "another").ca, token="sesame")
 
-    assert said.startswith("The CA that is named for it did not sign its certificate: name the one that did.")
+    assert said.startswith("The given CA did not sign the server's certificate. Name the CA that signed it.")
     assert server.headers_seen == []
 
 
 @pytest.mark.parametrize(
     ("serving", "begins"),
     [
-        ({"from_": -2 * DAY, "to": -DAY}, "Its certificate has expired: whoever runs it renews it."),
-        ({"from_": DAY, "to": 2 * DAY}, "Its certificate is not valid yet: is its clock right, and this machine's?"),
-        ({"host": "192.0.2.1"}, "Its certificate is another host's: give the address by a name that it is for."),
-        ({"host": "example.org"}, "Its certificate is another host's: give the address by a name that it is for."),
+        ({"from_": -2 * DAY, "to": -DAY}, "The server's certificate has expired. Its owner must renew it."),
+        (
+            {"from_": DAY, "to": 2 * DAY},
+            ("The server's certificate is not valid yet. Check the clocks of the server and of this host."),
+        ),
+        (
+            {"host": "192.0.2.1"},
+            ("The server's certificate is for another host name. Use a name of the certificate in the address."),
+        ),
+        (
+            {"host": "example.org"},
+            ("The server's certificate is for another host name. Use a name of the certificate in the address."),
+        ),
     ],
     ids=["expired", "not yet valid", "another address", "another name"],
 )
@@ -72,10 +81,10 @@ def test_a_server_without_tls_is_said_to_be_one():
     with a_server(saying(VECTOR)) as (url, _):
         said = trouble(url.replace("http://", "https://"))
 
-    assert said.startswith("It does not speak TLS: does its address begin with http://?")
+    assert said.startswith("The server does not speak TLS")
 
 
 @pytest.mark.parametrize("content", ["\n", "no certificate\n"])
 def test_a_ca_that_is_no_certificate_trusts_nobody_in_its_place(content):
-    with pytest.raises(Unusable, match="CA cannot be read: "):
+    with pytest.raises(Unusable, match="The CA file cannot be read"):
         Client(Address("https://192.0.2.1", ca=content))

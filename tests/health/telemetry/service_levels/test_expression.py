@@ -40,7 +40,7 @@ def test_a_ready_made_expression_has_a_source_and_counts_requests(indicator):
         ('max_over_time(up{pod=~"{{pods}}"}[1h:1m])', "A subquery"),
         ('up{pod=~"{{pool}}"}', "{{pool}} is unknown"),
         ("1", "this one selects 0"),
-        ("((", "It is no PromQL"),
+        ("((", "This is not valid PromQL"),
         ("x" * 1001, "at most 1000 characters"),
     ],
 )

@@ -85,8 +85,8 @@ def test_another_version_of_it_edits_the_same_draft(text, owner):
 
     assert (done.outcome, done.plan.pk, done.plan.revision) == (Applying.EDITED, plan.pk, 2)
     assert [str(each) for each in done.differences] == [
-        f"to is {NEW} there and 580.126.20 here",
-        "stages[1].max_unavailable is 2 there and 1 here",
+        f"to is {NEW} in the draft and 580.126.20 in the document",
+        "stages[1].max_unavailable is 2 in the draft and 1 in the document",
     ]
     assert applied(titled.replace("max_unavailable: 2", "max_unavailable: 1").replace(NEW, "580.126.20"), owner)
 
@@ -98,7 +98,7 @@ def test_what_was_changed_by_hand_since_is_not_overwritten(text, owner):
         actor=a_user("eve"), now=NOON,
     )  # fmt: skip
 
-    with pytest.raises(OutOfDate, match=r"was changed by eve and not by a document\. Stages\[1\] is not there there"):
+    with pytest.raises(OutOfDate, match=r"by eve and not by a document\. Stages\[1\] is missing in the draft"):
         applied(text, owner)
     with pytest.raises(OutOfDate):
         look(read(text), actor=owner, now=NOON)
@@ -122,7 +122,7 @@ def test_a_document_of_an_earlier_revision_loses(cluster, owner):
         now=NOON,
     )  # fmt: skip
 
-    with pytest.raises(OutOfDate, match=r"is at revision 2, not 1: eve changed it\. Title is Now there and h200"):
+    with pytest.raises(OutOfDate, match=r"not 1: eve changed it\. Title is Now in the draft and h200"):
         applied(before, owner)
 
 
@@ -147,7 +147,7 @@ def test_a_plan_that_has_started_is_no_draft_to_edit(cluster, owner):
     text = write(plan)
     in_state(plan, PlanState.PROMOTING)
 
-    with pytest.raises(OutOfDate, match=r"is promoting, and no draft any more\. Leave out plan and revision"):
+    with pytest.raises(OutOfDate, match=r"is promoting, so it is no longer a draft\. Leave out plan and revision"):
         applied(text, owner)
 
     assert "revision" not in content_of(plan)
@@ -188,7 +188,7 @@ def test_only_who_may_draft_there_applies_or_looks(text):
     for what in (apply, look):
         with pytest.raises(NotAllowed):
             what(read(text), actor=viewer, now=NOON)
-        with pytest.raises(BadPlan, match="or none that you may see"):
+        with pytest.raises(BadPlan, match="does not exist, or you may not see it"):
             what(read(text), actor=stranger, now=NOON)
 
 

@@ -71,28 +71,36 @@ def test_json_says_the_same():
 
 WRONG = {
     "nothing": ("", "line 1", "The file is empty. It must begin with “cluster:”."),
-    "a list": ("- a", "", "Here has to be “key: value”"),
+    "a list": ("- a", "", "Must be “key: value”, with the keys"),
     "no yaml": ("cluster: [", "line 1", "This is not YAML"),
-    "unknown field": (DOCUMENT + "colour: red", "colour", "There is no such field here. There are: plan,"),
-    "no cluster": (DOCUMENT.replace("cluster: east\n", ""), "cluster", "A plan needs this."),
+    "unknown field": (DOCUMENT + "colour: red", "colour", "Unknown field. Known fields: plan,"),
+    "does not exist, or you may not see it": (DOCUMENT.replace("cluster: east\n", ""), "cluster", "A plan needs this."),
     "no object": (DOCUMENT.replace("object: {name: h200}\n", ""), "object", "A plan needs this."),
-    "object of no name": (DOCUMENT.replace("{name: h200}", "{}"), "object.name", "Which object?"),
+    "object of no name": (DOCUMENT.replace("{name: h200}", "{}"), "object.name", "Name the driver object"),
     "no stages": (DOCUMENT.partition("stages")[0], "stages", "A plan needs this."),
-    "stages of one": (DOCUMENT.partition("stages")[0] + "stages: 3", "stages", "This has to be a list"),
+    "stages of one": (
+        DOCUMENT.partition("stages")[0] + "stages: 3",
+        "stages",
+        "Must be a list. Each stage begins with “- name:”",
+    ),
     "too many": (DOCUMENT.partition("- ")[0] + "- {}\n" * 51, "stages", "at most 50 stages; this one has 51."),
-    "version as a number": (DOCUMENT.replace("580.95.05", "580.95"), "to", "This has to be text: write it in quotes."),
-    "stage of no name": (DOCUMENT.replace("name: Training", "count: 1"), "stages[1].name", "A stage needs this."),
+    "version as a number": (DOCUMENT.replace("580.95.05", "580.95"), "to", "write it in quotes."),
+    "stage of no name": (
+        DOCUMENT.replace("name: Training", "count: 1"),
+        "stages[1].name",
+        "Each stage needs this field.",
+    ),
     "long name": (DOCUMENT.replace("Training", "x" * 101), "stages[1].name", "at most 100 characters"),
     "count of none": (DOCUMENT.replace("count: 2", "count: 0"), "stages[0].count", "whole number from 1 to 100000"),
     "count of a half": (DOCUMENT.replace("count: 2", "count: 1.5"), "stages[0].count", "whole number"),
     "count of true": (DOCUMENT.replace("count: 2", "count: true"), "stages[0].count", "whole number"),
     "no budget": (DOCUMENT.replace("able: 4", "able: -4"), "stages[1].max_unavailable", "whole number"),
-    "timeout": (DOCUMENT.replace("2h", "soon"), "stages[1].timeout", "“soon” is no length of time. Write it as 90s"),
+    "timeout": (DOCUMENT.replace("2h", "soon"), "stages[1].timeout", "“soon” is not a duration. Write it as 90s"),
     "part of a second": (DOCUMENT.replace("2h", "90.5s"), "stages[1].timeout", "whole seconds"),
     "groups as a list": (
         DOCUMENT.replace("needed: 2", "groups: [sre]"),
         "stages[1].gates.approval.groups",
-        "how many people of it",
+        "Must be “group: number of people”, such as sre: 1",
     ),
     "a group of nobody": (
         DOCUMENT.replace("needed: 2", "groups: {sre: 0}"),
@@ -104,17 +112,21 @@ WRONG = {
         "stages[1].gates.approval.groups",
         "one word",
     ),
-    "gate": (DOCUMENT.replace("driver_version", "luck"), "stages[1].gates.luck", "There are: approval"),
-    "option": (DOCUMENT.replace("duration:", "length:"), "stages[1].gates.soak.length", "There are: duration, "),
-    "length": (DOCUMENT.replace("1h30m", "5400"), "stages[1].gates.soak.duration", "is no length of time"),
+    "gate": (DOCUMENT.replace("driver_version", "luck"), "stages[1].gates.luck", "Known fields: approval"),
+    "option": (DOCUMENT.replace("duration:", "length:"), "stages[1].gates.soak.length", "Known fields: duration, "),
+    "length": (DOCUMENT.replace("1h30m", "5400"), "stages[1].gates.soak.duration", "is not a duration"),
     "switch": (DOCUMENT.replace("true", "1"), "stages[1].gates.workloads_ready.advisory", "true or false"),
     "number": (DOCUMENT.replace("needed: 2", "needed: two"), "stages[1].gates.approval.needed", "whole number"),
     "reason": (DOCUMENT.replace("Noisy.", "x" * 201), "stages[1].gates.workloads_ready.reason", "at most 200"),
     "what the gate refuses": (DOCUMENT.replace("needed: 2", "needed: 0"), "stages[1].gates.approval", "approval: "),
     "a window longer than any": (DOCUMENT.replace("last: 30m", "last: 8d"), "stages[1].gates.window", "at most 7 days"),
     "gates of a list": (DOCUMENT.replace("{duration: 1h30m}", "[]"), "stages[1].gates.soak", "“key: value”"),
-    "twice": (DOCUMENT + "title: Again", "line 22", "“title” is said twice."),
-    "twice within": (DOCUMENT.replace("count: 2", "count: 2\n  count: 3"), "line 10", "“count” is said twice."),
+    "twice": (DOCUMENT + "title: Again", "line 22", "The key “title” is there twice."),
+    "twice within": (
+        DOCUMENT.replace("count: 2", "count: 2\n  count: 3"),
+        "line 10",
+        "The key “count” is there twice.",
+    ),
     "alias": (DOCUMENT.replace("{name: h200}", "&a {name: h200}") + "from: *a", "line 22", "Aliases (*)"),
     "bomb": ("a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]", "line 2", "Aliases (*)"),
     "deep": ("cluster: " + "[" * 500, "line 1", "Aliases (*) and deeply nested values"),
@@ -124,8 +136,8 @@ WRONG = {
     "a date": (DOCUMENT.replace("October", "2026-10-01"), "line 5", "write it in quotes"),
     "base sixty": (DOCUMENT.replace("count: 2", "count: 1:30"), "line 9", "can be read in several ways"),
     "a tag": (DOCUMENT.replace("October", "!!python/name:os.system x"), "line 5", "can be read in several ways"),
-    "no text": (DOCUMENT.replace("October", '"a\\0b"'), "title", "This is no text"),
-    "json twice": ('{"cluster": "a", "cluster": "b"}', "line 1", "“cluster” is said twice."),
+    "no text": (DOCUMENT.replace("October", '"a\\0b"'), "title", "cannot be stored"),
+    "json twice": ('{"cluster": "a", "cluster": "b"}', "line 1", "The key “cluster” is there twice."),
     "key of no word": ("1: a", "line 1", "A key is a word."),
     "keys of a merge": (DOCUMENT + "<<: {title: x}", "line 22", "A key is a word."),
 }
@@ -158,7 +170,10 @@ def test_a_key_that_is_no_text_is_named_by_its_line_and_told_by_nobody(text, lin
         read(text)
 
     (problem,) = refusal.value.problems
-    assert (problem["field"], "cannot be kept" in problem["sentence"]) == (f"line {line}", True)
+    assert (problem["field"], "cannot be stored" in problem["sentence"]) == (
+        f"line {line}",
+        True,
+    )
 
 
 def test_a_length_that_is_no_text_is_not_repeated():
@@ -166,4 +181,4 @@ def test_a_length_that_is_no_text_is_not_repeated():
         read(DOCUMENT.replace("timeout: 2h", 'timeout: "\\uD800"'))
 
     (problem,) = refusal.value.problems
-    assert (problem["field"], problem["sentence"][:20]) == ("stages[1].timeout", "This is no length of")
+    assert (problem["field"], problem["sentence"][:20]) == ("stages[1].timeout", "This is not a durati")

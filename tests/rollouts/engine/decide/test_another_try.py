@@ -109,7 +109,7 @@ def test_where_its_new_pod_crashes_it_has_failed_once_more():
 
     assert isinstance(move, MoveTarget)
     assert (move.to, move.has_escaped) == (TargetState.CHANGING, False)  # and failed with the next look
-    assert "does not come up" in move.reason
+    assert "Another try would find the same driver pod, which does not become Ready" in move.reason
 
 
 def test_a_stage_that_soaked_without_it_takes_it_up_again():

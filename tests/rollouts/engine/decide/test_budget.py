@@ -62,7 +62,7 @@ def test_what_sets_the_number_is_said_of_one_as_of_many(number: int, verb: str):
     slots = operator_room(a_policy(max_parallel=3, max_unavailable=9), nodes, waiting=0)
     lost = operator_room(a_policy(max_unavailable=number), cordoned, waiting=0)
 
-    assert slots.reason == f"the operator upgrades 3 at once and {number} {verb} on the way"
+    assert slots.reason == f"the operator upgrades at most 3 at once, and {number} {verb} on the way"
     assert not cordoned or lost.reason == f"the operator allows {number} unavailable and {number} {verb}"
 
 

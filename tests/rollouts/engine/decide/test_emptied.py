@@ -39,8 +39,8 @@ def test_of_the_last_stage_it_is_said_at_once_that_the_plan_can_end_without_it(s
 
     assert decision.pause_reason == decision.waiting_for
     assert decision.waiting_for == (
-        "Rest has no node left to evaluate: 1 node was taken out or went away. "
-        "A person decides: complete the plan without it, roll back or abort."
+        "Rest has no node left to evaluate: 1 node was excluded or left the cluster. A person decides: complete "
+        "the plan without the stage, roll back or abort."
     )
     assert not decision.moves
 
@@ -50,7 +50,7 @@ def test_nodes_that_failed_are_told_from_those_that_were_taken_out():
 
     decision = decided(a_snapshot(passed(a_target("a")), last(out("c"), out(), failed), nodes=NODES))
 
-    assert "evaluate: 2 nodes were taken out or went away, and 1 node failed. A person" in decision.waiting_for
+    assert "evaluate: 2 nodes were excluded or left the cluster, and 1 node failed. A person" in decision.waiting_for
 
 
 def test_with_a_stage_to_come_the_plan_is_not_said_to_end_without_it():
@@ -72,7 +72,7 @@ def test_neither_does_the_plan_end_on_it():
     decision = decided(a_snapshot(passed(out()), nodes=NODES))
 
     assert decision.pause_reason == (
-        "Every stage passed, but: Canary has no node left to evaluate: 1 node was taken out or went "
-        "away. A person decides: roll back or abort."
+        "Every stage passed, except: Canary has no node left to evaluate: 1 node was excluded or left the "
+        "cluster. A person decides: roll back or abort."
     )
     assert not decision.moves

@@ -73,7 +73,7 @@ def test_a_changed_node_on_which_something_still_comes_up_is_not_looked_at_yet()
     assert back(decision) == {}
     assert decision.moves == ()
     assert decision.waiting_for == (
-        "Stage 0 soaks once NVSentinel may look at a again: when it is back in order, in 10 min at most."
+        "Stage 0 soaks once the exclusion of a from NVSentinel ends: when it is healthy again, in 10 min at most."
     )
 
 
@@ -88,13 +88,13 @@ def test_a_stage_does_not_soak_before_all_is_read_back():
 
     assert decision.moves == ()
     assert back(decision) == {"uid-of-a": "a"}
-    assert decision.waiting_for == "Stage 0 soaks once what keeps NVSentinel off a is put back."
+    assert decision.waiting_for == "Stage 0 soaks once the exclusion of a from NVSentinel is removed."
 
 
 def test_why_it_cannot_be_put_back_is_said():
     one = NodeExclusions("a", ("NVSentinel",), is_wanted=False, trouble="nodes a is forbidden.")
 
-    assert decided(off(a_target("a"), a_changed_node("a"), one)).waiting_for.endswith("put back. nodes a is forbidden.")
+    assert decided(off(a_target("a"), a_changed_node("a"), one)).waiting_for.endswith("is removed. nodes a is forbidden.")
 
 
 def test_then_it_soaks():
@@ -161,7 +161,7 @@ def test_no_plan_ends_before_all_is_read_back():
 
     assert not [move for move in decision.moves if isinstance(move, MovePlan)]
     assert not decision.is_for_good
-    assert decision.waiting_for == "The plan ends once what keeps NVSentinel off a is put back."
+    assert decision.waiting_for == "The plan ends once the exclusion of a from NVSentinel is removed."
 
 
 def test_that_all_is_put_back_is_said_of_a_list_of_every_node_only():
@@ -171,12 +171,15 @@ def test_that_all_is_put_back_is_said_of_a_list_of_every_node_only():
     )
 
     on_rows = decided(ended).waiting_for
-    live = decided(put_back(ended, is_live=True, exclusions_left=("c: it is true: somebody else's, and left.",)))
+    live = decided(
+        put_back(ended, is_live=True, exclusions_left=("c: it is true: another owner changed it, so it stays.",))
+    )
 
     assert "put back" not in on_rows
     (end,) = [move for move in live.moves if isinstance(move, MovePlan)]
     assert end.reason.endswith(
-        "What kept Karpenter, NVSentinel off a, b is put back. c: it is true: somebody else's, and left."
+        "The exclusion of a, b from Karpenter, NVSentinel is removed. c: it is true: another owner changed it, "
+        "so it stays."
     )
 
 

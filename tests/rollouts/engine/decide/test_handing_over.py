@@ -83,8 +83,8 @@ def test_no_node_is_released_to_a_version_of_somebody_else(*, write_intended: bo
 
     assert (decision.acts, decision.moves) == ((), ())
     assert decision.waiting_for == (
-        f"Somebody else set the version to {OTHER}. 2 nodes stay held: let go, they would take that. "
-        f"A person decides: hand them over, or put {OLD} and its template back."
+        f"Somebody else set the version to {OTHER}. 2 nodes stay held. If released, they would take that change. "
+        f"A person decides: hand over the nodes, or restore {OLD} and its template."
     )
 
 
@@ -161,10 +161,10 @@ def test_handed_over_nodes_go_in_waves_within_the_budget_of_the_plan():
     then = decided(handed_over(gone_over("a"), gone_over("b"), held("c"), most=2))
 
     assert first.acts == (HandOver({"uid-of-a": "a", "uid-of-b": "b"}),)
-    assert first.waiting_for == f"Letting a, b go to {OTHER}, as ada decided."
+    assert first.waiting_for == f"Releasing a, b to {OTHER}, as ada decided."
     assert then.acts == ()
     assert then.waiting_for == (
-        f"1 node is still to go to {OTHER}; the plan may have 2 unavailable: 2 nodes on the way."
+        f"1 node must still change to {OTHER}; the plan may have 2 unavailable: 2 nodes on the way."
     )
 
 
@@ -235,14 +235,14 @@ def test_one_that_fails_on_its_way_is_a_persons():
     decision = decided(handed_over(failed, held("b"), policy=a_policy(max_parallel=1)))
 
     assert decision.acts == ()
-    assert "a failed, and keeps its slot: see the events there, then kubectl label node NODE" in decision.waiting_for
+    assert "a failed, and keeps its slot: read the events there, then kubectl label node NODE" in decision.waiting_for
 
 
 def test_with_every_node_there_it_ends_and_says_who_decided():
     (move,) = decided(handed_over(arrived())).moves
 
     assert move == MovePlan(
-        PlanState.ABORTED, f"Given up. ada let the nodes go to {OTHER}, which somebody else had asked for."
+        PlanState.ABORTED, f"Given up. ada released the nodes to {OTHER}, which somebody else had requested."
     )
 
 

@@ -40,7 +40,7 @@ def test_writes_nothing_while_the_operator_is_seen_to_be_down():
     decision = decide(holding(settled("a"), operator_down="The GPU operator does not run."), now=NOON)
 
     assert decision.acts == ()
-    assert decision.waiting_for.startswith("The GPU operator does not run. This waits until it runs")
+    assert decision.waiting_for.startswith("The GPU operator does not run. The plan waits until it runs")
 
 
 def test_writes_the_version_once_every_node_is_held():
@@ -153,4 +153,4 @@ def test_a_node_that_another_plan_is_changing_is_waited_for():
     decision = decide(holding(settled("a"), unheld("b", busy_with="plan-7")), now=NOON)
 
     assert not decision.acts
-    assert decision.waiting_for == "plan-7 is changing b: one change at a time on a node, so this waits."
+    assert decision.waiting_for == "plan-7 is changing b. The plan waits, because a node has only one change at a time."

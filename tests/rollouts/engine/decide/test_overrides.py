@@ -102,4 +102,4 @@ def test_in_a_rollback_a_failing_gate_only_warns():
     decision = decide(put_back(a_snapshot(a_stage(), back, nodes=(node,))), now=NOON)
 
     assert [move.to for move in decision.moves if isinstance(move, MovePlan)] == [PlanState.ROLLED_BACK]
-    assert "look at this" in decision.waiting_for
+    assert "a gate fails" in decision.waiting_for

@@ -91,8 +91,8 @@ def test_the_next_wave_waits_until_the_last_one_is_back():
     decision = decided(a_snapshot(a_stage(*targets), nodes=nodes))
 
     assert not decision.acts
-    assert "1 node is still to go" in decision.waiting_for
-    assert "not back in order" in decision.waiting_for
+    assert "1 node must still change" in decision.waiting_for
+    assert "not yet healthy again" in decision.waiting_for
 
 
 def test_a_node_that_the_operator_has_not_begun_with_is_waited_for_by_its_clock():
@@ -100,7 +100,7 @@ def test_a_node_that_the_operator_has_not_begun_with_is_waited_for_by_its_clock(
 
     decision = decided(a_snapshot(a_stage(target), nodes=(released_node("a"),)))
 
-    assert decision.waiting_for.endswith("1 node is on the way; the operator looks again within two minutes.")
+    assert decision.waiting_for.endswith("1 node is on the way; the operator checks again within two minutes.")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_node_that_the_operator_has_not_begun_with_is_waited_for_by_its_clock(
     [
         (("changed", "changed"), "Every target has changed."),
         (("changed", "failed"), "No target is left to release: 1 changed, 1 failed."),
-        (("excluded", "excluded"), "Every target was taken out."),
+        (("excluded", "excluded"), "Every target was excluded."),
     ],
 )
 def test_why_a_stage_has_nobody_to_let_go(states, says):
@@ -302,9 +302,8 @@ def test_whose_hold_somebody_took_off_did_not_change_although_held():
     decision = decided(a_snapshot(a_stage(a_held_target("a")), nodes=(a_node_snapshot("a"), freed, held, held_again)))
 
     assert decision.waiting_for == (
-        "x began to take the new driver: somebody took its hold off. "
-        "z began to take the new driver: somebody had taken its hold off for a while. "
-        "y began to take the new driver although held."
+        "x began to load the new driver: somebody removed its hold. z began to load the new driver: somebody had "
+        "removed its hold for a while. y began to load the new driver although held."
     )
 
 
@@ -430,7 +429,7 @@ def test_an_opening_stage_waits_while_the_one_before_is_no_longer_sure():
     decision = decided(opening(an_approval(), earlier=a_target("a", driver_version="")))
 
     assert not stage_moves(decision)
-    assert "Stage 0 is no longer sure" in decision.waiting_for
+    assert "a gate of Stage 0 no longer passes" in decision.waiting_for
     assert not decision.pause_reason
 
 
@@ -443,7 +442,7 @@ def test_a_person_is_asked_once_the_one_before_has_been_unsure_for_longer_than_i
 
     asks = decided(replace(snapshot, stages=(hour_ago, second, *others))).pause_reason
 
-    assert asks.startswith("Stage 1 waits: Stage 0 is no longer sure. a reports no driver version.")
+    assert asks.startswith("Stage 1 waits: a gate of Stage 0 no longer passes. a reports no driver version.")
     assert "It has waited for 1 h: a person decides" in asks
     assert not decided(replace(snapshot, stages=(just_now, second, *others))).pause_reason
 
@@ -725,7 +724,7 @@ def test_nothing_is_released_while_the_operator_is_switched_off():
 
     assert not decision.acts
     assert decision.waiting_for == (
-        "autoUpgrade is off: the operator changes nothing, and brings no node back. Switch it on."
+        "autoUpgrade is off: the operator changes no node and restores no node. Switch it on."
     )
 
 
@@ -736,8 +735,8 @@ def test_a_node_that_the_operator_ignores_is_shown_to_a_person():
 
     decision = decided(a_snapshot(a_stage(released), nodes=(node,)))
 
-    assert "has not begun with node-1" in decision.pause_reason
-    assert decision.pause_reason.endswith("Look at its log and its slots, then resume.")
+    assert "has not begun to change node-1" in decision.pause_reason
+    assert decision.pause_reason.endswith("Check the operator's log and slots, then resume.")
 
 
 def test_a_node_that_the_operator_ignores_since_it_is_down_is_shown_as_such():
@@ -774,8 +773,8 @@ def test_a_plan_that_left_nodes_out_says_so_when_it_ends():
 
     assert plan_moves(decision) == [PlanState.PROMOTED]
     assert decision.waiting_for == (
-        "Promoted, but for 2 nodes. b was taken out, and is not held. "
-        "c stays held with the driver there is (docs/takeover.md)."
+        "Promoted, except 2 nodes. b was excluded and is not held. c stays held with the present driver "
+        "(docs/takeover.md)."
     )
 
 
@@ -786,8 +785,8 @@ def test_a_label_that_has_lost_the_plans_mark_is_no_free_node_at_the_end():
     decision = decided(a_snapshot(a_stage(a_target("a"), out, state=PASSED), nodes=(a_changed_node("a"), node)))
 
     assert decision.waiting_for == (
-        "Promoted, but for 1 node. b stays held with the driver there is (docs/takeover.md). "
-        "b keeps the label that held it, for somebody took this plan's mark off: take it off by hand."
+        "Promoted, except 1 node. b stays held with the present driver (docs/takeover.md). b keeps the label "
+        "that held it, because somebody removed this plan's mark. Remove the label by hand."
     )
 
 

@@ -93,7 +93,7 @@ def test_a_stage_of_frozen_nodes_says_why_it_waits():
     decision = decide(held("node-1", "node-2", restrained=restrained), now=NOON)
 
     assert decision.acts == ()
-    assert decision.waiting_for == f"Stage 0: 2 nodes are still to go. {POOL}"
+    assert decision.waiting_for == f"Stage 0: 2 nodes must still change. {POOL}"
 
 
 def test_two_reasons_are_counted_by_the_commoner():
@@ -102,7 +102,7 @@ def test_two_reasons_are_counted_by_the_commoner():
 
     decision = decide(held("node-1", "node-2", "node-3", restrained=restrained), now=NOON)
 
-    assert decision.waiting_for == f"Stage 0: 3 nodes are still to go. {POOL} Of 3, 2 wait for this."
+    assert decision.waiting_for == f"Stage 0: 3 nodes must still change. {POOL} 2 of 3 wait for this."
 
 
 def test_a_frozen_pool_is_said_also_where_the_others_wait_for_room():
@@ -114,7 +114,7 @@ def test_a_frozen_pool_is_said_also_where_the_others_wait_for_room():
     decision = decide(held("node-1", "node-2", "node-3", restrained=restrained, budgets=budgets), now=NOON)
 
     assert decision.acts == ()
-    assert decision.waiting_for == f"Stage 0: 3 nodes are still to go. {POOL} Of 3, 2 wait for this."
+    assert decision.waiting_for == f"Stage 0: 3 nodes must still change. {POOL} 2 of 3 wait for this."
 
 
 def test_who_is_neither_frozen_nor_free_is_told_the_other_reason():
@@ -126,7 +126,7 @@ def test_who_is_neither_frozen_nor_free_is_told_the_other_reason():
 
     assert decision.acts == ()
     also = "node-2 is cordoned by somebody else: uncordon or exclude."
-    assert decision.waiting_for == f"Stage 0: 2 nodes are still to go. {POOL} Of 2, 1 waits for this. {also}"
+    assert decision.waiting_for == f"Stage 0: 2 nodes must still change. {POOL} 1 of 2 waits for this. {also}"
 
 
 def test_who_waits_for_room_is_frozen_or_cordoned_comes_to_all_that_are_to_go():
@@ -138,8 +138,8 @@ def test_who_waits_for_room_is_frozen_or_cordoned_comes_to_all_that_are_to_go():
     decision = decide(replace(snapshot, nodes=nodes), now=NOON)
 
     assert decision.acts == ()
-    assert decision.waiting_for.startswith("Stage 0: 4 nodes are still to go. ")
-    assert " Of 4, 1 waits for this." in decision.waiting_for
+    assert decision.waiting_for.startswith("Stage 0: 4 nodes must still change. ")
+    assert " 1 of 4 waits for this." in decision.waiting_for
     assert decision.waiting_for.endswith("node-3, node-4 are cordoned by somebody else: uncordon or exclude.")
 
 

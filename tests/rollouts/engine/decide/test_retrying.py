@@ -90,7 +90,7 @@ def test_after_three_tries_a_person_is_asked():
 
     assert not decision.moves
     assert "b failed 3 times in the rollback" in decision.pause_reason
-    assert "mend it or exclude it. Then resume." in decision.pause_reason
+    assert "repair it or exclude it. Then resume." in decision.pause_reason
 
 
 def test_a_pod_that_crashes_is_not_queued_again():
@@ -99,7 +99,7 @@ def test_a_pod_that_crashes_is_not_queued_again():
 
     assert not decision.moves
     assert not decision.pause_reason
-    assert f"b: the driver pod for {OLD} is there and does not come up" in decision.waiting_for
+    assert f"b: the driver pod for {OLD} exists and does not become Ready" in decision.waiting_for
     assert "exclude the node" in decision.waiting_for
 
 
@@ -115,7 +115,7 @@ def test_a_node_that_crashed_before_its_wave_is_named_as_well():
 
     decision = decided(rolling_back(crashing_node(is_held=True), targets=back))
 
-    assert "does not come up" in decision.waiting_for
+    assert "does not become Ready" in decision.waiting_for
 
 
 def test_nobody_is_asked_while_others_can_go_back():
@@ -138,7 +138,7 @@ def test_where_the_failed_node_takes_the_whole_budget_a_person_is_asked():
 def test_a_failed_node_that_is_gone_is_named():
     decision = decided(rolling_back(targets=(failed(),)))
 
-    assert "b failed in the rollback and cannot be seen any more: exclude it." in decision.pause_reason
+    assert "b failed in the rollback and can no longer be seen. Exclude it." in decision.pause_reason
 
 
 def test_a_node_that_a_person_queued_again_is_waited_for():
@@ -155,14 +155,14 @@ def test_a_node_that_a_person_queued_again_is_waited_for():
         (
             [failed_node("b"), failed_node("c")],
             3,
-            "the operator could not empty the nodes. See their events; mend them or exclude them.",
+            "the operator could not evict the pods of the nodes. Read their events; repair them or exclude them.",
         ),
         (
             [crashing_node("b"), crashing_node("c")],
             1,
-            "Once they are Ready the operator goes on: see their logs, delete the pods, or exclude the nodes.",
+            "The operator continues once the pods are Ready. Read their logs, delete the pods, or exclude the nodes.",
         ),
-        ([], 1, "b, c failed in the rollback and cannot be seen any more: exclude them."),
+        ([], 1, "b, c failed in the rollback and can no longer be seen. Exclude them."),
         (
             [failed_node(name, upgrade_state="upgrade-required") for name in ("b", "c")],
             3,
@@ -199,7 +199,7 @@ def test_a_node_that_was_taken_out_keeps_nobody_from_the_end_and_is_named():
     assert decided(snapshot).moves[0].to is StageState.SOAKING
     over = decided(put_back(a_snapshot(a_rollback_stage(out, state=StageState.SOAKING), nodes=snapshot.nodes)))
     assert [move.to for move in over.moves if isinstance(move, MovePlan)] == [PlanState.ROLLED_BACK]
-    assert over.waiting_for == f"{OLD} is back on every other node: b was taken out of the rollback, and stays held."
+    assert over.waiting_for == f"Every other node runs {OLD} again: b was excluded from the rollback, and stays held."
 
 
 def test_a_node_that_takes_too_long_is_named_while_it_is_waited_for():

@@ -228,7 +228,7 @@ def test_a_stage_that_is_evaluated_takes_up_who_has_to_go_back_after_all():
 
     decision = decided(evaluated)
 
-    assert decision.moves == (MoveStage(9, StageState.PROMOTING, "b is to go back after all."),)
+    assert decision.moves == (MoveStage(9, StageState.PROMOTING, "b must roll back after all."),)
     assert not decision.acts
 
 
@@ -263,7 +263,7 @@ def test_a_gate_that_fails_at_the_end_is_named_and_keeps_no_node_from_the_end():
     decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.ROLLED_BACK]
-    assert "look at this: b failed. The node is not Ready." in decision.waiting_for
+    assert "a gate fails: b failed. The node is not Ready." in decision.waiting_for
 
 
 def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever():
@@ -458,7 +458,7 @@ def test_a_plan_given_up_waits_for_what_the_operator_has_in_its_hands_and_holds_
     then = decided(restored(replace(on_its_way, has_label=True, label_is_ours=True), state=ABORTING))
 
     assert first.acts == (PlaceHolds({"uid-of-b": "b"}),)
-    assert (then.moves, then.waiting_for) == ((), "Waiting until the operator is through with b.")
+    assert (then.moves, then.waiting_for) == ((), "Waiting until the operator finishes b.")
 
 
 def test_giving_up_the_rollback_holds_again_what_was_released():
@@ -513,7 +513,7 @@ def test_a_plan_given_up_tells_the_nodes_that_stay_held_from_those_that_nobody_h
     decision = decided(restored(moved("b"), joined, state=ABORTING))
 
     assert "b changed or failed, and stays held." in decision.waiting_for
-    assert "c is not as before and not held: the operator goes on there." in decision.waiting_for
+    assert "c is neither restored nor held: the operator continues there." in decision.waiting_for
 
 
 def made_anew(name: str = "b", **given: Any) -> NodeSnapshot:
@@ -560,7 +560,7 @@ def test_the_end_after_waves_names_who_is_held_by_somebody_else_with_the_new_dri
 
     decision = decide(put_back(a_snapshot(stage, nodes=(free, theirs)), is_live=True), now=NOON)
 
-    assert decision.waiting_for == f"{OLD} is back on every other node: b is held by somebody else, and not on {OLD}."
+    assert decision.waiting_for == f"Every other node runs {OLD} again: b is held by somebody else, and not on {OLD}."
 
 
 @pytest.mark.parametrize("state", ["", "upgrade-done", "pod-restart-required"])
@@ -573,9 +573,9 @@ def test_no_end_of_a_rollback_says_of_a_node_that_came_since_what_it_does_not_ru
 
     ends = [decide(put_back(snapshot, is_live=True), now=NOON) for snapshot in (after_waves, at_once)]
 
-    says = f"c came since, and is not on {OLD} yet"
+    says = f"c joined later, and is not on {OLD} yet"
     assert [end.waiting_for for end in ends] == [
-        f"{OLD} is back on every other node: {says}.",
+        f"Every other node runs {OLD} again: {says}.",
         f"No node had changed: the old version is back and every hold is gone. {says}.",
     ]
     assert [plan_moves(end) for end in ends] == [[PlanState.ROLLED_BACK]] * 2
@@ -592,10 +592,10 @@ def test_no_end_says_of_a_node_whose_label_has_lost_its_mark_that_it_is_free():
     ends = [decide(put_back(snapshot, is_live=True), now=NOON) for snapshot in (after_waves, at_once)]
     ends.append(decide(given_up, now=NOON))
 
-    says = "a keeps the label that held it, for somebody took this plan's mark off: take it off by hand"
+    says = "a keeps the label that held it, because somebody removed this plan's mark. Remove the label by hand"
     assert [end.waiting_for for end in ends] == [
-        f"{OLD} is back on every other node: {says}.",
-        f"No node had changed: the old version is back and every hold of this plan is gone. {says}.",
+        f"Every other node runs {OLD} again: {says}.",
+        f"No node had changed: the old version is back and all holds of this plan are removed. {says}.",
         f"Given up. No node had changed. {says}.",
     ]
 

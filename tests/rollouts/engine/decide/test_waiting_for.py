@@ -26,8 +26,14 @@ from tests.rollouts.make import (
 @pytest.mark.parametrize(
     ("their", "said"),
     [
-        (1, "node-1 is held by somebody else: whoever put the label there takes it off, or exclude it."),
-        (2, "node-1, node-2 are held by somebody else: whoever put the label there takes it off, or exclude them."),
+        (1, "node-1 is held by somebody else: the owner of the label must remove it, or you exclude the node."),
+        (
+            2,
+            (
+                "node-1, node-2 are held by somebody else: the owner of the label must remove it, or you exclude the "
+                "nodes."
+            ),
+        ),
     ],
 )
 def test_nodes_that_somebody_else_holds_do_not_wait_for_the_operator(their: int, said: str):
@@ -58,7 +64,7 @@ def test_a_rollback_that_has_room_waits_for_the_queue_and_not_for_its_budget():
 
     assert decision.acts == ()
     queue = f"the operator has not queued it yet: {LOOKS_AGAIN}"
-    assert decision.waiting_for == f"1 node is still to be brought back; {queue}."
+    assert decision.waiting_for == f"1 node must still be rolled back; {queue}."
 
 
 def test_a_node_that_failed_before_is_not_on_the_way():
@@ -71,8 +77,8 @@ def test_a_node_that_failed_before_is_not_on_the_way():
 
     both, one = (decide(each, now=NOON) for each in (snapshot, replace(snapshot, nodes=(busy,))))
 
-    gave_up = "node-1 failed in an earlier change, and the operator gave up there."
-    assert both.waiting_for == f"{gave_up} Mend it first (docs/takeover.md), or abort."
+    gave_up = "node-1 failed in an earlier change, and the operator gave up."
+    assert both.waiting_for == f"{gave_up} Repair it first (docs/takeover.md), or abort."
     assert one.waiting_for == "1 node is still on the way from an earlier change, such as node-2."
 
 

@@ -52,7 +52,7 @@ def hand_over(worker: Worker) -> None:
 
 def hand_over_where_asked(worker: Worker) -> None:
     """And put back into the operator's queue what it gave up on after that."""
-    if "A person decides: hand them over" in worker.waiting_for:
+    if "A person decides: hand over the nodes, or restore" in worker.waiting_for:
         hand_over(worker)
     for node in worker.world.nodes.values():
         if worker.handed_to and node.state == "upgrade-failed":
