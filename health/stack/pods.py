@@ -25,8 +25,8 @@ from fleet.pod_reasons import PodReason
 from gpu.labels import DEPLOY_PREFIX
 from gpu.operands import COMPUTE_DOMAIN
 from gpu.resources import is_gpu_resource
-from health.stack.causes import Cause, ClaimSigns, Event, FreeRoom, Signs, Weight, why_waits
-from health.stack.causes.base import DRIVERS
+from health.stack.causes import Cause, ClaimSigns, Event, FreeRoom, Signs, Weight, waiting_rule
+from health.stack.causes.base import DRIVERS, CauseRule
 from health.stack.causes.entries import entry
 from health.stack.node_rows import read_stack
 from health.stack.rows import StackRows
@@ -63,8 +63,14 @@ def is_troubled(pod: Pod) -> bool:
 
 def causes_of(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> Iterator[tuple[Pod, Cause]]:
     around = _PodSurroundings(cluster_id, pods, now)
+    rules: dict[str, CauseRule | None] = {}  # most pods of one owner differ in their names alone
     for pod in pods:
-        if cause := why_waits(around.signs_of(pod)):
+        signs = around.signs_of(pod)
+        likeness = repr(replace(signs, pod=replace(signs.pod, name=""))) if signs.pod else ""
+        if likeness not in rules:
+            rules[likeness] = waiting_rule(signs)
+        rule = rules[likeness]
+        if cause := rule(signs) if rule else None:
             yield pod, cause
 
 

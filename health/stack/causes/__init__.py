@@ -5,6 +5,7 @@ The causes are entries in `data/*.toml`. This module defines the order of their 
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Event, FreeRoom, PodSigns, Signs, Weight
 from health.stack.causes.entries import entry, table
@@ -23,6 +24,7 @@ __all__ = [
     "PodSigns",
     "Signs",
     "Weight",
+    "waiting_rule",
     "why",
     "why_waits",
 ]
@@ -122,16 +124,33 @@ def why(signs: Signs) -> Cause | None:
 
 
 def why_waits(signs: Signs) -> Cause | None:
-    """The cause for a tenant's pod. None: nothing shows a trouble.
+    """The cause for a tenant's pod. None: nothing shows a trouble."""
+    rule = waiting_rule(signs)
+    return rule(signs) if rule else None
+
+
+def waiting_rule(signs: Signs) -> CauseRule | None:
+    """Returns the rule that finds the cause for a tenant's pod. Pods that differ in their names have the same.
 
     The pod's own lines come before Events, which may be about something that is over.
     """
     if signs.pod is None:
         return None
-    alone = replace(signs, pod=replace(signs.pod, events=()))
     by_lines = TENANTS_BY_LINES if signs.is_placed else UNPLACED_BY_LINES
+    own = _without_events(signs)
     turns = (
-        (TENANTS_FIRST, signs), (by_lines, alone), (by_lines, signs),
-        (table("tenants.placing"), signs), (TENANTS_LAST, signs),
+        (TENANTS_FIRST, signs), (by_lines, own), (by_lines, signs), (table("tenants.placing"), signs),
+        (TENANTS_LAST, signs),
     )  # fmt: skip
-    return next((cause for rules, given in turns if (cause := _first(rules, given))), None)
+    for rules, given in turns:
+        if rule := next((rule for rule in rules if rule(given)), None):
+            return rule if given is signs else partial(_of_own_lines, rule)
+    return None
+
+
+def _of_own_lines(rule: CauseRule, signs: Signs) -> Cause | None:
+    return rule(_without_events(signs))
+
+
+def _without_events(signs: Signs) -> Signs:
+    return replace(signs, pod=replace(signs.pod, events=())) if signs.pod and signs.pod.events else signs

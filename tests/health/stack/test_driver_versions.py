@@ -95,7 +95,7 @@ def test_a_label_and_a_slice_may_disagree():
 
     found = versions(a_node("570.172.08"), tag="580.95.05-ubuntu24.04", slices=[told])
 
-    assert found.disagreement == "The label of the node says 570.172.08, the ResourceSlice of the node says 580.95.5."
+    assert found.disagreement == "The label of the node has 570.172.08, the ResourceSlice of the node has 580.95.5."
 
 
 def test_a_driver_of_the_host_has_only_a_running_version():
