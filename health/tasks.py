@@ -37,7 +37,7 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
             hours.write_over(cluster_id, now=now)
         except SnapshotsUnavailable as error:  # the evaluation is done; the next sweep repeats it
             log.warning(
-                ("the answers of sources are not stored: Redis does not answer"),
+                "the answers of sources are not stored: Redis does not answer",
                 cluster=cluster.name,
                 reason=str(error),
             )

@@ -86,7 +86,7 @@ def _why_not_ours(cluster: Cluster, mine: WriterLease, lease: LeaseSeen, *, now:
     if lease.spec.holder_identity == mine.instance:
         is_ahead = (lease.spec.lease_transitions or 0) > mine.epoch
         return (
-            (f"{cluster.name} has newer writes of Quarterdeck than this database, so the database is an old copy.")
+            f"{cluster.name} has newer writes of Quarterdeck than this database, so the database is an old copy."
             if is_ahead
             else ""
         )

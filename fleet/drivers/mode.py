@@ -134,7 +134,7 @@ def _no_driver_problem(drivers: Sequence[DriverObject]) -> str:
     return (
         ""
         if drivers
-        else ("The ClusterPolicy leaves drivers to NVIDIADrivers, but no NVIDIADriver exists. No node gets a driver.")
+        else "The ClusterPolicy leaves drivers to NVIDIADrivers, but no NVIDIADriver exists. No node gets a driver."
     )
 
 

@@ -187,7 +187,7 @@ def _unknown(row: PodPlacement, boards: BoardsOfPods, span: Span) -> str:
     if span.gpu is None or span.gpu.index in its:
         return ""
     return (
-        (" It is unknown whether this GPU was one of the other GPUs.")
+        " It is unknown whether this GPU was one of the other GPUs."
         if its
         else " It is unknown whether it had this GPU."
     )

@@ -119,7 +119,7 @@ def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
         return render(request, "fleet/pool/delete.html", context, status=403 if refusal else 409)
     if request.POST.get("seen") != shown.fingerprint:
         messages.error(
-            request, ("The nodes that leave differ from the preview. Nothing was deleted. Read the preview again.")
+            request, "The nodes that leave differ from the preview. Nothing was deleted. Read the preview again."
         )
         return render(request, "fleet/pool/delete.html", context, status=409)
     try:

@@ -61,9 +61,7 @@ class ResourceLine:
     def _away(self) -> str:
         number = (self.expected or 0) - (self.allocatable or 0)
         return (
-            (f"{in_words(number, self.way)} unavailable while the MIG manager changes the layout.")
-            if number > 0
-            else ""
+            f"{in_words(number, self.way)} unavailable while the MIG manager changes the layout." if number > 0 else ""
         )
 
     def _gone(self) -> str:

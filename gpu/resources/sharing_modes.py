@@ -83,7 +83,7 @@ def _partitioned(way: Way) -> Explanation:
     shared = (
         "all of a GPU's partitions share its whole memory"
         if domains == "1"
-        else (f"a GPU's memory has {domains} parts, and partitions on the same part share it")
+        else f"a GPU's memory has {domains} parts, and partitions on the same part share it"
     )
     return Explanation(
         "Partitions",

@@ -193,7 +193,7 @@ class FindingDetailSerializer(serializers.Serializer):
     runbook = serializers.CharField(help_text="Page with the steps of the rule. They are also in `/api/v1/rules`.")
     telemetry = serializers.CharField(
         allow_null=True,
-        help_text=("Address of the GPU telemetry. Null: the finding is not about telemetry, or the node is gone."),
+        help_text="Address of the GPU telemetry. Null: the finding is not about telemetry, or the node is gone.",
     )
     markdown = serializers.CharField(help_text="The whole finding as Markdown text for a chat or a ticket.")
 

@@ -51,7 +51,7 @@ class RuleSerializer(serializers.Serializer):
         child=serializers.CharField(), source="entry.steps", help_text="Recommended steps for its findings, in order."
     )
     open = serializers.IntegerField(
-        help_text=("Open findings of this rule that you may see. Findings listed under a cause are not included.")
+        help_text="Open findings of this rule that you may see. Findings listed under a cause are not included."
     )
     listed = serializers.IntegerField(help_text="Open findings of this rule that are listed under their causes.")
     accepted = serializers.IntegerField()

@@ -147,7 +147,7 @@ def _replay_metrics(
         reasons = " ".join(dict.fromkeys(gap.reason for gap in gaps))
         return Replayed(
             cluster.name,
-            (f"The cluster's Prometheus has no samples of these {count(last.days, 'day')}. {reasons}").strip(),
+            f"The cluster's Prometheus has no samples of these {count(last.days, 'day')}. {reasons}".strip(),
         )
     return Replayed(
         cluster.name,

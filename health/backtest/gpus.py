@@ -244,7 +244,7 @@ def _why_silent(snapshot: TelemetrySnapshot, unsure: Collection[str]) -> str:
     if not snapshot.devices:
         return "The cluster has no GPU sample of a node that existed at that time."
     return (
-        ("It is unknown whether the nodes were being changed.")
+        "It is unknown whether the nodes were being changed."
         if unsure
         else "The cluster has no GPU sample of that time."
     )

@@ -98,9 +98,7 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
     )
     product, driver = node.gpu_product, node.driver_version
     last_named = (
-        (", the last version that this node reported; its label is gone")
-        if driver and node.driver_unknown_since
-        else ""
+        ", the last version that this node reported; its label is gone" if driver and node.driver_unknown_since else ""
     )
     pools = list(seen_pools_of(node, user=user))
     where = f"pool {' or '.join(pool.name for pool in pools)}" if pools else "its cluster without a pool"

@@ -173,7 +173,7 @@ def _telemetry_age(
     if standing.is_silent and not source.message:
         asked_at = source.answered_at
         reason = (
-            (f"The source was not queried since {moment(asked_at, now=now)}.")
+            f"The source was not queried since {moment(asked_at, now=now)}."
             if asked_at
             else "The source was not queried yet."
         )

@@ -89,6 +89,6 @@ def why_not_now(verb: str, state: FindingState, *, acknowledged_by: str = "") ->
         return "The finding is not confirmed yet, so nobody was notified."
     if state is FindingState.MUTED:
         return (
-            ("The finding is muted. Lift the mute first.") if verb == "acknowledge" else "The finding is already muted."
+            "The finding is muted. Lift the mute first." if verb == "acknowledge" else "The finding is already muted."
         )
     return f"{acknowledged_by or 'Somebody'} has already acknowledged the finding."

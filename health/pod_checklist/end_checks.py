@@ -32,7 +32,7 @@ HELD_BY: dict[MemoryHolder, tuple[str, str]] = {
         "Reduce the batch or the model, or use a larger GPU or MIG slice.",
     ),
     MemoryHolder.UNKNOWN: (
-        ("The message does not name the holder of the memory."),
+        "The message does not name the holder of the memory.",
         "Check whether other pods have the GPU.",
     ),
 }

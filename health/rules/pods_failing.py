@@ -22,7 +22,7 @@ BY_KUBELET: Mapping[str, tuple[str, ...]] = {
     "UnexpectedAdmissionError": REFUSED,
     **{f"OutOf{vendor}": REFUSED for vendor in ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/")},
     "OutOf": (
-        ("The node had no room left for the pod. Check what else, beside the scheduler, assigns pods to the node."),
+        "The node had no room left for the pod. Check what else, beside the scheduler, assigns pods to the node.",
     ),
     "TopologyAffinityError": ("No NUMA node had room for all requests. Check the kubelet's topology manager policy.",),
     "Evicted": ("The node was short of memory, disk or PIDs: `kubectl describe node` shows which.",),

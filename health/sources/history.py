@@ -133,7 +133,7 @@ class TelemetryHistory:
     def without_words(self) -> "TelemetryHistory":
         """Returns a copy for users who may not see the source's messages."""
         return (
-            replace(self, source_message=("Only people with access to the whole cluster see the reason."))
+            replace(self, source_message="Only people with access to the whole cluster see the reason.")
             if self.source_message
             else self
         )

@@ -107,7 +107,7 @@ def _table() -> dict[str, Metric]:
         Metric("throttled_board", "Throttled by the board's limit", "", counter, is_usual=False, most=NS),
         Metric("throttled_reliability", "Throttled by reliability", "", counter, is_usual=False, most=NS),
         Metric(
-            "clock_reasons", ("Reasons for the present clocks"), "", gauge, is_usual=False, most=0xFFFF
+            "clock_reasons", "Reasons for the present clocks", "", gauge, is_usual=False, most=0xFFFF
         ),  # bits: `SLOWED_BY`
         Metric("clock_events", "Recently throttled", "", gauge, is_usual=False, most=COUNT),
         Metric("xids_counted", "Xids of late", "", gauge, is_usual=False, most=COUNT),

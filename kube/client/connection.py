@@ -80,7 +80,7 @@ def connect(kubeconfig_path: str, context: str) -> "Connection":
     except Exception as error:  # any class: a proxy's scheme, a CA file
         in_full = f"{kubeconfig_path or 'The service account of the pod'} cannot be used: {error_text(error)}"
         raise BadKubeconfig(
-            ("The kubeconfig cannot be used. `bin/manage doctor` shows the reason."), in_full=in_full
+            "The kubeconfig cannot be used. `bin/manage doctor` shows the reason.", in_full=in_full
         ) from error
 
 

@@ -209,7 +209,7 @@ def refuse_end(until: datetime | None, *, now: datetime) -> None:
         raise BadFreeze(("until", "This time is in the past. Give a future time, or none."))
     if until is not None and until - now > MOST:
         raise BadFreeze(
-            ("until", (f"At most {MOST.days} days from now. Leave the end out for a freeze that a person lifts."))
+            ("until", f"At most {MOST.days} days from now. Leave the end out for a freeze that a person lifts.")
         )
 
 

@@ -114,10 +114,10 @@ def _progress_of_missing_image(job: JobLook, pod: PodLook, *, now: datetime) -> 
 def _progress_of_ended_job(job: JobLook) -> PullProgress:
     if job.failed == "DeadlineExceeded":
         return PullProgress(
-            ("The image was not pulled within the time limit of its Job."), job.failed_message, PullOutcome.UNKNOWN
+            "The image was not pulled within the time limit of its Job.", job.failed_message, PullOutcome.UNKNOWN
         )
     return PullProgress(
-        ("The Job failed before the image was pulled."), job.failed_message or job.failed, PullOutcome.UNKNOWN
+        "The Job failed before the image was pulled.", job.failed_message or job.failed, PullOutcome.UNKNOWN
     )
 
 
@@ -127,5 +127,5 @@ def _without_pod(job: JobLook, *, now: datetime) -> PullProgress:
     if refused:
         return PullProgress("The Job is not allowed to create a pod.", refused, outcome)
     return PullProgress(
-        ("The Job has no pod yet.") if outcome is None else "The Job has created no pod.", outcome=outcome
+        "The Job has no pod yet." if outcome is None else "The Job has created no pod.", outcome=outcome
     )

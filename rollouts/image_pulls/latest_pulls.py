@@ -147,7 +147,7 @@ def proven_sentence(shown: PullOnPage, pulled: Sequence[PullJob], *, unknown: in
 def failed_sentence(shown: PullOnPage, failed: Sequence[PullJob]) -> str:
     first = failed[0]
     others = (
-        (f" It also failed on {either(len(failed) - 1, 'one more node', f'{len(failed) - 1} more nodes')}.")
+        f" It also failed on {either(len(failed) - 1, 'one more node', f'{len(failed) - 1} more nodes')}."
         if failed[1:]
         else ""
     )

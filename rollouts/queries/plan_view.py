@@ -84,7 +84,7 @@ class PlanStanding:
         if self.plan.is_final:
             return self.plan.reason or f"The plan is {self.plan.state.replace('-', ' ')}."
         first = (
-            ("A worker evaluates the plan for the first time.")
+            "A worker evaluates the plan for the first time."
             if self.plan.epoch
             else "No worker has evaluated the plan yet."
         )

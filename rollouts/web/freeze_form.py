@@ -23,7 +23,7 @@ class FreezeForm(PlacedForm):
     binds_rollbacks = forms.BooleanField(
         label="Bind rollbacks as well",
         required=False,
-        help_text=("If not selected, rollbacks continue, so that one operator can always roll back without help."),
+        help_text="If not selected, rollbacks continue, so that one operator can always roll back without help.",
     )
 
     @property

@@ -55,7 +55,7 @@ def _other_system_verdict(subject: str, fitting: Sequence[Platform], facts: Fact
     name = NAMED.get(facts.distribution, "the project itself")
     upstream = next((entry for entry in fitting if "" in entry.distributions and entry.kubernetes), None)
     known = (
-        (f" For Kubernetes itself, NVIDIA lists {upstream.kubernetes[0]} to {upstream.kubernetes[1]}.")
+        f" For Kubernetes itself, NVIDIA lists {upstream.kubernetes[0]} to {upstream.kubernetes[1]}."
         if upstream
         else ""
     )

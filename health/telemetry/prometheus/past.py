@@ -89,7 +89,7 @@ class Past:
         there = {labels(row).get("__name__", "") for row in counted}
         if not there.intersection(wanted):
             reason = (
-                ("The server has no series of these metrics for that time")
+                "The server has no series of these metrics for that time"
                 if there
                 else "The server has no series of a GPU"
             )

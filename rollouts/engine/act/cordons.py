@@ -107,7 +107,7 @@ def settle(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
     left_reason = ""
     if seen.is_unschedulable and row.placed_at is not None:
         by = (
-            ("the operator, which has not finished its change")
+            "the operator, which has not finished its change"
             if _phase(writer, seen) in HANDED_OVER
             else "somebody else"
         )

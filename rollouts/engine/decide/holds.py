@@ -91,7 +91,7 @@ def _not_yet(snapshot: Snapshot) -> str:
         return f"{snapshot.operator_down} The plan waits until it runs before it writes the version."
     busy = next((node for node in snapshot.nodes if node.busy_with), None)
     return (
-        (f"{busy.busy_with} is changing {busy.name}. The plan waits, because a node has only one change at a time.")
+        f"{busy.busy_with} is changing {busy.name}. The plan waits, because a node has only one change at a time."
         if busy
         else ""
     )

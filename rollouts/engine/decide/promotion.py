@@ -225,7 +225,7 @@ def _not_sure_any_more(snapshot: Snapshot, results: GateResults, *, now: datetim
     reason = (
         waits[1].sentence
         if waits
-        else (f"{names(undone)} {was(len(undone))} changed before, and {are(len(undone))} no longer changed.")
+        else f"{names(undone)} {was(len(undone))} changed before, and {are(len(undone))} no longer changed."
     )
     sentence = f"Every stage passed, except: {reason}"
     return Decision(sentence, pause_reason=sentence if now - last.state_since > last.wait_timeout else "")

@@ -93,7 +93,7 @@ def _release_unchanged(snapshot: Snapshot) -> Decision | None:
         return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)
     if waiting := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase is Phase.UNKNOWN):
         return Decision(
-            (f"Waiting until the operator reports {names(tuple(waiting.values()))} as done."), look_again_in=SOON
+            f"Waiting until the operator reports {names(tuple(waiting.values()))} as done.", look_again_in=SOON
         )
     return None
 

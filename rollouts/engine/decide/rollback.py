@@ -206,7 +206,7 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datet
     if can_never_tell or (waits and now - stage.state_since > stage.wait_timeout):
         return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be evaluated: {waits[0].sentence}")
     return Decision(
-        (f"The nodes are rolled back and being evaluated: {waits[0].sentence if waits else 'no gate has a result.'}"),
+        f"The nodes are rolled back and being evaluated: {waits[0].sentence if waits else 'no gate has a result.'}",
         look_again_in=SOON,
     )
 

@@ -249,7 +249,7 @@ def test_an_exporter_that_is_not_allowed_or_silent_is_told_with_since_when():
     a_pod(node, "train")
     a_reading(node, read_at=None, refused="It may not be asked: …", refused_since=NOON - timedelta(hours=1))
 
-    assert said(node) == ("Its DCGM exporter was never read. It may not be asked: … Since 2026-11-21 11:00:00 UTC.")
+    assert said(node) == "Its DCGM exporter was never read. It may not be asked: … Since 2026-11-21 11:00:00 UTC."
 
 
 @pytest.mark.parametrize(

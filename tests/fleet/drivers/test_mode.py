@@ -52,12 +52,12 @@ def test_says_what_says_which_driver_runs(objects, mode, word):
         (
             [WITH_CRD],
             DriverSetBy.NVIDIA_DRIVER,
-            ("The ClusterPolicy leaves drivers to NVIDIADrivers, but no NVIDIADriver exists"),
+            "The ClusterPolicy leaves drivers to NVIDIADrivers, but no NVIDIADriver exists",
         ),
         (
             [a("NVIDIADriver")],
             DriverSetBy.NONE,
-            ("exist without effect, because neither a ClusterPolicy nor a GPUCluster exists"),
+            "exist without effect, because neither a ClusterPolicy nor a GPUCluster exists",
         ),
     ],
 )
@@ -71,7 +71,7 @@ def test_says_what_is_wrong_with_it(objects, mode, word):
 @pytest.mark.parametrize(
     ("operator", "word"),
     [
-        ("26.3.3", ("limits the upgrades of all NVIDIADrivers together, by the upgrade policy of the ClusterPolicy")),
+        ("26.3.3", "limits the upgrades of all NVIDIADrivers together, by the upgrade policy of the ClusterPolicy"),
         ("26.7.0", "Each NVIDIADriver has its own upgrade policy, which counts only its own nodes"),
         ("", "From operator"),
     ],

@@ -459,9 +459,9 @@ def silent_reason(cluster, at):
         (
             {
                 "state": "forbidden",
-                "message": ("Quarterdeck may not query the exporter: the right get on pods/proxy is missing in"),
+                "message": "Quarterdeck may not query the exporter: the right get on pods/proxy is missing in",
             },
-            ("Quarterdeck may not query the exporter: the right get on pods/proxy is missing in"),
+            "Quarterdeck may not query the exporter: the right get on pods/proxy is missing in",
         ),
         ({"state": "too-many", "message": "300 exporters are too many."}, "300 exporters are too many."),
         ({"exporters": 3}, "None of its 3 exporters answers."),

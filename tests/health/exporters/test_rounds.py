@@ -360,7 +360,7 @@ def test_an_exporter_of_which_nothing_is_read_is_named_and_no_other(cluster, tol
 
     outcome = ask(cluster)
 
-    assert outcome.message == (f"Only unsupported GPU series, such as mi300_gpu_power_usage, on {first}.")
+    assert outcome.message == f"Only unsupported GPU series, such as mi300_gpu_power_usage, on {first}."
 
 
 def test_an_exporter_that_does_not_run_is_not_asked(cluster):

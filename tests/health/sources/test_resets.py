@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
             2,
             2,
             "reload",
-            ("The counters of all 2 GPUs restarted at zero: the driver was reloaded, or all GPUs were reset."),
+            "The counters of all 2 GPUs restarted at zero: the driver was reloaded, or all GPUs were reset.",
         ),
         (2, 1, "reset", "The counters of GPU 0 restarted at zero: the GPU was reset."),
     ],

@@ -77,9 +77,10 @@ def test_what_only_some_exporters_have_is_read(vendor):
 
 
 def test_believes_the_node_that_was_asked():
-    assert read_node(TEXT.replace('Hostname="gpu-1"', 'Hostname="other"'), "gpu-1").devices[
-        ("GPU-a", "")
-    ].node_name == ("gpu-1")
+    assert (
+        read_node(TEXT.replace('Hostname="gpu-1"', 'Hostname="other"'), "gpu-1").devices[("GPU-a", "")].node_name
+        == "gpu-1"
+    )
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "nonsense"])

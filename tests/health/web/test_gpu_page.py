@@ -355,7 +355,7 @@ def test_a_reset_is_a_line_of_it_and_of_its_node_and_of_no_other_gpu(cluster, no
     assert (
         lines()[0]
         == lines(2)[0]
-        == ("The counters of all 2 GPUs restarted at zero: the driver was reloaded, or all GPUs were reset.")
+        == "The counters of all 2 GPUs restarted at zero: the driver was reloaded, or all GPUs were reset."
     )
     assert "The counters of GPU 3 restarted at zero" in page(visiting(ada), f"/nodes/{node.pk}/history").text
 

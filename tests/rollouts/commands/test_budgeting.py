@@ -47,7 +47,7 @@ def test_plans_that_it_binds_are_told_and_look_again():
         (DomainKind.ZONE, 0, "", "a number from 1 to 100,000"),
         (DomainKind.ZONE, 100_001, "", "a number from 1 to 100,000"),
         (DomainKind.ZONE, 1, "a/b", "Only racks"),
-        (DomainKind.RACK, 1, "", ("Name the node label with the rack's name. Kubernetes has no such label of its own")),
+        (DomainKind.RACK, 1, "", "Name the node label with the rack's name. Kubernetes has no such label of its own"),
         (DomainKind.RACK, 1, "a b", "That is not a label key. Write it as topology.example.com/rack"),
         (DomainKind.RACK, 1, "a/b/c", "That is not a label key. Write it as topology.example.com/rack"),
         (DomainKind.RACK, 1, "x" * 64, "That is not a label key. Write it as topology.example.com/rack"),

@@ -149,7 +149,7 @@ def test_a_second_one_loses_while_the_first_is_under_way(told, owner):
     asked(plan, owner, key="a1")
 
     with (
-        pytest.raises(Refusal, match=("An image pull of this plan is already in progress")),
+        pytest.raises(Refusal, match="An image pull of this plan is already in progress"),
         transaction.atomic(),
     ):
         asked(plan, owner, key="a2")

@@ -27,7 +27,7 @@ def offered(name: str = "default", **given) -> IsolatedCanary:
         ({"has_own_policies": False}, "26.7.0 or newer"),
         (
             {"is_fallback": False},
-            ("would conflict with it"),
+            "would conflict with it",
         ),
         ({"nodes": []}, "has no nodes"),
     ],

@@ -109,7 +109,7 @@ def test_a_hold_that_somebody_rewrote_is_taken_back_and_the_history_says_so(grou
     (event,) = ground.plan.events.filter(to="hold-rewritten")
     assert (event.what, event.actor) == (
         "note",
-        ("somebody else"),
+        "somebody else",
     )
     assert event.target is not None
     assert event.target.node_name == CANARY
@@ -174,7 +174,7 @@ def test_a_hold_that_somebody_took_off_is_put_back_and_the_history_says_so(groun
     ground.act(PlaceHolds(uids(ground)))
     ground.act(PlaceHolds(uids(ground)))
 
-    (event,) = ground.plan.events.filter(actor=("somebody else"))
+    (event,) = ground.plan.events.filter(actor="somebody else")
     assert (event.what, event.to) == ("note", "hold-removed")
     assert event.target is not None
     assert event.target.node_name == CANARY
@@ -195,7 +195,7 @@ def test_a_hold_that_we_took_off_ourselves_is_nobodys_doing(ground: Ground):
     ground.act(PlaceHolds(uids(ground, CANARY)))
 
     assert CANARY in ground.held()
-    assert not ground.plan.events.filter(actor=("somebody else")).exists()
+    assert not ground.plan.events.filter(actor="somebody else").exists()
 
 
 def test_one_nodes_error_stops_no_other(ground: Ground):

@@ -39,7 +39,7 @@ def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others(
 
     assert result.answer is Answer.FAIL
     assert result.nodes == ("node-2", "node-3")
-    assert result.sentence == ("The test Job failed on 2 nodes. The test ended with exit code 1. CUDA error")
+    assert result.sentence == "The test Job failed on 2 nodes. The test ended with exit code 1. CUDA error"
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_knows_a_device_by_its_labels_in_the_next_round_too_and_forgets_a_strang
         (b"", "It answers nothing"),
         (
             b"<!DOCTYPE html><html>Sign in</html>",
-            ("The server returns a web page instead of JSON, as a sign-in page or a proxy does"),
+            "The server returns a web page instead of JSON, as a sign-in page or a proxy does",
         ),
         (b"not found", "The answer is not the JSON of a Prometheus"),
         (b'{"status":"success","data":{"resultType":"vec', "The answer is not the JSON of a Prometheus"),

@@ -56,15 +56,15 @@ def test_another_authority_than_the_one_that_signed_is_named_as_wrong(ours, tmp_
         ({"from_": -2 * DAY, "to": -DAY}, "The server's certificate has expired. Its owner must renew it."),
         (
             {"from_": DAY, "to": 2 * DAY},
-            ("The server's certificate is not valid yet. Check the clocks of the server and of this host."),
+            "The server's certificate is not valid yet. Check the clocks of the server and of this host.",
         ),
         (
             {"host": "192.0.2.1"},
-            ("The server's certificate is for another host name. Use a name of the certificate in the address."),
+            "The server's certificate is for another host name. Use a name of the certificate in the address.",
         ),
         (
             {"host": "example.org"},
-            ("The server's certificate is for another host name. Use a name of the certificate in the address."),
+            "The server's certificate is for another host name. Use a name of the certificate in the address.",
         ),
     ],
     ids=["expired", "not yet valid", "another address", "another name"],

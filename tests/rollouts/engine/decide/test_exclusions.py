@@ -94,7 +94,9 @@ def test_a_stage_does_not_soak_before_all_is_read_back():
 def test_why_it_cannot_be_put_back_is_said():
     one = NodeExclusions("a", ("NVSentinel",), is_wanted=False, trouble="nodes a is forbidden.")
 
-    assert decided(off(a_target("a"), a_changed_node("a"), one)).waiting_for.endswith("is removed. nodes a is forbidden.")
+    assert decided(off(a_target("a"), a_changed_node("a"), one)).waiting_for.endswith(
+        "is removed. nodes a is forbidden."
+    )
 
 
 def test_then_it_soaks():
