@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ expect.set_options(timeout=PATIENCE_MS)
 FOLDER = Path(__file__).parent
 WIDE, PHONE = {"width": 1600, "height": 1000}, {"width": 390, "height": 844}
 
-Sessions = dict[str, Any]  # role → the cookies of its session, as the browser gives and takes them
+Sessions = dict[str, tuple[float, Any]]  # role → when it signed in, and its cookies as the browser takes them
+RECENT_S = 120  # an approval asks for a sign-in of the last five minutes
 
 NODES = int(os.environ.get("QUARTERDECK_TEST_NODES", "16"))
 
@@ -68,12 +70,13 @@ class Watched:
         self.page.on("console", lambda said: self._hear(said.type, said.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda asked: self._ask(asked.url, stack.url))
-        if role in sessions:
-            self.context.add_cookies(sessions[role])
+        at, cookies = sessions.get(role, (0.0, None))
+        if cookies and monotonic() - at < RECENT_S:
+            self.context.add_cookies(cookies)
             self.page.goto("/")
         else:
             self._sign_in(role)
-            sessions[role] = self.context.cookies()
+            sessions[role] = monotonic(), self.context.cookies()
 
     def _sign_in(self, role: str) -> None:
         self.page.goto("/sign-in")

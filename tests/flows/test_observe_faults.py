@@ -354,7 +354,7 @@ def test_another_cluster_that_comes_in_during_a_lease_is_refused_and_named(north
 
     assert during[0] == ["gpu-001", "gpu-002"]
     assert "is another cluster: its kube-system has the UID uid-of-another" in during[1]
-    assert "accept it" in during[1]
+    assert "accept the new cluster" in during[1]
 
 
 def test_one_that_was_accepted_begins_anew_and_keeps_its_timeline(north, server):

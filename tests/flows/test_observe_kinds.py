@@ -34,6 +34,10 @@ from tests.fleet.rights import OURS, allow, grant
 from tests.flows.leases import hold_a_lease
 
 pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
+QUEUES = {
+    *(f"{kind}.kueue.x-k8s.io" for kind in ("workloads", "clusterqueues", "localqueues")),
+    *(f"podgroups.{group}" for group in ("scheduling.volcano.sh", "scheduling.run.ai")),
+}
 SPACE, OPERATOR = "research", "gpu-operator"
 POD = {
     "metadata": {"labels": {"app": "train"}},
@@ -179,7 +183,7 @@ def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api)
     assert marks["gpuclusters.nvidia.com"].message == "The API server does not serve gpuclusters.nvidia.com."
     states = {kind: mark.state for kind, mark in marks.items()}
     absent = {kind for kind, state in states.items() if state == "absent"}
-    assert absent == {"gpuclusters.nvidia.com", "nvidiadrivers.nvidia.com"}
+    assert absent == {"gpuclusters.nvidia.com", "nvidiadrivers.nvidia.com", *QUEUES}
     assert {state for kind, state in states.items() if kind not in absent} == {"watching"}
 
 

@@ -215,7 +215,7 @@ def test_another_cluster_at_the_same_address_is_not_taken_over(cluster):
     bookmark = Bookmark.objects.get(kind="nodes")
     assert Node.objects.count() == 0
     assert bookmark.state == "failing"
-    assert "Another cluster answers: its kube-system has the UID" in bookmark.message
+    assert "is another cluster: its kube-system has the UID" in bookmark.message
 
 
 def test_a_stop_ends_a_lease(cluster, woken):

@@ -53,7 +53,7 @@ def test_each_node_goes_with_what_keeps_them_off_and_has_it_no_more_before_its_s
     assert releases.keys() == back.keys() == set(plan.all_targets())
     assert {(written(one, OPT_OUT), written(one, LEAVE)) for one in releases.values()} == {("false", "true")}
     assert {(written(one, OPT_OUT), written(one, LEAVE)) for one in back.values()} == {(None, "false")}
-    assert "is put back" in shown["reason"]
+    assert "is removed" in shown["reason"]
     for number in (0, 1):
         of_stage = [event for event in events(plan) if event["stage"] and event["stage"]["id"] == plan.stage_id(number)]
         soaks = next(event["id"] for event in of_stage if (event["what"], event["to"]) == ("stage", "soaking"))

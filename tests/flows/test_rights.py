@@ -26,6 +26,15 @@ BY_POLICY = ("patch", "nvidia.com", "clusterpolicies")  # test_promote_by_policy
 BY_PULLS = {(verb, "batch", "jobs") for verb in ("create", "delete")}  # test_promote_image_pull uses them
 BY_LEAVING = ("delete", "coordination.k8s.io", "leases")  # test_takeover uses it
 BY_DRAINS = ("create", "", "pods/eviction")  # tests/operations uses it
+# tests/maintenance/actors uses them.
+BY_REPAIRS = {
+    ("patch", "metal3.io", "baremetalhosts"),
+    *(
+        (verb, "janitor.dgxc.nvidia.com", kind)
+        for verb in ("create", "delete")
+        for kind in ("rebootnodes", "gpuresets")
+    ),
+}
 Right = tuple[str, str, str]  # verb, API group, resource
 
 
@@ -45,7 +54,7 @@ def test_the_manifest_is_enough_and_no_more(plan_for: Callable[..., Plan]):
     refused = [asked for asked in plan.proxy.requests() if asked.code == 403 and asked.is_forwarded]
     assert [asked for asked in refused if not asks_a_pod(asked)] == []
     # An image pull may have been tried on this stack before, and leaving it.
-    by_others = {*BY_PULLS, BY_LEAVING, BY_DRAINS}
+    by_others = {*BY_PULLS, *BY_REPAIRS, BY_LEAVING, BY_DRAINS}
     assert used - by_others == writes_in("quarterdeck.yaml") - {BY_POLICY} - by_others
 
 

@@ -28,7 +28,7 @@ def test_release_all_takes_off_everything_of_ours(
 
     assert held == set(gpu_cluster.names(plan.driver))
     assert all(f"{name}: held by plan-{plan.id}" in named for name in held)
-    assert f"plan-{plan.id}) is promoting, and the cluster asks for {plan.to_version}" in named
+    assert f"plan-{plan.id}) is promoting, and the cluster requests {plan.to_version}" in named
     assert touched == []
     assert gpu_cluster.marked() == set()
     assert said.splitlines()[-1] == f"{CLUSTER}: no objects of Quarterdeck are left."
