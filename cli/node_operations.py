@@ -15,9 +15,10 @@ from cli.tables import Format, Kind, plain
 from cli.waits import look_at_operation, wait_for
 
 NAMED = {
-    "vetoes": "Barred", "losses": "Cannot be undone", "jobs": "Jobs that end", "services": "Services",
-    "unmanaged": "Pods without a controller", "empty_dir": "Pods that lose emptyDir data",
-    "budgets": "Budgets that allow no eviction now", "pools": "Pools", "waits": "Nodes wait", "warnings": "Warnings",
+    "vetoes": "Barred", "approvals": "Needs the approval of another person", "losses": "Cannot be undone",
+    "jobs": "Jobs that end", "services": "Services", "unmanaged": "Pods without a controller",
+    "empty_dir": "Pods that lose emptyDir data", "budgets": "Budgets that allow no eviction now", "pools": "Pools",
+    "waits": "Nodes wait", "warnings": "Warnings",
 }  # fmt: skip
 
 

@@ -228,7 +228,7 @@ class RepairRound:
             return stopped
         node = client.get_node(self.connection, self.case.node_name)
         if node.uid != self.case.node_uid:
-            return f"{self.case.node_name} is another node now."
+            return f"{self.case.node_name} is now a different node with the same name."
         if not node.is_unschedulable:
             return "The node is not cordoned any more: pods could start there. Quarantine it again."
         if self.repair.kind == RepairKind.REBOOT and node.status.node_info.boot_id != self.repair.boot_id:

@@ -9,7 +9,7 @@ from health.backtest.backtest import Replayed
 from health.backtest.replay import WouldBe
 from health.rules.base import Severity
 from wording.durations import spell
-from wording.numbers import count
+from wording.numbers import are, count
 
 GAPS_SHOWN = 20
 
@@ -26,7 +26,7 @@ def lines(rule: str, replayed: Sequence[Replayed], *, most: int) -> Iterator[str
         yield (
             f"In all {rule} would have opened {count(len(found), 'finding')} in {count(len(known), 'cluster')}"
             + (f": {parts}" if parts else "")
-            + f". {paged} of these are critical and would have paged somebody."
+            + f". {paged} of these {are(paged)} critical and would have paged somebody."
         )
     if unknown := len(replayed) - len(known):
         yield f"Nothing is known about {count(unknown, 'cluster')}. Their nodes may have had faults."

@@ -20,6 +20,9 @@ class PodLogAnswer:
     trouble: str = ""  # why there are none
 
 
+DECODER = msgspec.json.Decoder(PodLogAnswer)
+
+
 def save_answer(pod_uid: str, user_id: int, answer: PodLogAnswer) -> None:
     """:raises SnapshotsUnavailable: when Redis does not answer"""
     try:
@@ -37,7 +40,7 @@ def answer_for(pod_uid: str, user_id: int) -> PodLogAnswer | None:
         stored: Any = redis_client().get(_place(pod_uid, user_id))
     except RedisError as error:
         raise SnapshotsUnavailable(str(error)) from error
-    return None if stored is None else msgspec.json.decode(stored, type=PodLogAnswer)
+    return None if stored is None else DECODER.decode(stored)
 
 
 def _place(pod_uid: str, user_id: int) -> str:

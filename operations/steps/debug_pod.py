@@ -57,7 +57,7 @@ class DebugPodStep(TestJobStep):
         seen = client.get_node(work.connection, work.node.node_name)
         node = Node.objects.filter(cluster=work.operation.cluster_id, uid=work.node.node_uid).first()
         if node is None or seen.uid != work.node.node_uid:
-            return f"{work.node.node_name} is another node now."
+            return f"{work.node.node_name} is now a different node with the same name."
         if seen.ready is None or seen.ready.status != "True":
             return "The node is not Ready: no pod starts there."
         resource, runtime_class = free_resource(node), ""

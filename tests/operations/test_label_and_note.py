@@ -33,7 +33,7 @@ def test_a_node_that_was_remade_is_not_labelled(ground: Ground):
     ground.store.seed(NODE, node | {"metadata": {"name": CANARY, "uid": "uid-of-another"}})
 
     (row,) = rounds(ground, operation, 2).nodes.all()
-    assert (row.state, row.reason) == ("failed", f"{CANARY} is another node now.")
+    assert (row.state, row.reason) == ("failed", f"{CANARY} is now a different node with the same name.")
     assert IN_POOL not in ground.labels(CANARY)
 
 

@@ -30,7 +30,7 @@ def test_another_one_than_they_saw_is_a_conflict(root):
     reply = post(root, cluster, uid="new")
 
     assert (reply.status_code, reply.json()["type"]) == (409, "urn:quarterdeck:problem:cannot-accept")
-    assert "answers newer, not new" in reply.json()["detail"]
+    assert "has the UID newer, not new" in reply.json()["detail"]
 
 
 def test_an_operator_may_not(ada):

@@ -59,7 +59,7 @@ def test_the_decision_is_kept_with_what_it_was_before(rebuilt):
 
 
 def test_nobody_accepts_another_one_than_they_saw(rebuilt):
-    with pytest.raises(CannotAccept, match="answers new, not newer"):
+    with pytest.raises(CannotAccept, match="has the UID new, not newer"):
         accept_it(rebuilt, "newer")
 
     assert Cluster.objects.get().uid == "uid-of-north"

@@ -121,12 +121,12 @@ def test_a_live_kind_says_how_many_of_it_cannot_be_read_and_names_none():
     assert sentence == "Nodes are live. 5 of them cannot be read and are shown in their last state, if any."
 
 
-@pytest.mark.parametrize(("number", "says"), [(1, "1 that"), (19, "19 that"), (20, "20 or more that")])
+@pytest.mark.parametrize(("number", "says"), [(1, "1"), (19, "19"), (20, "20 or more")])
 def test_no_more_is_known_than_is_kept_of_what_cannot_be_read(number, says):
     mark = a_mark("watching", heard_ago_s=1)
     mark.unread = {str(n): {"name": f"gpu-{n}", "reason": "It is too long."} for n in range(number)}
 
-    assert f"Not so {says} cannot be read" in freshness_of(mark, now=NOON).sentence
+    assert f"Nodes are live. {says} of them cannot be read" in freshness_of(mark, now=NOON).sentence
 
 
 def test_a_list_that_takes_its_time_says_since_when():

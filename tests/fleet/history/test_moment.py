@@ -171,7 +171,7 @@ def test_before_it_was_seen_nobody_knows(node, ada):
 def test_older_than_what_is_kept_nobody_knows(node, ada, settings):
     settings.KEEP_HISTORY_DAYS = 30
 
-    assert "kept for 30 days" in moment_of(node, ada, NOON - timedelta(days=31), now=NOON).unseen
+    assert "stored for 30 days" in moment_of(node, ada, NOON - timedelta(days=31), now=NOON).unseen
 
 
 def test_what_is_still_to_come_is_refused(node, ada):

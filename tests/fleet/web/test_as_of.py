@@ -200,7 +200,7 @@ def test_a_cluster_that_waits_for_its_next_turn_is_not_said_to_have_no_worker(vi
 
     text = page(viewer, f"/parts/clusters/{cluster.pk}").text
 
-    assert "asked 2 times in vain" in text
+    assert "2 times without an answer" in text
     assert "No worker" not in text
 
 

@@ -191,7 +191,7 @@ def test_an_admin_accepts_a_cluster_that_was_rebuilt_and_says_why():
     [
         ("viewer", {"uid": "uid-of-somebody", "reason": "x"}, "you need the role admin"),
         ("admin", {"uid": "uid-of-somebody", "reason": " "}, "Give a reason"),
-        ("admin", {"uid": "uid-of-another", "reason": "x"}, "answers uid-of-somebody, not uid-of-another"),
+        ("admin", {"uid": "uid-of-another", "reason": "x"}, "has the UID uid-of-somebody, not uid-of-another"),
     ],
 )
 def test_accepting_is_refused_with_the_reason(role, given, reason):

@@ -197,7 +197,7 @@ def test_a_pool_that_goes_meanwhile_is_said(admin, monkeypatch, act, page_of):
     reply = admin.post(path, {**asked, "seen": seen})
 
     assert reply.status_code == 409
-    assert b"Somebody deleted pool h200 since." in reply.content
+    assert b"Somebody has deleted pool h200 since you read it." in reply.content
 
 
 def test_a_pool_that_somebody_changed_and_then_deleted_is_gone(admin, monkeypatch):

@@ -61,11 +61,11 @@ def test_an_end_names_what_is_still_fixed():
 @pytest.mark.parametrize(
     ("openshift", "said", "word"),
     [
-        ("4.20", Support.SUPPORTED, "fixed until 2027-04-21"),
+        ("4.20", Support.SUPPORTED, "gets fixes until 2027-04-21"),
         ("4.19", Support.DEPRECATED, "in 26 days"),
-        ("4.18", Support.UNKNOWN, "Extended Update Support gets fixes until 2027-02-25"),
+        ("4.18", Support.UNKNOWN, "with Extended Update Support it gets fixes until 2027-02-25"),
         ("4.17", Support.UNSUPPORTED, "end of life on 2026-04-01"),
-        ("4.22", Support.UNKNOWN, "was not found"),
+        ("4.22", Support.UNKNOWN, "The end of fixes for OpenShift 4.22 is unknown"),
     ],
 )
 def test_openshift_lives_by_red_hat_s_calendar(openshift, said, word):

@@ -50,7 +50,7 @@ def test_an_older_patch_of_a_series_names_the_newest():
 def test_an_operator_newer_than_the_matrix_says_that_the_matrix_is_old():
     said = verdict("operator", operator="26.11.0")
 
-    assert "The matrix was read on 2026-09-24; newer releases are not in it." in said.sentence
+    assert "The matrix was read on 2026-09-24; newer releases are missing." in said.sentence
     of_nvidia = [each for each in verdicts(operator="26.11.0", driver="") if each.rule not in {"life", "skew"}]
     assert all(each.answer is not Support.SUPPORTED for each in of_nvidia)
 

@@ -19,7 +19,7 @@ NEW = "Red Hat Enterprise Linux CoreOS 9.6.20250826-1 (Plow)"  # from 4.19 on it
     ],
 )
 def test_the_node_says_it_or_its_kubernetes_tells_it(facts, openshift):
-    assert f"OpenShift {openshift} is within" in verdict("platform", **facts).sentence
+    assert f"OpenShift {openshift} is in the range that NVIDIA validated" in verdict("platform", **facts).sentence
 
 
 def test_what_kubernetes_tells_is_said_to_be_told_by_it():

@@ -115,7 +115,7 @@ def test_what_is_never_on_trial_is_refused_with_why(root, now):
     answer = post(root, "rule-shadows", {"rule": "cluster-not-seen", "reason": "x"})
 
     assert answer.status_code == 400
-    assert "always told" in str(answer.json())
+    assert "always notifies" in str(answer.json())
 
 
 def test_limits_of_a_pool_are_set_read_and_removed(root, bob, pool):

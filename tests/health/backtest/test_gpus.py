@@ -296,10 +296,11 @@ def test_the_command_says_it_in_lines_and_json(cluster):
         limits = ("--warn", "95", "--critical", "100")
         call_command("rules_backtest", "gpu-hot", "--days", "1", "--json", *limits, stdout=program, stderr=StringIO())
 
-    assert "In all gpu-hot would have opened 1 finding in 1 cluster: 1 critical. Of these 1 would have paged" in (
-        out.getvalue()
-    )
-    assert "not known: " in out.getvalue()
+    assert (
+        "In all gpu-hot would have opened 1 finding in 1 cluster: 1 critical. "
+        "1 of these is critical and would have paged somebody."
+    ) in out.getvalue()
+    assert "unknown: " in out.getvalue()
     assert json.loads(program.getvalue())["clusters"][0]["findings"] == []
 
 

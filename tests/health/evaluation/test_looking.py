@@ -401,7 +401,7 @@ def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.severity) == ("cluster-unwatched", "critical")
     assert "Unwatched since: 2026-11-21 12:00:00 UTC" in told(finding)
-    assert steps(finding).startswith("1 thread for 2 clusters: raise -c")
+    assert steps(finding).startswith("1 thread for 2 clusters. Increase -c")
 
 
 @pytest.mark.parametrize("state", ["silent", "waiting"])

@@ -237,7 +237,7 @@ def test_no_rule_that_says_that_nobody_sees_may_be_on_trial():
     ["cluster-not-seen", "exporter-silent", "gpu-silent", "observer-behind", "telemetry-silent", "plan-halted", "x"],
 )
 def test_what_says_that_we_do_not_see_is_never_on_trial(rule):
-    with pytest.raises(BadAct, match="always told"):
+    with pytest.raises(BadAct, match="always notifies"):
         in_shadow_mode(rule)
 
 

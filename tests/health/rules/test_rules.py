@@ -86,7 +86,7 @@ def test_a_node_that_offers_none_is_critical(capacity):
     wrong = AllocatableBelowExpected().evaluate(replace(WELL, allocatable=capacity, capacity=capacity))
 
     assert wrong.severity == Severity.CRITICAL
-    assert "device plugin offers none" in causes(wrong)
+    assert "device plugin offers no GPU" in causes(wrong)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_whoever_offers_them_and_whosever_they_are_is_who_is_looked_at(resource,
     sick, gone, fewer = (f"{causes(wrong)} {steps(wrong)}" for wrong in found)
 
     assert sick.startswith(f"The {offerer} reports the GPU as unhealthy")
-    assert gone.startswith(f"The {offerer} offers none")
+    assert gone.startswith(f"The {offerer} offers no GPU")
     assert f"in lspci and {tool} on the node" in fewer
     assert ("Xid" in sick) == (vendor == "nvidia")
 

@@ -269,7 +269,7 @@ def test_one_that_is_switched_off_is_not_asked(cluster, url):
 def test_a_secret_that_is_not_there_is_a_sentence(cluster, url):
     a_source(cluster, url, secret_from="env:QUARTERDECK_SOURCE_NONE")
 
-    assert asked(cluster).message.startswith("There is no secret for this cluster")
+    assert asked(cluster).message.startswith("This place has no secret for this cluster")
 
 
 def test_no_secret_is_in_a_row_or_in_the_audit(cluster, url, monkeypatch):

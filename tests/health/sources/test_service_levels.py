@@ -73,7 +73,7 @@ def test_a_source_that_takes_thirty_seconds_is_given_up(monkeypatch):
     monkeypatch.setattr(service_levels, "BOUNDS", Bounds(connect_s=0.2, read_s=0.2, answer_s=0.3, answer_bytes=1000))
     begun = time.monotonic()
 
-    with pytest.raises(NotMeasured, match="said nothing"):
+    with pytest.raises(NotMeasured, match="sent nothing"):
         measured(lambda _to: time.sleep(1))
 
     assert time.monotonic() - begun < 5

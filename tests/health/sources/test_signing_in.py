@@ -70,7 +70,9 @@ def test_is_let_in_by_a_secret_from_either_place_and_by_no_other(cluster, ours, 
     given = {**given, "secret_from": place, "ca_file": ours.ca_file}
     keep(SECRET)
     with a_server(letting_in(authorization), trusted=ours.serving()) as (url, _):
-        assert try_source(cluster, url=url, **given).sentence.startswith("It answers: 1 device of this cluster")
+        assert try_source(cluster, url=url, **given).sentence.startswith(
+            "The source answers with 1 device of this cluster"
+        )
         put_source(cluster, actor="ada", now=NOON, url=url, is_on=True, **given)
         let_in = asked(cluster)
         keep("another-one")

@@ -50,7 +50,7 @@ def test_leaves_out_series_of_nodes_that_nobody_knows():
     inventory = taken((A, {"Hostname": "elsewhere"}), (B, {"kubernetes_node": "far-away"}))
 
     assert inventory.devices == ()
-    assert "left out: elsewhere, far-away." in inventory.notes[0]
+    assert "Left out: series of nodes that are not in this cluster (elsewhere, far-away)." in inventory.notes[0]
 
 
 def test_leaves_out_series_that_nothing_says_the_node_of():

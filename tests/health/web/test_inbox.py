@@ -95,7 +95,7 @@ def test_the_chosen_one_says_all_there_is(cluster, ada):
     Bookmark.objects.filter(cluster=cluster).update(listed_at=NOON)
     make.a_node_event(node, "The driver is 570.172.08.", at=NOON - timedelta(minutes=20))
     finding = make.a_finding(
-        cluster, node=node, rule="allocatable-below-expected", causes=["The device plugin offers none."],
+        cluster, node=node, rule="allocatable-below-expected", causes=["The device plugin offers no GPU."],
         evidence=[{"label": "Allocatable", "value": 7, "unit": "GPUs"}],
     )  # fmt: skip
     make.a_finding(cluster, node=node, rule="z", parent=finding, title="The exporter is silent.")
@@ -107,7 +107,7 @@ def test_the_chosen_one_says_all_there_is(cluster, ada):
 
     for words in (
         "GPUs missing · warning · open",
-        "Probable cause The device plugin offers none.",
+        "Probable cause The device plugin offers no GPU.",
         "Allocatable 7 GPUs",
         "1 pod in 1 namespace has 8 GPUs there.",
         "train-0",

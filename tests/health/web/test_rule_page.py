@@ -84,7 +84,7 @@ def test_what_is_asked_for_is_of_a_rule_and_a_sentence():
         ("node-not-ready", "bin/manage rules_backtest node-not-ready --days 7"),
         (
             "pods-failing",
-            "A backtest is not possible. It reads nodes, pods. Quarterdeck stores only their present state",
+            "A backtest is not possible. The rule reads nodes, pods. Quarterdeck stores only their present state",
         ),
     ],
 )

@@ -124,7 +124,7 @@ def test_nothing_is_sent_during_a_stop_a_freeze_or_a_change_of_another(ground: G
     freeze.delete()
     Quarantine.objects.in_force().get().end(now=ground.clock())
     take(ground.cluster.pk, {case.node_uid: CANARY}, by="plan-7", now=ground.clock())
-    assert "by plan-7" in repair_rounds(ground, repair).says
+    assert f"plan-7 already changes {CANARY}" in repair_rounds(ground, repair).says
     assert receiver.received == []
 
 
@@ -141,7 +141,7 @@ def test_a_node_that_was_remade_uncordoned_or_rebooted_is_not_asked_for(ground: 
     ground.delete(CANARY)
     ground.store.seed(NODE, node | {"metadata": {"name": CANARY, "uid": "uid-of-another"}})
 
-    assert "another node now" in repair_rounds(ground, repair).says
+    assert "different node with the same name" in repair_rounds(ground, repair).says
     assert receiver.received == []
 
 
@@ -229,7 +229,7 @@ def test_a_secret_that_is_missing_is_said_and_nothing_is_sent(ground: Ground, ca
     monkeypatch.delenv("QUARTERDECK_REPAIR_BMC")
     repair = repair_rounds(ground, asked(case, ground, "webhook"))
 
-    assert "There is no secret for this cluster" in repair.says
+    assert "This place has no secret for this cluster" in repair.says
     assert (repair.sent_at, receiver.received) == (None, [])
     monkeypatch.setenv("QUARTERDECK_REPAIR_BMC", SIGNING)
     assert repair_rounds(ground, repair).accepted_at is not None

@@ -130,7 +130,7 @@ def test_a_redirect_is_not_followed(channel, finding, receiver, route_and_send):
     route_and_send()
 
     assert len(receiver.received) == 1
-    assert "is not followed" in Delivery.objects.get().sentence
+    assert "Redirects are not followed" in Delivery.objects.get().sentence
 
 
 def test_a_private_address_is_refused_unless_its_network_is_allowed(
@@ -219,7 +219,7 @@ def test_a_secret_that_is_missing_is_said_and_tried_again(
     monkeypatch.delenv("QUARTERDECK_CHANNEL_KEY")
     happened(finding)
     route_and_send()
-    assert "There is no secret for this channel" in Channel.objects.get().sentence
+    assert "This place has no secret for this channel" in Channel.objects.get().sentence
 
     monkeypatch.setenv("QUARTERDECK_CHANNEL_KEY", SIGNING)
     clock.later(6)

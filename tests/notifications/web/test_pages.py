@@ -86,7 +86,7 @@ def test_the_log_shows_the_message_and_lets_it_be_sent_again(root, route_and_sen
     shown = root.get(f"/notifications/deliveries/{row.pk}").content.decode()
 
     assert "It fell off the bus." in shown
-    assert "There is no secret for this channel" in shown
+    assert "This place has no secret for this channel" in shown
 
     Delivery.objects.update(state="dead")
     root.post(f"/notifications/deliveries/{row.pk}/resends")

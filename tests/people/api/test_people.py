@@ -99,7 +99,7 @@ def test_a_role_is_given_once_and_taken(root, pat):  # noqa: F811
 
 def test_a_role_that_is_taken_while_it_is_given_again_is_a_conflict(root, pat, monkeypatch):  # noqa: F811
     def lost(*_, **__):
-        raise HasItAlready("pat is viewer of the fleet already.")
+        raise HasItAlready("pat is already viewer of the fleet.")
 
     monkeypatch.setattr(accounts, "grant", lost)
 

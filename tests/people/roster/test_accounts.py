@@ -70,7 +70,7 @@ def test_a_role_is_given_once():
     person = accounts.add("ada", **ACTING)
     accounts.grant(person, "viewer", FLEET, **ACTING)
 
-    with pytest.raises(HasItAlready, match="ada is viewer of the fleet already"):
+    with pytest.raises(HasItAlready, match="ada is already viewer of the fleet"):
         accounts.grant(person, "viewer", FLEET, **ACTING)
 
 

@@ -34,7 +34,7 @@ def test_a_group_is_added_filled_emptied_and_removed(root):
     assert "It has no members yet" in after(root, "/groups/add", name="sre")
     sre = Group.objects.get(name="sre")
     assert "amy is in sre now" in after(root, f"/groups/{sre.pk}/members", person="amy")
-    assert "is a member of sre already" in after(root, f"/groups/{sre.pk}/members", person="amy")
+    assert "is already a member of sre" in after(root, f"/groups/{sre.pk}/members", person="amy")
     assert "amy left sre" in after(root, f"/groups/{sre.pk}/members/{amy.pk}/removals")
     assert "The group sre was removed" in after(root, f"/groups/{sre.pk}/removals")
 

@@ -158,5 +158,5 @@ def test_what_was_shown_is_applied_or_refused(ada):
     )  # fmt: skip
 
     assert (late.status_code, now.status_code) == (412, 200)
-    assert "Look again" in late.json()["detail"]
+    assert "Read the effect again" in late.json()["detail"]
     assert Plan.objects.get().revision == 1

@@ -57,7 +57,7 @@ def test_an_approver_may_call_it_off_and_not_ask_for_it(ada, amy, plan):
 
     assert pull(amy, plan).status_code == 403
     assert amy.post(f"/api/v1/image-pulls/{number}/cancellations", {"reason": "x"}, format="json").status_code == 204
-    assert amy.get(f"/api/v1/image-pulls/{number}").json()["ends_reason"] == "amy cancelled it: x"
+    assert amy.get(f"/api/v1/image-pulls/{number}").json()["ends_reason"] == "amy cancelled the pull: x"
 
 
 def test_who_may_not_see_the_plan_finds_no_pull(eve, plan):

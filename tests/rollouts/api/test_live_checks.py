@@ -35,7 +35,7 @@ def test_who_may_draft_has_the_cluster_asked(ada):
     shown = reply.json()["live_check"]
     assert reply.status_code == 201
     assert (shown["is_in_force"], shown["is_start"], shown["answers"]) == (True, False, [])
-    assert shown["sentence"].startswith("ada asked at ")
+    assert shown["sentence"].startswith("ada requested a check at ")
 
 
 def test_who_asks_beside_another_gets_that_one(ada):

@@ -292,7 +292,7 @@ def test_a_list_shows_a_halt_that_is_in_force_before_the_plan_says_so(bob):
 
     rows = {row["id"]: row["pending_stop"] for row in bob.get("/api/v1/plans").json()["results"]}
 
-    assert rows == {plan.pk: "ada halted it: Smoke.", other.pk: ""}
+    assert rows == {plan.pk: "ada halted the plan: Smoke.", other.pk: ""}
 
 
 @pytest.mark.parametrize("number", [1, 4])
@@ -395,4 +395,4 @@ def test_rest_says_why_a_plan_stands_still_as_its_page_does(bob, state, is_pause
     said = bob.get(f"/api/v1/plans/{plan.pk}").json()["why"]
 
     assert said in page(visiting(bob.user), f"/plans/{plan.pk}").text
-    assert (said == "ada paused it: Lunch.") is (is_paused and state != "halted")
+    assert (said == "ada paused the plan: Lunch.") is (is_paused and state != "halted")

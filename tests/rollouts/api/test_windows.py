@@ -122,7 +122,7 @@ def test_one_of_a_cluster_that_never_meets_those_of_a_pool_is_refused(root):
     cluster = a_fleet("north")
     a_window(cluster, pool=cluster.pools.get(), rule="FREQ=WEEKLY;BYDAY=MO")
 
-    assert "those of pool north/h200" in post(root, "windows", cluster=cluster.pk, **NIGHTS).json()["detail"]
+    assert "the windows of pool north/h200" in post(root, "windows", cluster=cluster.pk, **NIGHTS).json()["detail"]
 
 
 def test_twenty_are_enough_for_one_place(root):

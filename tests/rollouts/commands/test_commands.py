@@ -179,7 +179,7 @@ def test_a_resumed_stage_goes_on_where_it_was(plan: Plan, owner):
 def test_nothing_is_rolled_back_that_was_not_written(plan: Plan, owner):
     in_state(plan, S.HALTED, is_written=False)
 
-    with pytest.raises(Refusal, match="Abort it"):
+    with pytest.raises(Refusal, match="Abort the plan instead"):
         told(plan, "roll_back", owner)
 
 

@@ -66,9 +66,13 @@ def why_held(plan: Plan) -> str:
 
 
 @pytest.mark.parametrize(
-    ("verb", "says"), [(plan_control.halt, "ada halted it: Smoke."), (plan_control.pause, "ada paused it: Smoke.")]
+    ("verb", "done", "noun", "says"),
+    [
+        (plan_control.halt, "Halted", "halt", "ada halted the plan: Smoke."),
+        (plan_control.pause, "Paused", "pause", "ada paused the plan: Smoke."),
+    ],
 )
-def test_a_halt_and_a_pause_are_in_force_while_the_row_of_the_plan_is_locked(verb, says):
+def test_a_halt_and_a_pause_are_in_force_while_the_row_of_the_plan_is_locked(verb, done, noun, says):
     plan, ada = promoting(), a_user("ada", role="operator")
 
     with held(locks(plan)) as hanging:
@@ -76,7 +80,7 @@ def test_a_halt_and_a_pause_are_in_force_while_the_row_of_the_plan_is_locked(ver
 
         assert hanging.is_alive()
         assert (
-            "Halted: no more nodes are released. The plan shows the halt within seconds, when its lock is free"
+            f"{done}: no more nodes are released. The plan shows the {noun} within seconds, when its lock is free"
         ) in said
         assert why_held(plan) == says
         assert plan_on_page(Plan.objects.get(pk=plan.pk), now=NOON).why == says

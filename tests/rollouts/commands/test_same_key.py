@@ -210,7 +210,7 @@ def test_who_has_paused_it_since_is_named():
     plan_control.resume(plan, actor=ada, reason="x", now=NOON)
     plan_control.pause(plan, actor=ben, reason="Fans are loud", key=KEY, now=NOON)
 
-    with pytest.raises(Refusal, match=r"The plan is promoting and paused: ben paused it: Fans are loud\."):
+    with pytest.raises(Refusal, match=r"The plan is promoting and paused: ben paused the plan: Fans are loud\."):
         plan_control.pause(plan, actor=ada, reason="x", key=KEY, now=NOON)
 
 

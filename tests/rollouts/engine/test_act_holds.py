@@ -214,7 +214,10 @@ def test_a_node_that_left_and_came_back_is_another_node(ground: Ground):
     ground.act(PlaceHolds({"uid-of-the-old-one": CANARY}))
 
     assert ground.held() == set()
-    assert "another node" in Hold.objects.get(plan=ground.plan, node_uid="uid-of-the-old-one").trouble
+    assert (
+        "is now a different node with the same name"
+        in Hold.objects.get(plan=ground.plan, node_uid="uid-of-the-old-one").trouble
+    )
 
 
 def test_the_intent_loses_when_the_lease_is_over(ground: Ground):

@@ -147,7 +147,7 @@ def test_the_driver_manager_that_uncordons_is_undone(ground: Ground):
     ground.round()
 
     assert is_cordoned(ground)
-    assert PlanEvent.objects.filter(to="cordon-removed", reason__contains="driver restarts").exists()
+    assert PlanEvent.objects.filter(to="cordon-removed", reason__contains="driver restart,").exists()
     assert list(CORDON_TAKEN.say(ground.cluster, now=ground.clock())) == []
 
 

@@ -387,7 +387,7 @@ def test_the_end_names_holds_of_others_annotations_and_jobs(ground: Ground):
 
     assert f"kubectl label node {' '.join(NODES)} {UPGRADE_SKIP}-." in said
     assert f"kubectl annotate node {REST[0]} {CANARY} {CORDONED_BY}- {HELD_BY}- {HELD_SINCE}-." in said
-    assert said.endswith("Job test-it of this plan is still there: kubectl -n gpu-operator delete job test-it.")
+    assert said.endswith("Job test-it of this plan is not deleted: kubectl -n gpu-operator delete job test-it.")
 
 
 def test_the_end_of_a_plan_that_leaves_nothing_says_nothing_of_it(ground: Ground):

@@ -146,7 +146,7 @@ def test_an_owner_of_the_object_that_came_while_holding_halts_and_holds(ground: 
     ground.store.patch(NVIDIA_DRIVER, "h100", tracked, how="merge")
     ground.round()
     assert ground.plan.state == PlanState.HALTED
-    assert "NVIDIADriver h100 belongs to Argo CD" in ground.plan.reason
+    assert "NVIDIADriver h100 now belongs to Argo CD gpu" in ground.plan.reason
     say(plan_control.abort, ground)
     ground.writes()
 

@@ -128,7 +128,7 @@ def test_a_node_that_left_is_not_seen(plan: Plan):
 def test_a_pause_that_stands_is_seen(plan: Plan):
     Command.objects.create(plan=plan, verb="pause", actor="ada", at=NOON, reason="Lunch.")
 
-    assert seen(plan).orders.paused_reason == "ada paused it: Lunch."
+    assert seen(plan).orders.paused_reason == "ada paused the plan: Lunch."
 
 
 def test_wait_timeout_starts_anew_when_a_pause_ends(plan: Plan):

@@ -240,7 +240,7 @@ def test_whether_nodes_will_change_is_asked_of_the_object(
 
     leave("--dry-run")
 
-    assert (f"the cluster asks for {NEW}: released nodes will change" in capsys.readouterr().out) is is_armed
+    assert (f"the cluster requests {NEW}: released nodes will change" in capsys.readouterr().out) is is_armed
 
 
 def test_a_dry_run_writes_nothing(ground: Ground):

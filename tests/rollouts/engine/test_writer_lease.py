@@ -60,7 +60,7 @@ def test_a_cluster_that_is_not_ours_to_operate_is_never_written(ground: Ground, 
 def test_another_cluster_behind_the_same_address_is_never_written(ground: Ground):
     ground.cluster.uid = "uid-of-another"
 
-    with pytest.raises(Forfeit, match="another cluster"):
+    with pytest.raises(Forfeit, match="Another cluster now answers"):
         take(ground)
 
 

@@ -134,7 +134,7 @@ def test_another_version_replaces_it_whatever_its_gates_say():
 def test_what_was_over_before_anybody_looked_is_given_up_and_not_passed():
     step = an_end(CHANGED, CHANGED, is_known=False)
     assert step.to is ExternalRolloutState.GIVEN_UP
-    assert "not known" in step.reason
+    assert "is unknown" in step.reason
     assert an_end(CHANGED, CHANGING, is_known=False) is None
 
 

@@ -46,7 +46,7 @@ def test_whom_a_plan_was_halted_by_is_said_before_why():
 
     ((_, wrong),) = HALTED.say(plan.cluster, now=NOON)
 
-    assert "Reason: ada halted it: Redis is away." in told(wrong)
+    assert "Reason: ada halted the plan: Redis is away." in told(wrong)
 
 
 def test_a_halted_plan_says_how_far_it_came():

@@ -63,7 +63,7 @@ def test_a_pause_is_not_forgotten_and_names_who_made_it(state):
 
     assert said(plan, NOON + HOUR + OF_PEOPLE) == []
     (text,) = said(plan, NOON + HOUR + OF_PEOPLE + HOUR)
-    assert "ben paused it: Lunch." in text
+    assert "ben paused the plan: Lunch." in text
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_pause_that_outlives_the_soak_has_none():
     paused(plan, NOON)
 
     (text,) = said(plan, NOON + OF_PEOPLE + HOUR)
-    assert "ben paused it: Lunch." in text
+    assert "ben paused the plan: Lunch." in text
 
 
 def frozen(plan: Plan, **given) -> None:

@@ -329,7 +329,7 @@ def test_a_cancelled_pull_deletes_its_jobs_and_makes_no_more(pulling: Pulling):
     assert made == 3
     assert pulling.jobs() == []
     assert pulling.pull.ended_at is not None
-    assert pulling.pull.ends_reason == "ada cancelled it: Not today."
+    assert pulling.pull.ends_reason == "ada cancelled the pull: Not today."
 
 
 def test_what_was_cancelled_before_anything_was_made_makes_nothing(pulling: Pulling):
@@ -359,7 +359,7 @@ def test_a_draft_that_goes_elsewhere_by_now_ends_it(pulling: Pulling):
     pulling.round().round()
 
     assert pulling.jobs() == []
-    assert "goes to 580.105.08 now" in pulling.pull.ends_reason
+    assert "Its target is now 580.105.08." in pulling.pull.ends_reason
 
 
 def frozen(pulling: Pulling) -> str:

@@ -45,5 +45,5 @@ def test_whoever_does_not_mean_it_stops_nothing(monkeypatch):
 def test_who_stops_what_is_stopped_loses():
     manage("stop", "--reason", "Smoke.", "--yes")
 
-    with pytest.raises(CommandError, match=r"stopped already\. The fleet is stopped by shell on the server"):
+    with pytest.raises(CommandError, match=r"already stopped\. The fleet is stopped by shell on the server"):
         manage("stop", "--reason", "Smoke!", "--yes")

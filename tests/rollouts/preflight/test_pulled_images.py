@@ -108,7 +108,7 @@ def test_where_every_node_that_was_tried_has_left_nothing_is_proven(left: str):
 
 def test_a_pull_that_ended_before_the_turn_of_a_node_has_not_tried_it():
     plan = needing(a_draft(), *SAME)
-    an_image_pull(plan, "pulled", "", ended_at=NOON, ends_reason="ada cancelled it: Not today.")
+    an_image_pull(plan, "pulled", "", ended_at=NOON, ends_reason="ada cancelled the pull: Not today.")
     PullJob.objects.update(image=PullJob.objects.get(position=1).image)
 
     (check,) = said(plan)

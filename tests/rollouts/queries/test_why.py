@@ -133,7 +133,7 @@ def test_a_halt_says_who_and_a_gates_speaks_for_itself(cluster, owner):
 
     halt(plan, actor=owner, reason="Smoke.", now=NOON)
 
-    assert plan_on_page(plan, now=NOON).why == f"{owner.get_username()} halted it: Smoke."
+    assert plan_on_page(plan, now=NOON).why == f"{owner.get_username()} halted the plan: Smoke."
     Plan.objects.filter(pk=plan.pk).update(state_since=NOON + HOUR, reason="node-1 failed: 1, where 0 would be.")
     plan.refresh_from_db()
     assert plan_on_page(plan, now=NOON).why == "node-1 failed: 1, where 0 would be."
@@ -150,7 +150,7 @@ def test_one_that_was_paused_and_then_halted_is_halted_before_all(cluster, owner
     plan.refresh_from_db()
     on_page = plan_on_page(plan, now=NOON + timedelta(minutes=1))
     who = owner.get_username()
-    assert (on_page.why, on_page.besides) == (f"{who} halted it: Smoke.", [f"{who} paused it: Lunch."])
+    assert (on_page.why, on_page.besides) == (f"{who} halted the plan: Smoke.", [f"{who} paused the plan: Lunch."])
 
 
 @pytest.mark.django_db
@@ -171,7 +171,7 @@ def test_lists_say_at_once_who_paused_it(cluster, owner):
     pause(plan, actor=owner, reason="Lunch.", now=NOON)
 
     plan.refresh_from_db()
-    assert plan.waiting_for == plan_on_page(plan, now=NOON).why == f"{owner.get_username()} paused it: Lunch."
+    assert plan.waiting_for == plan_on_page(plan, now=NOON).why == f"{owner.get_username()} paused the plan: Lunch."
 
 
 @pytest.mark.django_db

@@ -258,7 +258,7 @@ def test_a_plan_says_what_else_holds_it_back(ada):
 
     text = page(ada, f"/plans/{plan.pk}").text
 
-    assert "ben paused it: Lunch." in text
+    assert "ben paused the plan: Lunch." in text
     assert "Besides: The fleet is frozen by ada: quarter end." in text
 
 

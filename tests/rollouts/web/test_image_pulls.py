@@ -88,7 +88,7 @@ def test_calling_off_is_a_button_while_it_runs(ada, plan):
 
     ada.post(f"/image-pulls/{pull.pk}/cancellations", {"reason": "Not today."})
 
-    assert ImagePull.objects.get().ends_reason == "ada cancelled it: Not today."
+    assert ImagePull.objects.get().ends_reason == "ada cancelled the pull: Not today."
 
 
 def test_what_was_written_to_cancel_one_that_is_over_is_said_beside_the_refusal(ada, plan):

@@ -30,7 +30,7 @@ def test_who_may_draft_presses_the_button():
 
     after = Page(response.content.decode()).text
     assert "Check live" in before
-    assert "ada asked at" in after
+    assert "ada requested a check at" in after
     assert LiveCheck.objects.in_force().get().plan == plan
 
 

@@ -198,7 +198,7 @@ def test_a_pause_names_who_and_why(viewer):
     plan = make.a_plan()
     pause(plan, actor=make.a_user("amy", role="approver"), reason="Lunch.", now=NOON)
 
-    assert "amy paused it: Lunch." in page(viewer, f"/plans/{plan.pk}").text
+    assert "amy paused the plan: Lunch." in page(viewer, f"/plans/{plan.pk}").text
 
 
 def test_an_armed_plan_says_so_and_how_to_go_on_without_us(viewer):

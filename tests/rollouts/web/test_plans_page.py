@@ -225,7 +225,7 @@ def test_a_list_says_why_a_plan_stands_still_as_its_own_page_does(verb: str, sta
     viewer = visiting(make.a_user(role="viewer"))
 
     for path in ("/plans", "/parts/plans/strip", f"/plans/{plan.pk}"):
-        assert f"ben {'paused' if verb == 'pause' else 'halted'} it: Lunch." in page(viewer, path).text
+        assert f"ben {'paused' if verb == 'pause' else 'halted'} the plan: Lunch." in page(viewer, path).text
     assert "A gate failed." not in page(viewer, "/plans").text
     assert "Letting gpu-0 go." not in page(viewer, "/plans").text
 
@@ -235,4 +235,4 @@ def test_a_halt_that_is_in_force_is_shown_before_the_plan_says_so(address):
     plan = in_state(make.a_plan(), "promoting")
     PendingCommand.objects.create(plan=plan, verb="halt", actor="ada", at=make.NOON, reason="Smoke.")
 
-    assert "ada halted it: Smoke." in page(visiting(make.a_user(role="viewer")), address).text
+    assert "ada halted the plan: Smoke." in page(visiting(make.a_user(role="viewer")), address).text

@@ -84,7 +84,7 @@ WRONG = {
         "Must be a list. Each stage begins with “- name:”",
     ),
     "too many": (DOCUMENT.partition("- ")[0] + "- {}\n" * 51, "stages", "at most 50 stages; this one has 51."),
-    "version as a number": (DOCUMENT.replace("580.95.05", "580.95"), "to", "write it in quotes."),
+    "version as a number": (DOCUMENT.replace("580.95.05", "580.95"), "to", "Write it in quotes."),
     "stage of no name": (
         DOCUMENT.replace("name: Training", "count: 1"),
         "stages[1].name",
