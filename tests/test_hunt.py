@@ -6,8 +6,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
+pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).parents[1]
 BROKEN = """
 from hypothesis import given, strategies as st
