@@ -111,7 +111,7 @@ class AffectedNodesSerializer(serializers.Serializer):
     to_cordon = AffectedNodeSerializer(many=True)
     left_alone = AffectedNodeSerializer(many=True, help_text="Affected nodes, with why no cordon is written.")
     pools = serializers.ListField(child=serializers.CharField(), help_text="Nodes in service before and after.")
-    seen = serializers.CharField(source="hash", help_text="Send it with the POST.")
+    seen = serializers.CharField(help_text="Send it with the POST.")
 
 
 class CordonRequest(CommandRequest):

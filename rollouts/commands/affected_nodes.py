@@ -23,7 +23,7 @@ def cordon_affected(
 ) -> None:
     """Records the cordons; the next round writes them.
 
-    `seen` is the `AffectedNodes.hash` that the person was shown; None accepts any.
+    `seen` is the `AffectedNodes.seen` that the person was shown; None accepts any.
 
     :raises OutOfDate: when other nodes are affected now
     :raises Refusal: when the plan is not halted, or there is nothing to cordon
@@ -33,7 +33,7 @@ def cordon_affected(
         found = affected_nodes(plan)
         if found.why_not:
             raise Refusal(found.why_not)
-        if seen is not None and seen != found.hash:
+        if seen is not None and seen != found.seen:
             raise OutOfDate(f"Other nodes are affected now. {found.says}")
         nodes = {node.uid: node.name for node in found.to_cordon}
         intend_cordons(plan, nodes, now=now, is_of_halt=True)

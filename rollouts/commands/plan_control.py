@@ -193,7 +193,7 @@ def complete(
 ) -> None:
     """Completes the plan without its failed or held nodes; the gates still evaluate the others.
 
-    Held nodes stay held: released, the operator would change them unwatched. `seen` is the `Completion.hash` of what
+    Held nodes stay held: released, the operator would change them unwatched. `seen` is the `Completion.seen` of what
     was shown; None accepts any.
 
     :raises OutOfDate: when it would leave out other nodes now
@@ -204,7 +204,7 @@ def complete(
         found = completion_of(plan)
         if found.why_not or found.stage is None:
             raise Refusal(found.why_not)
-        if seen is not None and seen != found.hash:
+        if seen is not None and seen != found.seen:
             raise OutOfDate(f"The excluded nodes have changed since you read the plan. {found.says}")
         who, said = actor.get_username(), f"The plan is completed without this node. {reason}"
         found.stage.plan = plan

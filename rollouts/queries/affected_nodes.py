@@ -40,7 +40,7 @@ class AffectedNodes:
         return "No changed node failed, and no failing gate names one."
 
     @property
-    def hash(self) -> str:
+    def seen(self) -> str:
         """Returns a hash of all nodes to cordon, since the sentence names only the first."""
         return digest(sorted(node.uid for node in self.to_cordon))
 

@@ -28,7 +28,7 @@ class Completion:
     is_empty: bool = False  # and without them it has no node left
 
     @property
-    def hash(self) -> str:
+    def seen(self) -> str:
         """Returns a hash of all excluded nodes, since the sentence names only the first."""
         return digest([self.failed, self.held])
 

@@ -10,6 +10,10 @@ class ObjectOfOthers:
     version: str = ""  # what the object asks for
     says: str = ""
 
+    @property
+    def seen(self) -> str:
+        return self.version
+
 
 def handover_of(plan: Plan) -> ObjectOfOthers:
     """Returns the object's state from rows; rounds ask the cluster itself. One query."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from django.db.models import Prefetch
 
@@ -372,43 +372,36 @@ def buttons(plan: Plan, user, *, is_barred: bool = False) -> list[Button]:
     return [_filled(plan, button) for button in found]
 
 
+class _Preview(Protocol):
+    """What a command would affect now."""
+
+    @property
+    def why_not(self) -> str: ...
+    @property
+    def says(self) -> str: ...
+    @property
+    def seen(self) -> str:
+        """Returns what the command compares: whether the person was shown the same."""
+
+
+# Commands that are shown only if they would affect something.
+PREVIEWS: Mapping[str, Callable[[Plan], _Preview]] = {
+    "complete": completion_of,
+    "cordon": affected_nodes,
+    "handover": handover_of,
+}
+
+
 def _filled(plan: Plan, button: Button) -> Button:
     """Returns the button with what it would affect."""
-    if button.verb == "complete":
-        return _completing(plan, button)
-    if button.verb == "cordon":
-        return _cordoning(plan, button)
-    return _handing_over(plan, button) if button.verb == "handover" else button
-
-
-def _cordoning(plan: Plan, button: Button) -> Button:
+    if button.verb not in PREVIEWS:
+        return button
     if not button.is_allowed:
         return replace(button, is_shown=False)
-    found = affected_nodes(plan)
+    found = PREVIEWS[button.verb](plan)
     is_allowed = not found.why_not
     return replace(
-        button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says, seen=found.hash
-    )
-
-
-def _handing_over(plan: Plan, button: Button) -> Button:
-    if not button.is_allowed:
-        return replace(button, is_shown=False)
-    found = handover_of(plan)
-    is_allowed = not found.why_not
-    return replace(
-        button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says, seen=found.version
-    )
-
-
-def _completing(plan: Plan, button: Button) -> Button:
-    """Returns the completion button if it would leave out nodes."""
-    if not button.is_allowed:
-        return replace(button, is_shown=False)
-    found = completion_of(plan)
-    is_allowed = not found.why_not
-    return replace(
-        button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says, seen=found.hash
+        button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says, seen=found.seen
     )
 
 

@@ -67,14 +67,14 @@ def test_a_stage_that_has_no_node_left_is_ended_without_it(plan, owner):
 
 def test_a_page_that_showed_others_is_refused(plan, owner):
     """It ends the plan for good: who read of one node and left it open for an hour must not leave out twelve."""
-    seen = completion_of(plan).hash
+    seen = completion_of(plan).seen
     Target.objects.filter(stage__plan=plan, node_name="node-2").update(state="failed")
 
     with pytest.raises(OutOfDate, match=r"since you read the plan. Left out: node-1, node-2"):
         complete(plan, owner, seen=seen)
 
     assert not Target.objects.filter(stage__plan=plan, state="excluded").exists()
-    assert complete(plan, owner, seen=completion_of(plan).hash).state == "promoting"
+    assert complete(plan, owner, seen=completion_of(plan).seen).state == "promoting"
 
 
 def test_a_sentence_that_names_some_stands_for_all():
@@ -82,7 +82,7 @@ def test_a_sentence_that_names_some_stands_for_all():
     one, other = (Completion("", failed=("a", "b", "c", "d", "e", sixth)) for sixth in "fg")
 
     assert one.says == other.says
-    assert one.hash != other.hash
+    assert one.seen != other.seen
 
 
 def test_the_others_are_still_evaluated(plan, owner):

@@ -41,7 +41,7 @@ def ask(ground: Ground, **given: str) -> None:
 
 
 def cordoned(ground: Ground) -> Ground:
-    ask(ground, seen=affected_nodes(ground.plan).hash)
+    ask(ground, seen=affected_nodes(ground.plan).seen)
     ground.rounds(2)
     assert is_cordoned(ground)
     return ground

@@ -248,7 +248,7 @@ def test_completing_says_what_it_leaves_out_also_on_a_page_that_is_open_for_long
     """Its dialog is made with the page, the button with each part: the one fills the other."""
     plan = with_failed_nodes(a_started_plan(cluster, owner))
     ada = visiting(make.a_user("ada", role="operator"))
-    says, seen = completion_of(plan).says, completion_of(plan).hash
+    says, seen = completion_of(plan).says, completion_of(plan).seen
 
     part = ada.get(f"/parts/plans/{plan.pk}").content.decode()
     _, refused = tell(ada, plan, "complete", seen="Left out: none of these.")
