@@ -161,6 +161,7 @@ def _of_cluster(
     *,
     now: datetime,
 ) -> Iterator[Signal]:
+    kinds = set(map(type, asked))
     is_unseen = observation.state not in (ObservationState.LIVE, ObservationState.CONNECTING)
     queued = queued_for_upgrade(cluster)
     are_still = bool(queued) and upgrades_are_still(cluster, now=now)
@@ -176,18 +177,18 @@ def _of_cluster(
         unwatched_since=observation.unwatched_since,
         telemetry_silent_reason=silent_reason,
         exploding=tuple(Exploding(**each) for each in source.exploding) if source else (),
-        combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
+        combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in kinds else (),
         upgrades_queued=queued,
         upgrades_are_still=are_still,
         upgrades_blocker=blocker,
         upgrades_blocked_by=blocked_by,
         operator_trouble=operator_trouble(cluster),
-        claims_waiting=claims_waiting(cluster, now=now) if ClaimsWaiting in map(type, asked) else (),
-        stuck_drivers=stuck_drivers(cluster) if DriverObjectStuck in map(type, asked) else (),
-        stuck_policy=stuck_policy(cluster) if ClusterPolicyStuck in map(type, asked) else None,
-        driver_conflict=driver_conflict(cluster) if DriversConflict in map(type, asked) else None,
-        taints=taint_counts(cluster) if GpuNodesUntainted in map(type, asked) else None,
-        split_gangs=split_gangs(cluster) if GangAcrossDomains in map(type, asked) else (),
+        claims_waiting=claims_waiting(cluster, now=now) if ClaimsWaiting in kinds else (),
+        stuck_drivers=stuck_drivers(cluster) if DriverObjectStuck in kinds else (),
+        stuck_policy=stuck_policy(cluster) if ClusterPolicyStuck in kinds else None,
+        driver_conflict=driver_conflict(cluster) if DriversConflict in kinds else None,
+        taints=taint_counts(cluster) if GpuNodesUntainted in kinds else None,
+        split_gangs=split_gangs(cluster) if GangAcrossDomains in kinds else (),
     )
     for rule in asked:
         if problem := rule.evaluate(facts):
