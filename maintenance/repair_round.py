@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
 from django.conf import settings
@@ -113,19 +114,19 @@ class RepairRound:
 
     def go(self) -> ActorReport:
         """:raises ClusterError: when the cluster does not answer"""
-        actor = ACTORS[self.repair.by]
-        if isinstance(actor, HttpActor):
-            return self._by_http(actor)
-        if not isinstance(actor, ClusterActor):
-            raise TypeError(f"{actor.key} is asked by no worker")
+        match ACTORS[self.repair.by]:
+            case HttpActor() as actor:
+                return self._by_http(actor)
+            case AnnotationActor() as actor:
+                return self._in_cluster(actor, partial(self._by_annotation, actor))
+            case ObjectActor() as actor:
+                return self._in_cluster(actor, partial(self._by_object, actor))
+            case actor:
+                raise TypeError(f"{actor.key} is asked by no worker")
+
+    def _in_cluster(self, actor: ClusterActor, ask: Callable[[Resource[CustomSeen]], ActorReport]) -> ActorReport:
         resource = client.find_kinds(self.connection, {actor.object_kind: actor.group_suffix}).get(actor.object_kind)
-        if resource is None:
-            return ActorReport(f"The cluster serves no {actor.object_kind} any more.")
-        if isinstance(actor, AnnotationActor):
-            return self._by_annotation(actor, resource)
-        if isinstance(actor, ObjectActor):
-            return self._by_object(actor, resource)
-        raise TypeError(f"{actor.key} is asked in no way")
+        return ask(resource) if resource else ActorReport(f"The cluster serves no {actor.object_kind} any more.")
 
     def _by_object(self, actor: ObjectActor, resource: Resource[CustomSeen]) -> ActorReport:
         name = f"quarterdeck-case-{self.case.pk}-{self.repair.request[:8]}"
