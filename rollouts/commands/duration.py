@@ -13,7 +13,7 @@ from operations.ledger.disruptions import read_budgets
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan
 from rollouts.node_order.node_selection import AtOnce, at_once
-from rollouts.queries.change_times import COMPILED, NodeTime, default_time, slowest_tenth
+from rollouts.queries.change_times import COMPILED, NodeTime, default_time, percentile_90
 from rollouts.queries.driver_nodes import nodes_of, upgrade_policy
 from rollouts.queries.plan_view import PlanOnPage, StageOnPage
 from rollouts.queries.restraints import GOES_BACK
@@ -70,7 +70,7 @@ def duration_of(stages: Sequence[StageTime], *, took: Sequence[timedelta]) -> Du
 
 def _so_far(took: Sequence[timedelta]) -> NodeTime:
     average = sum(took, timedelta()) / len(took)
-    return NodeTime(average, slowest_tenth(took), len(took), f"as {count(len(took), 'node')} took so far")
+    return NodeTime(average, percentile_90(took), len(took), f"as {count(len(took), 'node')} took so far")
 
 
 def _rounded(takes: timedelta) -> timedelta:

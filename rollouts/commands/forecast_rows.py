@@ -183,8 +183,8 @@ def outcome_of(plan: Plan, *, now: datetime) -> PlanOutcome:
         "node_s": median(target.took_s for target in changed) if changed else None,
         "wave_s": sum(waves) / len(waves) if waves else None,
         "in_waves_s": sum(waves) if waves else None,
-        "soaks_s": _spent(times_in(forward, StageState.SOAKING)),
-        "approvals_s": _spent(times_in(forward, StageState.OPENING)),
+        "soaks_s": _total_seconds(times_in(forward, StageState.SOAKING)),
+        "approvals_s": _total_seconds(times_in(forward, StageState.OPENING)),
         "total_s": ((plan.state_since if plan.is_final else now) - plan.sealed_at).total_seconds()
         if plan.sealed_at
         else None,
@@ -210,5 +210,5 @@ def _waves(targets: Sequence[_Changed]) -> list[float]:
     ]
 
 
-def _spent(times: Mapping[int, Sequence[timedelta]]) -> float:
+def _total_seconds(times: Mapping[int, Sequence[timedelta]]) -> float:
     return sum(time.total_seconds() for its in times.values() for time in its)

@@ -67,7 +67,7 @@ class PastRounds:
                 for time in its
             ]
             if len(times) >= ENOUGH:
-                return NodeTime(half_of(times), slowest_tenth(times), len(times), self._source(len(times), level))
+                return NodeTime(median_time(times), percentile_90(times), len(times), self._source(len(times), level))
         return default_time(self.mode)
 
     def _source(self, measured: int, level: Sequence[str]) -> str:
@@ -77,15 +77,15 @@ class PastRounds:
     @property
     def approval_wait(self) -> timedelta | None:
         """Returns the median wait for an approval; None if no past stage waited for one."""
-        return half_of(self.approvals) if self.approvals else None
+        return median_time(self.approvals) if self.approvals else None
 
 
-def half_of(times: Sequence[timedelta]) -> timedelta:
+def median_time(times: Sequence[timedelta]) -> timedelta:
     """Returns the median."""
     return timedelta(seconds=round(median(time.total_seconds() for time in times)))
 
 
-def slowest_tenth(times: Sequence[timedelta]) -> timedelta:
+def percentile_90(times: Sequence[timedelta]) -> timedelta:
     """Returns the 90th percentile."""
     seconds = [time.total_seconds() for time in times]
     found = quantiles(seconds, n=10, method="inclusive")[-1] if len(seconds) > 1 else seconds[0]
