@@ -29,39 +29,31 @@ OVER = (StageState.PASSED, StageState.ABANDONED)
 
 def with_cordons(snapshot: Snapshot, decision: Decision) -> Decision:
     """Adds the uncordons that are due. No stage passes and no plan ends before they are read back."""
-    if not snapshot.cordons.in_force:
+    cordons = snapshot.cordons.in_force
+    if not cordons:
         return _tells_at_the_end(snapshot, decision, kept=())
-    nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.cordons.in_force}
+    nodes = {node.uid: node for node in snapshot.nodes if node.uid in cordons}
     wanted = _wanted(snapshot, nodes)
     if decision.ends:
-        wanted -= {uid for uid, cordon in snapshot.cordons.in_force.items() if cordon.is_of_halt}
-    due = {uid: one.name for uid, one in snapshot.cordons.in_force.items() if uid not in wanted}
-    again = {
-        uid: snapshot.cordons.in_force[uid].name for uid in sorted(wanted) if _is_away(snapshot, uid, nodes.get(uid))
-    }
+        wanted -= {uid for uid, cordon in cordons.items() if cordon.is_of_halt}
+    due = {uid: one.name for uid, one in cordons.items() if uid not in wanted}
+    again = {uid: cordons[uid].name for uid in sorted(wanted) if _is_away(snapshot, uid, nodes.get(uid))}
     undriven = frozenset(due if snapshot.version.object_trouble else due.keys() - nodes.keys())
     acts: tuple[Act, ...] = tuple(act for act in (Uncordon(due, undriven), CordonAgain(again)) if act.nodes)
     if acts:
         decision = replace(decision, acts=(*decision.acts, *acts), look_again_in=min(decision.look_again_in, SOON))
     if kept := _waits(snapshot, decision, wanted):
         return replace(decision, waiting_for=_sentence(snapshot, decision, kept), moves=(), look_again_in=SOON)
-    return _tells_at_the_end(
-        snapshot, decision, kept=tuple(sorted(snapshot.cordons.in_force[uid].name for uid in wanted))
-    )
+    return _tells_at_the_end(snapshot, decision, kept=tuple(sorted(cordons[uid].name for uid in wanted)))
 
 
 def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
+    cordons = snapshot.cordons.in_force
     if snapshot.state is PlanState.ROLLING_BACK:
         targets = {target.uid: target for target in snapshot.rollback_stage.targets}
-        found = {
-            uid
-            for uid in snapshot.cordons.in_force
-            if _waits_to_go_back(snapshot, uid, nodes.get(uid), targets.get(uid))
-        }
+        found = {uid for uid in cordons if _waits_to_go_back(snapshot, uid, nodes.get(uid), targets.get(uid))}
     else:
-        ours = (
-            (stage, one) for stage in snapshot.forward for one in stage.targets if one.uid in snapshot.cordons.in_force
-        )
+        ours = ((stage, one) for stage in snapshot.forward for one in stage.targets if one.uid in cordons)
         found = {target.uid for stage, target in ours if _is_unproven(snapshot, stage, target)}
         if snapshot.version.is_old:  # somebody has taken it back by hand
             found -= {uid for uid, node in nodes.items() if snapshot.is_as_before(node)}
@@ -72,10 +64,11 @@ def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
 
 
 def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence) -> bool:
-    if snapshot.cordons.in_force[target.uid].is_of_halt:
+    cordon = snapshot.cordons.in_force[target.uid]
+    if cordon.is_of_halt:
         is_kept = snapshot.state is PlanState.HALTED or bool(snapshot.orders.stopped_reason)
         return is_kept or (target.state is TargetState.FAILED and snapshot.state is not PlanState.ABORTING)
-    has_failed = snapshot.cordons.in_force[target.uid].has_failed and not _is_overridden(stage)
+    has_failed = cordon.has_failed and not _is_overridden(stage)
     if snapshot.state is PlanState.ABORTING or target.state is TargetState.EXCLUDED:
         return has_failed
     if target.state is TargetState.HELD:
