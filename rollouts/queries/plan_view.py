@@ -373,7 +373,7 @@ def buttons(plan: Plan, user, *, is_barred: bool = False) -> list[Button]:
 
 
 class _Preview(Protocol):
-    """What a command would affect now."""
+    """The effect that a command would have now."""
 
     @property
     def why_not(self) -> str: ...
