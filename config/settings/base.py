@@ -8,6 +8,7 @@ from structlog.stdlib import ProcessorFormatter
 
 from config import logs
 from config.settings.oidc import ROLES, read_oidc
+from config.settings.token_peppers import read_token_peppers
 from config.settings.variables import Variables
 from config.version import VERSION
 
@@ -101,6 +102,7 @@ if unknown := sorted(SECOND_FACTOR_ROLES - set(ROLES)):
     raise ImproperlyConfigured(
         f"QUARTERDECK_SECOND_FACTOR_ROLES: unknown role {unknown[0]}. Roles: {', '.join(ROLES)}."
     )
+TOKEN_PEPPERS = read_token_peppers(env)  # keys of the digests of API tokens, by id, the newest first
 ACCOUNT_ADAPTER = "people.sign_in.second_factor.ClientAdapter"
 MFA_ADAPTER = "people.sign_in.second_factor.FactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]

@@ -4,6 +4,7 @@ from django.utils import timezone
 from rest_framework import authentication, exceptions
 
 from people.models import ApiToken, User
+from people.sign_in.addresses import client_address
 from people.sign_in.second_factor import NEEDED, lacks_second_factor
 from people.sign_in.throttle import count_wrong_token
 
@@ -23,7 +24,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             if wait := count_wrong_token(request, now=now):
                 raise exceptions.Throttled(wait.total_seconds())
             raise exceptions.AuthenticationFailed("This token is unknown, expired or revoked.")
-        token.mark_used(now=now)
+        token.mark_used(now=now, address=client_address(request))
         token.user.token = token
         return token.user, token
 

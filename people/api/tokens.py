@@ -1,4 +1,4 @@
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -8,11 +8,10 @@ from rest_framework.response import Response
 
 from edges.rest import Asked, Edge, Listing, RowSerializer
 from people.models import ApiToken, User
+from people.models.api_token import USUAL_LIFE
 from people.rights import OF_TOKENS, NotAllowed
 from people.roster import accounts
 from people.sign_in.step_up import require_recent_sign_in
-
-USUAL_LIFE = timedelta(days=90)
 
 
 class TokenSerializer(RowSerializer):
@@ -21,7 +20,8 @@ class TokenSerializer(RowSerializer):
     class Meta:
         model = ApiToken
         fields: tuple[str, ...] = (
-            "id", "name", "hint", "permissions", "created_at", "expires_at", "revoked_at", "last_used_at",
+            "id", "name", "hint", "pepper_id", "permissions", "created_at", "expires_at", "revoked_at", "last_used_at",
+            "last_used_from",
         )  # fmt: skip
 
 

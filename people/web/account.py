@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from edges.requests import PersonRequest
 from people.models import ApiToken
+from people.models.api_token import USUAL_LIFE
 from people.rights import OF_TOKENS, ROLES_FOR, Permission
 from people.roster.accounts import issue, revoke
 from people.roster.everybody import roles_of
@@ -24,7 +25,7 @@ DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
 
 class TokenForm(forms.Form):
     name = forms.CharField(max_length=100, label="Purpose")
-    days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=30, label="Valid for")
+    days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=USUAL_LIFE.days, label="Valid for")
     permissions = forms.MultipleChoiceField(
         choices=[(permission.value, permission.value) for permission in OF_TOKENS],
         initial=[Permission.SEE.value],

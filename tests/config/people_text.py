@@ -73,7 +73,7 @@ from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
 from people.audit_trail import AuditFilters
 from people.models import AuditEntry, User
-from people.models.api_token import digest_of
+from people.models.api_token import key_id_in, plain_digest_of
 from people.sign_in.addresses import client_address
 from people.sign_in.second_factor import LONGEST_CREDENTIAL
 from people.sign_in.session_store import browser_of
@@ -349,8 +349,8 @@ PARSERS = (
     Parser("name and password", "150 and 4,096 characters", LARGEST_BODY_BYTES // 4,
            _fields(SessionRequest, "username", "password"), ("people.web.sessions",)),
     Parser("answer of a passkey", "20,000 characters", FORM_BYTES, _passkey, ("people.web.second_factor",)),
-    Parser("bearer token", "its digest is looked up", HEADERS_BYTES,
-           lambda text: digest_of(_header(text)), ("people.api.authentication",)),
+    Parser("bearer token", "its key id or its digest is looked up", HEADERS_BYTES,
+           lambda text: (key_id_in(_header(text)), plain_digest_of(_header(text))), ("people.api.authentication",)),
     Parser("X-Forwarded-For", "20 hops of 64 characters, from our proxies only", HEADERS_BYTES, _forwarded,
            ("people.sign_in.addresses",)),
     Parser("answer of an identity provider", "compared, 100 characters shown", HEADERS_BYTES,

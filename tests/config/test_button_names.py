@@ -48,7 +48,7 @@ def test_no_two_buttons_of_a_page_have_one_name(role, now):
         make.a_window(cluster)
         fleet_freezes.freeze(Where(cluster), actor="amy", reason="x", now=NOON)
     for name in ("one", "two"):
-        ApiToken.issue(user=user, name=name, permissions=["see"], now=NOON)
+        ApiToken.issue(user=user, name=name, permissions=["see"], now=NOON, expires_at=None)
     visitor = visiting(user)
 
     pages = {"/account": 2, "/freezes": 4} | ({f"/people/{user.pk}": 5} if role == "admin" else {})

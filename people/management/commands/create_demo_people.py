@@ -1,4 +1,5 @@
 import json
+from datetime import datetime
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -6,6 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from people.models import ApiToken, Role, RoleBinding, User
+from people.models.api_token import USUAL_LIFE
 from people.rights import Permission
 
 LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
@@ -26,9 +28,14 @@ class Command(BaseCommand):
             line: dict[str, str] = {"role": role.value, "username": user.username}
             line |= {"password": password} if is_new else {}
             if tokens:
-                _row, secret = ApiToken.issue(user=user, name="demo", permissions=list(Permission), now=timezone.now())
-                line["token"] = secret
+                line["token"] = self.token(user, now=timezone.now())
             self.stdout.write(json.dumps(line))
+
+    def token(self, user: User, *, now: datetime) -> str:
+        _, secret = ApiToken.issue(
+            user=user, name="demo", permissions=list(Permission), now=now, expires_at=now + USUAL_LIFE
+        )
+        return secret
 
     @transaction.atomic
     def person(self, role: Role, password: str) -> tuple[User, bool]:
