@@ -70,7 +70,9 @@ def login(
     ca_file = str(Path(ca_file).resolve()) if ca_file else ""
     credentials = Credentials(checked_address(server), token, ca_file)
     me = Server(credentials).get("me")
+    ends = me["token"]["expires_at"] or "never"
     typer.echo(f"Signed in to {credentials.server} as {me['username']}. The token is in {store(credentials)}.")
+    typer.echo(f"The token expires: {ends}")
 
 
 @app.command()

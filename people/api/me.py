@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Edge, RowSerializer
-from people.models import RoleBinding, User
+from people.models import ApiToken, RoleBinding, User
 from people.rights import Permission, scope_of
 
 
@@ -27,6 +27,12 @@ class ScopeSerializer(serializers.Serializer):
     pool_ids = serializers.ListField(child=serializers.IntegerField())
 
 
+class UsedTokenSerializer(RowSerializer):
+    class Meta:
+        model = ApiToken
+        fields = ("id", "name", "hint", "expires_at")
+
+
 class MeSerializer(serializers.Serializer):
     """The caller and their permissions by place. A token never allows more than it was issued for."""
 
@@ -35,6 +41,7 @@ class MeSerializer(serializers.Serializer):
     permissions = serializers.DictField(
         child=ScopeSerializer(), help_text=f"Scope by permission: {', '.join(Permission)}."
     )
+    token = UsedTokenSerializer(allow_null=True, help_text="The token of this request. Null: a session.")
 
 
 class Me(Edge):
@@ -46,4 +53,5 @@ class Me(Edge):
 def introduced(user: User) -> dict[str, Any]:
     prefetch_related_objects([user], "bindings")
     permissions = {permission.value: asdict(scope_of(user, permission)) for permission in Permission}
-    return MeSerializer({"username": user.username, "roles": user.bindings.all(), "permissions": permissions}).data
+    row = {"username": user.username, "roles": user.bindings.all(), "permissions": permissions, "token": user.token}
+    return MeSerializer(row).data
