@@ -22,9 +22,10 @@ class LineWeight(IntEnum):
     PLAIN = 2
     NOTED = 3  # an informational line with words of a failure
     WARNING = 4
-    WORDED = 5  # no level, but words of a failure
-    ERROR = 6
-    FATAL = 7
+    SECONDHAND = 5  # names the end of another process, or says only that something failed
+    WORDED = 6  # no level, but words of a failure
+    ERROR = 7
+    FATAL = 8
 
 
 FRAME = re.compile(
@@ -67,19 +68,48 @@ EXCEPTION = re.compile(r"(?:^|[\]\s(:|])[A-Za-z_][\w.]{0,80}(?:Error|Exception):
 # A program that relays the lines of another: its word for an error is before each line, also those of the source.
 RELAYED = re.compile(r"^[\w .-]{1,40}(?:error|stderr): {2,}", re.IGNORECASE)
 # An exception without a message, and the head of what follows it.
-UNSAID = re.compile(r"\s*(?:[\w.]*(?:Error|Exception):?|.{0,80}\bwith the following (?:error|exception)s?:)\s*$")
+UNSAID = re.compile(
+    r"^\s*(?:[\w.]*(?:Error|Exception):?|.{0,80}\bwith the following (?:error|exception)s?:|[\w ()-]{1,60}:)\s*$"
+)
 ECHOED = re.compile(r"\++ ")  # a shell's trace of its commands (set -x)
 TRACED = any_of(r"[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace
 GENERAL = any_of(r"encountered a failure\b", r"observed a panic\b")  # the next line has the details
+# A process or a rank before the line (torchrun, vLLM, Ray, mpirun), and vLLM's own head of each line of a traceback.
+PROCESS = re.compile(
+    r"""(?:
+        \[(?:rank|Rank)\ ?\d+\]:?\ ?
+      | \([\w.:/\ -]{1,60}\b(?:pid|rank)[=\ ]\d+[^)]{0,40}\)\ ?
+      | \[\d+(?:,\d+)?\]\ ?<std(?:err|out)>:\ ?
+      | (?:ERROR|CRITICAL)\ \d\d-\d\d\ \d\d:\d\d:\d\d\ \[[^\]]{1,80}\]
+        [ ](?=[ ]|[\w\ ]{0,60}\b(?:Error|Exception)\b|Traceback|$)
+    )*""",
+    re.VERBOSE,
+)
 # A parent process names the end of another; what that one said explains it, if the log has it.
 SECONDHAND = any_of(
+    r"\btraceback \(most recent call last\):\s*$",
+    r"\bfailed to load all models\b",
+    r"^\S+ failed$",
+    r"\bnon-zero exit (?:code\. per user-direction|status 1\b)",
+    r"\bprimary job\s+terminated normally",
+    r"\bexits with return code = 1\b",
+    r"\bplease report this issue to the nccl developers\b",
+    r"\bncclinternalerror: internal check failed\b",
+    r"\bncclunhandledcudaerror: call to cuda function failed",
+    r"\b(?:unhandled (?:cuda|system) error|remote process exited or there was a network error)\b.{0,80}\bnccl version",
+    r"\breceived sigquit from a child process",
+    r"^(?:error: )?(?:shardcannotstart|downloaderror|webserverfailed)$",
     r"\bchildfailederror:",
+    r"\b(?:runner|worker|engine|shard|child) process (?:has |was )?(?:terminated|died|exited|crashed)\b(?!.*: )",
+    r"\bworker proc \S+ died unexpectedly",
     r"\b(?:rayactorerror|actordiederror|actorunavailableerror): the actor died unexpectedly",
     r"\bfailed \(exitcode: \d",
     r"\broot error\(s\) found",
     r"\brun with NCCL_DEBUG=INFO for details",
     r"\bsee (?:root cause|stack trace|the (?:root cause|stack trace)) (?:above|below|for)",
 )
+# The end of a child by a signal, as torchelastic lists it: that is an explanation.
+SIGNALLED = any_of(r"\bexitcode\s*: (?:-\d|1[23]\d\b)", r"\bsignal \d+ \(sig\w+\) received by pid")
 ANNOUNCING = re.compile(r"^\W*(?:last error|root cause|caused by|reason):\s*$", re.IGNORECASE)  # the next line says it
 # The message of a structured line: klog's err="…", the field error of JSON, then the message.
 STRUCTURED = tuple(
@@ -151,7 +181,17 @@ WORDS = any_of(
     r"\bnot (?:found|supported|permitted|allowed|loaded|ready)\b",
     r"\b(?:deadline exceeded|unsupported|missing|killed|aborting|insufficient|mismatch|exceptions?|errors?)\b",
     r"\b(?:err|errno|status=[1-9]\d*)\b",
+    r"\b(?:illegal instruction|core dumped|signal: \w+)\b",
     r"\b(?:segfault|segmentation|no space left|does not exist|out of memory|crashed|aborted|signal \d+)\b",
+)
+LEVELS = (
+    (SIGNALLED, LineWeight.WORDED),
+    (SECONDHAND, LineWeight.SECONDHAND),
+    (UNSAID, LineWeight.ASIDE),
+    (FATAL, LineWeight.FATAL),
+    (ERROR, LineWeight.ERROR),
+    (WARNING, LineWeight.WARNING),
+    (EXCEPTION, LineWeight.ERROR),
 )
 
 
@@ -171,7 +211,7 @@ def decisive_index(lines: Sequence[str]) -> int | None:
     announced = [
         index + 1
         for index, (line, following) in enumerate(pairwise(lines))
-        if ANNOUNCING.match(line) and WORDS.search(following[:SCANNED])
+        if ANNOUNCING.match(_plain(line)) and WORDS.search(following[:SCANNED])
     ]
     if announced:
         return announced[-1]
@@ -210,19 +250,14 @@ def _unescaped(text: str) -> str:
 
 
 def weight(line: str) -> LineWeight:
-    line, whole = _untraced(line)[:SCANNED], line
+    line, whole = _plain(_untraced(line))[:SCANNED], line
+    if not line:
+        return LineWeight.NOTHING
     if is_frame(line) or (ADVICE.search(line) and not EXCEPTION.search(line)):
         return LineWeight.NOTHING
     if ECHOED.match(line) or RELAYED.match(line) or (TRACED.search(whole) and GENERAL.search(line)):
         return LineWeight.ASIDE
-    if SECONDHAND.search(line):
-        return LineWeight.WORDED
-    if UNSAID.match(line):
-        return LineWeight.ASIDE
-    for pattern, level in (
-        (FATAL, LineWeight.FATAL), (ERROR, LineWeight.ERROR), (WARNING, LineWeight.WARNING),
-        (EXCEPTION, LineWeight.ERROR),
-    ):  # fmt: skip
+    for pattern, level in LEVELS:
         if pattern.search(line):
             return level
     if line[0].isspace() or line.startswith("- "):
@@ -237,6 +272,12 @@ def _untraced(line: str) -> str:
     return line[: match.start()] if match else line
 
 
+def _plain(line: str) -> str:
+    """The line without the process that wrote it."""
+    return line[PROCESS.match(line).end() :]  # it matches the empty text, too
+
+
 def is_frame(line: str) -> bool:
     """Tells whether a line is part of a stack or a table, and so explains nothing."""
+    line = _plain(line)
     return bool(RULER.match(line) or FRAME.match(line[:SCANNED]))

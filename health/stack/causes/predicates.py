@@ -625,21 +625,31 @@ FOR_GOOD = re.compile(
     r"had untolerated taint \{(?!node\.kubernetes\.io/))",
     re.IGNORECASE,
 )
+MOST_STEPS = 3
 SCALES_UP = "TriggeredScaleUp"  # an Event of the cluster autoscaler
 SELECTED = r"didn't match pod's node affinity|node\(s\) didn't match .*selector"
+# What rejected the nodes, and what to do about it.
 REJECTIONS = tuple(
-    (re.compile(pattern, re.IGNORECASE), words)
-    for pattern, words in (
-        (r"insufficient (cpu|memory|ephemeral-storage|hugepages\S*)", "CPU, memory or disk"),
-        (r"untolerated taint", "a taint that the pod does not tolerate"),
-        (SELECTED, "node selector or affinity"),
-        (r"insufficient (?P<resource>[a-z0-9.-]+/[\w.-]+)", "a resource in use"),
-        (r"persistent ?volume|volume node affinity|max volume count|available disk", "a volume"),
-        (r"node\(s\) were unschedulable", "cordoned nodes"),
-        (r"topology spread|anti-affinity|match pod affinity", "the placement of its other pods"),
-        (r"free ports", "a port in use"),
+    (re.compile(pattern, re.IGNORECASE), words, step)
+    for pattern, words, step in (
+        (r"insufficient (?P<what>cpu|memory|ephemeral-storage|hugepages[\w-]*|pods)",
+         "too little {what}", "Ask for less {what} in the pod template, or add nodes. Its GPUs may be free."),
+        (r"too many pods(?P<what>)", "too many pods", "Raise maxPods of the kubelet, or add nodes."),
+        (r"(?:untolerated taint|had taint) \{(?P<what>[^}]{1,80})\}",
+         "the taint {what}", "Add a toleration for {what} to the pod, or remove the taint."),
+        (rf"{SELECTED}(?P<what>)",
+         "node selector or affinity", "Compare selector and affinity of the pod with the labels of the nodes."),
+        (r"insufficient (?P<what>[a-z0-9.-]+/[\w.-]+)",
+         "too little {what}", "Wait until pods with {what} end, or check that the nodes offer it."),
+        (r"(?P<what>)persistent ?volume|volume node affinity|max volume count|available disk",
+         "a volume", "Check zone and access mode of the pod's volumes, and that their claims are bound."),
+        (r"(?P<what>)node\(s\) were unschedulable",
+         "cordoned nodes", "Check why the nodes are cordoned. Uncordon those that are well."),
+        (r"(?P<what>)topology spread|anti-affinity|match pod affinity",
+         "the placement of its other pods", "Check topologySpreadConstraints and podAntiAffinity of the pod."),
+        (r"(?P<what>)free ports", "a port in use", "Remove hostPort or hostNetwork, or use one pod per node."),
     )
-)
+)  # fmt: skip
 
 
 @predicate()
@@ -658,9 +668,14 @@ def matches_no_node(signs: Signs) -> PredicateAnswer | None:
 @predicate("scheduler")
 def fits_no_node(signs: Signs) -> PredicateAnswer | None:
     message = signs.pod.message if signs.pod else ""
-    found = [words for pattern, words in REJECTIONS if pattern.search(message)]
+    found = {
+        words.format(what=match["what"].rstrip(": .")): step.format(what=match["what"].rstrip(": ."))
+        for pattern, words, step in REJECTIONS
+        if (match := pattern.search(message))
+    }
     names = f"The scheduler names {', '.join(found)}." if found else "The scheduler names no known reason."
-    return None if signs.is_placed else PredicateAnswer({"scheduler": names})
+    steps = tuple(found.values())[:MOST_STEPS]
+    return None if signs.is_placed else PredicateAnswer({"scheduler": names}, steps=steps)
 
 
 ROOM = ("asked", "free", "most", "largest", "room_node")
