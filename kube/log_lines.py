@@ -274,7 +274,8 @@ def _untraced(line: str) -> str:
 
 def _plain(line: str) -> str:
     """The line without the process that wrote it."""
-    return line[PROCESS.match(line).end() :]  # it matches the empty text, too
+    match = PROCESS.match(line)
+    return line[match.end() :] if match else line
 
 
 def is_frame(line: str) -> bool:
