@@ -1,11 +1,12 @@
 """Reasons of pods that wait for a node: reads the nodes and claims of their cluster, and explains each pod."""
 
 import json
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django.db.models import TextField
@@ -21,7 +22,7 @@ from capacity.wait_reasons.node_index import ComparedNode, NodeIndex
 from capacity.wait_reasons.obstacles import CPU, MEMORY
 from capacity.wait_reasons.requirements import LabelRequirement, WaitingPod, read_pod, read_taint
 from fleet.allocation.cpu_memory import WHOSE
-from fleet.models import Bookmark, ClusterEvent, DeviceClass, Node, Pod, ResourceClaim
+from fleet.models import Bookmark, ClusterEvent, DeviceClass, Node, Observer, Pod, ResourceClaim
 from fleet.pod_reasons import PodReason
 from kube.resources import DEVICE_CLASSES, RESOURCE_CLAIMS
 from wording.lists import names
@@ -35,6 +36,8 @@ GENERAL = frozenset(
     {"matches_no_node", "offered_by_no_node", "larger_than_any_node", "no_room", "fragmented", "fits_no_node"}
 )
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+KEPT_S = 30
+INDEXES_AT_MOST = 4  # that a process remembers: 5 MB each with 5,000 nodes
 LABELS_AT_MOST = 12  # labels that are read one by one; with more, whole sets of labels are read
 COLUMNS = (
     "pk", "name", "is_unschedulable", "cpu_allocatable_m", "memory_allocatable_bytes",
@@ -104,13 +107,27 @@ def facts_of(pod: Pod) -> WaitingPod:
 
 
 def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
-    """Reads the nodes of a cluster with the labels that these pods mention. One query."""
-    keys = {each.key for pod in pods for each in _requirements(pod) if not each.is_field}
+    """Returns the nodes of a cluster with the labels that these pods mention. One or two queries."""
+    keys = frozenset(each.key for pod in pods for each in _requirements(pod) if not each.is_field)
+    written = Observer.objects.filter(cluster=cluster_id).values_list("epoch", "batch").first()
+    return read_index(
+        cluster_id, keys if len(keys) <= LABELS_AT_MOST else None, written, int(time.monotonic() // KEPT_S)
+    )
+
+
+@lru_cache(INDEXES_AT_MOST)
+def read_index(
+    cluster_id: int, keys: frozenset[str] | None, _written: tuple[int, int] | None, _period: int
+) -> NodeIndex:
+    """Reads the nodes of a cluster with these labels; None: with all. One query.
+
+    Remembered until the next flush of the observer, which writes all that is read here, and for `KEPT_S` at most.
+    """
     # Most nodes have equal values, which are decoded once.
     written: Any = Node.objects.filter(cluster=cluster_id).order_by("name")
     rows = written.annotate(**{name: Cast(column, TextField()) for name, column in AS_TEXT.items()})
     decoded = cache(json.loads)
-    if len(keys) > LABELS_AT_MOST:
+    if keys is None:
         return NodeIndex(_node(row, row["labels"], decoded) for row in rows.values(*COLUMNS, *AS_TEXT, "labels"))
     names = {f"label_{number}": key for number, key in enumerate(sorted(keys))}
     read = rows.annotate(**{name: KeyTextTransform(key, "labels") for name, key in names.items()})

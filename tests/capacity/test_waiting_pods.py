@@ -1,0 +1,26 @@
+"""The nodes with which waiting pods are compared: read once for each flush of the observer."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from capacity.waiting_pods import index_of
+from fleet.models import Node, Observer
+from tests import conftest, make
+from tests.make import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+def test_nodes_are_read_again_once_the_observer_has_written(monkeypatch):
+    monkeypatch.setattr(conftest, "changes_fleet", lambda _: False)  # which would forget them at every write
+    cluster = make.a_cluster("east")
+    Observer.objects.create(cluster=cluster, lease_until=NOON, epoch=1, batch=7)
+    make.a_node(cluster, "n-1")
+    before = index_of(cluster.pk, [])
+    Node.objects.update(is_unschedulable=True)
+    with CaptureQueriesContext(connection) as queries:
+        assert index_of(cluster.pk, []) is before
+    assert len(queries) == 1
+    Observer.keep(cluster.pk, epoch=1, now=NOON, flushed=True)
+    assert index_of(cluster.pk, []).cordoned == 1
