@@ -153,6 +153,7 @@ class PlanRecord:
     gaps: Sequence[tuple[datetime, datetime]] = ()  # without observation of the cluster
     baselines: Baselines = field(default_factory=Baselines)
     samples: Mapping[int, Sequence[ServiceLevel]] = field(default_factory=dict)  # by key of a stage, the oldest first
+    windows: Mapping[int, Sequence[ServiceLevel]] = field(default_factory=dict)  # those that do not overlap
     seen: dict[tuple[int, bool, int], RecordedTarget] = field(default_factory=dict)
     moments: dict[tuple[int, datetime, bool], Recorded] = field(default_factory=dict)
 
@@ -194,6 +195,7 @@ class PlanRecord:
             workloads_ready_before=before,
             health=self._health(records, at) if at_best else _missing("runs of the rules and samples of GPUs"),
             service_level=self._level(span, at),
+            service_windows=tuple(one for one in self.windows.get(span.stage.pk, ()) if one.asked_at <= at),
         )
 
     def _target(self, record: TargetRecord, at: datetime, *, at_best: bool) -> RecordedTarget:

@@ -78,6 +78,7 @@ def read_record(plan: Plan) -> PlanRecord:
         gaps=gaps,
         baselines=baselines_of(plan, [job for its in jobs.values() for job in its]),
         samples={span.stage.pk: _samples(span) for span in spans if Slo.key in span.stage.gate_options},
+        windows=ServiceLevelSample.windows([span.stage.pk for span in spans if Slo.key in span.stage.gate_options]),
     )
 
 

@@ -3,7 +3,7 @@
 They are rows: a round reads the newest. A source that does not answer costs a round five seconds, twice a minute.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from django.db.models import Q
@@ -13,7 +13,7 @@ from health.models import TelemetrySource
 from health.sources.service_levels import Measured, NotMeasured, measure, source_of
 from health.telemetry.service_levels.expression import ServiceScope
 from rollouts.engine.gpu_health import unchanged_peers
-from rollouts.gates.base import ServiceLevel
+from rollouts.gates.base import FEWEST_PEERS, ServiceLevel
 from rollouts.gates.slo import PEERS, Slo
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Plan, ServiceLevelSample, Stage, Target
@@ -23,10 +23,16 @@ CURRENT = (StageState.PROMOTING, StageState.SOAKING, StageState.HALTED)
 MOST_NAMES = 2000  # nodes or pods in one question
 
 
-def read_service_levels(stages: Iterable[Stage]) -> dict[int, ServiceLevel]:
-    """Returns the newest measurement by key of a stage. One query; none unless a gate asks."""
+def read_service_levels(stages: Iterable[Stage]) -> Mapping[int, tuple[ServiceLevel, Sequence[ServiceLevel]]]:
+    """Returns by key of a stage the newest measurement, and those whose windows do not overlap.
+
+    Two queries; none unless a gate asks.
+    """
     asking = [stage.pk for stage in stages if Slo.key in stage.gate_options]
-    return {key: row.evidence for key, row in ServiceLevelSample.newest(asking).items()} if asking else {}
+    if not asking:
+        return {}
+    windows = ServiceLevelSample.windows(asking)
+    return {key: (row.evidence, windows.get(key, ())) for key, row in ServiceLevelSample.newest(asking).items()}
 
 
 def measure_service_levels(plan: Plan, *, now: datetime) -> bool:
@@ -38,7 +44,7 @@ def measure_service_levels(plan: Plan, *, now: datetime) -> bool:
         due = [each for each in stage.targets.all() if _is_due(each, gate, now)]
         before = last.get(stage.pk)
         if due and (before is None or before.is_older_than(EVERY, now=now)):
-            ServiceLevelSample.keep(stage.pk, _measure_level(plan, stages, gate, due, now=now))
+            ServiceLevelSample.keep(stage.pk, _measure_level(plan, stages, gate, due, now=now), gate)
             asked = True
     return asked
 
@@ -68,9 +74,9 @@ def _measure_level(
         found = _measure(source, gate, names, until=now)
         if not gate.has_baseline:
             return _new_level(now, names, found)
-        others, at = _baseline(plan, stages, gate, due, now=now)
-        base = _measure(source, gate, others, until=at)
-        return _new_level(now, names, found, base, len(others))
+        released_at, peers = _released_at(due), _peers(plan, stages, gate, due)
+        base = _measure(source, gate, peers or names, until=now if peers else released_at)
+        return _new_level(now, names, found, base, len(peers))
     except NotMeasured as error:
         return ServiceLevel(now, names, trouble=str(error), cause=error.cause)
 
@@ -87,24 +93,25 @@ def _new_level(
     )  # fmt: skip
 
 
-def _baseline(
-    plan: Plan, stages: Sequence[Stage], gate: Slo, due: Sequence[Target], *, now: datetime
-) -> tuple[list[str], datetime]:
-    """Returns the nodes of the baseline and the end of its window.
+def _released_at(due: Sequence[Target]) -> datetime:
+    """Returns the first release of these nodes.
 
-    :raises NotMeasured: when there is none
+    :raises NotMeasured: when one was not recorded
     """
     released = [datetime.fromisoformat(target.baseline["at"]) for target in due if target.baseline]
     if len(released) < len(due):
         raise NotMeasured("no-baseline", "The release times of these nodes were not recorded.")
-    if gate.baseline != PEERS:
-        return [target.node_name for target in due], min(released)
+    return min(released)
+
+
+def _peers(plan: Plan, stages: Sequence[Stage], gate: Slo, due: Sequence[Target]) -> list[str]:
+    """Returns the unchanged nodes of the baseline; none where only the nodes' own past counts."""
+    if gate.baseline != PEERS or len(due) < FEWEST_PEERS:
+        return []
     nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=[target.node_uid for target in due])
     products = set(nodes.values_list("gpu_product", flat=True))
-    peers = unchanged_peers(plan, stages, products, min(released))
-    if not peers:
-        raise NotMeasured("no-peers", "No unchanged node with the same GPUs is left.")
-    return list(peers.values()), now
+    peers = unchanged_peers(plan, stages, products, _released_at(due))
+    return list(peers.values()) if len(peers) >= FEWEST_PEERS else []
 
 
 def _measure(source: TelemetrySource, gate: Slo, names: Collection[str], *, until: datetime) -> Measured:

@@ -58,7 +58,8 @@ class AroundStages:
     why: Mapping[str, str] = field(default_factory=dict)  # by uid of a tenant's pod that does not run
     failures: Mapping[str, str] = field(default_factory=dict)  # by uid of a node that failed: why, where no row has it
     health: PlanHealth = field(default_factory=PlanHealth)
-    service_levels: Mapping[int, ServiceLevel] = field(default_factory=dict)  # by key of a stage, where a gate asks
+    # By key of a stage, where a gate asks: the newest measurement, and those whose windows do not overlap.
+    service_levels: Mapping[int, tuple[ServiceLevel, Sequence[ServiceLevel]]] = field(default_factory=dict)
 
 
 def stage_snapshot(
@@ -81,6 +82,7 @@ def stage_snapshot(
     overridden = frozenset(stage.overrides_now(now=now))
     soaked = _soaked_by(gates, overridden)
     before = most_ready(targets)
+    level, windows = around.service_levels.get(stage.pk, (None, ()))
     evidence = Evidence(
         seen_at=around.seen_at,
         to_version=plan.from_version if stage.is_rollback else plan.to_version,
@@ -113,7 +115,8 @@ def stage_snapshot(
             if target.node_uid in off.in_force
         },
         health=around.health.evidence,
-        service_level=around.service_levels.get(stage.pk),
+        service_level=level,
+        service_windows=tuple(windows),
     )
     return StageSnapshot(
         index=stage.index,

@@ -119,7 +119,7 @@ class ServiceLevel:
     newest_at: datetime | None = None  # the newest sample; None: the source has none
     baseline: float | None = None
     baseline_samples: float = 0
-    baseline_nodes: int = 0
+    baseline_nodes: int = 0  # unchanged peers; 0: the baseline is the past of the same nodes
     trouble: str = ""  # why nothing was measured, as a sentence; blank: it was
     cause: str = ""  # of the trouble
 
@@ -278,6 +278,7 @@ class Evidence:
     exclusions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     health: HealthEvidence | None = None  # asked where a gate does
     service_level: ServiceLevel | None = None  # the newest measurement, asked where a gate does; None: none yet
+    service_windows: tuple[ServiceLevel, ...] = ()  # measurements whose windows do not overlap, the oldest first
 
     @cached_property
     def begun(self) -> tuple[TargetEvidence, ...]:
@@ -327,8 +328,10 @@ class Gate(ABC):
 BOUND = "bound"  # the cause of a gate that is not asked about before a freeze or a window lets some node go
 KEPT_EMPTY = "kept-empty"  # the cause of a gate that waits for pods which we keep off: another gate says how long
 UNTIMED_WAITS = frozenset({BOUND, KEPT_EMPTY})  # causes of waits about which nobody is asked, however long
+FEWEST_PEERS = 4  # nodes on each side of a comparison: with fewer, only a node's own past counts
 TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
 GAVE_UP = "The operator gave up on it (upgrade-failed)."  # of a node that failed, where nothing says why
+UNPROVED = "unproved"  # the cause of a gate that waits since chance may explain what it sees: no wave goes meanwhile
 UNTESTED = "untested"  # the cause of a gate that waits since nothing has tested the change: the page offers what would
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_OVERRIDDEN = {

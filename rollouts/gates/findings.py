@@ -1,20 +1,26 @@
 """No finding at or above a severity has come on a changed node since its change.
 
-A finding that the node had before its change is subtracted and named, and so is a finding that unchanged nodes have as
-often. The gates on one topic (`xid`, `ecc`, …) are this gate with the findings of some GPU rules, whose metrics must be
+A finding that the node had before its change is subtracted and named. Findings of a rule that unchanged nodes have too
+are compared by a sequential test, since the gate looks again and again: as often is no effect, and proved more often
+fails. Between them the gate waits and holds the next wave. A rule that reports no unchanged node fails at once.
+
+The gates on one topic (`xid`, `ecc`, …) are this gate with the findings of some GPU rules, whose metrics must be
 measured on every GPU. The rules count from when the driver was loaded (Z22), by the limits of the node's pools.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import ClassVar
 
 from fleet.states.node import AT_REST, RECONFIGURING
 from health.rules.base import RANKS, Severity
 from health.rules.gpus.base import GpuRule
 from rollouts.gates.base import (
+    FEWEST_PEERS,
+    UNPROVED,
     Evidence,
     FindingEvidence,
     Gate,
@@ -25,6 +31,7 @@ from rollouts.gates.base import (
     When,
 )
 from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, unknown_before, wait
+from rollouts.gates.sequential_test import ComparedTrial, is_proved, trials_until_proof
 from rollouts.gates.telemetry_fresh import ByNode, reporting, unmeasured
 from wording.durations import spell
 from wording.numbers import count, either
@@ -34,7 +41,54 @@ READ_FINDING = ("Read the finding on the page of the node.", "Then roll back, or
 CHECK_WORKERS = ("Check the workers of the queue “default”.", *OVERRIDE)
 RUNS_WITHIN = timedelta(minutes=2)  # the rules run every 30 s
 Pairs = Sequence[tuple[TargetEvidence, FindingEvidence]]
-FEWEST_PEERS = 4  # nodes on each side: with fewer only a node's own past counts
+Firsts = dict[str, datetime]  # by name of a node
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """The nodes with findings of one rule since the change: changed ones, and unchanged ones.
+
+    Each node's first finding is a trial. By chance it is on a changed node as often as such nodes are among the nodes
+    that are still without one.
+    """
+
+    rule: str
+    here: Firsts
+    nodes: int
+    there: Firsts
+    peers: int
+
+    @property
+    def is_as_often(self) -> bool:
+        return len(self.there) * self.nodes >= len(self.here) * self.peers
+
+    @cached_property
+    def trials(self) -> list[ComparedTrial]:
+        found, left = [], {True: self.nodes, False: self.peers}
+        for _, is_here in sorted(
+            [(at, True) for at in self.here.values()] + [(at, False) for at in self.there.values()]
+        ):
+            found.append(ComparedTrial(is_here, left[True] / (left[True] + left[False])))
+            left[is_here] -= 1
+        return found
+
+    @property
+    def is_proved(self) -> bool:
+        return not self.is_as_often and is_proved(self.trials)
+
+    @property
+    def items(self) -> Items:
+        here, there = len(self.here), len(self.there)
+        left = range(self.nodes - here, 0, -1)
+        further = [ComparedTrial(is_against=True, chance=nodes / (nodes + self.peers - there)) for nodes in left]
+        more = trials_until_proof(self.trials, further)
+        fails_from = f"never with {self.nodes} nodes" if more is None else f"{here + more} of {self.nodes} nodes"
+        return (
+            EvidenceItem(f"{self.rule}: changed nodes", f"{here} of {self.nodes}"),
+            EvidenceItem(f"{self.rule}: unchanged nodes", f"{there} of {self.peers}"),
+            EvidenceItem(f"{self.rule}: effect", round(here * self.peers / (self.nodes * there), 1), "times"),
+            EvidenceItem(f"{self.rule}: fails from", fails_from),
+        )
 
 
 @dataclass(frozen=True)
@@ -60,7 +114,9 @@ class NewFindings(Gate):
         known = [target for target in changed if _has_recorded_findings(target)]
         counted = [(target, one) for target in known for one in self._counted(target.findings)]
         new = [(target, one) for target, one in counted if _is_new(one, target)]
-        shared = self._shared(evidence.health, new, nodes=len(known))
+        compared = self._compare(evidence.health, new, nodes=len(known))
+        shared = {rule for rule, its in compared.items() if its.is_as_often}
+        doubtful = {rule for rule, its in compared.items() if rule not in shared and not its.is_proved}
         blamed = [(target, one) for target, one in new if one.rule not in shared]
         telemetry = {target.name: target.telemetry for target in changed}
         items = (
@@ -71,9 +127,13 @@ class NewFindings(Gate):
                 EvidenceItem("Before the change", one.title) for target, one in counted if not _is_new(one, target)
             ),
             *at_most(EvidenceItem("On unchanged nodes too", one.title) for _, one in new if one.rule in shared),
+            *(item for its in compared.values() for item in its.items),
         )
-        if certain := [(target, one) for target, one in blamed if self._is_certain(one, target, evidence.health)]:
-            return _fails(certain, items)
+        certain = [(target, one) for target, one in blamed if self._is_certain(one, target, evidence.health)]
+        if proved := [(target, one) for target, one in certain if one.rule not in doubtful]:
+            return _fails(proved, items)
+        if certain:
+            return _unproved(certain, items)
         if unknown := tuple(target.name for target in changed if not _has_recorded_findings(target)):
             return unknown_before(unknown, "The list of findings", items)
         if not evidence.changed:
@@ -103,14 +163,20 @@ class NewFindings(Gate):
             if is_asked and RANKS[one.severity] <= RANKS[self.severity]:
                 yield one
 
-    def _shared(self, health: HealthEvidence | None, new: Pairs, *, nodes: int) -> frozenset[str]:
-        """Returns the rules with new findings on at least as large a share of the unchanged nodes."""
+    def _compare(self, health: HealthEvidence | None, new: Pairs, *, nodes: int) -> dict[str, _Comparison]:
+        """Returns the comparison of each rule with new findings on changed and on unchanged nodes."""
         peers = health.peers if health else {}
         if min(nodes, len(peers)) < FEWEST_PEERS:
-            return frozenset()
-        here = Counter(rule for _, rule in {(target.name, one.rule) for target, one in new})
-        there = Counter(rule for found in peers.values() for rule in {one.rule for one in self._counted(found)})
-        return frozenset(rule for rule, times in here.items() if there[rule] * nodes >= times * len(peers))
+            return {}
+        here, there = defaultdict[str, Firsts](dict), defaultdict[str, Firsts](dict)
+        for target, one in new:
+            _note_first(here[one.rule], target.name, one)
+        for name, found in peers.items():
+            for one in self._counted(found):
+                _note_first(there[one.rule], name, one)
+        return {
+            rule: _Comparison(rule, its, nodes, there[rule], len(peers)) for rule, its in here.items() if there[rule]
+        }
 
     def _is_certain(self, finding: FindingEvidence, target: TargetEvidence, health: HealthEvidence | None) -> bool:
         """Returns whether the finding fails the gate. One that began during the change may still end (Z21)."""
@@ -151,6 +217,10 @@ class NewFindings(Gate):
         return wait(title, summary, cause="not-evaluated", nodes=nodes, evidence=items)
 
 
+def _note_first(firsts: Firsts, node: str, finding: FindingEvidence) -> None:
+    firsts[node] = min(firsts.get(node, finding.since), finding.since)
+
+
 def _has_recorded_findings(target: TargetEvidence) -> bool:
     return target.baseline is not None and target.baseline.findings is not None
 
@@ -169,6 +239,14 @@ def _fails(new: Pairs, items: Items) -> GateResult:
     summary = f"{who} did not have {what} before the change."
     shown = (*items, *at_most(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
     return fail(title, summary, cause=", ".join(rules), nodes=nodes, evidence=shown, steps=READ_FINDING)
+
+
+def _unproved(new: Pairs, items: Items) -> GateResult:
+    nodes = tuple(dict.fromkeys(target.name for target, _ in new))
+    title = f"{count(len(new), 'new finding')} on {subject(nodes)} may be chance"
+    summary = "Unchanged nodes have such findings too. Too few nodes have one to tell."
+    shown = (*items, *at_most(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
+    return wait(title, summary, cause=UNPROVED, nodes=nodes, evidence=shown, steps=(*READ_FINDING, *OVERRIDE))
 
 
 def _unconfirmed(new: Pairs, items: Items) -> GateResult:

@@ -3,17 +3,31 @@
 The number is compared with absolute limits, and with the same service on the same nodes before their change, or on
 unchanged nodes now. The engine asks (`rollouts/engine/service_levels.py`). The window of the number begins after the
 change of each node that it is about. A number that is missing, old, of too few samples or without a baseline is a wait.
+
+A number beyond an absolute limit fails at once. A number that is worse than its baseline allows may be chance, since
+the gate looks again and again: it holds the next wave, and fails once a sequential test over whole windows proves it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from health.telemetry.service_levels.expression import Expression, read_expression
 from health.telemetry.service_levels.indicators import INDICATORS
-from rollouts.gates.base import Evidence, Gate, GateResult, Items, Promql, ServiceLevel, TargetEvidence, When
+from rollouts.gates.base import (
+    UNPROVED,
+    Evidence,
+    Gate,
+    GateResult,
+    Items,
+    Promql,
+    ServiceLevel,
+    TargetEvidence,
+    When,
+)
 from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, wait
+from rollouts.gates.sequential_test import ComparedTrial, is_proved, trials_until_proof
 from wording.durations import spell
 from wording.instants import moment
 from wording.numbers import count
@@ -22,6 +36,8 @@ from wording.reports import EvidenceItem, instant
 PAST, PEERS = "past", "peers"
 NO_PROMQL = Promql("")
 ASKED_WITHIN = timedelta(minutes=2)  # the engine asks every 30 s
+WORSE_BY_CHANCE = 0.1  # of the windows of an unharmed service, at most
+WINDOWS_AHEAD = 20
 LEAST_WINDOW, MOST_WINDOW = timedelta(minutes=1), timedelta(days=1)
 CHECK_QUERY = ("Ask the telemetry source for the expression, and correct it in a new plan.", *OVERRIDE)
 MORE_TRAFFIC = ("Send requests to the service on these nodes, or take a longer window.", *OVERRIDE)
@@ -96,9 +112,12 @@ class Slo(Gate):
         due = [target for target in changed if self.has_window(target.state_since, now)]
         items = self._items(level, due, evidence)
         unmet = self._unmet(level, items, now=now) if due else None
-        if due and unmet is None and level is not None and (worse := self._worse(level)):
-            title = f"{self.measured} is out of its limits"
-            return fail(title, worse, cause="out-of-limits", nodes=level.nodes, evidence=items, steps=READ_SERVICE)
+        if due and unmet is None and level is not None:
+            if broken := self._broken_limit(level):
+                title = f"{self.measured} is out of its limits"
+                return fail(title, broken, cause="out-of-limits", nodes=level.nodes, evidence=items, steps=READ_SERVICE)
+            if worse := self._worse(level):
+                return self._judge(worse, level, self._trials(evidence.service_windows), items)
         if unmet is not None:
             return unmet
         if due and level is not None and (missing := _names_of_targets(due, without=level.nodes)):
@@ -109,6 +128,25 @@ class Slo(Gate):
         if evidence.not_changed or not changed:
             return to_come(evidence, items)
         return passed(f"{self.measured} is within its limits", self._compared(level), evidence=items)
+
+    def is_window(self, level: ServiceLevel, last_at: datetime | None) -> bool:
+        """Returns whether a measurement can be compared and its window does not overlap with the last one."""
+        is_new = last_at is None or level.asked_at - last_at >= self.window
+        return is_new and self.has_baseline and self._unmet(level, (), now=level.asked_at) is None
+
+    def _trials(self, windows: Iterable[ServiceLevel]) -> list[ComparedTrial]:
+        return [ComparedTrial(bool(self._worse(level)), WORSE_BY_CHANCE) for level in windows]
+
+    def _judge(self, worse: str, level: ServiceLevel, trials: Sequence[ComparedTrial], items: Items) -> GateResult:
+        """Returns FAIL once the windows since the change exclude chance, and WAIT until then."""
+        share = f"Worse windows: {sum(trial.is_against for trial in trials)} of {len(trials)}."
+        if is_proved(trials):
+            title, summary = f"{self.measured} is worse than before", f"{worse} {share}"
+            return fail(title, summary, cause="worse", nodes=level.nodes, evidence=items, steps=READ_SERVICE)
+        more = trials_until_proof(trials, [ComparedTrial(is_against=True, chance=WORSE_BY_CHANCE)] * WINDOWS_AHEAD)
+        shown = (*items, EvidenceItem("Fails after further worse windows", more or f"more than {WINDOWS_AHEAD}"))
+        title, summary = f"{self.measured} may be worse than before", f"{worse} {share}"
+        return wait(title, summary, cause=UNPROVED, nodes=level.nodes, evidence=shown, steps=(*READ_SERVICE, *OVERRIDE))
 
     @property
     def measured(self) -> str:
@@ -140,7 +178,7 @@ class Slo(Gate):
             if level.value is not None:
                 shown.append(EvidenceItem("Value", level.value, self.unit))
             if self.has_baseline and level.baseline is not None:
-                shown.append(EvidenceItem(f"Baseline ({self.baseline})", level.baseline, self.unit))
+                shown.append(EvidenceItem(f"Baseline ({_kind(level)})", level.baseline, self.unit))
                 if level.value is not None and level.baseline:
                     change = (level.value - level.baseline) / abs(level.baseline) * 100
                     shown.append(EvidenceItem("Change", round(change, 1), "%"))
@@ -154,6 +192,10 @@ class Slo(Gate):
         shown += [EvidenceItem(name, limit, self.unit) for name, limit in limits.items() if limit]
         if self.has_baseline:
             shown.append(EvidenceItem("Worse by at most", self.at_most_worse_percent, "%"))
+            worse = sum(trial.is_against for trial in self._trials(evidence.service_windows))
+            shown.append(EvidenceItem("Windows compared (n)", len(evidence.service_windows)))
+            shown.append(EvidenceItem("Worse windows", worse))
+            shown.append(EvidenceItem("Worse by chance at most", WORSE_BY_CHANCE * 100, "% of windows"))
         return (*shown, EvidenceItem("Window", self.window.total_seconds(), "s"))
 
     def _unmet(self, level: ServiceLevel | None, items: Items, *, now: datetime) -> GateResult | None:
@@ -194,21 +236,26 @@ class Slo(Gate):
     def _breaks_limits(self, value: float) -> bool:
         return value < self.at_least or bool(self.at_most and value > self.at_most)
 
-    def _worse(self, level: ServiceLevel) -> str:
-        """Returns how the value breaks a limit, as a sentence; empty if it breaks none."""
-        value, base = level.value, level.baseline
-        if value is None:
+    def _broken_limit(self, level: ServiceLevel) -> str:
+        """Returns how the value breaks an absolute limit, as a sentence; empty if it breaks none."""
+        value = level.value
+        if value is None or not self._breaks_limits(value):
             return ""
-        written = f"{value:.4g} {self.unit}".rstrip()
-        if self._breaks_limits(value):
-            limit = f"at least {self.at_least:g}" if value < self.at_least else f"at most {self.at_most:g}"
-            return f"The value is {written}. The limit is {limit}."
-        if not self.has_baseline or not base:
+        limit = f"at least {self.at_least:g}" if value < self.at_least else f"at most {self.at_most:g}"
+        return f"The value is {self._written(value)}. The limit is {limit}."
+
+    def _written(self, value: float) -> str:
+        return f"{value:.4g} {self.unit}".rstrip()
+
+    def _worse(self, level: ServiceLevel) -> str:
+        """Returns how much worse than its baseline allows the value is, as a sentence; empty if it is not."""
+        value, base = level.value, level.baseline
+        if value is None or not self.has_baseline or not base:
             return ""
         worse = (base - value if self._is_higher_better else value - base) / abs(base) * 100
         if worse <= self.at_most_worse_percent:
             return ""
-        return f"The value is {written}: {worse:.0f} % worse than the baseline of {base:.4g}."
+        return f"The value is {self._written(value)}: {worse:.0f} % worse than the baseline of {base:.4g}."
 
     def _in_window(self, young: list[TargetEvidence], items: Items, *, now: datetime) -> GateResult:
         until = max(target.state_since for target in young) + self.window
@@ -220,9 +267,14 @@ class Slo(Gate):
     def _compared(self, level: ServiceLevel | None) -> str:
         if not self.has_baseline or level is None:
             return "The value is compared only with its limits."
-        if self.baseline == PAST:
+        if _kind(level) == PAST:
             return "The value is compared with the same nodes before their change."
         return f"The value is compared with {count(level.baseline_nodes, 'unchanged node')}."
+
+
+def _kind(level: ServiceLevel) -> str:
+    """Returns the kind of the baseline that was measured."""
+    return PEERS if level.baseline_nodes else PAST
 
 
 def _names_of_targets(targets: Iterable[TargetEvidence], *, without: Iterable[str] = ()) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 The engine creates the Jobs (`rollouts/engine/decide/test_jobs.py`) and keeps pods off until they complete
 (`rollouts/engine/decide/cordons.py`). The gate reads their results, and waits for Jobs that are missing, running or
 blocked.
+
+A result is compared with earlier ones once for each Job: one look, which needs no correction for looking again.
 """
 
 import re
@@ -14,14 +16,13 @@ from typing import ClassVar
 
 from operations.test_jobs.test_job import resource_of
 from operations.test_jobs.test_progress import TestJobOutcome
-from rollouts.gates.base import Evidence, Gate, GateResult, Items, TargetEvidence, When
+from rollouts.gates.base import FEWEST_PEERS, Evidence, Gate, GateResult, Items, TargetEvidence, When
 from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, wait
 from wording.numbers import count, either
 from wording.reports import EvidenceItem, at_most
 
 PATH = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 PRINT_JSON = ("Let the Job print one JSON value at the start of a line, as the end of its output.", *OVERRIDE)
-FEWEST_PEERS = 4  # nodes: with fewer, only the node's own past counts
 NO_PAST = ("Set at_least or at_most, and at_most_worse_percent to 0.", *OVERRIDE)
 READ_JOB = ("Read the output of the Job.", "Then roll back, exclude the node, or resume the plan to run the Job again.")
 

@@ -1,3 +1,4 @@
+from collections import defaultdict
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
@@ -5,6 +6,7 @@ from django.db import models
 from django.db.models import Max
 
 from rollouts.gates.base import ServiceLevel
+from rollouts.gates.slo import Slo
 
 KEPT = timedelta(days=1)
 FINDINGS = ("value", "samples", "newest_at", "baseline", "baseline_samples", "baseline_nodes", "trouble", "cause")
@@ -24,6 +26,7 @@ class ServiceLevelSample(models.Model):
     baseline_nodes = models.PositiveIntegerField(default=0)
     trouble = models.CharField(max_length=500, blank=True)  # why nothing was measured; blank: it was
     cause = models.CharField(max_length=63, blank=True)
+    is_window = models.BooleanField(db_default=False, default=False)  # no earlier window overlaps
 
     class Meta:
         indexes = [models.Index(fields=["stage", "-at"])]
@@ -37,10 +40,22 @@ class ServiceLevelSample(models.Model):
         return ServiceLevel(self.at, tuple(self.nodes), **{name: getattr(self, name) for name in FINDINGS})
 
     @classmethod
-    def keep(cls, stage_id: int, level: ServiceLevel) -> None:
-        cls.objects.filter(stage=stage_id, at__lt=level.asked_at - KEPT).delete()
+    def keep(cls, stage_id: int, level: ServiceLevel, gate: Slo) -> None:
+        """Stores a measurement. Three queries."""
+        rows = cls.objects.filter(stage=stage_id)
+        rows.filter(at__lt=level.asked_at - KEPT).delete()
+        last = rows.filter(is_window=True).order_by("-at").values_list("at", flat=True).first()
         found = {name: getattr(level, name) for name in FINDINGS} | {"trouble": level.trouble[:500]}
-        cls.objects.create(stage_id=stage_id, at=level.asked_at, nodes=list(level.nodes), **found)
+        is_window = gate.is_window(level, last)
+        cls.objects.create(stage_id=stage_id, at=level.asked_at, nodes=list(level.nodes), is_window=is_window, **found)
+
+    @classmethod
+    def windows(cls, stage_ids: Collection[int]) -> dict[int, list[ServiceLevel]]:
+        """Returns the measurements of each stage whose windows do not overlap, the oldest first. One query."""
+        found: dict[int, list[ServiceLevel]] = defaultdict(list)
+        for row in cls.objects.filter(stage__in=stage_ids, is_window=True).order_by("at"):
+            found[row.stage_id].append(row.evidence)
+        return found
 
     def is_older_than(self, age: timedelta, *, now: datetime) -> bool:
         """Returns whether the measurement is older, or is of the future: a clock was set back."""

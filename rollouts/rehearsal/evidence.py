@@ -173,4 +173,4 @@ def service_level(nodes: list[VirtualNode], fleet: VirtualFleet, now: datetime) 
         return ServiceLevel(now, names)
     slowest = min(serving, key=lambda node: node.throughput_at(now) / node.throughput)
     value, past = USUAL_RATE * slowest.throughput_at(now), USUAL_RATE * slowest.throughput
-    return ServiceLevel(now, names, value, ENOUGH_SAMPLES, now, past, ENOUGH_SAMPLES, len(serving))
+    return ServiceLevel(now, names, value, ENOUGH_SAMPLES, now, past, ENOUGH_SAMPLES)

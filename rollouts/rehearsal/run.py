@@ -25,7 +25,16 @@ from rollouts.engine.snapshot import (
     VersionSnapshot,
 )
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, GateResult, When
+from rollouts.gates.base import (
+    Answer,
+    ApprovalEvidence,
+    Combination,
+    Evidence,
+    Gate,
+    GateResult,
+    ServiceLevel,
+    When,
+)
 from rollouts.gates.slo import Slo
 from rollouts.gates.soak import Soak
 from rollouts.gates.test_job import cordons_by
@@ -64,6 +73,7 @@ class _Stage:
     answers: dict[str, tuple[Answer, str, datetime]] = field(default_factory=dict)  # gate → answer, cause, since when
     approved_at: datetime | None = None
     failures: dict[str, int] = field(default_factory=dict)
+    windows: list[ServiceLevel] = field(default_factory=list)  # that do not overlap
 
 
 @dataclass(frozen=True)
@@ -273,6 +283,9 @@ class Run:
         changed = [one.node for one in row.targets.values() if one.state is TargetState.CHANGED]
         slo = next((gate for gate in row.plan.gates if isinstance(gate, Slo)), None)
         due = [node for node in changed if slo and slo.has_window(row.targets[node.name].since, self.now)]
+        level = see.service_level(due, self.fleet, self.now) if slo else None
+        if slo and level and slo.is_window(level, row.windows[-1].asked_at if row.windows else None):
+            row.windows.append(level)
         for target in row.targets.values():
             target.has_served = target.node.uid in self.served
         shown = Evidence(
@@ -292,7 +305,8 @@ class Run:
             compared=len(targets),
             others_passing_since=self._passing_since(row),
             health=see.health_evidence(self.fleet, self.now) if is_open else None,
-            service_level=see.service_level(due, self.fleet, self.now) if slo else None,
+            service_level=level,
+            service_windows=tuple(row.windows),
         )
         return StageSnapshot(
             index=row.index,

@@ -105,7 +105,6 @@ def a_service_level(*nodes: str, **given: Any) -> ServiceLevel:
         "newest_at": NOON - timedelta(seconds=20),
         "baseline": 0.4,
         "baseline_samples": 500,
-        "baseline_nodes": 1,
     }
     return ServiceLevel(NOON, nodes or ("node-1",), **row | given)
 

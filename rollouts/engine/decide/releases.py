@@ -14,7 +14,7 @@ from rollouts.engine.decide.gate_evaluation import counted, exceeded_wait_timeou
 from rollouts.engine.decide.node_retries import to_queue, waiting, waiting_anywhere
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import TO_COME, UNTIMED_WAITS, Answer, GateResult, When
+from rollouts.gates.base import TO_COME, UNPROVED, UNTIMED_WAITS, Answer, GateResult, When
 from rollouts.gates.soak import Soak
 from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.window import Window, comes_by_itself
@@ -54,7 +54,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Gate
     restrained = restrained_in(snapshot, stage)
     wave = _going(snapshot, stage, ready, free.nodes)
     before_each = {gate.key for gate in stage.gates if gate.when is When.WAVE}
-    asked = {key: result for key, result in answers.items() if key in before_each}
+    asked = {key: result for key, result in answers.items() if key in before_each or result.cause == UNPROVED}
     if wave and (kept := wait_for_gates(stage, asked, now=now)):
         return replace(kept, look_again_in=SOON)
     if wave:

@@ -81,10 +81,13 @@ def test_a_service_that_is_slower_on_the_canary_halts_the_plan(service: Service)
     assert not service.asked
     service.slow = 0.9
 
+    assert service.soak().cause == "unproved"
+    assert service.ground.plan.state == PlanState.PROMOTING
+
     answer = service.soak()
 
     assert (answer.answer, answer.nodes) == ("fail", [CANARY])
-    assert answer.sentence.endswith("The value is 0.9 s: 125 % worse than the baseline of 0.4.")
+    assert "The value is 0.9 s: 125 % worse than the baseline of 0.4. Worse windows: 2 of 2." in answer.sentence
     assert service.ground.plan.state == PlanState.HALTED
     now, before = service.asked[-2:]
     assert f'pod=~"llama-on-{CANARY}",cluster="eu-1"}}[300s]' in now["query"]
@@ -115,7 +118,15 @@ def test_a_source_that_falls_silent_holds_the_stage(service: Service):
     assert service.ground.stage().state == StageState.SOAKING
 
 
-def test_unchanged_nodes_with_the_same_gpus_are_the_other_baseline(service: Service):
+def test_with_fewer_than_four_nodes_a_side_only_their_own_past_counts(service: Service):
+    service.ground.plan.stages.filter(index=0).update(gate_options=GATES | {"slo": {"baseline": "peers"}})
+    service.change_canary()
+
+    assert service.soak().value_of("Baseline (past)") == 0.4
+
+
+def test_unchanged_nodes_with_the_same_gpus_are_the_other_baseline(service: Service, monkeypatch):
+    monkeypatch.setattr(service_levels, "FEWEST_PEERS", 1)
     service.ground.plan.stages.filter(index=0).update(gate_options=GATES | {"slo": {"baseline": "peers"}})
     service.change_canary()
 

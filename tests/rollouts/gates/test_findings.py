@@ -222,6 +222,21 @@ def test_what_unchanged_nodes_have_as_often_is_subtracted_and_named(nodes, ill_p
     assert (("On unchanged nodes too", found.title) in values(result)) is (expected is Answer.PASS)
 
 
+@pytest.mark.parametrize(("ill", "expected"), [(1, Answer.WAIT), (2, Answer.WAIT), (3, Answer.FAIL)])
+def test_more_often_than_on_unchanged_nodes_waits_until_chance_is_excluded(ill, expected):
+    found = a_finding_on_it()
+    peers = {f"peer-{number}": (found,) if number == 0 else () for number in range(45)}
+    targets = [changed(f"node-{number}", *([found] if number < ill else [])) for number in range(5)]
+
+    result = answer(*targets, health=a_health(peers=peers))
+
+    assert result.answer is expected
+    shown = dict(values(result))
+    assert shown["gpu-xid: effect"] == ill * 9
+    assert shown["gpu-xid: fails from"] == "3 of 5 nodes"
+    assert (result.cause == "unproved") is (expected is Answer.WAIT)
+
+
 def test_a_node_that_is_still_to_change_keeps_it_waiting():
     result = answer(changed(), a_target("node-2", state=TargetState.HELD, baseline=None))
 

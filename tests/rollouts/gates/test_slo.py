@@ -11,8 +11,11 @@ from tests.rollouts.make import a_held_target, a_service_level, a_target, eviden
 SINCE = NOON - timedelta(minutes=10)
 
 
-def answer(*targets, gate=None, **level):
-    shown = evidence(*targets or (a_target(state_since=SINCE),), service_level=a_service_level(**level))
+def answer(*targets, gate=None, windows=(), **level):
+    """`windows` are the values of earlier windows."""
+    earlier = tuple(a_service_level(**level | {"value": value}) for value in windows)
+    its = targets or (a_target(state_since=SINCE),)
+    shown = evidence(*its, service_level=a_service_level(**level), service_windows=earlier)
     return (gate or Slo()).evaluate(shown, now=NOON)
 
 
@@ -25,19 +28,39 @@ def test_passes_with_value_baseline_samples_and_age():
     assert shown["Newest sample"] == (NOON - timedelta(seconds=20)).isoformat()
 
 
-def test_fails_when_it_is_worse_than_the_baseline_allows():
+def test_one_worse_window_may_be_chance_and_keeps_the_stage_waiting():
     assert answer(value=0.48).answer is Answer.PASS
 
-    result = answer(value=0.5)
+    result = answer(value=0.5, windows=[0.5])
+
+    assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, "unproved", ("node-1",))
+    assert result.summary == "The value is 0.5 s: 25 % worse than the baseline of 0.4. Worse windows: 1 of 1."
+    shown = values_of(result)
+    assert (shown["Windows compared (n)"], shown["Change"], shown["Fails after further worse windows"]) == (1, 25, 1)
+
+
+def test_fails_once_the_windows_exclude_chance():
+    result = answer(value=0.5, windows=[0.5, 0.5])
 
     assert (result.answer, result.nodes) == (Answer.FAIL, ("node-1",))
-    assert result.summary == "The value is 0.5 s: 25 % worse than the baseline of 0.4."
+    assert result.summary == "The value is 0.5 s: 25 % worse than the baseline of 0.4. Worse windows: 2 of 2."
+    assert answer(value=0.4, windows=[0.5, 0.5]).answer is Answer.PASS  # it has recovered
+
+
+def test_only_whole_windows_that_can_be_compared_count():
+    gate, level = Slo(), a_service_level()
+
+    assert gate.is_window(level, None)
+    assert gate.is_window(level, NOON - timedelta(minutes=5))
+    assert not gate.is_window(level, NOON - timedelta(minutes=4))
+    assert not gate.is_window(a_service_level(samples=3), None)
+    assert not Slo(at_most=1, at_most_worse_percent=0).is_window(level, None)
 
 
 def test_fewer_tokens_are_worse_and_more_are_not():
     tokens = Slo(indicator="vllm-tokens", at_most_worse_percent=10)
 
-    assert answer(gate=tokens, value=85, baseline=100).answer is Answer.FAIL
+    assert answer(gate=tokens, value=85, baseline=100, windows=[85, 85]).answer is Answer.FAIL
     assert answer(gate=tokens, value=150, baseline=100).answer is Answer.PASS
 
 
@@ -86,7 +109,7 @@ def test_waits_for_the_window_of_a_node_that_changed_just_now():
 
 
 def test_fails_by_the_measured_nodes_before_the_others_have_changed():
-    assert answer(a_target(state_since=SINCE), a_held_target("node-2"), value=9.0).answer is Answer.FAIL
+    assert answer(a_target(state_since=SINCE), a_held_target("node-2"), value=9.0, windows=[9, 9]).answer is Answer.FAIL
     assert answer(a_target(state_since=SINCE), a_held_target("node-2")).cause == "to-come"
 
 
