@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from gpu.upgrade_controller import unavailable_of
 from health.suspects import fisher
 from operations.tenants.disruption_cost import UNHARMED
 from rollouts.commands.stage_drafts import gates_by_default
@@ -39,8 +40,9 @@ MORE_GATES = {
     "throttling": {},
     "nvlink": {},
 }
-# Levers.md 8: the operator alone stops after one node; of all other faults it sees nothing, or goes on.
-STOPS_THE_OPERATOR = frozenset({Effect.DRIVER_NEVER_READY, Effect.VALIDATOR_ABSENT, Effect.NODE_LOST})
+# docs/design/nvidia.md 2.7: the operator alone stops after one node, or once a quarter of the nodes is unavailable.
+# Of all other faults it sees nothing, or goes on.
+STOPS_THE_OPERATOR = frozenset({Effect.DRIVER_NEVER_READY, Effect.VALIDATOR_ABSENT})
 NEEDS_PODS = frozenset({Effect.PODS_STAY_AWAY, Effect.SLOWS_DOWN})  # on an idle node there is nothing to see
 
 
@@ -83,7 +85,7 @@ def play(seed: int, number: int, *, only_usual_gates: bool = False) -> Played:
         is_detectable=fault is not None and any(_would_show(node, fault) for node in affected if node.name in canary),
         has_passed_canary=0 in outcome.passed,
         outcome=outcome,
-        operator_alone=_operator_alone(fault, affected),
+        operator_alone=_operator_alone(fault, affected, len(nodes)),
         may_be_proved=fault is not None and bool(fault.factor) and _may_be_proved(outcome, fleet),
         is_right_suspect=fault is not None and _names(outcome, fault, value),
         names_a_cause=bool(outcome.suspects.suspects) and outcome.suspects.suspects[0].is_cause,
@@ -145,9 +147,12 @@ def _would_show(node: VirtualNode, fault: DriverFault) -> bool:
     return fault.after <= SOAK - timedelta(minutes=10)  # the last ten minutes are too short for any limit
 
 
-def _operator_alone(fault: DriverFault | None, affected: Sequence[VirtualNode]) -> int:
+def _operator_alone(fault: DriverFault | None, affected: Sequence[VirtualNode], nodes: int) -> int:
+    """Returns how many nodes the GPU Operator breaks with its defaults: one at a time, a quarter unavailable."""
     if fault is None:
         return 0
+    if fault.effect is Effect.NODE_LOST:
+        return min(len(affected), unavailable_of({}, nodes) or nodes)
     return min(1, len(affected)) if fault.effect in STOPS_THE_OPERATOR else len(affected)
 
 

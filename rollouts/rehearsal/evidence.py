@@ -22,7 +22,7 @@ from rollouts.gates.base import (
 )
 from rollouts.lifecycle import TargetState
 from rollouts.rehearsal.faults import Effect
-from rollouts.rehearsal.fleet import VALIDATION, VirtualFleet, VirtualNode
+from rollouts.rehearsal.fleet import VALIDATION, VALIDATION_LIMIT, VirtualFleet, VirtualNode
 
 GPU = "nvidia.com/gpu"
 OPERANDS = ("Device plugin", "Driver", "Validator")
@@ -67,10 +67,10 @@ def owner_of(node: VirtualNode) -> str:
 def target_evidence(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -> TargetEvidence:
     node = target.node
     ready = node.is_ready(now)
-    validator = None
+    validator, fails = None, node.has(Effect.VALIDATOR_FAILS, now=now)
+    began = (node.changed_at or now) - (VALIDATION_LIMIT if fails else node.pace.validation)
     if node.is_changed:
-        changed_at = node.changed_at or now
-        validator = ValidatorEvidence("after", is_ready=ready, started_at=changed_at - node.pace.validation, restarts=0)
+        validator = ValidatorEvidence("after", is_ready=ready and not fails, started_at=began, restarts=0)
     elif node.state != VALIDATION:
         validator = ValidatorEvidence("before", is_ready=True, started_at=now - timedelta(days=1), restarts=0)
     missing = 1 if node.has(Effect.GPU_MISSING, now=now) else 0
@@ -88,7 +88,7 @@ def target_evidence(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -
         operands=ALL_READY,
         workloads=_pods(node, now) if target.baseline else (),
         validator=validator,
-        driver_started_at=(node.changed_at or now) - node.pace.validation - node.pace.driver,
+        driver_started_at=began - node.pace.driver,
         is_unschedulable=node.is_cordoned or node.is_out,
         is_cordoned_by_us=node.is_cordoned,
         test_job=_test_job(target, now),

@@ -14,7 +14,7 @@ from rollouts.rehearsal.faults import DriverFault, Effect
 
 RESTART, VALIDATION = "pod-restart-required", "validation-required"
 GIVES_UP = timedelta(minutes=35)  # of a driver that never becomes Ready: more than ten restarts of its container
-VALIDATION_LIMIT = timedelta(minutes=10)  # then the operator gives the node up
+VALIDATION_LIMIT = timedelta(minutes=10)  # then upgrade-failed, and at once upgrade-done: docs/design/nvidia.md 2.7
 CRASH_EVERY = timedelta(minutes=2)
 FLAP_EVERY = timedelta(minutes=3)
 SLOWEST = 0.85  # of the usual throughput
@@ -76,7 +76,7 @@ class VirtualNode:
         if self.fault.effect is Effect.DRIVER_NEVER_READY:
             return self.since if self.state in (RESTART, UPGRADE_FAILED) else None
         if self.fault.effect in (Effect.VALIDATOR_ABSENT, Effect.VALIDATOR_FAILS):
-            return self.since if self.state in (VALIDATION, UPGRADE_FAILED) else None
+            return self.changed_at or (self.since if self.state == VALIDATION else None)
         first = self.changed_at + self.fault.after if self.changed_at else None
         return first if first is not None and first <= now else None
 
@@ -150,11 +150,14 @@ class VirtualFleet:
             node.version = self.version
             self._enter(node, VALIDATION, now)
         elif node.state == VALIDATION and effect is Effect.VALIDATOR_FAILS:
-            if spent >= VALIDATION_LIMIT:
-                self._enter(node, UPGRADE_FAILED, now)
+            if spent >= VALIDATION_LIMIT:  # its driver's pod is Ready: upgrade-failed lasts less than a second
+                self._end(node, now)
         elif node.state == VALIDATION and effect is not Effect.VALIDATOR_ABSENT and spent >= node.pace.validation:
-            node.is_out, node.changed_at = False, now
-            self._enter(node, UPGRADE_DONE, now)
+            self._end(node, now)
+
+    def _end(self, node: VirtualNode, now: datetime) -> None:
+        node.is_out, node.changed_at = False, now
+        self._enter(node, UPGRADE_DONE, now)
 
     def _enter(self, node: VirtualNode, state: str, now: datetime) -> None:
         node.state, node.since = state, now
