@@ -1,6 +1,6 @@
 """How early rollouts with a fault stop, and how often healthy ones do: seeded rehearsals in virtual time.
 
-bin/bench safety [--seed N] [--rollouts N] [--rollout K] [--usual] [--processes N]
+bin/bench safety [--seed N] [--rollouts N] [--rollout K] [--usual] [--processes N] [--plot FILE]
 
 The gates and decisions are the product's own; the fleets, the operator and the faults are `rollouts.rehearsal`.
 """
@@ -14,9 +14,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.figures import Figures
+from benchmarks.safety_plot import safety_plot
 from demo.numbers import whole
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ def main() -> None:
             if len(rollouts) % TOLD_EVERY == 0:
                 print(f"{len(rollouts)} of {asked.rollouts} rollouts", file=sys.stderr, flush=True)
     report(figures, rollouts)
+    if asked.plot:
+        conditions = f"{len(rollouts)} rehearsed rollouts, seed {seed}; the operator with its defaults"
+        asked.plot.write_text(safety_plot(*broken_by_fault(rollouts), conditions), encoding="utf-8")
     figures.end()
 
 
@@ -82,8 +87,9 @@ def report(figures: Figures, rollouts: Sequence["Played"]) -> None:
     say_ratio(figures, "right_suspect_ratio", provable, wrong, 0.95)
     named = [one for one in at_random if one.names_a_cause]
     say_ratio(figures, "no_suspect_on_random_ratio", at_random, named, 0.95)
-    figures.beside("nodes_broken", sum(len(one.outcome.harmed) for one in faulty), "nodes")
-    figures.beside("operator_alone_nodes_broken", sum(one.operator_alone for one in faulty), "nodes")
+    broken, alone = broken_by_fault(rollouts)
+    figures.beside("nodes_broken", broken.total(), "nodes", by=broken)
+    figures.beside("operator_alone_nodes_broken", alone.total(), "nodes", by=alone)
     for one in [*missed, *halted]:
         print(f"rollout {one.number}: {one.fault}. {one.outcome.stopped_by}", file=sys.stderr)
 
@@ -96,6 +102,15 @@ def say_ratio(
         figures.lacks(name, "no such rollout; play more of them")
         return
     figures.at_least(name, 1 - len(without) / len(every), target, "", of=len(every), without=by_fault(without))
+
+
+def broken_by_fault(rollouts: Iterable["Played"]) -> tuple[Counter[str], Counter[str]]:
+    """Returns by fault how many nodes it broke, and how many it breaks under the GPU Operator alone."""
+    broken, alone = Counter[str](), Counter[str]()
+    for one in rollouts:
+        broken[one.fault] += len(one.outcome.harmed)
+        alone[one.fault] += one.operator_alone
+    return +broken, +alone
 
 
 def by_fault(rollouts: Iterable["Played"]) -> dict[str, int]:
@@ -113,6 +128,7 @@ def arguments() -> argparse.Namespace:
     words.add_argument("--rollout", type=whole(0, 100_000), metavar="K", help="one rollout, with all that came of it")
     words.add_argument("--usual", action="store_true", help="only the gates that a stage has by default")
     words.add_argument("--processes", type=whole(1, 64), default=2, metavar="N")
+    words.add_argument("--plot", type=Path, metavar="FILE", help="an SVG of the broken nodes by fault")
     return words.parse_args()
 
 

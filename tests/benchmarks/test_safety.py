@@ -1,12 +1,14 @@
 """The bench of rehearsed rollouts, small."""
 
 import json
+import re
 
 import pytest
 
 from benchmarks.figures import Figures
 from benchmarks.rehearsing.scenarios import play
 from benchmarks.safety import report
+from benchmarks.safety_plot import safety_plot
 
 
 def test_a_rollout_is_the_same_whoever_plays_it_again():
@@ -24,3 +26,10 @@ def test_its_figures_add_up(capsys: pytest.CaptureFixture[str]):
     assert said["bad_stages_passed"]["value"] == 0
     assert said["operator_alone_nodes_broken"]["value"] >= said["nodes_broken"]["value"]
     assert "right_suspect_ratio (no such rollout; play more of them)" in figures.failed  # no proof is no pass
+
+
+def test_the_plot_has_two_bars_for_each_fault_and_is_the_same_again():
+    drawn = safety_plot({"bad-kernel": 3}, {"bad-kernel": 60, "flapping": 20}, "seed 5")
+
+    assert drawn == safety_plot({"bad-kernel": 3}, {"flapping": 20, "bad-kernel": 60}, "seed 5")
+    assert re.findall(r">([^<]+)</text>", drawn)[-6:] == ["bad-kernel", "3", "60", "flapping", "0", "20"]
