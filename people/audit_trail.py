@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 import django_filters as filters
@@ -63,18 +62,20 @@ class AuditFilters(filters.FilterSet):
         return entries.filter(Q(subject__startswith=f"{kind}:") | Q(subject__startswith=f"{kind}-"))
 
 
+def settled_rows(entries: QuerySet[AuditEntry], *, after: int, most: int, now: datetime) -> list[dict[str, Any]]:
+    """Returns the rows after an id, in the order of ids, and none behind an entry that is not settled."""
+    unsettled = min(AuditEntry.objects.filter(at__gt=now - SETTLED).values_list("pk", flat=True), default=MOST_KEY)
+    return list(entries.filter(pk__gt=after, pk__lt=unsettled).order_by("pk").values(*FIELDS)[:most])
+
+
 async def json_lines(entries: QuerySet[AuditEntry], *, most: int) -> AsyncIterator[str]:
     """Yields the settled entries as JSON lines, the oldest first, `most` at most."""
-    settled = entries.filter(at__lte=timezone.now() - SETTLED).order_by("pk")
+    now = timezone.now()
     last, left = 0, most
     while left:
         # In the request's thread, which owns the database connection.
-        rows = await sync_to_async(partial(_slice, settled.filter(pk__gt=last), min(left, AT_ONCE)))()
+        rows = await sync_to_async(settled_rows)(entries, after=last, most=min(left, AT_ONCE), now=now)
         if not rows:
             return
         yield "".join(f"{json.dumps(row, cls=DjangoJSONEncoder)}\n" for row in rows)
         last, left = rows[-1]["id"], left - len(rows)
-
-
-def _slice(entries: QuerySet[AuditEntry], most: int) -> list[dict[str, Any]]:
-    return list(entries.values(*FIELDS)[:most])

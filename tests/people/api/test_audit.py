@@ -62,3 +62,10 @@ def test_only_admins_of_the_fleet_read_it_also_by_token(root, ada):
     assert ada.get("/api/v1/audit-entries.jsonl").status_code == 403
     assert calling(token=a_token(clerk, permissions=["see"])).get("/api/v1/audit-entries.jsonl").status_code == 403
     assert lines(calling(token=a_token(clerk, permissions=["administer"]))) == []
+
+
+def test_an_entry_waits_for_one_before_it_that_was_recorded_with_a_later_time(root):
+    decide(1, at=NOON)
+    decide(1)
+
+    assert lines(root) == []
