@@ -1,8 +1,9 @@
 """Saves a person's own preferences."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
@@ -16,6 +17,7 @@ from notifications.models import Channel, Preference
 from notifications.models.channel import OWN
 from notifications.queries import known_kinds
 from people.models import User
+from people.roster.accounts import record
 
 SLACK_MEMBER = re.compile(r"[UW][A-Z0-9]{8,20}")
 
@@ -41,12 +43,26 @@ def save_preference(
     with transaction.atomic():
         User.objects.select_for_update().get(pk=person.pk)
         row = Preference.of(person, now=now)
+        before = _chosen(row)
         row.severities, row.kinds = sorted(set(severities)), sorted(set(kinds))
         row.slack_id, row.teams_id, row.changed_at = slack_id, teams_id, now
         if mail or row.channel:
             row.channel = _channel(person, mail, is_on=bool(severities), now=now)
         row.save()
+        _record(row, before, now=now)
     return row
+
+
+def _chosen(row: Preference) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in ("kinds", "mail", "severities", "slack_id", "teams_id")}
+
+
+def _record(row: Preference, before: Mapping[str, Any], *, now: datetime) -> None:
+    """Records a change. The address and the handles are left out, since decisions are kept permanently."""
+    after = _chosen(row)
+    if changed := [name for name in after if after[name] != before[name]]:
+        evidence = {"changed": changed, "severities": row.severities, "kinds": row.kinds}
+        record(row.person, "person.preferences", actor=row.person.get_username(), now=now, **evidence)
 
 
 def _channel(person: User, mail: str, *, is_on: bool, now: datetime) -> Channel:

@@ -5,6 +5,7 @@ import pytest
 from notifications.models import Channel, Delivery
 from notifications.models.router import KEY
 from notifications.rounds.router_round import run_router
+from people.models import AuditEntry
 from tests.callers import calling
 from tests.make import NOON, a_cluster, a_finding, a_node, a_pool, a_user
 from tests.notifications.make import a_channel, catch_all, happened
@@ -116,3 +117,15 @@ def test_the_page_saves_the_same(ada):
         "severities": ["critical"], "kinds": [], "mail": "ada@example.org", "slack_id": "U0123456789", "teams_id": "",
     }  # fmt: skip
     assert Channel.objects.get().added_at > NOON
+
+
+def test_a_change_is_a_decision_without_the_address_and_the_same_again_is_none(ada):
+    for _ in range(2):
+        ada.put(PATH, WANTED, format="json")
+    ada.put(PATH, WANTED | {"severities": []}, format="json")
+
+    first, second = AuditEntry.objects.filter(verb="person.preferences").order_by("pk")
+    assert (first.actor, first.subject) == ("ada", f"person:{ada.user.pk}")
+    assert first.evidence["changed"] == ["mail", "severities"]
+    assert (second.evidence["changed"], second.evidence["severities"]) == (["severities"], [])
+    assert "example.org" not in str(first.evidence)
