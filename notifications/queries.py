@@ -8,8 +8,9 @@ from django.db.models import Count, Q, QuerySet
 
 from fleet.models import Cluster, Pool
 from health.inbox.queries import titles
-from notifications.models import Channel, ChannelState, Delivery, DeliveryState, Route
+from notifications.models import AuditFormat, Channel, ChannelState, Delivery, DeliveryState, Route
 from notifications.route_match import PLAN, TRAFFIC, EventProperties, first_match
+from people.models import AuditEntry
 from rollouts.models import Plan
 from rollouts.models.traffic import traffic_key
 from wording.numbers import count
@@ -129,3 +130,27 @@ def offered_kinds() -> list[tuple[str, str]]:
 
 def offered_channels() -> list[tuple[str, str]]:
     return [(name, name) for name in Channel.objects.shared().order_by("name").values_list("name", flat=True)]
+
+
+@dataclass(frozen=True)
+class AuditExport:
+    """A channel that exports decisions, and whether it is up to date."""
+
+    channel: Channel
+    has_more: bool  # decisions that it has not accepted yet
+
+    @property
+    def state(self) -> str:
+        if not self.channel.is_on:
+            return "off"
+        if self.channel.audit_sentence:
+            return ChannelState.FAILING.value
+        return (ChannelState.WORKING if self.channel.audit_at else ChannelState.UNUSED).value
+
+
+def audit_exports() -> list[AuditExport]:
+    """Returns the channels that export decisions, by name. Two queries."""
+    newest = AuditEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    return [
+        AuditExport(row, row.audit_after < newest) for row in Channel.objects.exclude(audit_format=AuditFormat.NONE)
+    ]

@@ -295,6 +295,7 @@ SPECTACULAR_SETTINGS = {
         "OperationState": "operations.api.operations.STATES",
         "PodState": "fleet.api.pods.STATES",
         "NotificationChannelKind": "notifications.api.channels.KINDS",
+        "AuditFormat": "notifications.models.AuditFormat",
         "SeverityEnum": "health.models.finding.SEVERITIES",
     },
 }

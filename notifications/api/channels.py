@@ -20,7 +20,7 @@ from notifications.commands.channels import (
     remove_channel,
     send_test,
 )
-from notifications.models import Channel, ChannelState
+from notifications.models import AuditFormat, Channel, ChannelState
 from notifications.queries import ChannelRow, channel_rows
 from notifications.rounds.transport import CHANNEL_SECRETS
 from people.rights import Permission, why_not
@@ -41,6 +41,10 @@ class NotificationChannelSerializer(RowSerializer):
     paused_until = serializers.DateTimeField(allow_null=True, help_text="End of a pause after a failure. Null: none.")
     heartbeat_at = serializers.DateTimeField(allow_null=True, help_text="Last accepted heartbeat. Null: none.")
     heartbeat_sentence = serializers.CharField(help_text="Why the last heartbeat was not accepted. Blank: it was.")
+    audit_format = serializers.ChoiceField(choices=AuditFormat.choices)
+    audit_after = serializers.IntegerField(help_text="ID of the last decision that it accepted. 0: none.")
+    audit_at = serializers.DateTimeField(allow_null=True, help_text="Last accepted decisions. Null: never.")
+    audit_sentence = serializers.CharField(help_text="Why the last decisions were not accepted. Blank: they were.")
     waiting = serializers.IntegerField(help_text="Number of messages that are not sent yet.")
     dead = serializers.IntegerField(help_text="Number of messages in the log that were given up and not sent again.")
     routes = serializers.ListField(child=serializers.CharField(), help_text="Names of the routes to this channel.")
@@ -52,9 +56,9 @@ class NotificationChannelSerializer(RowSerializer):
         model = Channel
         fields = (
             "id", "name", "kind", "address", "secret_from", "ca_file", "recipients", "is_on", "heartbeat_min",
-            "heartbeat_at", "heartbeat_sentence", "state", "since",
-            "sentence", "delivered_at", "paused_until", "waiting", "dead", "routes", "mark", "added_by", "added_at",
-            "changed_at",
+            "heartbeat_at", "heartbeat_sentence", "audit_format", "audit_after", "audit_at", "audit_sentence",
+            "state", "since", "sentence", "delivered_at", "paused_until", "waiting", "dead", "routes", "mark",
+            "added_by", "added_at", "changed_at",
         )  # fmt: skip
 
     def to_representation(self, row: ChannelRow) -> dict[str, Any]:
@@ -90,6 +94,10 @@ class ChannelFields(Asked):
     heartbeat_min = serializers.IntegerField(
         min_value=0, max_value=MOST_HEARTBEAT_MIN, required=False, help_text="Minutes between heartbeats. 0: none."
     )
+    audit_format = serializers.ChoiceField(
+        choices=AuditFormat.choices, required=False,
+        help_text="Format of decisions of the audit trail, for webhooks and syslog.",
+    )  # fmt: skip
     is_on = serializers.BooleanField(required=False)
 
 

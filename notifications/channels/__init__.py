@@ -9,9 +9,11 @@ from notifications.channels.mail import Mail
 from notifications.channels.pagerduty import PagerDuty
 from notifications.channels.slack import Slack
 from notifications.channels.slack_bot import SlackBot
+from notifications.channels.syslog import Syslog
 from notifications.channels.teams import Teams
 from notifications.channels.webhook import Webhook
 
-CHANNELS: Mapping[str, HttpChannel | Mail] = {
-    kind.key: kind for kind in (PagerDuty(), Slack(), SlackBot(), Teams(), Mail(), Webhook(), Alertmanager(), Jira())
+CHANNELS: Mapping[str, HttpChannel | Mail | Syslog] = {
+    kind.key: kind
+    for kind in (PagerDuty(), Slack(), SlackBot(), Teams(), Mail(), Webhook(), Alertmanager(), Jira(), Syslog())
 }

@@ -126,6 +126,7 @@ class HttpChannel(ABC):
     repeats_changes: ClassVar[bool] = False  # a change is another message that people are notified of
     heartbeat_min: ClassVar[int] = 0  # the suggested minutes between two heartbeats; 0: it takes none
     heartbeat_hint: ClassVar[str] = ""  # what a heartbeat is, for the form
+    exports_audit: ClassVar[bool] = False  # decisions may be sent to it, too
     retried: ClassVar[frozenset[int]] = frozenset({408, 425, 429})
 
     @abstractmethod

@@ -25,6 +25,7 @@ class Mail:
     heartbeat_min = 0
     heartbeat_hint = ""
     has_storms = True
+    exports_audit = False
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ class Webhook(HttpChannel):
     has_storms = False  # a machine reads each event
     heartbeat_min = 5
     heartbeat_hint = "a signed request of the type heartbeat"
+    exports_audit = True
 
     def request(
         self, target: ChannelSettings, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime

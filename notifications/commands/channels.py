@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -17,21 +17,24 @@ from edges.digests import digest
 from health.sources.addresses import check_ca
 from health.sources.posts import check_receiver
 from health.sources.secrets import NoSecret
+from health.sources.streams import check_receiver_at
 from health.telemetry.prometheus.answers import Unusable
 from notifications.channels import CHANNELS
 from notifications.channels.base import DeliveryAct
 from notifications.channels.mail import Mail
 from notifications.channels.slack_bot import SlackBot
+from notifications.channels.syslog import Syslog, port_of
 from notifications.commands.refusals import BadChannel, NotificationRefusal
-from notifications.models import Channel, Delivery, DeliveryState, Route
+from notifications.models import AuditFormat, Channel, Delivery, DeliveryState, Route
 from notifications.models.channel import wake_channels
 from notifications.rounds.transport import CHANNEL_SECRETS
 from notifications.texts import message_of_test
 from people.models import AuditEntry
 from wording.lists import names
 
-GIVEN = ("kind", "address", "secret_from", "ca_file", "recipients", "heartbeat_min", "is_on")
-LABELS = {"secret_from": "secret", "ca_file": "CA", "is_on": "switched on", "heartbeat_min": "heartbeats"}
+GIVEN = ("kind", "address", "secret_from", "ca_file", "recipients", "heartbeat_min", "audit_format", "is_on")
+LABELS = {"secret_from": "secret", "ca_file": "CA", "is_on": "switched on", "heartbeat_min": "heartbeats",
+          "audit_format": "decisions"}  # fmt: skip
 RECIPIENTS_AT_MOST = 20
 SLACK_CHANNEL = re.compile(r"[CDG][A-Z0-9]{8,20}")
 MOST_HEARTBEAT_MIN = 24 * 60
@@ -57,7 +60,7 @@ def add_channel(name: str, *, actor: str, now: datetime, key: str = "", **given:
             raise NotificationRefusal(f"There is a channel {name} already.")
         channel = Channel.objects.create(
             name=name, added_by=actor, added_at=now, changed_at=now, state_since=now, lease_until=now, **fields,
-            **_heartbeats(fields, now=now),
+            **_heartbeats(fields, now=now), **_audit(fields),
         )  # fmt: skip
         wake_channels([channel.pk], now=now)
         _record(channel, "channel.add", actor=actor, now=now, evidence={**_settings(channel), "key": key})
@@ -79,8 +82,8 @@ def change_channel(channel: Channel, *, actor: str, now: datetime, was: str = ""
         before = _settings(row)
         # Whoever sends with the old settings records nothing: the epoch is over.
         Channel.objects.filter(pk=row.pk).update(
-            **fields, **_heartbeats(fields, now=now), changed_at=now, epoch=row.epoch + 1, lease_until=now,
-            paused_until=None,
+            **fields, **_heartbeats(fields, now=now), **_audit(fields), changed_at=now, epoch=row.epoch + 1,
+            lease_until=now, paused_until=None,
         )  # fmt: skip
         row.refresh_from_db()
         _record(row, "channel.change", actor=actor, now=now, evidence={"before": before, "after": _settings(row)})
@@ -155,6 +158,11 @@ def _heartbeats(fields: dict[str, Any], *, now: datetime) -> dict[str, Any]:
     return {"heartbeat_next_at": None, "heartbeat_at": None, "heartbeat_sentence": ""}
 
 
+def _audit(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns what makes an export begin at once. It continues after the last decision that was accepted."""
+    return {"audit_next_at": None, **({} if fields["audit_format"] != AuditFormat.NONE else {"audit_sentence": ""})}
+
+
 def mark_of(channel: Channel | None) -> str:
     """Returns a digest of all settings of the channel, also of a missing one."""
     return concurrent_edits.mark_of(channel, GIVEN)
@@ -174,6 +182,7 @@ def checked(given: dict[str, Any], *, known_address: str = "") -> dict[str, Any]
         fields.get("address", "").strip(),
         default=kind.default_address,
         known={known_address, kind.default_address} - {""},
+        is_stream=isinstance(kind, Syslog),
     )
     recipients = fields.get("recipients", ())
     fields["recipients"] = _recipients(recipients) if isinstance(kind, Mail) else []
@@ -184,6 +193,9 @@ def checked(given: dict[str, Any], *, known_address: str = "") -> dict[str, Any]
         raise BadChannel("heartbeat_min", f"{kind.title} takes no heartbeats.")
     if minutes > MOST_HEARTBEAT_MIN:
         raise BadChannel("heartbeat_min", f"At most {MOST_HEARTBEAT_MIN} minutes.")
+    wanted = fields["audit_format"] = fields.get("audit_format") or AuditFormat.NONE
+    if wanted != AuditFormat.NONE and not (kind.exports_audit and wanted in AuditFormat.values):
+        raise BadChannel("audit_format", f"{kind.title} takes no decisions in this format.")
     secret = fields["secret_from"] = fields.get("secret_from", "").strip() if kind.asks else ""
     if secret:
         _check("secret_from", CHANNEL_SECRETS.check, secret)
@@ -197,7 +209,7 @@ def checked(given: dict[str, Any], *, known_address: str = "") -> dict[str, Any]
     return fields
 
 
-def _address(wanted: str, given: str, *, default: str, known: Collection[str]) -> str:
+def _address(wanted: str, given: str, *, default: str, known: Collection[str], is_stream: bool) -> str:
     """Returns the address. Known ones are not looked up, so that a channel can be changed without a name server."""
     if not wanted:
         return ""
@@ -205,11 +217,25 @@ def _address(wanted: str, given: str, *, default: str, known: Collection[str]) -
     if address in known:
         return address
     parts = urlsplit(address)
+    if is_stream:
+        return _stream_address(parts)
     base = f"{parts.scheme}://{parts.netloc}{parts.path}"
     _check("address", check_receiver, base)
     if parts.fragment:
         raise BadChannel("address", "An address of a receiver has no #.")
     return address
+
+
+def _stream_address(parts: SplitResult) -> str:
+    """Returns the address of a receiver that speaks TLS alone."""
+    try:
+        host, port = parts.hostname or "", port_of(parts)
+    except ValueError as error:
+        raise BadChannel("address", f"The address cannot be parsed: {error}") from error
+    if parts.scheme != "tls" or not host or parts.path.strip("/") or parts.query or parts.fragment or parts.username:
+        raise BadChannel("address", "Write it as tls://HOST:PORT.")
+    _check("address", check_receiver_at, host, port)
+    return f"tls://{parts.netloc}"
 
 
 def _recipients(given: Sequence[str]) -> list[str]:

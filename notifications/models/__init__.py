@@ -1,8 +1,11 @@
-from notifications.models.channel import Channel, ChannelState
+from notifications.models.channel import AuditFormat, Channel, ChannelState
 from notifications.models.conversation import Conversation
 from notifications.models.delivery import Delivery, DeliveryState
 from notifications.models.preference import Preference
 from notifications.models.route import Route
 from notifications.models.router import Router
 
-__all__ = ["Channel", "ChannelState", "Conversation", "Delivery", "DeliveryState", "Preference", "Route", "Router"]
+__all__ = [
+    "AuditFormat", "Channel", "ChannelState", "Conversation", "Delivery", "DeliveryState", "Preference", "Route",
+    "Router",
+]  # fmt: skip

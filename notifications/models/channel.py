@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce, Greatest, Least
 from notifications.channels import CHANNELS
 from notifications.channels.base import HttpChannel
 from notifications.channels.mail import Mail
+from notifications.channels.syslog import Syslog
 from operations.models.leased import Leased
 
 OWN = "@"  # the names of channels of one person's e-mail begin so; no other name contains it
@@ -24,13 +25,21 @@ class ChannelState(models.TextChoices):
     FAILING = "failing"  # the last message was not: `sentence` says why
 
 
+class AuditFormat(models.TextChoices):
+    NONE = "none", "none"
+    JSON = "json", "JSON, as the REST API has them"
+    OCSF = "ocsf", "OCSF 1.5.0"
+
+
 class ChannelQuerySet(models.QuerySet["Channel"]):
     def due(self, *, now: datetime) -> ChannelQuerySet:
         return self.filter(is_on=True, next_look_at__lte=now)
 
     def failing(self) -> ChannelQuerySet:
-        """Returns the channels whose last message or heartbeat was not accepted."""
-        return self.filter(Q(state=ChannelState.FAILING) | ~Q(heartbeat_sentence=""), is_on=True)
+        """Returns the channels whose last message, heartbeat or decision was not accepted."""
+        return self.filter(
+            Q(state=ChannelState.FAILING) | ~Q(heartbeat_sentence="") | ~Q(audit_sentence=""), is_on=True
+        )
 
     def shared(self) -> ChannelQuerySet:
         """Returns the channels that routes may name: not those of one person's e-mail."""
@@ -69,6 +78,14 @@ class Channel(Leased):
         max_length=600, blank=True, db_default=""
     )  # why the last one was not accepted
 
+    audit_format = models.CharField(
+        max_length=8, choices=AuditFormat.choices, default=AuditFormat.NONE, db_default=AuditFormat.NONE.value
+    )
+    audit_after = models.BigIntegerField(default=0, db_default=0)  # key of the last decision that was accepted
+    audit_at = models.DateTimeField(null=True)  # the last time that decisions were accepted; null: never
+    audit_next_at = models.DateTimeField(null=True)  # null: as soon as decisions are exported
+    audit_sentence = models.CharField(max_length=600, blank=True, db_default="")  # why the last were not accepted
+
     objects = ChannelQuerySet.as_manager()
 
     class Meta:
@@ -78,12 +95,17 @@ class Channel(Leased):
         return self.name
 
     @property
-    def its_kind(self) -> HttpChannel | Mail:
+    def its_kind(self) -> HttpChannel | Mail | Syslog:
         return CHANNELS[self.kind]
 
     @property
+    def exports_audit(self) -> bool:
+        return self.audit_format != AuditFormat.NONE
+
+    @property
     def is_failing(self) -> bool:
-        return self.is_on and (self.state == ChannelState.FAILING or bool(self.heartbeat_sentence))
+        is_refused = bool(self.heartbeat_sentence or self.audit_sentence)
+        return self.is_on and (self.state == ChannelState.FAILING or is_refused)
 
     def its_row(self) -> ChannelQuerySet:
         return Channel.objects.filter(pk=self.pk, is_on=True)

@@ -21,6 +21,7 @@ from notifications.channels.base import (
 from notifications.models import Channel, ChannelState, Conversation, Delivery, DeliveryState
 from notifications.models.conversation import ConversationQuerySet
 from notifications.retries import next_try, pause_after
+from notifications.rounds.audit_export import export_audit
 from notifications.rounds.digests import digest_message
 from notifications.rounds.transport import send, send_again, send_heartbeat
 from rollouts.models.traffic import DRAIN, UNDRAIN
@@ -46,6 +47,7 @@ def run_channel(key: int, *, owner: str, clock: Clock) -> None:
         _send_due(channel, clock=clock, until=time.monotonic() + ROUND_S)
         _refresh(channel, now=clock())
         _send_heartbeat(channel, now=clock())
+        export_audit(channel, clock=clock, until=time.monotonic() + ROUND_S)
     except LostRace as lost:
         log.info("a round of a channel ended early", channel=channel.name, reason=str(lost))
         return
@@ -229,6 +231,8 @@ def _next_look_at(channel: Channel, *, now: datetime) -> datetime | None:
     """Returns when something is due next; None: nothing waits."""
     waiting = Delivery.objects.next_of_each_key().filter(channel=channel)
     times = [waiting.aggregate(at=Min("next_try_at"))["at"], channel.heartbeat_next_at]
+    if channel.exports_audit:
+        times.append(channel.audit_next_at or now)
     if isinstance(channel.its_kind, Alertmanager):
         oldest = Conversation.objects.open().filter(channel=channel).aggregate(at=Min("refreshed_at"))["at"]
         times.append(oldest and oldest + REFRESH)

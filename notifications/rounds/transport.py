@@ -1,16 +1,19 @@
 """Sends one message to one channel, and returns what became of it. It never raises for a receiver's fault."""
 
+import json
 import smtplib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 
-from edges.webhook_signatures import BadSigningSecret
+from edges.webhook_signatures import BadSigningSecret, signed_headers
 from health.sources.posts import post_to
 from health.sources.secrets import NoSecret, SecretPlaces
+from health.sources.streams import send_over_tls
 from health.telemetry.prometheus.answers import Unusable
 from notifications.channels.alertmanager import Alertmanager
 from notifications.channels.base import (
@@ -23,11 +26,21 @@ from notifications.channels.base import (
     SendOutcome,
 )
 from notifications.channels.mail import mail_of, outcome_of
+from notifications.channels.syslog import Syslog, frames, port_of
 from notifications.models import Channel
 from wording.sent_secrets import SentSecrets
 
 CHANNEL_SECRETS = SecretPlaces("QUARTERDECK_CHANNEL_", "_CHANNELS", ".channels", "channel", "channel")
 NO_SERVER = "No mail server is configured: set QUARTERDECK_SMTP_URL for web and workers."
+
+
+@dataclass(frozen=True)
+class AuditRecord:
+    """A decision as it is exported."""
+
+    key: int  # ascending
+    at: datetime
+    text: str  # JSON in ASCII
 
 
 def send(
@@ -37,12 +50,43 @@ def send(
     try:
         target = replace(target_of(channel), ref=ref)
         kind = channel.its_kind
+        if isinstance(kind, Syslog):
+            text = json.dumps({"act": act, "delivery": delivery, **message.written()})
+            return _stream(channel, [(text, message.at)], kind="notification")
         if not isinstance(kind, HttpChannel):
             return _mail(target, message, act, delivery=delivery, now=now)
         outgoing = kind.request(target, message, act, delivery=delivery, now=now)
         return None if outgoing is None else post(channel, target, outgoing, kind)
     except (NoSecret, BadSigningSecret, Unusable) as error:
         return SendOutcome(Acceptance.RETRY, 0, str(error))
+
+
+def send_records(channel: Channel, records: Sequence[AuditRecord], *, now: datetime) -> SendOutcome:
+    """Sends decisions in one request. The same decisions have the same id, by which a receiver recognizes them."""
+    kind = channel.its_kind
+    try:
+        if not isinstance(kind, HttpChannel):
+            return _stream(channel, [(record.text, record.at) for record in records], kind="audit")
+        target = target_of(channel)
+        name = f"audit-{settings.INSTANCE}-{records[0].key}-{records[-1].key}"
+        entries = ",".join(record.text for record in records)
+        head = json.dumps({"type": "audit.entries", "timestamp": now.isoformat(), "instance": settings.INSTANCE})
+        body = f'{head[:-1]},"data":[{entries}]}}'.encode()
+        outgoing = ChannelRequest(target.address, body, signed_headers(target.secret, name, body, now=now))
+        return post(channel, target, outgoing, kind)
+    except (NoSecret, BadSigningSecret, Unusable) as error:
+        return SendOutcome(Acceptance.RETRY, 0, str(error))
+
+
+def _stream(channel: Channel, texts: Sequence[tuple[str, datetime]], *, kind: str) -> SendOutcome:
+    """Sends syslog messages. Accepted: the receiver has taken all bytes. Syslog has no other acknowledgement.
+
+    :raises Unusable: when it is unknown whether all arrived
+    """
+    address, own = urlsplit(channel.address), urlsplit(settings.PUBLIC_URL).hostname or settings.INSTANCE
+    content = frames(texts, kind=kind, host=own)
+    send_over_tls(address.hostname or "", port_of(address), content, ca_file=channel.ca_file)
+    return SendOutcome(Acceptance.ACCEPTED)
 
 
 def send_heartbeat(channel: Channel, kind: HttpChannel, *, now: datetime) -> SendOutcome | None:

@@ -24,7 +24,7 @@ from notifications.commands.channels import (
     send_test,
 )
 from notifications.commands.refusals import BadChannel, NotificationRefusal
-from notifications.models import Channel
+from notifications.models import AuditFormat, Channel
 from notifications.queries import channel_rows, deliveries
 from notifications.rounds.transport import CHANNEL_SECRETS
 from notifications.web.access import for_the_fleet, why_not_change
@@ -43,6 +43,7 @@ class ChannelForm(forms.Form):
     ca_file = forms.CharField(max_length=300, required=False)
     recipients = forms.CharField(max_length=3000, required=False)
     heartbeat_min = forms.IntegerField(min_value=0, max_value=MOST_HEARTBEAT_MIN, required=False)
+    audit_format = forms.ChoiceField(choices=AuditFormat.choices, required=False)
     is_on = forms.BooleanField(required=False, initial=True)
 
     def clean_recipients(self) -> list[str]:

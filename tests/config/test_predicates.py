@@ -101,6 +101,7 @@ TWINS = {
             "is_on": st.booleans(),
             "state": st.sampled_from(list(ChannelState)),
             "heartbeat_sentence": st.sampled_from(["", "503"]),
+            "audit_sentence": st.sampled_from(["", "503"]),
         },
         lambda _stage, number: {
             "name": f"pager-{number}", "kind": "slack", "added_by": "ada", "added_at": NOON, "changed_at": NOON,

@@ -123,7 +123,7 @@ class Client:
             auth=httpx.BasicAuth(address.user, address.password) if address.user else None,
             headers=headers,
             timeout=httpx.Timeout(self._bounds.read_s, connect=self._bounds.connect_s),
-            verify=_trust(address.ca),
+            verify=trust(address.ca),
             proxy=address.proxy or None,
             follow_redirects=False,
             trust_env=False,
@@ -308,7 +308,7 @@ def _pieces(response: httpx.Response, bounds: Bounds) -> Iterator[bytes]:
 
 def _unreached(error: httpx.HTTPError, words: str, bounds: Bounds, *, has_ca: bool) -> str:
     if "CERTIFICATE_VERIFY_FAILED" in words:
-        return f"{_why_not_trusted(words, has_ca=has_ca)} {words}"
+        return f"{why_not_trusted(words, has_ca=has_ca)} {words}"
     if any(said in words for said in NO_TLS):
         return f"The server does not speak TLS. Check whether the address must begin with http://. {words}"
     if isinstance(error, httpx.ConnectTimeout):
@@ -322,7 +322,7 @@ def _unreached(error: httpx.HTTPError, words: str, bounds: Bounds, *, has_ca: bo
     return f"The connection to the server broke: {words}"
 
 
-def _why_not_trusted(words: str, *, has_ca: bool) -> str:
+def why_not_trusted(words: str, *, has_ca: bool) -> str:
     if said := next((sentence for part, sentence in NOT_BY_A_CA.items() if part in words), ""):
         return said
     if has_ca:
@@ -336,7 +336,7 @@ def _trusted_by_all() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-def _trust(ca: str) -> ssl.SSLContext:
+def trust(ca: str) -> ssl.SSLContext:
     """Returns a context that trusts these certificates.
 
     :raises Unusable: when they are not certificates

@@ -1,0 +1,71 @@
+"""Sends bytes over TLS to receivers outside of the fleet, within the same limits as requests."""
+
+import socket
+import ssl
+import time
+
+from django.conf import settings
+
+from health.sources.addresses import certificates_at
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import trust, why_not_trusted
+from health.telemetry.prometheus.hosts import check_host
+
+CONNECT_S = 5.0
+SENT_S = 20.0  # for all of it, with the end of the connection
+PIECE = 16 << 10  # bytes, the size of a TLS record
+
+
+def send_over_tls(host: str, port: int, content: bytes, *, ca_file: str = "") -> None:
+    """Sends all bytes and waits until the receiver ends the connection, which it does after the last byte.
+
+    :raises Unusable: when it is unknown whether all bytes arrived
+    """
+    places = check_receiver_at(host, port)
+    context = trust(certificates_at(ca_file))
+    try:
+        with _connected(places, port) as raw:
+            raw.settimeout(CONNECT_S)
+            with context.wrap_socket(raw, server_hostname=host) as stream:
+                _send_all(stream, content)
+    except ssl.SSLCertVerificationError as error:
+        raise Unusable(f"{why_not_trusted(str(error), has_ca=bool(ca_file))} {error}") from error
+    except TimeoutError as error:
+        raise Unusable(f"The receiver did not take everything and end the connection within {SENT_S:.0f} s.") from error
+    except OSError as error:  # TLS errors are, too
+        raise Unusable(f"The connection to the receiver broke: {error}") from error
+
+
+def check_receiver_at(host: str, port: int) -> list[str]:
+    """Returns the allowed addresses of a receiver.
+
+    :raises Unusable: with the reason
+    """
+    named = f"[{host}]" if ":" in host else host
+    networks = settings.NOTIFICATION_NETWORKS
+    return check_host(f"https://{named}:{port}", may_be_loopback=False, private_in=networks, within_s=CONNECT_S)
+
+
+def _connected(places: list[str], port: int) -> socket.socket:
+    """Returns a connection to the first address that accepts one.
+
+    :raises Unusable: when none does
+    """
+    for place in places:
+        try:
+            return socket.create_connection((place, port), timeout=CONNECT_S)
+        except OSError as error:
+            failure = error
+    raise Unusable(f"The receiver cannot be reached: {failure}") from failure
+
+
+def _send_all(stream: ssl.SSLSocket, content: bytes) -> None:
+    until = time.monotonic() + SENT_S
+    for start in range(0, len(content), PIECE):
+        stream.settimeout(max(until - time.monotonic(), 0.01))
+        stream.sendall(content[start : start + PIECE])
+    stream.settimeout(max(until - time.monotonic(), 0.01))
+    try:
+        stream.unwrap()
+    except ssl.SSLEOFError:  # it ended the connection without TLS's own end, after the last byte
+        return
