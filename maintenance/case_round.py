@@ -9,7 +9,6 @@ from edges.transition_errors import LostRace
 from maintenance.lifecycle import ENGINE, CaseFacts, CaseState, NextMove, RepairAnswer, next_move
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of
-from operations.models import Quarantine
 
 
 def follow_cases(*, now: datetime) -> int:
@@ -42,9 +41,6 @@ def _follow(case: NodeCase, facts: CaseFacts, move: NextMove, *, now: datetime) 
         if facts.repair:
             answer = RepairAnswer.DONE if move.to == CaseState.VALIDATING else RepairAnswer.UNCLEAR
             case.repairs.open().update(ended_at=now, answer=answer)
-        if facts.gone:  # nobody can release a node that is gone, and it takes no place in the ledger
-            for row in Quarantine.objects.of_nodes([case.node_uid]).select_related("operation"):
-                row.end(now=now, left_reason=facts.gone)
 
 
 def _take_test(case: NodeCase, facts: CaseFacts, *, now: datetime) -> None:

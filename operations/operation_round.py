@@ -16,6 +16,7 @@ from django.db import IntegrityError, transaction
 
 from edges.failures import failure_sentence
 from edges.transition_errors import LostRace
+from fleet.models import GoneNode
 from kube import client
 from operations.ledger.disruptions import NoPlace, take
 from operations.lifecycle import NodeProgress, OperationState
@@ -62,6 +63,13 @@ def clean_up_operation(operation_id: int, *, clock: Callable[[], datetime]) -> N
         take_writer_lease(connection, cluster, now=clock())
         for key in operation.steps:
             STEPS[key].clean_up(operation, connection, clock=clock)
+
+
+def end_gone_quarantines(*, now: datetime) -> None:
+    """Ends the quarantines of nodes that left their cluster. Nobody can release them, and they need no place."""
+    left = GoneNode.objects.values("uid")
+    for row in Quarantine.objects.in_force().filter(node_uid__in=left).select_related("operation"):
+        row.end(now=now, left_reason=f"{row.node_name} left the cluster.")
 
 
 def _look_and_act(operation: Operation, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:

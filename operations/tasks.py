@@ -26,6 +26,7 @@ def clean_up_operation(*, key: int, **_: object) -> None:
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_operations(**_: object) -> None:
     """Queues every due operation, so that a lost message or a crashed worker costs two seconds."""
+    operation_round.end_gone_quarantines(now=timezone.now())
     for key in Operation.objects.due(now=timezone.now()).values_list("pk", flat=True):
         Operation.queue_round(key)
     for key in sorted({key for step in STEPS.values() for key in step.left_behind()}):

@@ -17,6 +17,7 @@ from maintenance.queries import facts_of, why_no_release
 from maintenance.refusals import CaseRefused
 from operations import commands as operations
 from operations.models import Disruption, NodeTestJob, Operation, Quarantine
+from operations.operation_round import end_gone_quarantines
 from operations.refusals import OperationRefused
 from people.models.audit_entry import broken_links
 from simulator.kinds import NODE
@@ -162,6 +163,7 @@ def test_a_node_that_left_or_was_remade_ends_its_case_and_gives_its_place_back(g
     a_node(ground.cluster, CANARY, uid="uid-of-another")
 
     case = followed(ground, case)
+    end_gone_quarantines(now=ground.clock())
     assert case.state == CaseState.RETIRED
     assert case.state_reason == f"{CANARY} left the cluster. A new node has its name, and starts without a case."
     assert not Quarantine.objects.in_force().exists()

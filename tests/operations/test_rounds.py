@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from fleet.models import Node
+from fleet.models import GoneNode, Node
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from operations import commands
 from operations.ledger.disruptions import take
 from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Disruption, Freeze, Operation, OperationNode, Quarantine
 from operations.operation_round import run_operation
+from operations.tasks import sweep_operations
 from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD
 from tests.rollouts.engine.ground import CANARY, REST, Ground
 
@@ -99,6 +100,18 @@ def test_quarantine_cordons_with_its_owner_and_release_leaves_the_node_as_it_was
     assert after["spec"] == before["spec"]
     assert (after["metadata"].get("annotations") or {}) == (before["metadata"].get("annotations") or {})
     assert after["metadata"]["labels"] == before["metadata"]["labels"]
+    assert not Quarantine.objects.in_force().exists()
+    assert taken() == []
+
+
+def test_the_quarantine_of_a_node_that_left_ends_and_gives_its_place_back(ground: Ground):
+    """lifecycle R11: nobody can release it."""
+    rounds(ground, begin(ground, "quarantine", CANARY))
+    left = Node.objects.get(cluster=ground.cluster, name=CANARY)
+    GoneNode.objects.create(cluster=ground.cluster, node_id=left.pk, uid=left.uid, name=CANARY, gone_at=ground.clock())
+
+    sweep_operations()
+
     assert not Quarantine.objects.in_force().exists()
     assert taken() == []
 
