@@ -11,7 +11,7 @@ from operations import commands
 from operations.ledger.disruptions import take
 from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Disruption, Freeze, Operation, OperationNode, Quarantine
-from operations.operation_round import run_operation
+from operations.operation_round import OperationRound, run_operation
 from operations.tasks import sweep_operations
 from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD
 from tests.rollouts.engine.ground import CANARY, REST, Ground
@@ -102,6 +102,20 @@ def test_quarantine_cordons_with_its_owner_and_release_leaves_the_node_as_it_was
     assert after["metadata"]["labels"] == before["metadata"]["labels"]
     assert not Quarantine.objects.in_force().exists()
     assert taken() == []
+
+
+def test_a_quarantine_whose_result_was_lost_ends_with_a_way_out(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    """The worker was killed between the end of its row and the result of the step."""
+    ground.cordon(CANARY)
+    operation = begin(ground, "quarantine", CANARY)
+    with monkeypatch.context() as patched:
+        patched.setattr(OperationRound, "_record", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            rounds(ground, operation)
+
+    operation = rounds(ground, operation, 2)
+    assert (operation.state, node(operation).state) == (OperationState.FINISHED, NodeProgress.FAILED)
+    assert node(operation).reason == "The node has no cordon of Quarterdeck: another one, or none. Retry to look again."
 
 
 def test_the_quarantine_of_a_node_that_left_ends_and_gives_its_place_back(ground: Ground):
