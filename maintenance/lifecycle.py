@@ -205,7 +205,7 @@ class CaseFacts:
     @property
     def why_no_return(self) -> str:
         """Returns why the node may not be released. Blank: it may."""
-        if self.state in FINAL or self.state == CaseState.PROBATION:
+        if self.state in FINAL or (self.state == CaseState.PROBATION and not self.fault):
             return ""
         if self.state == CaseState.IN_REPAIR:
             return "A repair is in progress."

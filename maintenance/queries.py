@@ -1,6 +1,7 @@
 """The facts of cases, from rows of nodes, operations and findings."""
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -48,10 +49,10 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             is_unschedulable=case.node_uid in nodes and nodes[case.node_uid].is_unschedulable,
             is_ready=case.node_uid in nodes and nodes[case.node_uid].is_ready is True,
             boot_id=nodes[case.node_uid].boot_id if case.node_uid in nodes else "",
-            fault_at=case.fault_at,
+            fault_at=(faults[case.pk] or {}).get("opened_at") or case.fault_at,  # also before a round records it
             repaired_at=case.repaired_at,
             passed_at=case.passed_at,
-            failed_at=case.failed_at,
+            failed_at=_failed_at(case, tests.get(case.node_uid)),
             overridden_at=case.overridden_at,
             repair=_repair(repairs.get(case.pk)),
             test=_new_test(case, tests.get(case.node_uid)),
@@ -121,6 +122,12 @@ def _new_test(case: NodeCase, row: NodeTestJob | None) -> TestFacts | None:
     sentence = f"{row.says} {row.said}".strip()
     title = NODE_TESTS[row.test].title
     return TestFacts(row.operation_id, title, row.outcome, sentence, row.intended_at, row.told_at)
+
+
+def _failed_at(case: NodeCase, row: NodeTestJob | None) -> datetime | None:
+    """Returns when the last test failed, also before a round of the case has taken its result."""
+    test = _new_test(case, row)
+    return test.ended_at if test and test.outcome == "failed" else case.failed_at
 
 
 def wanted_test(case: NodeCase) -> str:
@@ -201,9 +208,13 @@ def offers_of(case: NodeCase) -> list[tuple[RepairActor, str]]:
 
 
 def why_no_release(node_uids: Collection[str]) -> dict[str, str]:
-    """Returns why nodes may not be released, by node UID. One query when none has a case."""
-    rows = NodeCase.objects.filter(node_uid__in=node_uids).select_related("finding").order_by("pk")
-    newest = {case.node_uid: case for case in rows}
+    """Returns why nodes may not be released, by node UID. One query when none has a case.
+
+    A node that left its cluster is not kept: its release then ends.
+    """
+    left = GoneNode.objects.filter(uid__in=node_uids).values("uid")
+    rows = NodeCase.objects.filter(node_uid__in=node_uids).exclude(node_uid__in=left)
+    newest = {case.node_uid: case for case in rows.select_related("finding").order_by("pk")}
     facts = facts_of([case for case in newest.values() if case.is_open])
     reasons = {case.node_uid: _why_kept(case, facts.get(case.pk)) for case in newest.values()}
     return {uid: reason for uid, reason in reasons.items() if reason}

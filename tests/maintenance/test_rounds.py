@@ -241,6 +241,50 @@ def test_no_node_returns_unvalidated_also_when_its_release_is_under_way(ground: 
     assert facts_of([case])[case.pk].obstacle.startswith("Returned without a validation.")
 
 
+@pytest.mark.parametrize("given", [{"state": "validating", "passed_at": at(1)}, {"overridden_at": at(1)}])
+def test_a_fault_counts_before_a_round_of_its_case_has_taken_it(given):
+    """lifecycle R39: the release may be written before that round."""
+    case = drained(**given)
+    assert why_no_release([case.node_uid]) == {}
+
+    a_finding(case.cluster, node=Node.objects.get(), severity="critical", opened_at=at(3))
+
+    assert why_no_release([case.node_uid])[case.node_uid].startswith("gpu-1 is in case")
+
+
+def test_a_failed_test_counts_before_a_round_of_its_case_has_taken_it():
+    case = drained(state="validating", passed_at=at(1))
+    the_test(case, "failed", began=2, ended=5)
+
+    assert "The last validation failed." in why_no_release([case.node_uid])[case.node_uid]
+
+
+def test_a_fault_on_probation_keeps_a_node_that_was_quarantined_again():
+    case = drained(state="probation", passed_at=at(1))
+    assert why_no_release([case.node_uid]) == {}
+
+    a_finding(case.cluster, node=Node.objects.get(), severity="critical", opened_at=at(3))
+
+    assert "since the last fault" in why_no_release([case.node_uid])[case.node_uid]
+
+
+def test_the_release_of_a_retired_node_that_left_ends_with_a_result(ground: Ground):
+    """lifecycle R11."""
+    case = suspect(ground)
+    rounds(ground, begin(ground, "quarantine", CANARY))
+    commands.override(followed(ground, case), actor="bob", reason="We need it.", now=ground.clock())
+    release = begin(ground, "release", CANARY)
+    ground.store.delete(NODE, CANARY)
+    Node.objects.filter(uid=case.node_uid).delete()
+    GoneNode.objects.create(cluster=case.cluster, node_id=1, uid=case.node_uid, name=CANARY, gone_at=NOON)
+    follow_cases(now=ground.clock())
+    case.refresh_from_db()
+    assert case.state == CaseState.RETIRED
+
+    release = rounds(ground, release)
+    assert (release.state, release.nodes.get().state) == ("finished", "failed")
+
+
 def test_a_reboot_that_is_answered_but_did_not_happen_keeps_the_case_in_repair():
     """Z44: an actor that says done without a reboot."""
     case = drained()
