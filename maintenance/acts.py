@@ -81,8 +81,12 @@ def why_not(act: str, case: CaseFacts) -> str:
 
 
 def acts_of(case: CaseFacts) -> list[CaseAct]:
-    """Returns the acts that are possible now, the next step first. None while an operation is in progress."""
-    if case.is_busy:
-        return []
+    """Returns the acts that are possible now, the next step first.
+
+    While an operation is in progress there are none, but for what its release waits for.
+    """
     possible = [act for act in ACTS.values() if not why_not(act.key, case)]
+    if case.is_busy:
+        waits = case.newest is not None and case.newest.kind == "release" and case.why_no_return
+        return [act for act in possible if act.key in ("validate", "override")] if waits else []
     return [ACTS["quarantine"], *possible] if case.is_uncordoned else possible

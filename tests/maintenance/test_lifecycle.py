@@ -139,3 +139,11 @@ def test_every_act_is_a_command_or_an_operation():
 
     assert {act.key for act in ACTS.values() if not act.operation} == set(COMMANDS)
     assert {act.operation for act in ACTS.values() if act.operation} <= set(KINDS)
+
+
+def test_a_release_that_waits_for_a_validation_leaves_that_act_to_people():
+    release = NodeOperation(7, "release", NodeProgress.PENDING, False, "ada", "Back.", "No validation has passed.")
+    case = CaseFacts(CaseState.DRAINED, NOON, "gpu-1", is_seen=True, has_quarantine=True, newest=release)
+
+    assert [act.key for act in acts_of(case)] == ["validate", "override"]
+    assert acts_of(replace(case, passed_at=NOON)) == []
