@@ -1,6 +1,6 @@
 """Whatever becomes of its workers, its messages and its API server, nothing is let go unbidden and every plan ends.
 
-bin/bench crash [--seed N] [--schedules N] [--schedule K] [--pulls] [--sigkills N] [--plant NAME] [--plants]
+bin/bench crash [--seed N] [--schedules N] [--schedule K] [--pulls] [--cases] [--sigkills N] [--plant NAME] [--plants]
                 [--each-plant [NAME[=K] …]]
 
 Most of it is one process: the real engine, rows and API server with no socket between them and a clock of its own, so
@@ -39,7 +39,7 @@ def main() -> None:
         return
     figures = Figures("crash", {"seed": seed} | ({"plant": asked.plant} if asked.plant else {}))
     figures.measure_reference()
-    chosen = {"few": asked.few, "only_pulls": asked.pulls, "processes": asked.processes}
+    chosen = {"few": asked.few, **only(asked), "processes": asked.processes}
     # Beside one another: who kills real workers mostly waits for them. A stack dies with the thread that started it.
     with ThreadPoolExecutor(max_workers=1) as beside:
         living = beside.submit(in_processes, seed, asked.schedules, plant=asked.plant, **chosen)
@@ -54,6 +54,11 @@ def main() -> None:
     figures.beside("sigstops", stopped, "workers")
     notify(figures, found, asked, seed)
     figures.end()
+
+
+def only(asked: argparse.Namespace) -> dict[str, bool]:
+    """Which schedules are asked for alone."""
+    return {"only_pulls": asked.pulls, "only_cases": asked.cases}
 
 
 def kill(seed: int, count: int, found: Found) -> tuple[int, int, int]:
@@ -111,7 +116,7 @@ def try_each_plant(seed: int, asked: argparse.Namespace) -> None:
     if unknown := [name for name in wanted if name not in PLANTS]:
         sys.exit(f"No such guard: {', '.join(unknown)}. --plants lists them.")
     missed = 0
-    for tried in each_plant(seed, wanted, asked.schedules, few=asked.few, only_pulls=asked.pulls):
+    for tried in each_plant(seed, wanted, asked.schedules, few=asked.few, **only(asked)):
         missed += tried.number is None
         found = {"schedule": tried.number, "found": tried.figure, "says": tried.says}
         figures.beside("planted", tried.schedules, "schedules", plant=tried.plant, **found)
@@ -149,6 +154,7 @@ def arguments() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--processes", type=whole(1, 64), default=0, metavar="N", help="as many as there are cores")
     parser.add_argument("--pulls", action="store_true", help="only those with an image pull")
+    parser.add_argument("--cases", action="store_true", help="only those with cases and operations on nodes")
     parser.add_argument("--uncut", action="store_true", help="say of each seam at which nothing happened which it is")
     parser.add_argument("--few", action="store_true", help="fewer sizes and lives: a start in seconds")
     return parser.parse_args()

@@ -22,5 +22,12 @@ FIGURES = {
     "writes_to_another": "writes",  # to another cluster that is at the same address now
     "versions_overwritten": "writes",  # over one that somebody else had set since we read it
     "writes_out_of_turn": "writes",  # by a worker, after another one has begun
+    "foreign_cordons_removed": "nodes",  # by a release: a cordon that no operation of ours has written
+    "acts_after_stop": "writes",  # evictions and cordons of an operation after its end, its pause, a stop or a freeze
+    "evictions_over_budget": "pods",  # fewer left than their budget wants, or deleted past it
+    "wrong_evictions": "pods",  # that are on no node of the operation
+    "unvalidated_returns": "nodes",  # back in service without a pass newer than the last fault and repair
+    "breaker_passed": "cases",  # opened automatically past a limit of the breaker
+    "stuck_cases": "schedules",  # with a node that people do not get back into service
     "bugs": "rounds",  # that ended by an exception which nobody expects
 }

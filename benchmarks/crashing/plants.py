@@ -15,10 +15,16 @@ from msgspec.structs import replace
 
 from fleet.models import Cluster, ClusterMode
 from gpu import external_controllers
-from gpu.labels import HELD_BY
+from gpu.labels import CORDONED_BY, HELD_BY
 from kube import client
+from kube.resources import PODS
+from maintenance.lifecycle import CaseFacts
+from maintenance.triggers import BreakerNumbers
 from operations import writer_lease
 from operations.failure_domains import Budgets
+from operations.models import Quarantine
+from operations.operation_round import OperationRound
+from operations.steps import uncordon
 from rollouts.components.driver import Driver
 from rollouts.components.throttle import Room
 from rollouts.engine import act, decide, live_state, observation, record
@@ -184,6 +190,30 @@ STAGE_ROOM = budget._stage_room  # noqa: SLF001
 
 def _room_but_for_its_own(snapshot: Snapshot, stage: StageSnapshot) -> Room:
     return STAGE_ROOM(dataclasses.replace(snapshot, nodes=()), stage)
+
+
+def _evict_by_name(connection: client.Connection, namespace: str, name: str, *, uid: str) -> None:  # noqa: ARG001
+    """Whichever pod has the name now."""
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+    connection.request("POST", PODS.path(name, namespace=namespace) + "/eviction", body=eviction)
+
+
+CHANGE_NODE = uncordon.change_node
+
+
+def _uncordon_whosever(
+    connection: client.Connection, uid: str, name: str, wanted: Callable[[Any], Any], **named: Any
+) -> Any:
+    """To which every cordon is the one of the node's quarantine."""
+    row = Quarantine.objects.of_nodes([uid]).select_related("operation").first()
+
+    def change(seen: Any) -> Any:
+        if row is None or seen.annotations.get(CORDONED_BY) == row.operation.mark:
+            return wanted(seen)
+        ours = replace(seen.metadata, annotations={**seen.annotations, CORDONED_BY: row.operation.mark})
+        return [step for step in wanted(replace(seen, metadata=ours)) if "cordoned-by" not in step["path"]]
+
+    return CHANGE_NODE(connection, uid, name, change, **named)
 
 
 AGREED = _always(answer=True)
@@ -353,6 +383,29 @@ PLANTS = {
     "pull-called-off": Plant(
         "the look for a cancellation, the plan's end and an edit just before a Job is made",
         (_instead(job_creation, "intend", _intend_whatever),),
+    ),
+    "eviction-uid": Plant(
+        "the UID in an eviction: a pod that started again elsewhere under the same name is evicted in its place",
+        (_instead(client, "evict_pod", _evict_by_name),),
+    ),
+    "eviction-stop": Plant(
+        "the look for a cancellation, a pause, a stop or a freeze before each write of an operation",
+        (_instead(OperationRound, "_guard", _always(None)),),
+    ),
+    "release-ours": Plant(
+        "the look whose cordon it is, just before a release removes it",
+        (_instead(uncordon, "change_node", _uncordon_whosever),),
+    ),
+    "validation": Plant(
+        "that a validation is newer than the last fault, repair and failed test of its case",
+        (
+            _instead(CaseFacts, "why_unvalidated", property(lambda case: "" if case.passed_at else "None has passed.")),
+            _instead(CaseFacts, "is_overridden", property(lambda case: case.overridden_at is not None)),
+        ),
+    ),
+    "breaker": Plant(
+        "the limits at which the breaker of automatic quarantine opens",
+        (_instead(BreakerNumbers, "why_trip", ""),),
     ),
     "pull-turn": Plant(
         "the lease of a pull: a worker that lost its turn, or never had it, goes on",

@@ -126,13 +126,19 @@ class Tried:
 
 
 def each_plant(
-    seed: int, plants: Mapping[str, int | None], count: int, *, few: bool, only_pulls: bool = False
+    seed: int,
+    plants: Mapping[str, int | None],
+    count: int,
+    *,
+    few: bool,
+    only_pulls: bool = False,
+    only_cases: bool = False,
 ) -> Iterator[Tried]:
     """Take each of these guards out until something is found: in one process, so that it is ready once for all.
 
     `plants`: of each the schedule that is tried before all others, if any.
     """
-    numbers = runner_of(seed, few=few).numbers(count, 0, 1, only_pulls=only_pulls)
+    numbers = runner_of(seed, few=few).numbers(count, 0, 1, only_pulls=only_pulls, only_cases=only_cases)
     for plant, first in plants.items():
         known = Tried(plant, 0) if first is None else _until_found(seed, plant, [first], few=few)
         if known.number is None:  # What the first needs is ready much sooner than what all of them need.
@@ -159,7 +165,14 @@ def runner_of(seed: int, *, few: bool) -> Any:
 
 
 def in_processes(
-    seed: int, count: int, *, plant: str = "", few: bool = False, only_pulls: bool = False, processes: int = 0
+    seed: int,
+    count: int,
+    *,
+    plant: str = "",
+    few: bool = False,
+    only_pulls: bool = False,
+    only_cases: bool = False,
+    processes: int = 0,
 ) -> Found:
     """Without one of its guards the engine needs no more than to be found out once."""
     found = Found()
@@ -171,7 +184,7 @@ def in_processes(
     started = []
     for part in range(processes):
         ours, theirs = context.Pipe(duplex=False)
-        arguments = (theirs, seed, count, (part, processes), plant, few, only_pulls)
+        arguments = (theirs, seed, count, (part, processes), plant, few, only_pulls, only_cases)
         started.append(context.Process(target=_run_part, args=arguments, daemon=True))
         started[-1].start()
         theirs.close()
@@ -208,11 +221,12 @@ def _gather(found: Found, pipes: list[Connection], count: int, *, until_found: b
 
 
 def _run_part(
-    pipe: Connection, seed: int, count: int, part: tuple[int, int], plant: str, few: bool, only_pulls: bool  # noqa: FBT001
+    pipe: Connection, seed: int, count: int, part: tuple[int, int], plant: str, few: bool, only_pulls: bool,  # noqa: FBT001
+    only_cases: bool,  # noqa: FBT001
 ) -> None:  # fmt: skip
     make_ready()
     runner = runner_of(seed, few=few)
-    numbers = runner.numbers(count, *part, only_pulls=only_pulls)
+    numbers = runner.numbers(count, *part, only_pulls=only_pulls, only_cases=only_cases)
     with watch_writes() as writes:
         for number, outcome in schedules(seed, numbers, plant=plant, few=few):
             pipe.send((number, outcome.rounds, outcome.cut, [(one.figure, one.says) for one in outcome.violations]))

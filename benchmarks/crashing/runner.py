@@ -4,7 +4,7 @@ Every second one cuts a seam of undisturbed lives, each in its turn, the gaps fi
 leaves what he leaves in the gap before it. In most of the others something happens once:
 before a write that rests on its not happening, to a node that is about to go, or to what lets it go; in the rest, much.
 What happens is random from the seed. One in ten of all, which cuts none of those seams, has an image pull beside its
-plan; one in twenty has two plans that share a pool.
+plan; one in twenty has two plans that share a pool; one in twenty has no plan, but cases and operations on nodes.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.crashing import case_plays
+from benchmarks.crashing.case_people import CaseCourse
+from benchmarks.crashing.case_schedule import CaseSchedule
 from benchmarks.crashing.oracle import Violation
 from benchmarks.crashing.pair_plays import pair_of
 from benchmarks.crashing.pair_schedule import PairSchedule
@@ -28,6 +31,7 @@ BUSY = 0.6  # of the random ones: those that begin where something is written
 RACED, BEFALLEN, TAKEN_BACK = 0.5, 0.22, 0.1  # of those that cut no seam
 PULL_EVERY, PULL_AT = 10, 9
 PAIR_EVERY, PAIR_AT = 20, 7
+CASE_EVERY, CASE_AT = 20, 17
 ENDINGS = ("go on", "go on", "rollback", "abort")
 
 
@@ -48,9 +52,13 @@ class Runner:
         self.lives = [(*life, slot) for life in shared for slot in range(life[1].share)]
         self._ended: set[tuple[Shape, str, Any]] = set()  # from where the same people have come to an end before
 
-    def numbers(self, count: int, part: int, parts: int, *, only_pulls: bool = False) -> list[int]:
+    def numbers(
+        self, count: int, part: int, parts: int, *, only_pulls: bool = False, only_cases: bool = False
+    ) -> list[int]:
         """Of so many schedules, those of one of several processes: all of some lives."""
         own = {slot for slot in range(len(self.lives)) if slot * parts // len(self.lives) == part}
+        if only_cases:
+            return [*range(CASE_AT, count * CASE_EVERY, CASE_EVERY)][part::parts]
         wanted = range(PULL_AT, count * PULL_EVERY, PULL_EVERY) if only_pulls else range(count)
         return [number for number in wanted if number // 2 % len(self.lives) in own]
 
@@ -67,6 +75,8 @@ class Runner:
             pull_moments(self._life(number)[0], _pull(number))
         for number in (each for each in numbers if self._has_two_plans(each)):
             pair_of(self._shape_of_pair(number))
+        for number in (each for each in numbers if _has_cases(each)):
+            case_plays.case_moments(_case(number))
 
     def seams(self, numbers: Iterable[int]) -> dict[str, bool]:
         """Those of the lives that these need, as `Outcome.cut` calls them. Each: whether it is a gap."""
@@ -78,7 +88,7 @@ class Runner:
         }
 
     def _lives(self, numbers: Iterable[int]) -> list[tuple[Shape, Course]]:
-        needed = {self._life(number)[:2] for number in numbers}
+        needed = {self._life(number)[:2] for number in numbers if not _has_cases(number)}
         return [(shape, course) for shape, course, slot in self.lives if slot == 0 and (shape, course) in needed]
 
     def _life(self, number: int) -> tuple[Shape, Course, int]:
@@ -90,6 +100,8 @@ class Runner:
             return self._run_pull(number, chance)
         if self._has_two_plans(number):
             return self._run_pair(number, chance)
+        if _has_cases(number):
+            return self._run_cases(number, chance)
         turn, is_random = divmod(number, 2)
         shape, course, slot = self._life(number)
         world, life = world_of(shape), moments(shape, course)
@@ -129,6 +141,13 @@ class Runner:
             schedule.calm_down()
             return Outcome(tuple(schedule.judge()), schedule.rounds, world)
 
+    def _run_cases(self, number: int, chance: random.Random) -> Outcome:
+        schedule = CaseSchedule(_case(number), chance)
+        with connected(schedule.world):
+            schedule.disturb()
+            schedule.calm_down()
+            return Outcome(tuple(schedule.judge()), schedule.rounds, schedule.world)
+
     def _run_pull(self, number: int, chance: random.Random) -> Outcome:
         shape, _, _ = self._life(number)
         world = world_of(shape)
@@ -137,6 +156,14 @@ class Runner:
             schedule.disturb(shape, _pull(number))
             schedule.calm_down(chance.choice(ENDINGS))
             return Outcome(tuple(schedule.judge()), schedule.rounds, world)
+
+
+def _has_cases(number: int) -> bool:
+    return number % CASE_EVERY == CASE_AT
+
+
+def _case(number: int) -> CaseCourse:
+    return case_plays.COURSES[number // CASE_EVERY % len(case_plays.COURSES)]
 
 
 def _pull(number: int) -> PullCourse:

@@ -20,7 +20,8 @@ HOLD = b"gpu-driver-upgrade.skip"
 NODES, JOBS = "/api/v1/nodes/", "/jobs"
 WRITES = ("INSERT", "UPDATE", "DELETE")
 # Who has just proven that it is his turn writes: what comes in between is seen by nobody, and by no API server.
-PROVES_TURN = ('UPDATE "rollouts_plan" SET "lease_until"', 'UPDATE "rollouts_imagepull" SET "lease_until"')
+LEASED = ("rollouts_plan", "rollouts_imagepull", "operations_operation", "maintenance_repair")
+PROVES_TURN = tuple(f'{WRITES[1]} "{table}" SET "lease_until"' for table in LEASED)
 
 
 class KilledError(BaseException):
@@ -50,6 +51,7 @@ class Kind(StrEnum):
     LEASE = "lease"
     JOB = "job"  # one that pulls an image
     JOB_GONE = "job gone"
+    EVICTION = "eviction"
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,8 @@ def once_decided(gaps: Sequence[int], writes: Sequence[Write], release: int) -> 
 def _kind_of(method: str, path: str, body: bytes) -> Kind | None:
     if JOBS in path:
         return {"POST": Kind.JOB, "DELETE": Kind.JOB_GONE}.get(method)
+    if path.endswith("/eviction"):
+        return Kind.EVICTION
     if method in {"POST", "PUT"}:
         return Kind.LEASE
     if method != "PATCH":

@@ -1,0 +1,356 @@
+"""What people do to cases, operations and their nodes, on the pages and with kubectl. Each notes what was answered."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.crashing import people
+from benchmarks.crashing.case_world import CaseWorld
+from benchmarks.crashing.nodes_seen import CORDONED_BY
+from benchmarks.crashing.tenants import REPLICAS, TEAM
+from benchmarks.crashing.world import KUBECTL
+from edges.transition_errors import IllegalMove, LostRace
+from fleet.models import Node
+from maintenance import automatic, commands
+from maintenance.acts import acts_of
+from maintenance.lifecycle import FINAL, CaseState, RepairAnswer
+from maintenance.models import AutomaticQuarantine, NodeCase, Repair
+from maintenance.queries import facts_of
+from maintenance.refusals import CaseRefused
+from operations import commands as operations
+from operations.lifecycle import UNFINISHED, OperationState
+from operations.models import Operation, OperationNode, Quarantine
+from operations.refusals import BadOperation, OperationRefused
+from people.rights import NotAllowed
+from simulator.actors.objects import annotations, is_unschedulable, name, uid
+from simulator.kinds import DISRUPTION_BUDGET, NODE
+
+NO = (CaseRefused, OperationRefused, BadOperation, NotAllowed, LostRace, IllegalMove)
+WHY = "A schedule wants it."
+FOCUSED = 0.8  # of what happens to a node: to the one that is about to be written
+OURS = "operation-"  # how a cordon of an operation is marked
+
+
+@dataclass(frozen=True)
+class CaseCourse:
+    """What happens to nodes that nobody disturbs, and what people do about it."""
+
+    cases: int = 0  # nodes that a person suspects
+    first: str = "drain"  # the operation that a suspect gets first
+    drained: int = 0  # nodes that are drained without a case
+    faults: int = 0  # nodes whose fault a trigger reads
+    by: str = "person"  # who reboots them; blank: nobody has to
+    is_overridden: bool = False  # people return them without a validation
+
+
+def begin(ground: CaseWorld, course: CaseCourse) -> None:
+    nodes = ground.nodes
+    for called in nodes[: course.cases]:
+        open_case(ground, called)
+    if course.drained:
+        start(ground, "drain", nodes[: course.drained])
+    for called in nodes[: course.faults]:
+        ground.break_node(called)
+
+
+def open_case(ground: CaseWorld, called: str) -> None:
+    node = Node.objects.filter(cluster=ground.world.cluster, name=called).first()
+    if node is not None:
+        attempt(ground, "ada", f"case {node.uid}", lambda: commands.open_case(node, **given(ground)))
+
+
+def given(ground: CaseWorld, actor: str = "ada") -> dict[str, Any]:
+    return {"actor": actor, "reason": WHY, "now": ground.world.clock()}
+
+
+def attempt(ground: CaseWorld, who: str, verb: str, act: Callable[[], object]) -> bool:
+    """Returns whether it was answered. A person's word counts from then on."""
+    try:
+        act()
+    except NO:
+        return False
+    ground.world.say(who, verb)
+    return True
+
+
+def start(ground: CaseWorld, kind: str, names: Collection[str], *, actor: str = "ada") -> None:
+    nodes = list(Node.objects.filter(cluster=ground.world.cluster, name__in=list(names)).order_by("name"))
+    if nodes:
+        options: dict[str, Any] = {"typed_count": len(nodes), **given(ground, actor)}
+        attempt(ground, actor, kind, lambda: operations.start(ground.world.cluster, kind, nodes, **options))
+
+
+# Towards the end of every case
+
+
+def look_after(ground: CaseWorld, course: CaseCourse) -> None:
+    """Does what the pages offer next, for every node, until it is back in service."""
+    for operation in Operation.objects.in_progress():
+        if operation.state == OperationState.PAUSED:
+            command(ground, "resume", operation)
+        elif operation.state == OperationState.PROPOSED:
+            command(ground, "approve", operation)
+    wanted: dict[str, list[str]] = defaultdict(list)
+    cases = list(NodeCase.objects.open().select_related("cluster", "finding").order_by("pk"))
+    facts = facts_of(cases)
+    busy = _busy()
+    for case in cases:
+        if case.node_uid in busy:
+            _let_it_return(ground, course, case, facts[case.pk])
+        elif kind := _help(ground, course, case, facts[case.pk]):
+            wanted[kind].append(case.node_name)
+    for row in Quarantine.objects.in_force().exclude(node_uid__in=[case.node_uid for case in cases]):
+        if row.node_uid not in busy:
+            wanted["release"].append(row.node_name)
+    for kind, names in wanted.items():
+        start(ground, kind, names)
+
+
+def _busy() -> set[str]:
+    """Returns the UIDs of nodes that an operation waits for or works on."""
+    rows = OperationNode.objects.filter(state__in=UNFINISHED, operation__in=Operation.objects.in_progress())
+    return set(rows.values_list("node_uid", flat=True))
+
+
+def _help(ground: CaseWorld, course: CaseCourse, case: NodeCase, facts: Any) -> str:
+    """Takes the next step of a case. Returns the kind of operation that it needs; blank: none."""
+    if facts.is_uncordoned and case.state != CaseState.IN_REPAIR:
+        return "quarantine"
+    match CaseState(case.state):
+        case CaseState.SUSPECT:
+            return course.first
+        case CaseState.QUARANTINED | CaseState.DRAIN_BLOCKED if not course.is_overridden:
+            return "drain"
+        case CaseState.IN_REPAIR:
+            _reboot(ground, case)
+            return ""
+        case CaseState.DRAINED if course.by and (case.repaired_at is None or case.repaired_at < case.fault_at):
+            if repair(ground, case, by=course.by):
+                return ""
+        case CaseState.PROBATION:
+            ground.mend(case.node_name)
+            if facts.lacks_validation:
+                validate(ground, case, "passed")
+            return "release" if facts.has_quarantine else ""
+        case state if state in FINAL or state == CaseState.DRAINING:
+            return ""
+    _let_it_return(ground, course, case, facts)
+    return "" if facts.why_no_return else "release"
+
+
+def _let_it_return(ground: CaseWorld, course: CaseCourse, case: NodeCase, facts: Any) -> None:
+    """Does what a release waits for, where the page of the case offers it."""
+    offered = {act.key for act in acts_of(facts)}
+    if "override" in offered and (course.is_overridden or ("validate" not in offered and facts.is_busy)):
+        override(ground, case)
+    elif "validate" in offered and facts.why_no_return:
+        validate(ground, case, "passed")
+
+
+def _reboot(ground: CaseWorld, case: NodeCase) -> None:
+    """Whoever is asked in person reboots the node and answers."""
+    repair = Repair.objects.open().filter(case=case).first()
+    if repair is None or repair.by != "person":
+        return
+    ground.boot(case.node_name)
+    answer(ground, case, RepairAnswer.DONE)
+
+
+def repair(ground: CaseWorld, case: NodeCase, *, by: str) -> bool:
+    """Asks for a reboot; where two did not help, nobody asks for a third."""
+    asked = {"kind": "reboot", "by": by, **given(ground)}
+    return attempt(ground, "ada", f"repair {case.node_uid}", lambda: commands.ask_repair(case, **asked))
+
+
+def answer(ground: CaseWorld, case: NodeCase, answer: str) -> None:
+    said = {"answer": answer, **given(ground, "bob")}
+    attempt(ground, "bob", f"{answer} {case.node_uid}", lambda: commands.answer_repair(case, **said))
+
+
+def validate(ground: CaseWorld, case: NodeCase, result: str) -> None:
+    ground.world.clock.move(0.001)  # newer than what came before
+    tested = {"result": result, "test": "dcgmi diag -r 3", **given(ground)}
+    verb = f"{result} {case.node_uid}"
+    attempt(ground, "ada", verb, lambda: commands.record_validation(case, **tested))
+
+
+def override(ground: CaseWorld, case: NodeCase) -> None:
+    verb = f"override {case.node_uid}"
+    attempt(ground, "bob", verb, lambda: commands.override(case, **given(ground, "bob")))
+
+
+def command(ground: CaseWorld, verb: str, operation: Operation) -> None:
+    acts = {
+        "pause": operations.pause, "resume": operations.resume, "retry": operations.retry,
+        "cancel": operations.cancel, "approve": operations.approve,
+    }  # fmt: skip
+    attempt(ground, "bob", f"{verb} {operation.mark}", lambda: acts[verb](operation, **given(ground, "bob")))
+
+
+def tidy(ground: CaseWorld) -> None:
+    """Undoes what somebody did with kubectl, and ends every stop."""
+    world = ground.world
+    people.lift_all(world, "ada")
+    people.tidy_cluster(world)
+    world.line.arrive()
+    for node in world.store.list(NODE)[0]:
+        owner = annotations(node).get(CORDONED_BY, "")
+        body: dict[str, Any] = {}
+        if is_unschedulable(node) and not owner.startswith(OURS):
+            body = {"spec": {"unschedulable": None}, "metadata": {"annotations": {CORDONED_BY: None}}}
+        elif owner and not is_unschedulable(node) and not Quarantine.objects.of_nodes([uid(node)]).exists():
+            body = {"metadata": {"annotations": {CORDONED_BY: None}}}  # whose note somebody else's uncordon left
+        if body:
+            _patch(ground, name(node), body)
+        if not any(each["type"] == "Ready" and each["status"] == "True" for each in node["status"]["conditions"]):
+            ready = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}}
+            world.line.notify("kubelet", "PATCH", f"/api/v1/nodes/{name(node)}/status", ready)
+    for app, replicas in REPLICAS.items():
+        _allow(ground, app, replicas - 1)
+
+
+# What comes in between
+
+
+def _some(ground: CaseWorld, chance: random.Random) -> str:
+    return ground.focus if ground.focus and chance.random() < FOCUSED else chance.choice(ground.nodes)
+
+
+def _patch(ground: CaseWorld, called: str, body: dict[str, Any]) -> None:
+    ground.world.line.notify(KUBECTL, "PATCH", f"/api/v1/nodes/{called}", body)
+
+
+def _steer(verb: str) -> Event:
+    def act(ground: CaseWorld, chance: random.Random) -> None:
+        if there := list(Operation.objects.in_progress()):
+            command(ground, verb, chance.choice(there))
+
+    return act
+
+
+def _freeze(ground: CaseWorld, chance: random.Random) -> None:
+    people.freeze(ground.world, chance, "bob")
+
+
+def _switch(ground: CaseWorld, chance: random.Random) -> None:
+    people.stop(ground.world, chance)
+
+
+def _lease(ground: CaseWorld, chance: random.Random) -> None:
+    people.take_lease(ground.world, chance)
+
+
+def _begin_another(ground: CaseWorld, chance: random.Random) -> None:
+    """A second person acts on the same nodes, in bulk."""
+    kind = chance.choice(["quarantine", "drain", "release"])
+    start(ground, kind, chance.sample(ground.nodes, chance.randint(1, len(ground.nodes))), actor="bob")
+
+
+def _suspect(ground: CaseWorld, chance: random.Random) -> None:
+    open_case(ground, _some(ground, chance))
+
+
+def _of_a_case(act: Callable[[CaseWorld, NodeCase], object]) -> Event:
+    def do(ground: CaseWorld, chance: random.Random) -> None:
+        if there := list(NodeCase.objects.open().select_related("cluster", "finding").order_by("pk")):
+            act(ground, chance.choice(there))
+
+    return do
+
+
+def _close(ground: CaseWorld, case: NodeCase) -> None:
+    attempt(ground, "bob", f"close {case.node_uid}", lambda: commands.close(case, **given(ground, "bob")))
+
+
+def _fault(ground: CaseWorld, chance: random.Random) -> None:
+    ground.break_node(_some(ground, chance))
+
+
+def _storm(ground: CaseWorld, chance: random.Random) -> None:  # noqa: ARG001
+    for called in ground.nodes:
+        ground.break_node(called)
+
+
+def reset_breaker(ground: CaseWorld, chance: random.Random) -> None:  # noqa: ARG001
+    row = AutomaticQuarantine.objects.select_related("pool__cluster").get()
+    attempt(ground, "ada", "reset", lambda: automatic.reset_breaker(row, **given(ground)))
+
+
+def _cordon(ground: CaseWorld, chance: random.Random) -> None:
+    _patch(ground, _some(ground, chance), {"spec": {"unschedulable": True}})
+
+
+def _uncordon(ground: CaseWorld, chance: random.Random) -> None:
+    _patch(ground, _some(ground, chance), {"spec": {"unschedulable": None}})
+
+
+def _take_over(ground: CaseWorld, chance: random.Random) -> None:
+    """The cordon is somebody else's from now on, whoever wrote it."""
+    owner = chance.choice([None, "somebody"])
+    body = {"spec": {"unschedulable": True}, "metadata": {"annotations": {CORDONED_BY: owner}}}
+    _patch(ground, _some(ground, chance), body)
+
+
+def _silence(ground: CaseWorld, chance: random.Random) -> None:
+    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+    path = f"/api/v1/nodes/{_some(ground, chance)}/status"
+    ground.world.line.notify("kube-controller-manager", "PATCH", path, {"status": {"conditions": [unknown]}})
+
+
+def _remake(ground: CaseWorld, chance: random.Random) -> None:
+    """A node is deleted, and another one joins under its name."""
+    world, called = ground.world, _some(ground, chance)
+    old = world.store.get(NODE, called)
+    if is_unschedulable(old) and chance.random() < 0.5:
+        return  # seldom in a case: it ends by it
+    world.line.notify(KUBECTL, "DELETE", f"/api/v1/nodes/{called}")
+    metadata = {"name": called, "labels": old["metadata"]["labels"]}
+    world.line.notify("kubelet", "POST", "/api/v1/nodes", {"metadata": metadata, "spec": {}})
+    world.store.patch(NODE, called, {"status": old["status"]}, how="merge", subresource="status")
+    world.store.patch(NODE, called, {"spec": {"taints": None}}, how="merge")
+
+
+def _move_pod(ground: CaseWorld, chance: random.Random) -> None:
+    """A pod ends, and starts again elsewhere: of a StatefulSet under its name."""
+    pods = ground.tenants.pods()
+    if pods:
+        ground.tenants.end(name(chance.choice(pods)))
+        ground.tenants.step()
+
+
+def _move_named_pods(ground: CaseWorld, chance: random.Random) -> None:  # noqa: ARG001
+    for pod in ground.tenants.pods():
+        if name(pod).startswith("db-"):
+            ground.tenants.end(name(pod))
+    ground.tenants.step()
+
+
+def _tighten(ground: CaseWorld, chance: random.Random) -> None:
+    """A budget allows no eviction any more."""
+    app = chance.choice(list(REPLICAS))
+    _allow(ground, app, REPLICAS[app])
+
+
+def _allow(ground: CaseWorld, app: str, least: int) -> None:
+    store = ground.world.store
+    if store.get(DISRUPTION_BUDGET, app, TEAM)["spec"]["minAvailable"] != least:
+        store.patch(DISRUPTION_BUDGET, app, {"spec": {"minAvailable": least}}, TEAM, how="merge")
+        ground.world.say("owner", f"budget {app} {least}")
+    ground.tenants.count_budgets()
+
+
+Event = Callable[[CaseWorld, random.Random], object]
+STOPPING: tuple[Event, ...] = (_steer("cancel"), _steer("cancel"), _steer("pause"), _freeze, _switch, _lease)
+EVICTED: tuple[Event, ...] = (_move_named_pods, _move_named_pods, _move_pod, _tighten, _uncordon)
+CHANGED: tuple[Event, ...] = (_take_over, _take_over, _cordon, _uncordon, _remake, _fault, _fault)
+ANYTHING: tuple[Event, ...] = (
+    *STOPPING, *EVICTED, *CHANGED, _steer("retry"), _begin_another, _suspect, _storm, _silence, reset_breaker,
+    _of_a_case(override), _of_a_case(_close),
+    _of_a_case(lambda ground, case: validate(ground, case, "failed")),
+    _of_a_case(lambda ground, case: validate(ground, case, "passed")),
+    _of_a_case(lambda ground, case: answer(ground, case, RepairAnswer.UNCLEAR)),
+)  # fmt: skip

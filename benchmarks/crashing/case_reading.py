@@ -1,0 +1,230 @@
+"""What the API server's log says of cases and operations. It shares no rule with them.
+
+Held against it: what people said and were answered, and the rows of breaker and ledger at the end.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from benchmarks.crashing.case_world import CaseWorld
+from benchmarks.crashing.nodes_seen import CORDONED_BY, NodeSeen, apply, as_seen
+from benchmarks.crashing.oracle import NODES, OURS, REFUSED, Violation
+from benchmarks.crashing.tenants import ALLOWED, PODS, REPLICAS
+from benchmarks.crashing.words import Word
+from maintenance.automatic import ACTOR
+from maintenance.models import AutomaticDecision, NodeCase
+from operations.models import Disruption, OperationNode, Quarantine
+from people.models import AuditEntry
+from simulator.kinds import NODE
+
+EVICTION = "/eviction"
+SWITCH = "/configmaps/quarterdeck-stop"
+OPERATION = "operation-"
+MOST_SHARE, MOST_AN_HOUR = 0.05, 3  # of a pool in automatic cases; new ones of a cluster
+
+
+@dataclass
+class Told:
+    """What people have said by a moment, and nobody has taken back."""
+
+    is_frozen: bool = False
+    paused: set[str] = field(default_factory=set)  # marks of operations
+    cancelled: set[str] = field(default_factory=set)
+    last: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))  # UID → word → its number
+
+    def hear(self, word: Word, number: int) -> None:
+        verb, _, of = word.verb.partition(" ")
+        if verb in {"freeze", "lift"}:
+            self.is_frozen = verb == "freeze"
+        elif verb == "pause":
+            self.paused.add(of)
+        elif verb in {"resume", "retry"}:
+            self.paused.discard(of)
+        elif verb == "cancel":
+            self.cancelled.add(of)
+        else:
+            self.last[of][verb] = number
+
+    def why_not_back(self, uid: str) -> str:
+        """Returns why a node with an open case may not return. Blank: it may."""
+        its = self.last[uid]
+        against = max((its[verb] for verb in ("fault", "failed", "boot", "case") if verb in its), default=0)
+        if max(its.get("passed", -1), its.get("override", -1)) > against:
+            return ""
+        return "no test has passed since the last fault or repair, and nobody has overridden it"
+
+
+class CaseReading:
+    """`cases`: when the case of a node was open, by UID. `nodes_of`: names of nodes by the mark of their operation."""
+
+    def __init__(
+        self, entries: Sequence[Mapping[str, Any]], words: Sequence[Word], nodes: Iterable[dict[str, Any]], *,
+        cases: Mapping[str, Sequence[tuple[datetime, datetime | None]]] | None = None,
+        nodes_of: Mapping[str, Collection[str]] | None = None,
+    ) -> None:  # fmt: skip
+        self.entries, self.words = entries, list(words)
+        self.nodes: dict[str, NodeSeen] = {node["metadata"]["name"]: as_seen(node) for node in nodes}
+        self.uids = {node["metadata"]["name"]: node["metadata"]["uid"] for node in nodes}
+        self.cases = cases_by_node() if cases is None else cases
+        self.nodes_of = nodes_by_operation() if nodes_of is None else nodes_of
+        self.pods: dict[str, str] = {}  # name → node, of the pods that run
+        self.least = {app: replicas - ALLOWED for app, replicas in REPLICAS.items()}
+        self.switched: set[str] = set()  # turns that read the switch
+        self.told = Told()
+        self.found: list[Violation] = []
+        self._heard = 0
+        self._at = ""  # of the last request that arrived in time
+        self._is_late = False  # the request was sent before others that arrived first
+
+    def read(self) -> list[Violation]:
+        for entry in self.entries:
+            self._hear(entry["at"])
+            if entry["code"] < REFUSED:
+                self._take(entry)
+        return self.found
+
+    def _hear(self, at: str) -> None:
+        self._is_late, self._at = at < self._at, max(at, self._at)
+        while self._heard < len(self.words) and self.words[self._heard].at <= at:
+            word = self.words[self._heard]
+            self._heard += 1
+            if word.verb.startswith("budget "):
+                _, app, least = word.verb.split()
+                self.least[app] = int(least)
+            self.told.hear(word, self._heard)
+
+    def _take(self, entry: Mapping[str, Any]) -> None:
+        path, method = entry["path"], entry["method"]
+        is_ours = entry["user_agent"].startswith(OURS)
+        if path.endswith(EVICTION):
+            self._evicts(entry, path.removeprefix(f"{PODS}/").removesuffix(EVICTION))
+        elif path.startswith(PODS) and method == "POST":
+            self.pods[entry["body"]["metadata"]["name"]] = entry["body"]["spec"]["nodeName"]
+        elif path.startswith(PODS) and method == "DELETE":
+            if is_ours:
+                self._say("evictions_over_budget", f"{path} is deleted.")
+            self.pods.pop(path.removeprefix(f"{PODS}/"), None)
+        elif path.endswith(SWITCH) and method == "GET" and is_ours:
+            self.switched.add(entry["user"])
+        elif path.startswith(NODES) and method == "PATCH":
+            name = path.removeprefix(NODES).removesuffix("/status")
+            if is_ours:
+                self._writes_node(entry, name)
+            if name in self.nodes:
+                apply(self.nodes[name], entry["body"])
+        elif path == NODES.removesuffix("/") and method == "POST":
+            self.nodes[entry["body"]["metadata"]["name"]] = NodeSeen()
+            self.uids.pop(entry["body"]["metadata"]["name"], None)
+
+    def _evicts(self, entry: Mapping[str, Any], pod: str) -> None:
+        mark = entry["user"].rpartition("-")[0]
+        if pod not in self.pods:
+            return  # it ends already
+        node, app = self.pods.pop(pod), pod.partition("-")[0]
+        left = sum(each.partition("-")[0] == app for each in self.pods)
+        if left < self.least[app]:
+            self._say("evictions_over_budget", f"{pod} leaves {left} of {self.least[app]} pods.")
+        if node not in self.nodes_of.get(mark, ()):
+            self._say("wrong_evictions", f"{mark} evicts {pod}, which is on {node}.")
+        if (self.told.is_frozen or entry["user"] in self.switched) and not self._is_late:
+            self._say("acts_after_stop", f"{pod} is evicted during a stop or a freeze.")
+        self._judge_owner(mark, f"{pod} is evicted")
+
+    def _judge_owner(self, mark: str, says: str) -> None:
+        """Nobody calls back what was sent before."""
+        if (mark in self.told.cancelled or mark in self.told.paused) and not self._is_late:
+            self._say("acts_after_stop", f"{says} by {mark}, which was cancelled or paused.")
+
+    def _writes_node(self, entry: Mapping[str, Any], name: str) -> None:
+        mark, node = entry["user"].rpartition("-")[0], self.nodes.get(name, NodeSeen())
+        steps = [step for step in entry["body"] if step["path"] == "/spec/unschedulable" and step["op"] != "test"]
+        if not steps or not mark.startswith(OPERATION):
+            return
+        self._judge_owner(mark, f"{name} is written")
+        if steps[0]["op"] != "remove" and steps[0].get("value"):
+            return
+        if not node.annotations.get(CORDONED_BY, "").startswith(OPERATION):
+            self._say("foreign_cordons_removed", f"{mark} uncordons {name}, and the cordon is not ours.")
+        uid, at = self.uids.get(name, ""), datetime.fromisoformat(entry["at"])
+        is_sick = any(began <= at and (ended is None or at < ended) for began, ended in self.cases.get(uid, ()))
+        if is_sick and not self._is_late and (reason := self.told.why_not_back(uid)):
+            self._say("unvalidated_returns", f"{mark} uncordons {name}: {reason}.")
+
+    def _say(self, figure: str, says: str) -> None:
+        self.found.append(Violation(figure, says))
+
+
+def cases_by_node() -> Mapping[str, Sequence[tuple[datetime, datetime | None]]]:
+    found: dict[str, list[tuple[datetime, datetime | None]]] = defaultdict(list)
+    for case in NodeCase.objects.order_by("pk"):
+        found[case.node_uid].append((case.opened_at, None if case.is_open else case.state_since))
+    return found
+
+
+def nodes_by_operation() -> Mapping[str, Collection[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for operation, name in OperationNode.objects.order_by("pk").values_list("operation", "node_name"):
+        found[f"{OPERATION}{operation}"].add(name)
+    return found
+
+
+def rows_at_the_end(ground: CaseWorld) -> Iterator[Violation]:
+    """What is left once every node is in service again, and every case is over."""
+    for node in ground.world.store.list(NODE)[0]:
+        owner = (node["metadata"].get("annotations") or {}).get(CORDONED_BY, "")
+        if owner or node["spec"].get("unschedulable"):
+            yield Violation("leaked_cordons", f"{node['metadata']['name']} is cordoned, by {owner or 'nobody'}.")
+    for row in Quarantine.objects.in_force():
+        yield Violation("leaked_cordons", f"{row.node_name} is quarantined, and released by nobody.")
+    for place in Disruption.objects.in_force():
+        yield Violation(
+            "leaked_leases", f"{place.node_name} still has a place in the ledger, taken by {place.taken_by}."
+        )
+    yield from passed_breakers(ground.pool.nodes.count())
+
+
+def passed_breakers(nodes: int) -> Iterator[Violation]:
+    """Automatic acts in the order in which they were committed. `nodes`: of the pool."""
+    breaker, after = Breaker(max(1, int(nodes * MOST_SHARE))), None
+    acted = dict(AutomaticDecision.objects.filter(verdict="acted").values_list("case", "finding__opened_at"))
+    for entry in AuditEntry.objects.order_by("pk"):
+        number = int(entry.subject.removeprefix("case-")) if entry.subject.startswith("case-") else 0
+        if entry.verb.startswith("automatic-quarantine.breaker-"):
+            breaker.state, breaker.acts_since = entry.verb.removeprefix("automatic-quarantine.breaker-"), 0
+            after = entry.at if breaker.state == "half-open" else after
+        elif entry.verb in {"case.closed", "case.retired"}:
+            breaker.cases.discard(number)
+        elif entry.verb == "case.opened" and entry.actor == ACTOR and number in acted:
+            if after and acted[number] and acted[number] <= after:
+                yield Violation("breaker_passed", f"case-{number}: its finding is older than the reset.")
+            for reason in breaker.take(number, entry.at):
+                yield Violation("breaker_passed", f"case-{number} is opened automatically: {reason}.")
+
+
+@dataclass
+class Breaker:
+    """The acts that a breaker has let pass."""
+
+    most: int  # cases
+    state: str = "closed"
+    acts_since: int = 0  # since its state changed
+    cases: set[int] = field(default_factory=set)  # that are open
+    acts: list[datetime] = field(default_factory=list)
+
+    def take(self, number: int, at: datetime) -> Iterator[str]:
+        if self.state == "open":
+            yield "the breaker is open"
+        if self.state == "half-open" and self.acts_since:
+            yield "the breaker is half-open, and has let one pass"
+        if len(self.cases) >= self.most:
+            yield f"{len(self.cases)} others are open, of at most {self.most}"
+        if sum(at - each < timedelta(hours=1) for each in self.acts) >= MOST_AN_HOUR:
+            yield f"the last hour had {MOST_AN_HOUR}"
+        self.cases.add(number)
+        self.acts.append(at)
+        self.acts_since += 1

@@ -1,0 +1,185 @@
+"""A cluster with tenants, cases and operations, the workers' rounds of these, and NVSentinel's janitor beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Any
+
+from benchmarks.crashing.plays import SHAPES, world_of
+from benchmarks.crashing.seams import Turn
+from benchmarks.crashing.tenants import Tenants
+from benchmarks.crashing.world import Kept, World, connected
+from fleet.models import GoneNode, Node, Pool
+from health.lifecycle import FindingState
+from health.models import Finding
+from maintenance import automatic
+from maintenance.automatic_round import run_automatic_quarantine
+from maintenance.case_round import follow_cases
+from maintenance.models import Repair
+from maintenance.repair_kinds import discover
+from maintenance.repair_round import run_repair
+from maintenance.triggers import Mode
+from operations.models import Operation
+from operations.operation_round import end_gone_quarantines, run_operation
+from simulator.actors.objects import name, spec, status, uid
+from simulator.actors.repairers import REBOOT_NODE, janitor_definitions
+from simulator.clock import stamp
+from simulator.kinds import DEFINITION, NODE
+
+SICK = 3  # nodes on which something may be wrong
+OF_AN_OPERATION, OF_A_REPAIR = "operation", "repair"
+OF_CASES, OF_AUTOMATIC, OF_GONE = "cases", "automatic", "gone"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one round of a worker is about."""
+
+    kind: str
+    key: int = 0
+
+    @property
+    def mark(self) -> str:
+        """How the API server's log names its turns."""
+        return f"{self.kind}-{self.key}" if self.key else self.kind
+
+
+@dataclass
+class CaseWorld:
+    world: World
+    focus: str = ""  # the node that a round is about to write; blank: none in particular
+    tenants: Tenants = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tenants = Tenants(self.world.line, nodes=tuple(self.nodes))
+
+    @property
+    def nodes(self) -> list[str]:
+        """Those on which the tenants start, and on which something may be wrong."""
+        return sorted(name(node) for node in self.world.first_nodes if "gpu" in name(node))[:SICK]
+
+    @property
+    def pool(self) -> Pool:
+        return Pool.objects.select_related("cluster").get(cluster=self.world.cluster)
+
+    def plant(self) -> None:
+        world = self.world
+        for definition in janitor_definitions():
+            world.store.create(DEFINITION, definition)
+        self.tenants.plant()
+        world.clock.move(3600)
+        self.look()
+        with connected(world):
+            discover(world.cluster.pk, now=world.clock())
+        for mode in (Mode.SHADOW, Mode.SUGGEST, Mode.ACT):
+            automatic.change_mode(self.pool, mode=mode, actor="ada", reason="A schedule.", now=world.clock())
+        world.clock.move(60)
+
+    # Rounds of workers
+
+    def due(self) -> list[Work]:
+        """What the sweeps would queue now, and the sweeps themselves."""
+        now = self.world.clock()
+        operations = Operation.objects.due(now=now).order_by("pk").values_list("pk", flat=True)
+        repairs = Repair.objects.due(now=now).order_by("pk").values_list("pk", flat=True)
+        return [
+            *(Work(OF_AN_OPERATION, key) for key in operations),
+            *(Work(OF_A_REPAIR, key) for key in repairs),
+            Work(OF_CASES),
+            Work(OF_AUTOMATIC),
+            Work(OF_GONE),
+        ]
+
+    def round(self, work: Work, who: str = "worker-1", **planned: Any) -> Turn:
+        clock = self.world.clock
+        rounds: dict[str, Callable[[], object]] = {
+            OF_AN_OPERATION: partial(run_operation, work.key, owner=who, clock=clock),
+            OF_A_REPAIR: partial(run_repair, work.key, owner=who, clock=clock),
+            OF_CASES: lambda: follow_cases(now=clock()),
+            OF_AUTOMATIC: lambda: run_automatic_quarantine(now=clock()),
+            OF_GONE: lambda: end_gone_quarantines(now=clock()),
+        }
+        return self.world.live(Turn(who, of=work.mark, **planned), rounds[work.kind])
+
+    # What goes on beside them
+
+    def step(self) -> None:
+        """Tenants, the janitor and the observer go on."""
+        self.tenants.step()
+        for asked in self.world.store.list(REBOOT_NODE)[0]:
+            if not status(asked).get("completionTime"):
+                self._reboot_for(asked)
+        self.look()
+
+    def look(self) -> None:
+        """Makes rows of what changed. A node that is not there any more is gone."""
+        cluster, now = self.world.cluster, self.world.clock()
+        before = dict(Node.objects.filter(cluster=cluster).values_list("uid", "name"))
+        keys = dict(Node.objects.filter(cluster=cluster).values_list("uid", "pk"))
+        self.world.rows.look(now=now)
+        left = before.keys() - set(Node.objects.filter(cluster=cluster).values_list("uid", flat=True))
+        GoneNode.objects.bulk_create(
+            GoneNode(cluster=cluster, node_id=keys[each], uid=each, name=before[each], gone_at=now) for each in left
+        )
+
+    def _reboot_for(self, asked: dict[str, Any]) -> None:
+        at = stamp(self.world.clock())
+        answers = {"SignalSent": "req-1", "NodeReady": ""}
+        conditions = [
+            {"type": key, "status": "True", "reason": "Succeeded", "message": says, "lastTransitionTime": at}
+            for key, says in answers.items()
+        ]
+        self.boot(spec(asked)["nodeName"])
+        body = {"status": {"conditions": conditions, "completionTime": at}}
+        self.world.store.patch(REBOOT_NODE, name(asked), body, how="merge", subresource="status")
+
+    def boot(self, called: str) -> None:
+        """A node boots anew, and is Ready."""
+        if self.world.store.shelf(NODE).records.get(called) is None:
+            return
+        boot_id = f"boot-{self.world.store.version}"
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+        body = {"status": {"nodeInfo": {"bootID": boot_id}, "conditions": [ready]}}
+        self.world.line.notify("kubelet", "PATCH", f"/api/v1/nodes/{called}/status", body)
+        self.world.say("kubelet", f"boot {self.uid_of(called)}")
+
+    def uid_of(self, called: str) -> str:
+        return uid(self.world.store.get(NODE, called))
+
+    def break_node(self, called: str) -> None:
+        """A fault shows on a node: a finding that a trigger reads, new now."""
+        now = self.world.clock()
+        node = Node.objects.filter(cluster=self.world.cluster, name=called).first()
+        if node is None:
+            return
+        number = Finding.objects.filter(cluster=self.world.cluster).count()
+        Finding.objects.create(
+            cluster=self.world.cluster, node=node, subject=f"GPU {number} of {called}", rule="gpu-row-remap",
+            severity="critical", fingerprint="x", title="A memory row was not remapped.", steps=["Drain the node."],
+            since=now, opened_at=now, confirmed_at=now, updated_at=now, state=FindingState.OPEN,
+        )  # fmt: skip
+        self.world.say("rule", f"fault {node.uid}")
+
+    def mend(self, called: str) -> None:
+        """Nothing shows on the node any more."""
+        self._end_findings(node__name=called)
+
+    def mend_all(self) -> None:
+        self._end_findings()
+
+    def _end_findings(self, **which: Any) -> None:
+        now = self.world.clock()
+        shown = Finding.objects.filter(cluster=self.world.cluster, resolved_at=None, **which)
+        shown.update(state=FindingState.RESOLVED, resolved_at=now, updated_at=now)
+
+
+@lru_cache
+def case_ground() -> tuple[CaseWorld, Kept]:
+    """With a draft of a plan, which writes nothing."""
+    world = world_of(SHAPES[0])
+    world.put_back(world.drafted)
+    ground = CaseWorld(world)
+    ground.plant()
+    return ground, world.keep()

@@ -1,0 +1,109 @@
+"""What the crash bench reads in the log of cases and operations: each invariant is broken once."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from benchmarks.crashing.case_reading import Breaker, CaseReading
+from benchmarks.crashing.nodes_seen import CORDONED_BY
+from benchmarks.crashing.tenants import PODS
+from benchmarks.crashing.words import Word
+from tests.make import NOON
+
+MARK, NODE, UID = "operation-1", "gpu-1", "uid-1"
+DAY = timedelta(days=1)
+
+
+def at(second: int) -> str:
+    return (NOON + timedelta(seconds=second)).isoformat()
+
+
+def entry(second: int, method: str, path: str, body: Any = None, *, ours: bool = True, code: int = 200) -> dict:
+    who, user = ("quarterdeck/1", f"{MARK}-9") if ours else ("kubectl", "admin")
+    return {
+        "at": at(second), "method": method, "path": path, "body": body, "code": code, "user_agent": who, "user": user,
+    }  # fmt: skip
+
+
+def pod(second: int, name: str, node: str = NODE) -> dict:
+    return entry(second, "POST", PODS, {"metadata": {"name": name}, "spec": {"nodeName": node}}, ours=False)
+
+
+def evict(second: int, name: str = "web-0", *, ours: bool = True) -> dict:
+    return entry(second, "POST", f"{PODS}/{name}/eviction", {}, ours=ours)
+
+
+def uncordon(second: int) -> dict:
+    return entry(second, "PATCH", f"/api/v1/nodes/{NODE}", [{"op": "remove", "path": "/spec/unschedulable"}])
+
+
+def word(second: int, verb: str) -> Word:
+    return Word(0, at(second), "ada", verb)
+
+
+def found(*entries: dict, words: tuple[Word, ...] = (), owner: str = MARK) -> set[str]:
+    node = {
+        "metadata": {"name": NODE, "uid": UID, "annotations": {CORDONED_BY: owner}},
+        "spec": {"unschedulable": True},
+    }
+    cases = {UID: [(NOON - DAY, None)]}
+    reading = CaseReading(entries, words, [node], cases=cases, nodes_of={MARK: {NODE}})
+    return {violation.figure for violation in reading.read()}
+
+
+PODS_THERE = (pod(0, "web-0"), pod(0, "web-1"), pod(0, "web-2", "gpu-2"))
+PASSED = word(1, f"passed {UID}")
+
+
+def test_an_undisturbed_drain_and_return_break_nothing():
+    assert found(*PODS_THERE, evict(1), uncordon(2), words=(PASSED,)) == set()
+
+
+@pytest.mark.parametrize(
+    ("entries", "words", "figure"),
+    [
+        ((*PODS_THERE, evict(2)), (word(1, f"cancel {MARK}"),), "acts_after_stop"),
+        ((*PODS_THERE, evict(2)), (word(1, f"pause {MARK}"),), "acts_after_stop"),
+        ((*PODS_THERE, evict(2)), (word(1, "freeze"),), "acts_after_stop"),
+        ((*PODS_THERE, entry(1, "GET", "/x/configmaps/quarterdeck-stop"), evict(2)), (), "acts_after_stop"),
+        ((*PODS_THERE, evict(1), evict(2, "web-1")), (), "evictions_over_budget"),
+        ((*PODS_THERE, entry(1, "DELETE", f"{PODS}/web-0")), (), "evictions_over_budget"),
+        ((*PODS_THERE, evict(1, "web-2")), (), "wrong_evictions"),
+        ((uncordon(2),), (), "unvalidated_returns"),
+        ((uncordon(3),), (PASSED, word(2, f"fault {UID}")), "unvalidated_returns"),
+        ((uncordon(3),), (PASSED, word(2, f"boot {UID}")), "unvalidated_returns"),
+        ((uncordon(3),), (PASSED, word(2, f"failed {UID}")), "unvalidated_returns"),
+    ],
+)
+def test_each_broken_invariant_is_found(entries: tuple[dict, ...], words: tuple[Word, ...], figure: str):
+    assert found(*entries, words=words) == {figure}
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ((*PODS_THERE, evict(3)), (word(1, f"pause {MARK}"), word(2, f"resume {MARK}"))),
+        ((*PODS_THERE, evict(3)), (word(1, "freeze"), word(2, "lift"))),
+        ((*PODS_THERE, entry(4, "GET", "/x"), evict(2)), (word(3, f"cancel {MARK}"),)),  # it was sent before
+        ((uncordon(3),), (word(1, f"fault {UID}"), word(2, f"override {UID}"))),
+    ],
+)
+def test_what_nobody_could_prevent_or_somebody_allowed_is_no_violation(
+    entries: tuple[dict, ...], words: tuple[Word, ...]
+):
+    assert found(*entries, words=words) == set()
+
+
+def test_a_foreign_cordon_that_a_release_removes_is_found():
+    assert found(uncordon(2), words=(PASSED,), owner="somebody") == {"foreign_cordons_removed"}
+
+
+def test_an_automatic_case_past_each_limit_of_the_breaker_is_found():
+    breaker = Breaker(most=3)
+    assert list(breaker.take(1, NOON)) == []
+    breaker.state, breaker.acts_since = "half-open", 0
+    assert list(breaker.take(2, NOON)) == []
+    assert list(breaker.take(3, NOON)) == ["the breaker is half-open, and has let one pass"]
+    breaker.state = "open"
+    assert len(list(breaker.take(4, NOON))) == 3
