@@ -26,6 +26,9 @@ def _required_terms(pod_spec: Obj) -> list[Obj]:
 
 
 def _term_matches(term: Obj, node: Obj) -> bool:
+    """An empty term takes no node: node-selector-term in kubernetes.io/docs/reference/kubernetes-api."""
+    if not (term.get("matchExpressions") or term.get("matchFields")):
+        return False
     by_label = from_label_selector({"matchExpressions": term.get("matchExpressions") or []})
     by_field = from_label_selector({"matchExpressions": term.get("matchFields") or []})
     if by_label is None or by_field is None:

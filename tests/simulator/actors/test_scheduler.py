@@ -74,6 +74,16 @@ def test_node_selector_and_required_affinity_are_kept():
     assert where(stage, "drawn") == "gpu-a100-002"
 
 
+def test_an_empty_term_of_node_affinity_takes_no_node():
+    stage = an_empty_fleet()
+
+    required = {"nodeSelectorTerms": [{"matchExpressions": []}]}
+    a_pod(stage, "nowhere", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}})
+    stage.settle()
+
+    assert where(stage, "nowhere") == ""
+
+
 def test_taints_keep_pods_away_unless_tolerated():
     stage = an_empty_fleet(1)
     taint = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
