@@ -7,14 +7,15 @@ from gpu.resources import Layout, in_words, is_gpu_resource
 from wording.numbers import either
 
 BY_NAME = Layout()
+GIB = 2**30
 
 
 def amount_text(resource: str, amount: int) -> str:
-    """Returns `8 GPUs`, `2.5 CPUs` or `64 GiB of memory`."""
+    """Returns `8 GPUs`, `2.5 CPUs` or `64 GiB of memory`. Memory is rounded down: a pod that requests it fits."""
     if resource == CPU:
-        return f"{amount / 1000:g} {either(amount, 'CPU', 'CPUs')}" if amount != 1000 else "1 CPU"
+        return f"{amount / 1000:.12g} {either(amount, 'CPU', 'CPUs')}" if amount != 1000 else "1 CPU"
     if resource == MEMORY:
-        return f"{amount / 2**30:.4g} GiB of memory"
+        return f"{amount // 2**20} MiB of memory" if amount < GIB else f"{amount * 100 // GIB / 100:.12g} GiB of memory"
     if is_gpu_resource(resource):
         return in_words(amount, BY_NAME.way(resource))
     return f"{amount} {resource}"

@@ -57,13 +57,25 @@ def _change(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change 
 def _smaller(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change | None:
     """Returns the request that the largest of these nodes can hold. None: they have none of it."""
     index, name = obstacles.index, obstacle.name
-    most = max(node.allocatable.get(name, 0) for node in index.nodes_of(nodes))
+    most = _most(obstacles, obstacle, nodes)
     if most <= 0:
         return None
     later = nodes & index.offering(name, most)
     now = later & index.with_free(name, most) & ~union([each for each in obstacles.room if each.name != name])
     text = f"Request at most {amount_text(name, most)} per pod."
     return Change(text, Actor.OWNER, now.bit_count(), later.bit_count())
+
+
+def _most(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> int:
+    """Returns the largest amount of the resource that one of these nodes has in total."""
+    return max((node.allocatable.get(obstacle.name, 0) for node in obstacles.index.nodes_of(nodes)), default=0)
+
+
+def _largest(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> NodeSet:
+    """Returns the nodes that a smaller request opens; every node for an obstacle of another kind."""
+    if obstacle.kind is not ObstacleKind.SIZE:
+        return obstacles.index.every
+    return obstacles.index.offering(obstacle.name, _most(obstacles, obstacle, nodes))
 
 
 def _corrections(obstacles: Obstacles) -> Iterator[Change]:
@@ -114,18 +126,22 @@ def _nodes_lacking_only_gpus(obstacles: Obstacles) -> tuple[str, NodeSet]:
 def _two_changes(obstacles: Obstacles) -> list[Change]:
     fixed = obstacles.fixed[:PAIRS_AT_MOST]
     rest = union(obstacles.fixed[PAIRS_AT_MOST:])
-    best: tuple[int, Obstacle, Obstacle] | None = None
+    best: tuple[int, NodeSet, Obstacle, Obstacle] | None = None
     for a, b in combinations(fixed, 2):
         others = union([each for each in fixed if each is not a and each is not b]) | rest
-        if (number := (a.nodes & b.nodes & ~others).bit_count()) and (best is None or number > best[0]):
-            best = (number, a, b)
+        nodes = a.nodes & b.nodes & ~others
+        if (number := nodes.bit_count()) and (best is None or number > best[0]):
+            best = (number, nodes, a, b)
     if best is None:
         return []
-    number, a, b = best
-    nodes = a.nodes & b.nodes
-    found = [change for each in (a, b) if (change := _change(obstacles, each, nodes))]
+    _, nodes, a, b = best
+    found = list[Change]()
+    for each in (a, b):
+        if change := _change(obstacles, each, nodes):
+            found.append(change)
+            nodes &= _largest(obstacles, each, nodes)
     if len(found) < 2:
         return []
     is_admins = Actor.ADMIN in {change.actor for change in found}
     text = f"Two changes are needed. {found[0].text} {found[1].text}"
-    return [Change(text, Actor.ADMIN if is_admins else Actor.OWNER, 0, number)]
+    return [Change(text, Actor.ADMIN if is_admins else Actor.OWNER, 0, nodes.bit_count())]

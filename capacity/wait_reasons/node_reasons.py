@@ -127,16 +127,11 @@ def _explain_not_offered(obstacles: Obstacles, resource: str) -> PendingExplanat
 def _too_large(obstacles: Obstacles, resource: str) -> PendingExplanation:
     index, asked = obstacles.index, obstacles.pod.requests[resource]
     most = max((node.allocatable.get(resource, 0) for node in index.nodes), default=0)
-    left = index.every & ~union([each for each in obstacles.fixed if each.kind is not ObstacleKind.SIZE])
-    fits = max((node.allocatable.get(resource, 0) for node in index.nodes_of(left)), default=0)
-    step = f"Request at most {amount_text(resource, fits or most)} in one pod, or spread the work over several pods."
-    nodes = (left & index.offering(resource, fits)).bit_count() if fits else 0
     return PendingExplanation(
         "larger_than_any_node",
         f"No node has {amount_text(resource, asked)}",
         f"The pod requests them on one node. The largest node has {amount_text(resource, most)}.",
         resource,
-        changes=[Change(step, Actor.OWNER, 0, nodes)],
     )
 
 

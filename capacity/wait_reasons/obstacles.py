@@ -121,5 +121,6 @@ def _affinity(pod: WaitingPod, index: NodeIndex) -> Obstacle:
         for requirement in term:
             nodes &= index.matching(requirement)
         taken |= nodes
-    name = ", ".join(each.text for each in pod.terms[0]) if len(pod.terms) == 1 else f"{len(pod.terms)} terms"
+    only = ", ".join(each.text for each in pod.terms[0]) or "an empty term"
+    name = only if len(pod.terms) == 1 else f"{len(pod.terms)} terms"
     return Obstacle(ObstacleKind.AFFINITY, name, index.every & ~taken)

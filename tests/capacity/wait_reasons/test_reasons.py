@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from capacity.wait_reasons.amounts import amount_text
 from capacity.wait_reasons.answers import Actor
 from capacity.wait_reasons.early_reasons import ClaimFacts
 from capacity.wait_reasons.obstacles import CPU, MEMORY
@@ -142,9 +143,7 @@ def test_more_gpus_than_any_node_has():
     found = explained(a_pod(gpus=16), a_node("a"), a_node("b", gpus=4))
 
     assert said(found) == "No node has 16 GPUs. The pod requests them on one node. The largest node has 8 GPUs."
-    assert texts(found)[0] == (
-        "Request at most 8 GPUs in one pod, or spread the work over several pods.", "pod owner", 0, 1,
-    )  # fmt: skip
+    assert texts(found) == [("Request at most 8 GPUs per pod.", "pod owner", 1, 1)]
 
 
 def test_more_gpus_than_the_qualifying_nodes_have():
@@ -332,3 +331,39 @@ def test_two_hundred_affinity_terms_and_markup_in_names():
 
     assert found.key == "matches_no_node"
     assert len(found.title) < 300
+
+
+def test_two_requests_that_no_node_has_are_both_reduced():
+    pod = a_pod(requests={GPU: 16, CPU: 4_000, MEMORY: 2048 * GIB})
+    more_memory = a_node("b", allocatable={GPU: 4, CPU: 128_000, MEMORY: 1024 * GIB})
+    less_memory = a_node("a", allocatable={GPU: 8, CPU: 128_000, MEMORY: 512 * GIB})
+
+    found = texts(explained(pod, less_memory, more_memory))
+
+    two = "Two changes are needed. Request at most 8 GPUs per pod. Request at most 512 GiB of memory per pod."
+    assert found == [(two, "pod owner", 0, 1)]
+
+
+def test_two_changes_are_for_nodes_without_a_third_obstacle():
+    pod = a_pod(gpus=16, placement={"node_selector": {"zone": "a"}})
+    tainted = a_node("large", gpus=12, labels={"zone": "b"}, taints=[{"key": "t", "effect": "NoSchedule"}])
+
+    found = texts(explained(pod, tainted, a_node("small", gpus=4, labels={"zone": "b"})))
+
+    two = "Two changes are needed. Remove zone=a from the node selector. Request at most 4 GPUs per pod."
+    assert found == [(two, "pod owner", 0, 1)]
+
+
+def test_the_proposed_memory_and_cpu_are_never_rounded_up():
+    amounts = {GPU: 8, CPU: 1_234_567, MEMORY: 1024 * GIB - 1}
+    found = explained(a_pod(requests={GPU: 1, MEMORY: 1024 * GIB}), a_node("a", allocatable=amounts))
+
+    assert texts(found)[0][0] == "Request at most 1023.99 GiB of memory per pod."
+    assert amount_text(CPU, 1_234_567) == "1234.567 CPUs"
+    assert amount_text(MEMORY, 300 * 2**20) == "300 MiB of memory"
+
+
+def test_a_node_affinity_of_an_empty_term_matches_no_node():
+    found = explained(a_pod(placement={"node_affinity": [[]]}), a_node("a"))
+
+    assert found.title == "No GPU node matches the node affinity: an empty term"
