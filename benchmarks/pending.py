@@ -1,18 +1,24 @@
 """The time to explain why pods wait, and whether the simulator's scheduler gives the same counts.
 
-bin/bench pending [--seed N] [--nodes N] [--pods N] [--cases N]
+bin/bench pending [--seed N] [--nodes N] [--pods N] [--cases N] [--kubeconfig F]
+
+With a kubeconfig, a kube-scheduler on that API server judges the cases too, and each proposed change is applied. The
+variable QUARTERDECK_TEST_KUBECONFIG names one as well.
 """
 
 import argparse
+import os
 import random
 import secrets
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figures
 from benchmarks.pending_cases import NOW, a_node, a_pod, compared, read
+from benchmarks.real_scheduler import compare_with_scheduler
 from capacity.wait_reasons.early_reasons import WaitFacts
 from capacity.wait_reasons.explanation import explain
 from capacity.wait_reasons.node_index import NodeIndex
@@ -21,7 +27,7 @@ from simulator.actors.scheduler import no_node, wrong_node
 
 NODES, PODS, CASES = 5000, 500, 2000
 CASE_NODES = 60
-FULL_S, INCREMENTAL_MS, AGREEMENT_RATIO = 2.0, 50.0, 0.99
+FULL_S, INCREMENTAL_MS, AGREEMENT_RATIO, WRONG_FIX_RATIO = 2.0, 50.0, 0.99, 0.01
 
 
 def main() -> None:
@@ -44,6 +50,13 @@ def main() -> None:
     explain(read(a_pod(dice, asked.pods)), index, WaitFacts(), now=NOW)
     figures.at_most("incremental_ms", 1000 * (time.process_time() - began), INCREMENTAL_MS, "ms")
     figures.at_least("agreement_ratio", agreement_ratio(dice, asked.cases), AGREEMENT_RATIO, "", cases=asked.cases)
+    if asked.kubeconfig:
+        real = compare_with_scheduler(asked.kubeconfig, dice, asked.cases)
+        named = {"cases": real.cases, "scheduled": real.scheduled}
+        figures.at_least("real_agreement_ratio", real.ratio, AGREEMENT_RATIO, "", **named)
+        figures.at_least("real_counts_ratio", real.counts_ratio, AGREEMENT_RATIO, "", **named)
+        unread = {"changes": real.fixes, "not_applied": real.unread}
+        figures.at_most("wrong_fix_ratio", real.wrong_fix_ratio, WRONG_FIX_RATIO, "", **unread)
     figures.end()
 
 
@@ -81,6 +94,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--nodes", type=whole(1, 100_000), default=NODES)
     parser.add_argument("--pods", type=whole(1, 100_000), default=PODS)
     parser.add_argument("--cases", type=whole(1, 1_000_000), default=CASES)
+    given = os.environ.get("QUARTERDECK_TEST_KUBECONFIG")
+    parser.add_argument("--kubeconfig", type=Path, default=Path(given) if given else None)
     return parser.parse_args()
 
 

@@ -4,58 +4,79 @@ import random
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from capacity.wait_reasons.node_index import ComparedNode
 from capacity.wait_reasons.requirements import WaitingPod, read_pod, read_taint
+from fleet.observer.mirror.rows.node import node_row
+from fleet.observer.mirror.rows.pod import pod_row
+from kube.structs import NodeSeen, PodSeen
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
-GPU = "nvidia.com/gpu"
+GPU, MIG = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 PRODUCTS = ("NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-80GB", "NVIDIA-H200", "NVIDIA-L40S")
 GPU_TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
-TEAM_TAINT = {"key": "team", "value": "vision", "effect": "NoSchedule"}
-GIB = 2**30
+# By taint, the share of nodes that have it.
+TAINTS = (
+    ({"key": "team", "value": "vision", "effect": "NoSchedule"}, 0.2),
+    ({"key": "draining", "effect": "NoExecute"}, 0.05),
+    ({"key": "spot", "value": "true", "effect": "PreferNoSchedule"}, 0.1),
+    ({"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}, 0.02),
+)
+TOLERATIONS = (
+    ({"key": "team", "operator": "Equal", "value": "vision"}, 0.15),
+    ({"key": "team", "operator": "Equal", "value": "speech", "effect": "NoSchedule"}, 0.15),
+    ({"key": "draining", "operator": "Exists", "effect": "NoExecute"}, 0.1),
+    ({"key": "draining", "operator": "Exists", "effect": "NoSchedule"}, 0.05),
+    ({"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}, 0.03),
+    ({"operator": "Exists"}, 0.02),
+)
+MIB, GIB = 2**20, 2**30
 
 
 def a_node(dice: random.Random, number: int) -> dict[str, Any]:
     """Returns a Node as the API server sends it, with amounts beside it."""
-    gpus = dice.choice((0, 4, 8, 8, 8))
-    labels = {"zone": f"zone-{dice.randrange(3)}", "rack": f"rack-{number // 16}", "cores": dice.choice(("64", "128"))}
+    gpus, is_sliced = dice.choice((0, 4, 8, 8, 8)), dice.random() < 0.1
+    labels = {"zone": f"zone-{dice.randrange(3)}", "rack": f"rack-{number // 16}"}
+    labels |= {"cores": dice.choice(("64", "128", "many"))} if dice.random() < 0.9 else {}
     labels |= {"nvidia.com/gpu.product": dice.choice(PRODUCTS)} if gpus else {}
+    resource = MIG if is_sliced else GPU
+    whole = {"cpu": dice.choice((64, 96, 128, 128)) * 1000, "memory": dice.choice((512, 1000, 1024)) * GIB}
     return {
         "metadata": {"name": f"node-{number:05}", "labels": labels},
         "spec": {
             "unschedulable": dice.random() < 0.05,
-            "taints": [*([GPU_TAINT] if gpus else []), *([TEAM_TAINT] if dice.random() < 0.2 else [])],
+            "taints": [*([GPU_TAINT] if gpus else []), *_some(dice, TAINTS)],
         },
-        "allocatable": {GPU: gpus, "cpu": 128_000, "memory": 1024 * GIB},
+        "allocatable": {resource: gpus, **whole},
         "requested": {
-            GPU: dice.randrange(gpus + 1),
-            "cpu": dice.randrange(128_000),
-            "memory": dice.randrange(1024) * GIB,
+            resource: dice.randrange(gpus + 1),
+            "cpu": dice.randrange(whole["cpu"]),
+            "memory": dice.randrange(whole["memory"] // MIB) * MIB,
         },
     }
 
 
 def a_pod(dice: random.Random, number: int) -> dict[str, Any]:
-    tolerations = [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}]
-    if dice.random() < 0.3:
-        tolerations.append({"key": "team", "operator": "Equal", "value": dice.choice(("vision", "speech"))})
-    selector = {"nvidia.com/gpu.product": dice.choice((*PRODUCTS, "NVIDIA-B200"))} if dice.random() < 0.5 else {}
+    product = dice.choice((*PRODUCTS, "NVIDIA-B200", "NVIDIA-H100-80GB-HBM2"))
+    selector = {"nvidia.com/gpu.product": product} if dice.random() < 0.5 else {}
     selector |= {"rack": f"rack-{dice.randrange(20)}"} if dice.random() < 0.3 else {}
-    near = {"key": "zone", "operator": dice.choice(("In", "NotIn")), "values": [f"zone-{dice.randrange(4)}"]}
-    large = {"key": "cores", "operator": "Gt", "values": ["64"]}
-    terms = [{"matchExpressions": dice.choice(([near], [near, large]))}] if dice.random() < 0.3 else []
+    terms = [_term(dice) for _ in range(dice.choice((1, 1, 2)))] if dice.random() < 0.3 else []
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     return {
         "metadata": {"name": f"pod-{number}", "namespace": "team-a"},
         "spec": {
             "nodeSelector": selector,
-            "tolerations": tolerations,
+            "tolerations": [
+                {"key": GPU, "operator": "Exists", "effect": "NoSchedule"},
+                *_some(dice, TOLERATIONS),
+            ],
             **({"affinity": {"nodeAffinity": required}} if terms else {}),
         },
         "requests": {
-            GPU: dice.choice((1, 2, 4, 8, 8, 16)),
-            "cpu": dice.choice((4, 16, 64)) * 1000,
-            "memory": dice.choice((32, 256)) * GIB,
+            **({MIG: dice.choice((1, 2, 4))} if dice.random() < 0.1 else {GPU: dice.choice((1, 2, 4, 8, 8, 16))}),
+            "cpu": dice.choice((4000, 16_500, 64_000, 100_000)),
+            "memory": dice.choice((32, 256, 2048)) * GIB if dice.random() < 0.9 else 1536 * MIB,
         },
     }
 
@@ -69,16 +90,62 @@ def compared(node: dict[str, Any]) -> ComparedNode:
     )  # fmt: skip
 
 
+def observed_node(answer: bytes, node: dict[str, Any]) -> ComparedNode:
+    """Returns a node as our rows have it, from the answer of an API server."""
+    row = node_row(msgspec.json.decode(answer, type=NodeSeen))
+    offered = row["allocatable"] | {"cpu": row["cpu_allocatable_m"], "memory": row["memory_allocatable_bytes"]}
+    return ComparedNode(
+        key=int(row["name"][5:]), name=row["name"], labels=row["labels"], taints=tuple(map(read_taint, row["taints"])),
+        is_cordoned=row["is_unschedulable"], allocatable=offered, requested=node["requested"], expected=row["expected"],
+    )  # fmt: skip
+
+
+def observed_pod(answer: bytes) -> WaitingPod:
+    """Returns a pod as our rows have it, from the answer of an API server."""
+    row = pod_row(msgspec.json.decode(answer, type=PodSeen))
+    requests = {**row["resources"], "cpu": row["cpu_m"], "memory": row["memory_bytes"]}
+    name = f"{row['namespace']}/{row['name']}"
+    return read_pod(row["placement"], name=name, requests=requests, claims=row["claims"], created_at=NOW)
+
+
 def read(pod: dict[str, Any], message: str = "") -> WaitingPod:
-    spec = pod["spec"]
-    required = (
-        spec.get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {})
+    scheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    named = pod["metadata"] | {"uid": "0", "resourceVersion": "0"}
+    status = {"phase": "Pending", "conditions": [scheduled]}
+    return observed_pod(msgspec.json.encode(pod_object(pod | {"metadata": named}) | {"status": status}))
+
+
+def node_object(node: dict[str, Any]) -> dict[str, Any]:
+    """Returns a Node to create."""
+    offered = quantities(node["allocatable"]) | {"pods": "110"}
+    status = {"allocatable": offered, "capacity": offered}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": node["metadata"], "spec": node["spec"], "status": status}
+
+
+def pod_object(pod: dict[str, Any]) -> dict[str, Any]:
+    """Returns a Pod to create, with one container."""
+    amounts = quantities(pod["requests"])
+    container = {"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}}
+    spec = pod["spec"] | {"containers": [container]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"], "spec": spec}
+
+
+def quantities(amounts: dict[str, int]) -> dict[str, str]:
+    return {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()}
+
+
+def _term(dice: random.Random) -> dict[str, Any]:
+    """Returns a term of node affinity, rarely an empty one, which takes no node."""
+    zones = [f"zone-{dice.randrange(4)}" for _ in range(dice.choice((1, 2)))]
+    wanted = (
+        {"key": "zone", "operator": dice.choice(("In", "NotIn")), "values": zones},
+        {"key": "cores", "operator": dice.choice(("Gt", "Lt")), "values": [dice.choice(("64", "100"))]},
+        {"key": "cores", "operator": dice.choice(("Exists", "DoesNotExist"))},
     )
-    placement = {
-        "scheduler": "default-scheduler",
-        "node_selector": spec["nodeSelector"],
-        "node_affinity": [term["matchExpressions"] for term in required.get("nodeSelectorTerms", [])],
-        "tolerations": spec["tolerations"],
-        "conditions": [{"type": "PodScheduled", "reason": "Unschedulable", "message": message}],
-    }
-    return read_pod(placement, name=pod["metadata"]["name"], requests=pod["requests"], claims=[], created_at=NOW)
+    fields = [{"key": "metadata.name", "operator": "NotIn", "values": ["node-00001"]}]
+    expressions = dice.sample(wanted, dice.choice((0, 1, 1, 1, 2)))
+    return {"matchExpressions": expressions} | ({"matchFields": fields} if dice.random() < 0.1 else {})
+
+
+def _some(dice: random.Random, shares: Any) -> list[dict[str, str]]:
+    return [each for each, share in shares if dice.random() < share]
