@@ -9,6 +9,7 @@ from health.api.gpus import GpuHealthFile, GpuHealthList
 from health.api.hours import GpuHours, NodeHours
 from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.pod_checklist import PodChecklistDetail
+from health.api.pod_log import PodLog
 from health.api.rules import PoolLimitsList, PoolLimitsRemovals, RuleList, RuleShadowEnds, RuleShadowList
 from health.api.saved_views import GpuViewDetail, GpuViewList
 from health.api.shift_report import ShiftReport
@@ -52,6 +53,7 @@ urlpatterns = [
     path("nodes/<int:node_id>/stack", NodeStackDetail.as_view(), name="api-node-stack"),
     path("nodes/<int:node_id>/checklist", NodeChecklistDetail.as_view()),
     path("pods/<int:pod_id>/checklist", PodChecklistDetail.as_view()),
+    path("pods/<int:pod_id>/log", PodLog.as_view(), name="api-pod-log"),
     path("nodes/<int:node_id>/telemetry", NodeTelemetryDetail.as_view(), name="api-node-telemetry"),
     path("nodes/<int:node_id>/telemetry/history", NodeTelemetryHistory.as_view(), name="api-node-telemetry-history"),
     path("nodes/<int:node_id>/comparable", NodeComparable.as_view()),

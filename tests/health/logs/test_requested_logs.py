@@ -3,14 +3,17 @@
 from contextlib import contextmanager
 
 import pytest
+from redis.exceptions import RedisError
 
 from fleet.messages import wake
 from health.logs import requested_logs
 from health.logs.requested_logs import BYTES_AT_MOST, bounded, read_requested_log
+from health.sources import pod_log_answers
 from health.sources.pod_log_answers import answer_for
 from kube import client
 from people.models import AuditEntry
 from tests import make
+from tests.callers import calling
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
@@ -79,6 +82,42 @@ def test_what_the_cluster_forbids_is_shown_with_the_right_that_lacks(redis, pod,
     text = page(visiting(user), f"/pods/{pod.pk}").text
     assert 'pods "serving" is forbidden' in text
     assert "get pods/log" in text
+
+
+def test_rest_has_the_same_rights_lines_and_audit_entry(redis, pod, monkeypatch):
+    ann, bob, viv = (
+        make.a_user("ann", role="operator"),
+        make.a_user("bob", role="operator"),
+        make.a_user("viv", role="viewer"),
+    )
+    place = f"/api/v1/pods/{pod.pk}/log"
+    assert calling(ann).get(place).json()["state"] == "none"
+    asked = calling(ann).post(place)
+    assert (asked.status_code, asked.json()["state"], asked.json()["container"]) == (202, "waiting", "main")
+    answering(monkeypatch, LINES)
+
+    read_requested_log(pod, ann.pk)
+
+    found = calling(ann).get(place).json()
+    assert (found["state"], found["lines"][0], found["lines"][2]) == ("read", "loading model", "CUDA out of memory")
+    assert "hunter2" not in str(found)
+    assert calling(bob).get(place).json()["state"] == "none"
+    refused = calling(viv).get(place).json()
+    assert (refused["state"], refused["lines"]) == ("none", None)
+    assert refused["why_not"]
+    assert calling(viv).post(place).status_code == 403
+    assert [entry.actor for entry in AuditEntry.objects.filter(verb="pod.read-log")] == ["ann"]
+
+
+def test_rest_answers_503_if_the_lines_cannot_be_handed_over(pod, monkeypatch):
+    def fail():
+        raise RedisError("refused")
+
+    monkeypatch.setattr(pod_log_answers, "redis_client", fail)
+    ann = calling(make.a_user("ann", role="operator"))
+
+    assert ann.post(f"/api/v1/pods/{pod.pk}/log").status_code == 503
+    assert "Redis" in ann.get(f"/api/v1/pods/{pod.pk}/log").json()["problem"]
 
 
 def test_the_lines_are_bounded_from_the_end():
