@@ -8,7 +8,7 @@ from edges.rest import Asked, Edge, Listing, RowSerializer
 from fleet.api.filters import PoolFilters
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, TallySerializer
 from fleet.models import Cluster, Node, Pool
-from fleet.models.pool import PoolApproval, validate_selector
+from fleet.models.pool import PlacementPolicy, PoolApproval, validate_selector
 from fleet.pools.changes import change_pool, create_pool, delete_pool
 from fleet.pools.membership import preview
 from fleet.pools.suggestions import suggest
@@ -29,7 +29,7 @@ class PoolSerializer(RowSerializer):
         model = Pool
         fields = (
             "id", "cluster", "name", "selector", "environment", "workload_class", "approval",
-            "max_unavailable", "price_per_gpu_hour", "counts", "nodes_freshness",
+            "max_unavailable", "price_per_gpu_hour", "placement_policy", "spread_label", "counts", "nodes_freshness",
         )  # fmt: skip
 
 
@@ -50,10 +50,15 @@ class PoolChange(Asked, serializers.ModelSerializer):
         choices=PoolApproval.choices, required=False, help_text="none: plans change nodes of the pool without approval."
     )
 
+    placement_policy = serializers.ChoiceField(
+        choices=PlacementPolicy.choices, required=False, help_text="How its pods should be placed. none: no finding."
+    )
+
     class Meta:
         model = Pool
         fields: tuple[str, ...] = (
             "name", "selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour",
+            "placement_policy", "spread_label",
         )  # fmt: skip
 
     def validate_selector(self, text: str) -> str:

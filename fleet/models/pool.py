@@ -17,6 +17,7 @@ class PoolApproval(models.TextChoices):
     NONE = ApprovalRule.NONE.value
 
 
+LABEL_KEY = re.compile(selectors.KEY)
 PRODUCTION = frozenset({"production", "productive", "prod", "prd", "live"})
 
 
@@ -27,10 +28,23 @@ class WorkloadClass(models.TextChoices):
     MIXED = "mixed"
 
 
+class PlacementPolicy(models.TextChoices):
+    """The wanted placement of a pool's running pods. Quarterdeck compares; the schedulers decide."""
+
+    NONE = "none"
+    PACK = "pack"  # on as few nodes as possible, so that whole nodes stay free
+    SPREAD = "spread"  # over the values of a node label, so that one failure stops few pods of a workload
+
+
 def is_production(environment: str) -> bool:
     """Tells whether any word of the name means production. "pre-production" counts, to be safe."""
     words = re.split(r"[\W_]+", unicodedata.normalize("NFKC", environment).casefold())
     return not PRODUCTION.isdisjoint(words)
+
+
+def validate_label_key(text: str) -> None:
+    if not LABEL_KEY.fullmatch(text):
+        raise ValidationError("That is not a label key. Write it as topology.example.com/rack.")
 
 
 def validate_selector(text: str) -> None:
@@ -58,6 +72,13 @@ class Pool(models.Model):
     # False: nodes are still entering and leaving by a changed selector. The observer sorts what a crash left.
     is_sorted = models.BooleanField(default=True, db_default=True)
 
+    placement_policy = models.CharField(
+        max_length=8, choices=PlacementPolicy.choices, default=PlacementPolicy.NONE, db_default=PlacementPolicy.NONE
+    )
+    # The node label to spread over: of hosts, racks, zones, NVLink domains. Blank: hosts.
+    spread_label = models.CharField(
+        max_length=317, blank=True, default="", db_default="", validators=[validate_label_key]
+    )
     approval = models.CharField(max_length=16, choices=PoolApproval.choices, default=PoolApproval.AS_CLUSTER)
 
     objects = PoolQuerySet.as_manager()

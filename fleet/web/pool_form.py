@@ -15,7 +15,7 @@ from edges.fields import DecimalAmount, WholeNumber
 from edges.requests import PersonRequest
 from edges.transition_errors import LostRace
 from fleet.models import Cluster, Node, Pool
-from fleet.models.pool import PoolApproval, WorkloadClass
+from fleet.models.pool import PlacementPolicy, PoolApproval, WorkloadClass
 from fleet.pools.approval_rules import ProductionAsks
 from fleet.pools.changes import (
     WRITTEN,
@@ -41,12 +41,16 @@ from wording.numbers import count
 GONE = "The pool no longer exists, or you may not see it. Choose a cluster and save it as a new pool."
 APPROVALS = [("as-cluster", "as the cluster"), ("required", "required"), ("none", "none")]
 
+PLACEMENTS = [("none", "no policy"), ("pack", "pack on few nodes"), ("spread", "spread over a node label")]
+
 
 class PoolForm(forms.ModelForm):
     max_unavailable = WholeNumber(min_value=1, max_value=100_000, initial=1)
     workload_class = forms.ChoiceField(choices=WorkloadClass.choices, initial=WorkloadClass.MIXED)
     approval = forms.ChoiceField(choices=APPROVALS, initial=PoolApproval.AS_CLUSTER, required=False)
     price_per_gpu_hour = DecimalAmount(max_digits=10, decimal_places=4, min_value=0, required=False)
+
+    placement_policy = forms.ChoiceField(choices=PLACEMENTS, initial=PlacementPolicy.NONE, required=False)
 
     class Meta:
         model = Pool
@@ -58,6 +62,9 @@ class PoolForm(forms.ModelForm):
 
     def clean_approval(self) -> str:
         return self.cleaned_data["approval"] or PoolApproval.AS_CLUSTER
+
+    def clean_placement_policy(self) -> str:
+        return self.cleaned_data["placement_policy"] or PlacementPolicy.NONE
 
     def clean_selector(self) -> str:
         """Joins the selector into one line. Blanks or commas alone count as empty."""

@@ -250,7 +250,7 @@ PARSERS = (
     Parser("plan document, at its bound", "the same", LARGEST_BYTES, read_plan_document),
     Parser("pool form", "its columns' lengths", FORM_BYTES,
            _fields(PoolForm, "name", "selector", "environment", "workload_class", "max_unavailable",
-                   "price_per_gpu_hour"), ("fleet.web.pool_form",)),
+                   "price_per_gpu_hour", "placement_policy", "spread_label"), ("fleet.web.pool_form",)),
     Parser("price of a GPU-hour", "its columns' lengths", FORM_BYTES,
            _fields(PriceForm, "amount", "currency", "valid_from", "source"), ("capacity.web.prices_page",)),
     Parser("source of telemetry", "its columns' lengths", FORM_BYTES,

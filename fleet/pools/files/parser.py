@@ -12,14 +12,12 @@ from django.core.exceptions import ValidationError
 from edges.documents import FLOAT, INTEGER, NULL, STRING, BadDocument, compose
 from edges.documents import line_of as _line
 from fleet.models import Pool
+from fleet.pools.changes import WRITTEN
 from fleet.pools.files.problems import BadPoolFile, FileProblem
 
 MOST_POOLS = 200
-DEFAULTS: Mapping[str, Any] = {
-    name: getattr(Pool(), name)
-    for name in ("environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour")
-}
 NEEDED = ("name", "selector")
+DEFAULTS: Mapping[str, Any] = {name: getattr(Pool(), name) for name in WRITTEN if name not in NEEDED}
 KEYS = (*NEEDED, *DEFAULTS)
 
 
@@ -167,4 +165,6 @@ READERS: Mapping[str, Callable[[yaml.Node, str, list[FileProblem]], Any]] = {
     "approval": _parse_word,
     "max_unavailable": _parse_whole_number,
     "price_per_gpu_hour": _price,
+    "placement_policy": _parse_word,
+    "spread_label": _parse_word,
 }

@@ -8,7 +8,7 @@ from hypothesis.extra.django import TestCase
 
 from fleet.management.commands import import_pools
 from fleet.models import Cluster, Pool
-from fleet.models.pool import WorkloadClass
+from fleet.models.pool import PlacementPolicy, WorkloadClass
 from fleet.pools.files import BadPoolFile, FileProblem, OutOfStep, compare, read, take_over, write
 from people.models import AuditEntry
 from tests import make
@@ -48,6 +48,8 @@ def test_a_file_is_read():
         "approval": "as-cluster",
         "max_unavailable": 1,
         "price_per_gpu_hour": None,
+        "placement_policy": "none",
+        "spread_label": "",
     }
 
 
@@ -215,6 +217,8 @@ class TestAFileOfPools(TestCase):
                     "workload_class": st.sampled_from(WorkloadClass.values),
                     "max_unavailable": st.integers(1, 999_999),
                     "price_per_gpu_hour": st.none() | st.decimals("0", "99999", places=4),
+                    "placement_policy": st.sampled_from(PlacementPolicy.values),
+                    "spread_label": st.sampled_from(["", "example.com/rack"]),
                 }
             ),
             max_size=4,
