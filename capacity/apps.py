@@ -6,15 +6,18 @@ class CapacityConfig(AppConfig):
 
     def ready(self) -> None:
         from capacity.free_gpus import free_gpu_history
+        from capacity.placements.placement_findings import BROKEN_POLICY
         from capacity.pods.pod_filter import page_of_workload
         from capacity.usage.price_changes import record_change
         from capacity.waiting_pods import refined_reasons
         from fleet import pod_reasons, retention
         from fleet.pools.changes import CHANGED
+        from health.evaluation.finding_sources import register
         from health.rules.pods_pending_long import PodsPendingLong
         from health.sources import usage
         from health.subjects import PAGES
 
+        register(BROKEN_POLICY)
         pod_reasons.REFINERS.append(refined_reasons)
         CHANGED.append(record_change)
         PAGES[PodsPendingLong.key] = page_of_workload

@@ -3,6 +3,7 @@ from django.urls import path
 from capacity.web import (
     free_gpu_history,
     free_gpu_parts,
+    placement_part,
     pod_page,
     pods_page,
     prices_page,
@@ -24,6 +25,7 @@ urlpatterns = [
         free_gpu_history.pool_free_gpu_history_part,
         name="pool-free-gpu-history",
     ),
+    path("parts/pools/<int:pool_id>/placement", placement_part.pool_placement_part, name="pool-placement"),
     path("pools/<int:pool_id>/free-gpus.csv", free_gpu_history.csv_file, name="pool-free-gpus-csv"),
     path("parts/clusters/<int:cluster_id>/free-gpus", free_gpu_parts.cluster_free_gpus_part, name="cluster-free-gpus"),
     path("usage", usage_page.usage, name="usage"),

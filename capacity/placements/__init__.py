@@ -1,0 +1,1 @@
+"""The placement of a pool's running pods, measured against the pool's policy."""

@@ -1,0 +1,84 @@
+"""Findings about pools whose running pods break the placement policy."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.urls import reverse
+
+from capacity.placements.placement_figures import ConcentratedWorkload
+from capacity.placements.placement_report import PlacementReport, PolicyState, placement_for_findings
+from fleet.models import Cluster, Pool
+from fleet.models.pool import PlacementPolicy
+from health.evaluation.finding_sources import FindingSource
+from health.rules.base import Problem, Severity
+from wording.numbers import count
+from wording.reports import EvidenceItem, at_most, fit
+
+AFTER = timedelta(hours=1)  # pods come and go; a policy broken for a moment is no news. Ours
+
+
+def broken_policies(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001 - a source
+    """Yields the pools whose policy is broken. One query, and four for each pool with a policy."""
+    for pool in Pool.objects.filter(cluster=cluster).exclude(placement_policy=PlacementPolicy.NONE):
+        report = placement_for_findings(pool)
+        if report is not None and report.state is PolicyState.BROKEN:
+            is_pack = report.policy == PlacementPolicy.PACK
+            yield f"pool {pool.name}", _unpacked(pool, report) if is_pack else _concentrated(pool, report)
+
+
+def _unpacked(pool: Pool, report: PlacementReport) -> Problem:
+    pack = report.pack
+    return Problem(
+        severity=Severity.NOTE,
+        title=fit("Pods of pool {} are not packed", pool.name),
+        summary="Packed by GPUs, the same pods would need fewer nodes. CPU, memory and taints are not compared.",
+        evidence=(
+            EvidenceItem("Nodes with GPU pods", pack.used),
+            EvidenceItem("Nodes needed if packed", pack.needed),
+            EvidenceItem("Free GPUs on the used nodes", pack.free),
+        ),
+        facts={"pool": pool.pk},
+        identity="pack",
+    )
+
+
+def _concentrated(pool: Pool, report: PlacementReport) -> Problem:
+    where = report.label or "host"
+    return Problem(
+        severity=Severity.NOTE,
+        title=fit("Workloads of pool {} are concentrated", pool.name),
+        summary=fit("More than half of their pods share one {}. Its failure stops these pods.", where, longest=140),
+        evidence=(
+            EvidenceItem("Concentrated workloads", report.spread.concentrated),
+            *at_most(EvidenceItem(each.name, _pods_text(each)) for each in report.spread.worst),
+        ),
+        facts={"pool": pool.pk},
+        identity=f"spread {where}",
+    )
+
+
+def _pods_text(each: ConcentratedWorkload) -> str:
+    return f"{each.pods_in_domain} of {count(each.pods, 'pod')} on {each.domain}"
+
+
+def page_of_pool(facts: Mapping[str, Any]) -> str:
+    return reverse("pool", args=[facts["pool"]])
+
+
+# Steps: kubernetes.io/docs/concepts/scheduling-eviction/resource-bin-packing and …/topology-spread-constraints.
+BROKEN_POLICY = FindingSource(
+    "placement-policy-broken",
+    "Placement policy broken",
+    AFTER,
+    broken_policies,
+    "The running pods of a pool break its placement policy: not packed, or not spread.",
+    page_of_pool,
+    (
+        "Open the pool. Its page compares the running pods with the policy.",
+        "To pack, set the scoring strategy MostAllocated of NodeResourcesFit in the scheduler's profile.",
+        "To spread, give the pod templates a topology spread constraint over the policy's label.",
+        "If the policy no longer fits the pool, change it.",
+    ),
+    about="the placement of a pool's pods",
+)

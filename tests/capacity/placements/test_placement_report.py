@@ -1,0 +1,100 @@
+"""The placement of a pool's pods, read from rows: its card, its REST answer and its finding."""
+
+from datetime import timedelta
+
+import pytest
+
+from capacity.placements.placement_findings import BROKEN_POLICY, broken_policies
+from fleet.models import Bookmark, Gpu, Workload
+from health.evaluation.finding_sources import SOURCES
+from tests import make
+from tests.callers import calling
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now"), pytest.mark.sqlite]
+RACK = "example.com/rack"
+
+
+@pytest.fixture
+def bob():
+    return make.a_user("bob", role="viewer")
+
+
+def a_pool(policy: str, **given):
+    return make.a_pool(make.a_cluster("east"), "h200", placement_policy=policy, **given)
+
+
+def a_node(pool, name: str, rack: str = "", **given):
+    return make.a_node(pool.cluster, name, pool=pool, labels={RACK: rack} if rack else {}, gpu_allocatable=8, **given)
+
+
+def placement(user, pool) -> dict:
+    return calling(user).get(f"/api/v1/pools/{pool.pk}/placement").json()["placement"]
+
+
+def test_unpacked_pods_break_the_policy_pack(bob):
+    pool = a_pool("pack")
+    for name in ("a", "b"):
+        make.a_pod(a_node(pool, name), f"train-{name}", gpus=4)
+
+    found = placement(bob, pool)
+    text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+
+    assert (found["state"], found["pack"]) == ("broken", {"used": 2, "needed": 1, "free": 8})
+    assert "The running pods break the policy." in text
+    [(subject, problem)] = broken_policies(pool.cluster, now=NOON)
+    assert (subject, problem.title) == ("pool h200", "Pods of pool h200 are not packed")
+
+
+def test_pods_of_one_rack_break_the_policy_spread_and_replica_sets_count_together(bob):
+    pool = a_pool("spread", spread_label=RACK)
+    first, second = a_node(pool, "a", "r1"), a_node(pool, "b", "r1")
+    a_node(pool, "c", "r2")
+    a_node(pool, "d")
+    for node, uid in ((first, "old"), (second, "new")):
+        Workload.objects.create(
+            cluster=pool.cluster, uid=uid, kind="ReplicaSet", namespace="team-a", name=uid, owner_kind="Deployment",
+            owner_name="chat", changed_at=NOON, created_at=NOON,
+        )  # fmt: skip
+        make.a_pod(node, uid, owner_kind="ReplicaSet", owner_name=uid, owner_uid=uid)
+
+    found = placement(bob, pool)
+
+    assert found["state"] == "broken"
+    assert found["spread"] == {
+        "domains": 2, "unlabelled": 1, "workloads": 1, "concentrated": 1,
+        "worst": [{"name": "Deployment team-a/chat", "pods": 2, "domain": "r1", "pods_in_domain": 2}],
+    }  # fmt: skip
+    [(_, problem)] = broken_policies(pool.cluster, now=NOON)
+    assert problem.evidence[1].value == "2 of 2 pods on r1"
+
+
+def test_without_labels_the_spread_is_unknown_and_without_reads_so_is_everything(bob):
+    pool = a_pool("spread", spread_label=RACK)
+    make.a_pod(a_node(pool, "a"), "x")
+
+    assert placement(bob, pool)["state"] == "unknown"
+    assert list(broken_policies(pool.cluster, now=NOON)) == []
+    Bookmark.objects.filter(kind="pods").update(listed_at=None)
+    assert placement(bob, pool) is None
+    assert "were never read" in page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+
+
+def test_namespaces_on_one_shared_gpu_are_counted(bob):
+    pool = a_pool("none")
+    node = a_node(pool, "shared", shares_allocatable=4, shares_expected=4, layout="")
+    Gpu.objects.filter(node=node, index=0).update(uuid="GPU-0")
+    for namespace in ("team-a", "team-b"):
+        make.a_pod(node, "notebook", namespace=namespace, devices={"nvidia.com/gpu": ["GPU-0"]})
+
+    found = placement(bob, pool)
+
+    assert (found["state"], found["shared"]["gpus"], found["shared"]["most"]) == ("no_policy", 1, 2)
+
+
+def test_the_finding_opens_after_an_hour_and_leads_to_its_pool():
+    pool = a_pool("pack")
+
+    assert SOURCES[BROKEN_POLICY.key].after == timedelta(hours=1)
+    assert BROKEN_POLICY.page({"pool": pool.pk}) == f"/pools/{pool.pk}"
