@@ -1,6 +1,7 @@
 from django.urls import path
 
 from capacity.api.free_gpus import ClusterFreeGpus, PoolFreeGpuHistory, PoolFreeGpus
+from capacity.api.mig_demand import PoolMigDemand
 from capacity.api.placement import PoolPlacement
 from capacity.api.pod_views import PodViewDetail, PodViewList
 from capacity.api.pods import PodDetail, WhyPending
@@ -12,6 +13,7 @@ urlpatterns = [
     path("pod-views/<int:view_id>", PodViewDetail.as_view()),
     path("pools/<int:pool_id>/free-gpus", PoolFreeGpus.as_view(), name="api-pool-free-gpus"),
     path("pools/<int:pool_id>/free-gpus/history", PoolFreeGpuHistory.as_view(), name="api-pool-free-gpu-history"),
+    path("pools/<int:pool_id>/mig-demand", PoolMigDemand.as_view(), name="api-pool-mig-demand"),
     path("pools/<int:pool_id>/placement", PoolPlacement.as_view(), name="api-pool-placement"),
     path("clusters/<int:cluster_id>/free-gpus", ClusterFreeGpus.as_view(), name="api-cluster-free-gpus"),
     path("usage", Usage.as_view(), name="api-usage"),

@@ -5,8 +5,10 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 
 from capacity.free_gpus.free_gpu_report import FreeGpuReport, free_gpus_of_cluster, free_gpus_of_pool
+from capacity.free_gpus.mig_demand_report import mig_demand_of_pool
 from capacity.free_gpus.stranded_gpus import StrandedBy
 from capacity.wait_reasons.amounts import amount_text
 from capacity.wait_reasons.obstacles import CPU, MEMORY
@@ -48,6 +50,22 @@ def cluster_free_gpus_part(request: PersonRequest, cluster_id: int) -> HttpRespo
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     context = _context(free_gpus_of_cluster(cluster, request.user))
     return render(request, "capacity/free_gpus/_cluster.html", {"cluster": cluster, **context})
+
+
+@part
+def pool_mig_demand_part(request: PersonRequest, pool_id: int) -> HttpResponse:
+    pool = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
+    report = mig_demand_of_pool(pool, request.user, now=timezone.now())
+    products = [
+        (each, percent_of(each.served, each.gpu_hours), percent_of(each.served_now, each.gpu_hours))
+        for each in (report.products if report else ())
+    ]
+    return render(request, "capacity/free_gpus/_mig_demand.html", {"report": report, "products": products})
+
+
+def percent_of(part_of: float, total: float) -> int:
+    """Returns the percentage, rounded down: 100 means all."""
+    return int(100 * part_of / total + 1e-9) if total else 0
 
 
 def _context(report: FreeGpuReport | None) -> dict[str, Any]:
