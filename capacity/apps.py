@@ -9,6 +9,7 @@ class CapacityConfig(AppConfig):
         from capacity.placements.placement_findings import BROKEN_POLICY
         from capacity.pods.pod_filter import page_of_workload
         from capacity.usage.price_changes import record_change
+        from capacity.usage.small_workload_findings import SMALL_WORKLOADS
         from capacity.waiting_pods import refined_reasons
         from fleet import pod_reasons, retention
         from fleet.pools.changes import CHANGED
@@ -18,6 +19,7 @@ class CapacityConfig(AppConfig):
         from health.subjects import PAGES
 
         register(BROKEN_POLICY)
+        register(SMALL_WORKLOADS)
         pod_reasons.REFINERS.append(refined_reasons)
         CHANGED.append(record_change)
         PAGES[PodsPendingLong.key] = page_of_workload
