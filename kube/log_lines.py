@@ -201,6 +201,19 @@ def decisive_line(lines: Sequence[str]) -> str:
     return "" if index is None else _untraced(lines[index]).strip()
 
 
+def other_lines(lines: Sequence[str], most: int) -> list[str]:
+    """Returns further lines about a failure, the heaviest and nearest to the decisive line first."""
+    index = decisive_index(lines)
+    if index is None:
+        return []
+    decisive = _plain(lines[index]).strip()
+    weighed = [(weight(line), at, line) for at, line in enumerate(lines)]
+    telling = [entry for entry in weighed if entry[0] >= LineWeight.WORDED]
+    ranked = sorted(telling, key=lambda entry: (-entry[0], abs(entry[1] - index)))
+    distinct = dict.fromkeys(_plain(_untraced(line)).strip() for _, _, line in ranked)
+    return [line for line in distinct if line != decisive][:most]
+
+
 def decisive_index(lines: Sequence[str]) -> int | None:
     """Returns its index: the first of the last run of heaviest lines, since a cause precedes its consequences.
 

@@ -65,6 +65,8 @@ class Pod(Namespaced):
     waiting_reason = models.CharField(max_length=500, blank=True)  # CrashLoopBackOff: …, or why it is not scheduled
     stuck_container = models.CharField(max_length=253, blank=True)  # which of its containers waits or crashed
     last_words = models.CharField(max_length=500, blank=True)  # the last line of its termination message
+    # Further telling lines of that message, the best first. They explain it where the last line is a consequence.
+    more_words = models.CharField(max_length=700, blank=True, default="", db_default="")
     cpu_m = models.PositiveBigIntegerField(default=0)  # requested, in millicores; 0 once it is done
     memory_bytes = models.PositiveBigIntegerField(default=0)  # requested; 0 once it is done
 

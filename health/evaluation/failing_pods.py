@@ -15,7 +15,7 @@ from health.rules.pods_failing import BARE_FOR, deserves_finding, failed_of
 COLUMNS = (
     "namespace", "name", "owner_kind", "operand", "node_name", "phase", "status", "is_ready", "deleted_at",
     "stuck_container", "waiting_reason", "restarts", "crashed_at", "ready_since", "started_at", "created_at",
-    "node__is_ready", "node_id", "uid", "cluster", "last_words", "image",
+    "node__is_ready", "node_id", "uid", "cluster", "last_words", "more_words", "image",
 )  # fmt: skip
 EXPLAINED_AT_MOST = 500
 RUNNING, BETWEEN = "Running", "it crashed and is running again"

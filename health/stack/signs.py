@@ -55,6 +55,7 @@ def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
         status=pod.status,
         container=pod.stuck_container,
         last_words=pod.last_words,
+        more_words=tuple(pod.more_words.splitlines()),
         log=tuple(line for line in log.lines.splitlines() if line.strip()) if log else (),
         events=rows.events_by_uid.get(pod.uid, []),
         image=pod.image,

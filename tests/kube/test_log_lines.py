@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.logs.crashes import kept
-from kube.log_lines import LineWeight, decisive_line, is_frame, message_of, weight
+from kube.log_lines import LineWeight, decisive_line, is_frame, message_of, other_lines, weight
 from kube.redaction import redacted
 from tests.health.logs import logged
 
@@ -36,6 +36,57 @@ from tests.health.logs import logged
 def test_the_line_that_says_why(name, begins):
     assert decisive_line(logged(name)).startswith(begins)
     assert decisive_line(kept(logged(name)).splitlines()).startswith(begins)
+
+
+VLLM = [
+    "ERROR 05-06 01:55:26 [core.py:383] EngineCore hit an exception: Traceback (most recent call last):",
+    'ERROR 05-06 01:55:26 [core.py:383]   File "/vllm/v1/engine/core.py", line 374, in run_engine_core',
+    "ERROR 05-06 01:55:26 [core.py:383]     engine_core = EngineCoreProc(*args, **kwargs)",
+    "ERROR 05-06 01:55:26 [core.py:383] ValueError: No available memory for the cache blocks.",
+    "(APIServer pid=13) Traceback (most recent call last):",
+    '(APIServer pid=13)   File "/vllm/v1/engine/utils.py", line 955, in wait_for_engine_startup',
+    "(APIServer pid=13) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}",
+]  # vllm-project/production-stack #407
+TRITON = [
+    "+---------------+---------+------------------------------------------------------------------+",
+    "| densenet_onnx | 1       | UNAVAILABLE: Internal: unable to create stream: the provided PTX |",
+    "+---------------+---------+------------------------------------------------------------------+",
+    "error: creating server: Internal - failed to load all models",
+]  # triton-inference-server/server #5197
+ELASTIC = [
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+    "============================================================",
+    "train.py FAILED",
+    "Root Cause (first observed failure):",
+    "  rank      : 1 (local_rank: 1)",
+    "  exitcode  : -9 (pid: 113422)",
+]  # axolotl-ai-cloud/axolotl #2791, with another exit code
+MPIRUN = [
+    "Primary job  terminated normally, but 1 process returned",
+    "a non-zero exit code. Per user-direction, the job has been aborted.",
+    "mpirun noticed that process rank 6 with PID 0 on node xxxxxxxx exited on signal 9 (Killed).",
+]  # NVIDIA/TensorRT-LLM #1700
+
+
+@pytest.mark.parametrize(("lines", "telling"), [(VLLM, 3), (TRITON, 1), (ELASTIC, 5), (MPIRUN, 2)])
+def test_a_line_about_another_process_is_told_only_without_the_line_of_that_process(lines, telling):
+    assert decisive_line(lines) == lines[telling].strip()
+    assert decisive_line(lines[:telling] + lines[telling + 1 :])
+
+
+def test_further_lines_about_a_failure_are_kept_once_and_the_heaviest_first():
+    lines = [
+        "INFO fine",
+        "Killed by OOM",
+        "[rank0]: ValueError: a",
+        "[rank1]: ValueError: a",
+        "RuntimeError: b",
+        "RuntimeError: c",
+    ]
+
+    assert decisive_line(lines) == "[rank0]: ValueError: a"
+    assert other_lines(lines, 2) == ["RuntimeError: b", "RuntimeError: c"]
+    assert other_lines(["INFO fine"], 2) == []
 
 
 def test_the_stack_in_a_line_is_not_quoted():

@@ -3,7 +3,7 @@
 The causes are entries in `data/*.toml`. This module defines the order of their tables.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -106,7 +106,9 @@ TENANTS_BY_LINES: tuple[CauseRule, ...] = (
     *BEFORE_THE_PROGRAM,
     *table("tenants.program", "tenants.memory"),
     *AFTER_THE_PROGRAM,
+    *table("tenants.general"),
 )
+BY_THE_LAST_LINE = tuple(rule for rule in TENANTS_BY_LINES if rule not in table("tenants.general"))
 # No program has run: the lines are a scheduler's.
 UNPLACED_BY_LINES: tuple[CauseRule, ...] = (*BEFORE_THE_PROGRAM, *AFTER_THE_PROGRAM)
 TENANTS_LAST: tuple[CauseRule, ...] = (*CONFIGURATION, *table("tenants.last", "crash.ended", "tenants.unready"))
@@ -132,25 +134,43 @@ def why_waits(signs: Signs) -> Cause | None:
 def waiting_rule(signs: Signs) -> CauseRule | None:
     """Returns the rule that finds the cause for a tenant's pod. Pods that differ in their names have the same.
 
-    The pod's own lines come before Events, which may be about something that is over.
+    The pod's own lines come before Events, which may be about something that is over. A further line that has a known
+    cause comes before a general cause of the last line, which is often a consequence.
     """
     if signs.pod is None:
         return None
     by_lines = TENANTS_BY_LINES if signs.is_placed else UNPLACED_BY_LINES
-    own = _without_events(signs)
-    turns = (
-        (TENANTS_FIRST, signs), (by_lines, own), (by_lines, signs), (table("tenants.placing"), signs),
-        (TENANTS_LAST, signs),
-    )  # fmt: skip
+    turns: tuple[tuple[Iterable[CauseRule], Callable[[Signs], Signs]], ...] = (
+        (TENANTS_FIRST, _with_all),
+        (BY_THE_LAST_LINE if signs.is_placed else UNPLACED_BY_LINES, _without_events),
+        (table("tenants.program") if signs.is_placed else (), _with_more_words),
+        (by_lines, _without_events),
+        (by_lines, _with_all),
+        (table("tenants.placing"), _with_all),
+        (TENANTS_LAST, _with_all),
+    )
     for rules, given in turns:
-        if rule := next((rule for rule in rules if rule(given)), None):
-            return rule if given is signs else partial(_of_own_lines, rule)
+        shown = given(signs)
+        if rule := next((rule for rule in rules if rule(shown)), None):
+            return rule if given is _with_all else partial(_of_some_lines, rule, given)
     return None
 
 
-def _of_own_lines(rule: CauseRule, signs: Signs) -> Cause | None:
-    return rule(_without_events(signs))
+def _of_some_lines(rule: CauseRule, given: Callable[[Signs], Signs], signs: Signs) -> Cause | None:
+    return rule(given(signs))
+
+
+def _with_all(signs: Signs) -> Signs:
+    return signs
 
 
 def _without_events(signs: Signs) -> Signs:
     return replace(signs, pod=replace(signs.pod, events=())) if signs.pod and signs.pod.events else signs
+
+
+def _with_more_words(signs: Signs) -> Signs:
+    """The signs with the further lines alone, the best first."""
+    if signs.pod is None:
+        return signs
+    log = tuple(reversed(signs.pod.more_words))
+    return replace(signs, pod=replace(signs.pod, log=log, events=(), message="", last_words=""))

@@ -72,6 +72,7 @@ class PodSigns:
     status: str = ""  # as kubectl spells it
     container: str = ""  # which of its containers waits or crashed
     last_words: str = ""
+    more_words: Sequence[str] = ()  # further lines of what it left, the best first
     log: Sequence[str] = ()
     events: Sequence[Event] = ()
     image: str = ""

@@ -12,6 +12,20 @@ pytestmark = pytest.mark.django_db
 CRASH = {"status": "CrashLoopBackOff", "is_ready": False, "stuck_container": "main", "restarts": 9}
 
 
+def test_a_further_line_with_a_known_cause_explains_a_general_last_line():
+    crash = CRASH | {"last_words": "RuntimeError: Engine process failed to start. See stack trace for the root cause."}
+    node = a_node(a_cluster())
+    pods = [
+        a_pod(node, "known", more_words="ValueError: a\nCUDA out of memory", **crash),
+        a_pod(node, "general", **crash),
+    ]
+
+    found = reasons(pods, NOON)
+
+    assert [found[pod.uid].key for pod in pods] == ["cuda_out_of_memory", "engine_failed"]
+    assert found[pods[0].uid].quote == "CUDA out of memory"
+
+
 def test_alike_pods_look_for_a_rule_once_and_keep_their_names(monkeypatch):
     searched = Counter()
     find = stack_pods.waiting_rule

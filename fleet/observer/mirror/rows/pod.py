@@ -58,6 +58,7 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "waiting_reason": "" if is_calm else waiting_reason(seen, trouble),
         "stuck_container": trouble.container if trouble else "",
         "last_words": trouble.last_words if trouble else "",
+        "more_words": trouble.more_words if trouble else "",
         **_wants(seen),
         **requested(seen),
         "owner_kind": fitted(owner.kind, 63) if owner else "",

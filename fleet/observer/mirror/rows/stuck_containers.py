@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fleet.observer.mirror.rows.text import both_ends, fitted, fitted_words
-from kube.log_lines import decisive_line
+from kube.log_lines import decisive_line, other_lines
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.pod import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus
@@ -13,6 +13,7 @@ ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
 AT_MOST = 500
 MOST_OF_REASON = 63  # characters: one word
 BY_SIGNAL = 128  # an exit code above it is the number of a signal more
+MOST_LINES, LINE_AT_MOST = 4, 170  # further lines of a termination message, and their characters
 READ_AT_MOST = 20_000  # characters of a termination message: the kubelet caps it at 12 KiB
 
 
@@ -21,6 +22,7 @@ class StuckContainer:
     container: str
     reason: str
     last_words: str
+    more_words: str = ""
 
 
 def waiting_reason(seen: PodSeen, trouble: StuckContainer | None) -> str:
@@ -50,7 +52,13 @@ def stuck(seen: PodSeen) -> StuckContainer | None:
 def _container_in_trouble(seen: PodSeen) -> StuckContainer | None:
     statuses = (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ()))
     found = ((status, _reason(status)) for status in statuses)
-    return next((StuckContainer(fitted(one.name, 253), why, _last_words(one)) for one, why in found if why), None)
+    return next((_troubled(status, why) for status, why in found if why), None)
+
+
+def _troubled(status: ContainerStatus, why: str) -> StuckContainer:
+    ended = next(filter(words_of, _endings(status)), None)
+    words = (words_of(ended), _more_words(ended)) if ended else ("", "")
+    return StuckContainer(fitted(status.name, 253), why, *words)
 
 
 def _container_at_work(seen: PodSeen) -> StuckContainer | None:
@@ -87,11 +95,13 @@ def _endings(status: ContainerStatus) -> Iterator[ContainerStateTerminated]:
             yield state.terminated
 
 
-def _last_words(status: ContainerStatus) -> str:
-    return next(filter(None, map(words_of, _endings(status))), "")
-
-
 def words_of(ended: ContainerStateTerminated) -> str:
     """Returns the decisive line of its termination message, redacted."""
     line = decisive_line(fitted(ended.message, READ_AT_MOST).splitlines())
     return both_ends(redacted(line), AT_MOST) if line else ""
+
+
+def _more_words(ended: ContainerStateTerminated) -> str:
+    """Returns further telling lines of its termination message, redacted, each on a line."""
+    lines = other_lines(fitted(ended.message, READ_AT_MOST).splitlines(), MOST_LINES)
+    return "\n".join(both_ends(redacted(line), LINE_AT_MOST) for line in lines)

@@ -134,3 +134,4 @@ def test_the_last_words_of_a_container_are_kept_without_secrets():
     row = pod_row(a_pod(crashed))
 
     assert row["last_words"] == "Error: cannot reach s3, secret_access_key=[redacted]"
+    assert row["more_words"] == ""
