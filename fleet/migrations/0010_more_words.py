@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("fleet", "0008_label_conflicts"),
+        ("fleet", "0009_placement_policy"),
     ]
 
     operations = [
