@@ -31,6 +31,7 @@ PROGRAMS = {
     "needs_kubectl": ("kubectl",),
     "prometheus": ("prometheus",),
     "alertmanager": ("prometheus-alertmanager", "alertmanager"),
+    "npm": ("npm",),
     "helm": ("helm",),
     "browser": ("chromium", "chromium-browser", "google-chrome"),
 }
