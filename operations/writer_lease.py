@@ -36,6 +36,20 @@ def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: d
     return _renew(connection, cluster, now=now)
 
 
+def take_over(connection: client.Connection, cluster: Cluster, *, now: datetime) -> None:
+    """Takes the Lease for a database from a backup. The counter rises above that of the database that wrote since,
+    which is therefore the old copy from now on.
+
+    :raises Forfeit: as `take_writer_lease`, except for an old copy
+    :raises ClusterError: when the cluster does not answer
+    """
+    lease, mine = client.get_lease(connection, cluster.own_namespace, LEASE_NAME), _our_row(cluster)
+    if lease is not None and lease.spec.holder_identity == mine.instance:
+        ahead = lease.spec.lease_transitions or 0
+        WriterLease.objects.filter(pk=mine.pk, epoch__lt=ahead).update(epoch=ahead)
+    take_writer_lease(connection, cluster, now=now)
+
+
 def _renew(connection: client.Connection, cluster: Cluster, *, now: datetime) -> None:
     """Renews the Lease after reading it again, since another Quarterdeck may have written it."""
     # The Lease first: a worker beside us counts in the row before it counts in the Lease, so that a row read later is

@@ -1,8 +1,10 @@
 """Hazard Z10: the right cluster, one Quarterdeck, and a database that is not an old copy."""
 
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.db.models import QuerySet
 
 from kube import client
@@ -209,3 +211,15 @@ def test_a_lease_that_is_written_each_time_ends_the_round(ground: Ground, monkey
 
     with pytest.raises(client.Conflict):
         take(ground)
+
+
+def test_a_restore_is_accepted_before_any_round_and_every_plan_is_paused(ground: Ground):
+    ground.armed()
+
+    call_command("accept_restore", reason="incident 4711", stdout=(out := StringIO()))
+
+    pause = ground.plan.commands.in_force().get()
+    assert (pause.actor, pause.reason) == ("engine", "The database was restored: incident 4711")
+    assert "1 plan paused." in out.getvalue()
+    ground.round()
+    assert ground.releases() == []

@@ -1,0 +1,50 @@
+from contextlib import closing
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from edges.arguments import reason
+from fleet.models import Cluster, ClusterMode
+from kube import client
+from operations.writer_lease import Forfeit, take_over
+from rollouts.engine.record import pause
+from rollouts.lifecycle import PlanState
+from rollouts.models import Plan
+from wording.numbers import count
+
+
+class Command(BaseCommand):
+    help = (
+        "Continue with a database from a backup: pause every plan in progress, and take the Lease of every operated "
+        "cluster. A Quarterdeck with the newer database is refused from then on. Stop its workers first."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--reason", type=reason, required=True, help="shown by every paused plan; kept permanently")
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        paused = self._pause_plans(given["reason"])
+        self.stdout.write(f"{count(paused, 'plan')} paused.")
+        troubles = [*map(self._take, Cluster.objects.filter(mode=ClusterMode.OPERATE))]
+        if failed := [trouble for trouble in troubles if trouble]:
+            raise CommandError("\n".join(failed))
+
+    def _pause_plans(self, why: str) -> int:
+        """Pauses plans before any Lease is taken, and returns how many are paused."""
+        plans = list(Plan.objects.under_way())
+        for plan in plans:
+            pause(plan, f"The database was restored: {why}", told=plan.commands.newest(), now=timezone.now())
+            if plan.state == PlanState.ABORTING:
+                self.stdout.write(f"{plan.mark} is being aborted: a pause does not hold it. Check its page first.")
+        return len(plans)
+
+    def _take(self, cluster: Cluster) -> str:
+        """Takes the Lease of a cluster, and returns why it could not."""
+        try:
+            with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
+                take_over(connection, cluster, now=timezone.now())
+        except (client.ClusterError, Forfeit) as error:
+            return f"{cluster.name}: {error}"
+        self.stdout.write(f"{cluster.name}: this database writes from now on.")
+        return ""
