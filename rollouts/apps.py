@@ -13,6 +13,7 @@ class RolloutsConfig(AppConfig):
         from health.evaluation.finding_sources import register
         from rollouts.approvals.automatic_approvals import ask_from_now_on, lock_plans
         from rollouts.approvals.shown_bundles import tidy
+        from rollouts.engine import looks
         from rollouts.findings.external_rollouts import FAILING
         from rollouts.findings.plan_findings import (
             CORDON_LEFT,
@@ -39,7 +40,7 @@ class RolloutsConfig(AppConfig):
         OBJECTIONS.append(plans_that_rest_on)
         LOCKS.append(lock_plans)
         LISTENERS.append(ask_from_now_on)
-        retention.ALSO.append(tidy)
+        retention.ALSO.extend((tidy, looks.tidy))
         listeners.CHANGED.append(plans_of.ask)
         lines.MORE.append(lines_of_plans)
         moment.TRUE_THEN.append(plans_then)

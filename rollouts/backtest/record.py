@@ -1,14 +1,14 @@
 """The record of a plan, from which its stages are seen again at any moment until its last halt or its end.
 
-Not recorded are the readiness of pods, the runs of the validator, the samples of GPUs, and when the rules ran without
-a finding. A gate that needs them says so.
+Pods, validators and GPU samples of changed nodes are recorded while a round of the plan looks at them
+(`rollouts/engine/looks.py`). Where a plan has no such record, a gate that needs them says so.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from health.telemetry.metrics import METRICS
 from operations.test_jobs.test_progress import TIMED_OUT, TestJobOutcome
 from rollouts.backtest.recorded import Missing, Recorded, RecordedEvidence, RecordedTarget
 from rollouts.engine.exposure import Allocated, gpu_time
+from rollouts.engine.looks import RecordedNode, RecordedStage
 from rollouts.engine.workloads import owner_of
 from rollouts.gates.base import (
     Baseline,
@@ -37,6 +38,8 @@ from rollouts.models import Cordon, Plan, Stage, Target, TestJob
 from rollouts.queries.test_results import Baselines
 
 EXPORTED = frozenset(METRICS)
+PODS_OF_STAGE = tuple(each.name for each in fields(RecordedStage) if each.name.startswith("workloads_"))
+OF_LOOK = tuple(each.name for each in fields(RecordedNode))
 AMOUNTS = ("gpu_allocatable", "slices_allocatable", "shares_allocatable")
 KINDS = (ResourceKind.WHOLE, ResourceKind.SLICE, ResourceKind.SHARE)
 UNKNOWN = object()
@@ -99,6 +102,7 @@ class TargetRecord:
     jobs: Sequence[TestJob] = ()
     cordons: Sequence[Cordon] = ()
     placements: Sequence[PodPlacement] | None = ()  # None: too many to read
+    looks: Sequence[tuple[datetime, RecordedNode | None]] = ()  # the oldest first; None: nothing is recorded from there
 
     @cached_property
     def instants(self) -> list[datetime]:
@@ -108,8 +112,13 @@ class TargetRecord:
         found |= {at for finding in self.findings for at in (*finding.instants, *(when for when, _ in finding.worse))}
         found |= {at for job in self.jobs for at in (job.intended_at, job.told_at) if at}
         found |= {at for cordon in self.cordons for at in (cordon.wanted_since, cordon.ended_at) if at}
+        found |= {at for at, _ in self.looks}
         served = self.target.tenants_ready_at
         return sorted(found | ({served} if served else set()))
+
+    def look(self, since: datetime, at: datetime) -> RecordedNode | None:
+        """Returns what gates saw of the node since its change."""
+        return newest_look(self.looks, since, at)
 
     def state(self, at: datetime) -> PastMove:
         place = bisect_right(self.moves, at, key=lambda move: move.at)
@@ -136,6 +145,12 @@ class TargetRecord:
         return {name: base[name] if total is UNKNOWN else total or 0 for name, total in totals.items()}
 
 
+def newest_look(looks: Sequence[tuple[datetime, Any]], since: datetime, at: datetime) -> Any:
+    """Returns the newest look between two moments; None if there is none."""
+    place = bisect_right(looks, at, key=lambda look: look[0])
+    return looks[place - 1][1] if place and looks[place - 1][0] >= since else None
+
+
 def by_kind(amounts: Mapping[str, int], layout: Layout) -> list[list[str]]:
     return [[name for name in amounts if layout.way(name).kind == kind] for kind in KINDS]
 
@@ -154,6 +169,7 @@ class PlanRecord:
     baselines: Baselines = field(default_factory=Baselines)
     samples: Mapping[int, Sequence[ServiceLevel]] = field(default_factory=dict)  # by key of a stage, the oldest first
     windows: Mapping[int, Sequence[ServiceLevel]] = field(default_factory=dict)  # those that do not overlap
+    looks: Mapping[int, Sequence[tuple[datetime, RecordedStage | None]]] = field(default_factory=dict)  # likewise
     seen: dict[tuple[int, bool, int], RecordedTarget] = field(default_factory=dict)
     moments: dict[tuple[int, datetime, bool], Recorded] = field(default_factory=dict)
 
@@ -170,6 +186,7 @@ class PlanRecord:
         """Returns when the evidence of a stage changed, its pass and its end included."""
         found = {at for target in self.targets[span.stage.pk] for at in target.instants}
         found |= {level.asked_at for level in self.samples.get(span.stage.pk, ())}
+        found |= {at for at, _ in self.looks.get(span.stage.pk, ())}
         found |= {at for at in (span.passed_at, span.end) if at}
         return sorted(at for at in found if span.begin <= at <= span.end)
 
@@ -187,13 +204,20 @@ class PlanRecord:
         if work:
             targets = tuple(_with_work(target, record, at) for target, record in zip(targets, records, strict=True))
         before = self._ready_before(records, at)
+        look = newest_look(self.looks.get(span.stage.pk, ()), span.begin, at)
+        pods: dict[str, Any] = {"workloads_ready_now": before if at_best else _missing("readiness of tenants' pods")}
+        health = self._health(records, at, look)
+        if look:
+            pods = {name: getattr(look, name) for name in PODS_OF_STAGE}
+        elif not at_best:
+            health = _missing("runs of the rules and samples of GPUs")
         return RecordedEvidence(
             seen_at=at,
             to_version=self.plan.to_version,
             targets=targets,
-            workloads_ready_now=before if at_best else _missing("readiness of tenants' pods"),
+            **pods,
             workloads_ready_before=before,
-            health=self._health(records, at) if at_best else _missing("runs of the rules and samples of GPUs"),
+            health=health if at_best or not look or look.has_health else _missing("samples of GPUs"),
             service_level=self._level(span, at),
             service_windows=tuple(one for one in self.windows.get(span.stage.pk, ()) if one.asked_at <= at),
         )
@@ -217,6 +241,7 @@ class PlanRecord:
             return _missing(what) if value is UNKNOWN else value
 
         served = row.tenants_ready_at
+        look = record.look(since, at) if state is TargetState.CHANGED else None
         traits = {"kernel": record.value("kernel", at), "OS image": record.value("os_image", at)}
         return RecordedTarget(
             uid=row.node_uid,
@@ -232,25 +257,17 @@ class PlanRecord:
             upgrade_state=known("upgrade_state", "upgrade state"),
             is_ready=known("is_ready", "readiness of nodes"),
             allocatable=record.allocatable(at),
-            operands=_missing("readiness of operands"),
-            workloads=() if at_best else _missing("readiness of tenants' pods"),
-            validator=_missing("runs of the validator"),
-            driver_started_at=_missing("starts of driver pods"),
-            mig_config_state=known("mig_config_state", "state of the MIG manager"),
             is_unschedulable=known("is_unschedulable", "cordons"),
             is_cordoned_by_us=any(
                 one.wanted_since <= at and (one.ended_at is None or at < one.ended_at) for one in record.cordons
             ),
-            is_held_by_others=_missing("holds by others") if not at_best and record.value("is_held", at) else False,
-            traits={title: value for title, value in traits.items() if value is not UNKNOWN}
-            if at_best
-            else _missing("MIG and device plugin configuration"),
+            mig_config_state=known("mig_config_state", "state of the MIG manager"),
             test_job=self._test_job(record, since, at) if state is TargetState.CHANGED else None,
             has_served=served is not None and since <= served <= at,
             facts=row.facts,
             work=_missing("GPU time of tenants"),
             findings=self._findings(record, since, at, at_best=at_best),
-            telemetry=_full(record.gpus) if at_best else _missing("samples of GPUs"),
+            **(_of_look(look, record, at_best=at_best) if look else _unseen(record, at, traits, at_best=at_best)),
         )
 
     def _test_job(self, record: TargetRecord, since: datetime, at: datetime) -> TestJobEvidence | None:
@@ -278,7 +295,7 @@ class PlanRecord:
         newest = bisect_right(self.evaluations, at)
         return newest > 0 and self.evaluations[newest - 1] > since
 
-    def _health(self, records: Sequence[TargetRecord], at: datetime) -> HealthEvidence:
+    def _health(self, records: Sequence[TargetRecord], at: datetime, look: RecordedStage | None) -> HealthEvidence:
         changed = [state.at for record in records if (state := record.state(at)).to is TargetState.CHANGED]
         first = min(changed, default=at)
         begun = {
@@ -295,7 +312,9 @@ class PlanRecord:
             for uid, (name, is_unchanged) in self.others.items()
             if uid not in begun and (uid in planned or is_unchanged)
         }
-        return HealthEvidence(evaluated_at=at, has_source=True, peers=peers)
+        if look is None or not look.has_health:
+            return HealthEvidence(evaluated_at=at, has_source=True, peers=peers)
+        return HealthEvidence(at if look.rules_ran else None, look.has_source, look.trouble, peers)
 
     def _level(self, span: StageSpan, at: datetime) -> Any:
         levels = self.samples.get(span.stage.pk, ())
@@ -314,6 +333,30 @@ class PlanRecord:
 
 def _missing(what: str) -> Missed:
     return Missing(what)
+
+
+def _of_look(look: RecordedNode, record: TargetRecord, *, at_best: bool) -> dict[str, Any]:
+    """Returns the evidence of a node as its gates saw it."""
+    seen = {name: getattr(look, name) for name in OF_LOOK}
+    if look.telemetry is None:
+        seen["telemetry"] = _full(record.gpus) if at_best else _missing("samples of GPUs")
+    return seen
+
+
+def _unseen(record: TargetRecord, at: datetime, traits: Mapping[str, Any], *, at_best: bool) -> dict[str, Any]:
+    """Returns the evidence of a node without a look: missing, or as good as it can be."""
+    held = record.value("is_held", at)
+    return {
+        "operands": _missing("readiness of operands"),
+        "workloads": () if at_best else _missing("readiness of tenants' pods"),
+        "validator": _missing("runs of the validator"),
+        "driver_started_at": _missing("starts of driver pods"),
+        "is_held_by_others": _missing("holds by others") if not at_best and held else False,
+        "traits": {title: value for title, value in traits.items() if value is not UNKNOWN}
+        if at_best
+        else _missing("MIG and device plugin configuration"),
+        "telemetry": _full(record.gpus) if at_best else _missing("samples of GPUs"),
+    }
 
 
 def _full(gpus: int) -> GpuTelemetry:
@@ -335,4 +378,6 @@ def _with_work(target: RecordedTarget, record: TargetRecord, at: datetime) -> Re
         if row.since <= at and (row.until is None or row.until > at)
     )
     time = gpu_time(spans, gpus=record.gpus, since=since, until=at)
+    if look := record.look(since, at):
+        pods = look.workloads
     return RecordedTarget(**vars(target) | {"workloads": pods, "work": SeenWork(time)})

@@ -18,19 +18,21 @@ from health.models import Finding
 from rollouts.backtest.record import PastFinding, PastMove, PlanRecord, StageSpan, TargetRecord, by_kind
 from rollouts.engine.baseline import read_baseline
 from rollouts.engine.gpu_health import finding_evidence
+from rollouts.engine.looks import RecordedNode, RecordedStage, read_seen
 from rollouts.gates.base import Baseline, ServiceLevel
 from rollouts.gates.slo import Slo
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import Cordon, Plan, PlanEvent, ServiceLevelSample, Target, TestJob
+from rollouts.models import Cordon, GateLook, Plan, PlanEvent, ServiceLevelSample, Target, TestJob
 from rollouts.queries.test_results import baselines_of
 
 LASTING = ("is_ready", "upgrade_state", "is_held")  # columns that no baseline has
 MOST_PLACEMENTS = 20_000
+MOST_LOOKS = 10_000
 MOST_SAMPLES = 3_000  # a stage keeps those of a day, two a minute
 
 
 def read_record(plan: Plan) -> PlanRecord:
-    """Reads the record until the last halt, else until the plan's last move. At most 16 queries."""
+    """Reads the record until the last halt, else until the plan's last move. At most 18 queries."""
     halted_at = _halted_at(plan)
     end = halted_at or plan.state_since
     spans = _spans(plan, end)
@@ -48,6 +50,7 @@ def read_record(plan: Plan) -> PlanRecord:
         _changes(plan, uids, begin, end),
     )
     lasting, cordons = _lasting(plan, nodes, end), _cordons(plan)
+    looks = _looks(spans, end)
     targets: dict[int, list[TargetRecord]] = defaultdict(list)
     for row in rows:
         uid, node, base = row.node_uid, nodes.get(row.node_uid), read_baseline(row.baseline)
@@ -65,6 +68,7 @@ def read_record(plan: Plan) -> PlanRecord:
                 jobs=jobs.get(uid, ()),
                 cordons=cordons.get(uid, ()),
                 placements=None if placements is None else placements.get(uid, ()),
+                looks=[(look.at, read_seen(look, RecordedNode)) for look in looks.get((row.stage_id, uid), ())],
             )
         )
     return PlanRecord(
@@ -78,6 +82,10 @@ def read_record(plan: Plan) -> PlanRecord:
         gaps=gaps,
         baselines=baselines_of(plan, [job for its in jobs.values() for job in its]),
         samples={span.stage.pk: _samples(span) for span in spans if Slo.key in span.stage.gate_options},
+        looks={
+            span.stage.pk: [(look.at, read_seen(look, RecordedStage)) for look in looks.get((span.stage.pk, ""), ())]
+            for span in spans
+        },
         windows=ServiceLevelSample.windows([span.stage.pk for span in spans if Slo.key in span.stage.gate_options]),
     )
 
@@ -219,6 +227,16 @@ def _others(plan: Plan, nodes: Iterable[Node], begin: datetime) -> dict[str, tup
         uid: (name, version != plan.to_version)
         for uid, name, version in rows.values_list("uid", "name", "driver_version")
     }
+
+
+def _looks(spans: Sequence[StageSpan], end: datetime) -> dict[tuple[int, str], list[GateLook]]:
+    """Returns the looks at each node of each stage, and at the stage; none if there were too many to read."""
+    rows = GateLook.objects.filter(stage__in=[span.stage for span in spans], at__lte=end).order_by("at", "pk")
+    read = list(rows[: MOST_LOOKS + 1])
+    found: dict[tuple[int, str], list[GateLook]] = defaultdict(list)
+    for row in read if len(read) <= MOST_LOOKS else ():
+        found[row.stage_id, row.node_uid].append(row)
+    return found
 
 
 def _samples(span: StageSpan) -> Sequence[ServiceLevel]:

@@ -17,6 +17,7 @@ from rollouts.gates.soak import Soak
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import TargetState
 from rollouts.models import GateAnswer, Plan, Stage
+from rollouts.queries.gpu_telemetry import metrics_of, reads_health
 from wording.lists import names
 from wording.reports import sentence_of, written_report
 
@@ -144,8 +145,12 @@ def _past_gate(
         if unasked := _unasked(gate, record, span):
             missing[unasked] = None
             continue
-        if catch := _first_failure(gate, record, span) or _wait(gate, record, span):
+        unmeasured = _unmeasured(gate, span)
+        if catch := _first_failure(gate, record, span) or (None if unmeasured else _wait(gate, record, span)):
             catches.append(catch)
+            continue
+        if unmeasured:
+            missing[unmeasured] = None
             continue
         last = span.passed_at or span.end
         if unread := missing_for(gate, record.at(span, last, work=True), now=last):
@@ -165,6 +170,14 @@ def _unasked(gate: Gate, record: PlanRecord, span: StageSpan) -> str:
         if asked is None or _measurement(asked) != _measurement(gate):
             return "measurements of this service level: none were made"
     return ""
+
+
+def _unmeasured(gate: Gate, span: StageSpan) -> str:
+    """Returns the samples that the gate measures, if no gate of the stage asked for them."""
+    asking = [its for its in span.stage.gates if reads_health(its)]
+    if not (asking and reads_health(gate)) or metrics_of([gate]) <= metrics_of(asking):
+        return ""
+    return "samples of its metrics: no gate of the stage asked for them"
 
 
 def _measurement(gate: Slo) -> tuple[object, ...]:

@@ -16,6 +16,7 @@ from rollouts.engine.approvals import ask_again, void_approvals, void_every_appr
 from rollouts.engine.decide import Decision, decide
 from rollouts.engine.leftovers import what_is_left
 from rollouts.engine.live_state import Live, NodesNow, ask_cluster, ask_nodes
+from rollouts.engine.looks import record_looks
 from rollouts.engine.observation import observe
 from rollouts.engine.record import (
     end_handover,
@@ -106,11 +107,12 @@ def _observe_and_act(
     if ask_again(plan, stages, now=now):
         stages = list(plan.stages.all())
     void_approvals(plan, stages, now=now)
-    decision = _decide(plan, live, connection, told=told, now=now)
+    snapshot, decision = _decide(plan, live, connection, told=told, now=now)
     record_answers(plan, stages, decision.results, now=now)
     make_moves(plan, stages, decision.moves, now=now)
     give_back(plan, decision.given_back, now=now)
     note_served(plan, decision.served, now=now)
+    record_looks(plan, stages, [stage for stage in snapshot.forward if stage.index in decision.results], now=now)
     if decision.void_reason:
         void_every_approval(plan, decision.void_reason, now=now)
     if decision.pause_reason:
@@ -119,23 +121,27 @@ def _observe_and_act(
     return next(filter(None, undone), decision.waiting_for), decision.look_again_in
 
 
-def _decide(plan: Plan, live: Live, connection: client.Connection, *, told: int | None, now: datetime) -> Decision:
+def _decide(
+    plan: Plan, live: Live, connection: client.Connection, *, told: int | None, now: datetime
+) -> tuple[Snapshot, Decision]:
     """Decides on rows. A decision that is final is made again on the nodes as the API server lists them.
 
     Rows may be older than our last act, and nodes may have left the object with our label.
     """
-    decision = decide(_load_snapshot(plan, live, told=told, now=now), now=now)
+    snapshot = _load_snapshot(plan, live, told=told, now=now)
+    decision = decide(snapshot, now=now)
     if not decision.is_for_good:
-        return decision
+        return snapshot, decision
     seen = ask_nodes(plan, connection, live.daemonsets)
     record_holds(plan, seen.nodes, now=now)
     record_exclusions(plan, seen.nodes, now=now)
     record_cordons(plan, seen.nodes, now=now)
-    decision = decide(_load_snapshot(plan, live, told=told, now=now, seen=seen), now=now)
+    snapshot = _load_snapshot(plan, live, told=told, now=now, seen=seen)
+    decision = decide(snapshot, now=now)
     if not decision.ends:
-        return decision
+        return snapshot, decision
     left = what_is_left(plan, seen.nodes, connection)
-    return decision.ending_with(left) if left else decision
+    return snapshot, decision.ending_with(left) if left else decision
 
 
 def _load_snapshot(

@@ -3,6 +3,7 @@ from rollouts.models.command import Command, PendingCommand, Verb
 from rollouts.models.cordon import Cordon, Exclusion
 from rollouts.models.external_rollout import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode, Rollout
 from rollouts.models.gate_answer import GateAnswer
+from rollouts.models.gate_look import GateLook
 from rollouts.models.hold import Hold
 from rollouts.models.image_pull import ImagePull, PullJob
 from rollouts.models.live_check import LiveCheck
@@ -24,6 +25,7 @@ __all__ = [
     "ExternalRollout",
     "ExternalRolloutNode",
     "GateAnswer",
+    "GateLook",
     "GateOverride",
     "Hold",
     "ImagePull",

@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
+import msgspec
+
 from health.models import Finding
 from rollouts.commands.stage_drafts import StageDraft
+from rollouts.engine.looks import RecordedNode, RecordedStage
+from rollouts.gates.base import ValidatorEvidence
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import Plan, Stage, Target
+from rollouts.models import GateLook, Plan, Stage, Target
 from tests.make import NOON, a_finding, a_node_event, a_user
-from tests.rollouts.make import NEW
+from tests.rollouts.make import NEW, a_telemetry
 from tests.rollouts.rows import a_driver_cluster, a_started_plan
 
 FEW_GATES: Mapping[str, Any] = {"approval": {}, "driver_version": {}, "failure_budget": {"tolerate": 0}}
@@ -62,6 +66,17 @@ def an_xid(plan: Plan, name: str = "node-0", *, minute: float = 20, **given: Any
     row = {"rule": "gpu-xid", "severity": "critical", "title": f"GPU 3 of {name}: Xid 79", "facts": {"xid": 79}}
     row |= {"since": _at(minute), "opened_at": _at(minute + 1), "confirmed_at": _at(minute + 1)}
     return a_finding(plan.cluster, f"GPU 3 of {name}", node=node, **row | given)
+
+
+def a_look(plan: Plan, minute: float, *, name: str = "node-0", stage: int = 0, **given: Any) -> None:
+    """The gates of the stage look at a changed node that has everything back, except for what is given."""
+    target, at = plan.stages.get(index=stage).targets.get(node_name=name), _at(minute)
+    ready = ValidatorEvidence("after", is_ready=True, started_at=_at(9), restarts=0)
+    row: dict[str, Any] = {"operands": (), "workloads": (), "validator": ready, "driver_started_at": _at(8)}
+    seen = RecordedNode(**row | {"traits": {}, "is_held_by_others": False, "telemetry": a_telemetry()} | given)
+    of_stage = RecordedStage({}, {}, {}, has_health=True, has_source=True, rules_ran=True)
+    for number, (uid, its) in enumerate(((target.node_uid, seen), ("", of_stage)), 1):
+        GateLook.objects.create(stage=target.stage, node_uid=uid, at=at, number=number, seen=msgspec.to_builtins(its))
 
 
 def _move(row: Plan | Stage | Target, to: Any, minute: float) -> None:

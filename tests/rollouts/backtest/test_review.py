@@ -6,10 +6,12 @@ import pytest
 
 from rollouts.backtest.review import review_plan, try_gate
 from rollouts.commands.added_gates import usual_options
+from rollouts.gates.base import PodEvidence, ValidatorEvidence
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.validator_passed import ValidatorPassed
 from tests.make import NOON, a_node_event
-from tests.rollouts.backtest.story import PASSED, a_halted_plan, an_xid
+from tests.rollouts.backtest.story import FEW_GATES, PASSED, a_halted_plan, a_look, an_xid
 
 pytestmark = [pytest.mark.django_db]
 
@@ -108,3 +110,27 @@ def test_a_stage_that_passed_at_once_is_no_pass_of_a_gate_without_evidence():
     review = review_plan(plan, usual_options)
 
     assert {"allocatable_restored", "mig_state"} == {past.gate.key for past in review.passed}
+
+
+def test_a_validator_that_the_gates_saw_fail_would_have_halted_the_plan():
+    plan = a_halted_plan()
+    began = NOON + timedelta(minutes=9)
+    a_look(plan, 12, validator=ValidatorEvidence("after", is_ready=False, started_at=began, restarts=9, step="cuda"))
+
+    found = try_gate(plan, ValidatorPassed()).earliest
+
+    assert (found.stage.name, found.at, found.is_wait) == ("Canary", NOON + timedelta(minutes=12), False)
+    assert found.report["summary"] == "Step cuda fails."
+
+
+def test_pods_validators_and_samples_that_the_gates_saw_are_a_pass():
+    plan = a_halted_plan(gates={**FEW_GATES, "xid": {}})
+    plan.stages.exclude(index=0).delete()
+    pod = PodEvidence("llm/llama-0", "ReplicaSet llm/llama", is_ready=True, started_at=NOON, restarts=0)
+    a_look(plan, 12, workloads=(pod,))
+
+    passed = {past.gate.key for past in review_plan(plan, usual_options).passed}
+
+    assert {"validator_passed", "telemetry_fresh", "findings"} <= passed
+    (nvlink,) = (past for past in review_plan(plan, usual_options).unknown if past.gate.key == "nvlink")
+    assert nvlink.missing == ("samples of its metrics: no gate of the stage asked for them",)
