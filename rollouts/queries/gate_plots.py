@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from django.db.models import Prefetch
 
 from operations.test_jobs.test_progress import TestJobOutcome
-from rollouts.gates.base import Gate
 from rollouts.gates.exposure import Exposure
 from rollouts.gates.slo import Slo
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import GateAnswer, Plan, ServiceLevelSample, Stage, Target, TestJob
+from rollouts.queries.gpu_gate_plots import gpu_plots
+from rollouts.queries.plot_values import GatePlot, Point
 from rollouts.queries.test_results import baselines_of
 
 MOST_STAGES = 3  # the newest
@@ -23,36 +22,28 @@ MOST_SAMPLES = 240  # two hours of a service level
 NOTHING_YET = (StageState.WAITING, StageState.ABANDONED)
 
 
-class Point(NamedTuple):
-    at: datetime
-    value: float
-    name: str = ""  # of its node; blank: of all together
+def gate_plots(plan: Plan, *, now: datetime) -> list[GatePlot]:
+    """Returns a plot of each gate with a number of its own, of the newest stages. At most 16 queries.
 
-
-@dataclass(frozen=True)
-class GatePlot:
-    gate: Gate
-    stage: Stage
-    unit: str
-    query: str  # what is measured: an expression, a path, or words
-    points: Sequence[Point] = ()  # the oldest first
-    limits: Sequence[tuple[str, float]] = ()
-    baseline: Sequence[float] = ()  # its values; empty: there is none
-    changes: Sequence[datetime] = ()  # of nodes
-    newest_at: datetime | None = None  # the newest sample; None: there is none
-    why_empty: str = ""  # why there is no point; blank: there is
-
-
-def gate_plots(plan: Plan) -> list[GatePlot]:
-    """Returns a plot of each gate with a number of its own, of the newest stages. At most nine queries."""
-    changed = Prefetch("targets", Target.objects.filter(state=TargetState.CHANGED).defer("facts", "baseline"))
-    current = Prefetch("answers", GateAnswer.objects.filter(is_current=True, gate=Exposure.key))
+    The gates on GPU telemetry are drawn for the newest stage with a changed node.
+    """
+    changed = Prefetch("targets", Target.objects.filter(state=TargetState.CHANGED).defer("facts"))
+    current = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     stages = plan.stages.forward().exclude(state__in=NOTHING_YET).prefetch_related(changed, current)
-    return [plot for stage in stages.order_by("-index")[:MOST_STAGES] for plot in _of_stage(plan, stage)]
+    newest = list(stages.order_by("-index")[:MOST_STAGES])
+    found = [plot for stage in newest for plot in _of_stage(plan, stage)]
+    for stage in newest:
+        if changes := _changes(stage):
+            return [*found, *gpu_plots(plan, stage, changes, now=now)]
+    return found
+
+
+def _changes(stage: Stage) -> list[datetime]:
+    return sorted(target.state_since for target in stage.targets.all())
 
 
 def _of_stage(plan: Plan, stage: Stage) -> Iterator[GatePlot]:
-    changes = sorted(target.state_since for target in stage.targets.all())
+    changes = _changes(stage)
     for gate in stage.gates:
         if isinstance(gate, Slo):
             yield _service_level(stage, gate, changes)
@@ -101,7 +92,7 @@ def _test_results(plan: Plan, stage: Stage, gate: TestJobGate, changes: Sequence
 
 
 def _exposure(stage: Stage, gate: Exposure, changes: Sequence[datetime]) -> GatePlot:
-    answer = next(iter(stage.answers.all()), None)
+    answer = next((row for row in stage.answers.all() if row.gate == gate.key), None)
     work = answer.value_of("Tenants' work") if answer else None
     return GatePlot(
         gate,

@@ -7,13 +7,16 @@ from itertools import groupby
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from rollouts.queries.gate_plots import GatePlot, Point, gate_plots
+from rollouts.queries.gate_plots import gate_plots
+from rollouts.queries.plot_values import GatePlot, Point
 from rollouts.web.visible_objects import plan_for
 
 WIDTH, HEIGHT, MARGIN = 320.0, 120.0, 6.0
+MOST_DOTS = 240
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class DrawnPlot:
 @part
 def plots_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
-    shown = {"plan": plan, "plots": [draw(plot) for plot in gate_plots(plan)]}
+    shown = {"plan": plan, "plots": [draw(plot) for plot in gate_plots(plan, now=timezone.now())]}
     return render(request, "rollouts/plan/_gate_plots.html", shown)
 
 
@@ -68,7 +71,9 @@ def draw(plot: GatePlot) -> DrawnPlot:
     return DrawnPlot(
         plot,
         lines=[" ".join(f"{x(one.at)},{y(one.value)}" for one in its) for its in _by_name(plot.points)],
-        dots=[(x(one.at), y(one.value), f"{one.name} {one.value:g} {plot.unit}".strip()) for one in plot.points],
+        dots=[(x(one.at), y(one.value), f"{one.name} {one.value:g} {plot.unit}".strip()) for one in plot.points]
+        if len(plot.points) <= MOST_DOTS
+        else (),
         limits=[DrawnLimit(name, value, y(value)) for name, value in plot.limits],
         band=(y(highest), max(1.0, y(lowest) - y(highest))) if lowest is not None and highest is not None else None,
         lowest=lowest,

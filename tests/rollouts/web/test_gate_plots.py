@@ -4,9 +4,15 @@ from datetime import timedelta
 
 import pytest
 
+from health.sources import history, minutes, snapshots
+from health.telemetry.base import TelemetryReading
+from health.telemetry.snapshot import GpuDevice
 from rollouts.models import ServiceLevelSample, TestJob
 from rollouts.queries.gate_plots import gate_plots
 from rollouts.web.gate_plots import draw
+from tests import make
+from tests.health.conftest import _redis, redis  # noqa: F401 (fixtures)
+from tests.health.telemetry.test_hours import said
 from tests.make import NOON, a_user
 from tests.pages import page, visiting
 from tests.rollouts.backtest.story import FEW_GATES, a_halted_plan
@@ -28,7 +34,7 @@ def test_a_service_level_is_drawn_with_its_limits_baseline_changes_and_query():
         row = {"value": value, "samples": 50, "newest_at": at, "baseline": 0.4, "baseline_samples": 50}
         ServiceLevelSample.objects.create(stage=canary, at=at, nodes=["node-0"], **row)
 
-    (plot,) = [plot for plot in gate_plots(plan) if plot.stage == canary]
+    (plot,) = [plot for plot in gate_plots(plan, now=NOON + timedelta(hours=1)) if plot.stage == canary]
     drawn = draw(plot)
 
     assert [point.value for point in plot.points] == [0.4, 0.9]
@@ -62,11 +68,35 @@ def test_results_of_test_jobs_and_the_work_of_tenants_are_drawn_too():
     TestJob.objects.create(plan=plan, told_at=at, value=950.0, **row)
     answered(canary, "exposure", "wait", evidence=[an_item("Tenants' work", 12, "GPU-min")])
 
-    plots = {plot.gate.key: plot for plot in gate_plots(plan) if plot.stage == canary}
+    plots = {plot.gate.key: plot for plot in gate_plots(plan, now=NOON + timedelta(hours=1)) if plot.stage == canary}
 
     assert [(point.value, point.name) for point in plots["test_job"].points] == [(950.0, "node-0")]
     assert plots["test_job"].limits == [("At least", 900)]
     assert [point.value for point in plots["exposure"].points] == [12.0]
+
+
+@pytest.mark.usefixtures("redis")
+def test_gpu_samples_of_a_changed_node_are_drawn_from_before_its_change():
+    plan = a_halted_plan(gates={**FEW_GATES, "thermal": {}, "xid": {}, "nvlink": {}})
+    history._kept.clear()
+    make.an_exporter_round(plan.cluster, exporters=1, answered=1)
+    board = GpuDevice("node-1", 0, "GPU-a")
+    for minute, celsius, xid in ((40, 60.0, 0.0), (44, 64.0, 0.0), (55, 90.0, 79.0)):
+        now = (NOON + timedelta(minutes=minute)).timestamp()
+        snapshot = said(now, board, temperature_celsius=celsius, xid=xid)
+        snapshots.keep(plan.cluster_id, TelemetryReading(snapshot, frozenset({"temperature_celsius", "xid"}), {}))
+        minutes.keep(plan.cluster_id, snapshot, assert_lease=lambda: None, now=now)
+
+    plots = {plot.gate.key: plot for plot in gate_plots(plan, now=NOON + timedelta(hours=1))}
+    heat = plots["thermal"]
+
+    assert [(point.value, point.name) for point in heat.points] == [(60, "GPU 0"), (64, "GPU 0"), (90, "GPU 0")]
+    assert (list(heat.limits), list(heat.baseline)) == ([("Warning", 83), ("Critical", 85)], [60, 64])
+    assert (heat.query, heat.newest_at) == ("DCGM_FI_DEV_GPU_TEMP of node-1", NOON + timedelta(minutes=55))
+    assert [point.value for point in plots["xid"].points] == [0, 0, 1, 1]
+    assert plots["nvlink"].why_empty
+    text = seen(plan)
+    assert "DCGM_FI_DEV_XID_ERRORS of node-1" in text
 
 
 def test_a_plan_without_such_a_gate_shows_no_panel():

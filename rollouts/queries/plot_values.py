@@ -1,0 +1,29 @@
+"""A plot of the numbers behind a gate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from rollouts.gates.base import Gate
+from rollouts.models import Stage
+
+
+class Point(NamedTuple):
+    at: datetime
+    value: float
+    name: str = ""  # of its node; blank: of all together
+
+
+@dataclass(frozen=True)
+class GatePlot:
+    gate: Gate
+    stage: Stage
+    unit: str
+    query: str  # what is measured: an expression, a path, or words
+    points: Sequence[Point] = ()  # the oldest first
+    limits: Sequence[tuple[str, float]] = ()
+    baseline: Sequence[float] = ()  # its values; empty: there is none
+    changes: Sequence[datetime] = ()  # of nodes
+    newest_at: datetime | None = None  # the newest sample; None: there is none
+    why_empty: str = ""  # why there is no point; blank: there is
