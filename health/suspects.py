@@ -1,7 +1,9 @@
 """Suspects: the properties that failed nodes share and good nodes lack. Pure.
 
-Each property that splits the nodes is tested by Fisher's exact test, one-sided, and corrected by Holm's method. Few
-nodes prove nothing: with 3 failures on 10 nodes and 6 properties a perfect split has p = 6 × 0.0083 = 0.05.
+Each property that splits the nodes is tested by Fisher's exact test, one-sided, and corrected by Holm's method with
+weights: every property has the same share of α, and its values divide that. So a property with many values, such as the
+rack, costs the others no more than one with two. Few nodes prove nothing: with 3 failures on 10 nodes and 6 properties
+of two values a perfect split has p = 6 × 0.0083 = 0.05.
 """
 
 from collections import defaultdict
@@ -98,10 +100,24 @@ def suspects_of(outcomes: Iterable[NodeOutcome]) -> Suspects:
     compared = [name for name in names if name not in unknown]
     every, failed = frozenset(node.name for node in nodes), frozenset(node.name for node in nodes if node.failed)
     groups = {which: values for which, values in _groups(nodes, compared).items() if which != every}
-    tests = len({frozenset((which, every - which)) for which in groups})  # a group and the rest are one split
+    weights = _weights(groups, every)
     found = [_suspect(which, values, failed, every) for which, values in groups.items()]
     likely = sorted((one for one in found if one.is_commoner_in_failed), key=lambda one: (one.p, one.properties))
-    return Suspects(len(failed), len(every - failed), len(compared), tuple(_holm(likely, tests)[:SHOWN]), unknown)
+    corrected = tuple(_holm(likely, [weights[one.properties[0]] for one in likely])[:SHOWN])
+    return Suspects(len(failed), len(every - failed), len(compared), corrected, unknown)
+
+
+def _weights(groups: Mapping[frozenset[str], Sequence[Property]], every: frozenset[str]) -> dict[Property, float]:
+    """Returns the share of α for each value. A group and the rest are one split, and one test."""
+    splits: dict[str, set[frozenset[frozenset[str]]]] = defaultdict(set)
+    for which, values in groups.items():
+        for name, _ in values:
+            splits[name].add(frozenset((which, every - which)))
+    of_split: dict[frozenset[frozenset[str]], float] = defaultdict(float)
+    for its in splits.values():
+        for split in its:
+            of_split[split] += 1 / (len(splits) * len(its))
+    return {value: of_split[frozenset((which, every - which))] for which, values in groups.items() for value in values}
 
 
 def _groups(nodes: Sequence[NodeOutcome], names: Iterable[str]) -> dict[frozenset[str], list[Property]]:
@@ -131,11 +147,12 @@ def fisher(failed_with: int, failed: int, having: int, nodes: int) -> float:
     return ways / comb(nodes, failed)
 
 
-def _holm(ordered: Iterable[Suspect], tests: int) -> list[Suspect]:
-    """Returns the suspects with corrected p. They are in ascending order of p."""
+def _holm(ordered: Iterable[Suspect], weights: Iterable[float]) -> list[Suspect]:
+    """Returns the suspects with corrected p, the smallest first."""
     corrected: list[Suspect] = []
-    least = 0.0
-    for place, suspect in enumerate(ordered):
-        least = min(1.0, max(least, suspect.p * (tests - place)))
+    least, left = 0.0, 1.0
+    for suspect, weight in sorted(zip(ordered, weights, strict=True), key=lambda pair: pair[0].p / pair[1]):
+        least = min(1.0, max(least, suspect.p * left / weight))
+        left -= weight
         corrected.append(replace(suspect, corrected_p=least))
     return corrected

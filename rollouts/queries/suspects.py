@@ -2,7 +2,12 @@
 
 from collections.abc import Sequence
 
+from django.db.models.fields.json import KeyTextTransform
+
+from fleet.models import Node
 from health.suspects import NodeOutcome, Suspects, suspects_of
+from operations.failure_domains import DomainKind
+from operations.models import DomainBudget
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import Answer
 from rollouts.gates.test_job import TestJobGate
@@ -14,11 +19,13 @@ from rollouts.node_order.node_selection import FACTORS
 ABOUT_WORKLOADS = frozenset(
     {WorkloadsReady.key, TestJobGate.key}
 )  # a node without a workload tells nothing about these
+MORE = {"nvlink_domain": "NVLink domain", "kubelet_version": "kubelet"}  # column of a node: no kind of nodes to test
+ENDED = (TargetState.FAILED, TargetState.CHANGED)
 COLUMNS = ("node_uid", "node_name", "state", "facts", "tenants_ready_at")
 
 
 def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
-    """Returns the suspects among the plan's nodes; None if no node failed. At most two queries.
+    """Returns the suspects among the plan's nodes; None if no node failed. At most four queries.
 
     Nodes count as failed by their state, or if a failing gate names them. `stages` have their gate results and targets
     loaded. A node that a failed workload does not run on counts as good only if another workload has passed there.
@@ -36,13 +43,29 @@ def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
         return None
     needs_work = any(answer.gate in ABOUT_WORKLOADS and answer.nodes for answer in failing)
     proven = _proven(plan) if needs_work else frozenset()
-    changed = Target.objects.forward().filter(stage__plan=plan, state__in=(TargetState.FAILED, TargetState.CHANGED))
-    outcomes = []
+    changed = Target.objects.forward().filter(stage__plan=plan, state__in=ENDED)
+    outcomes, places = [], _places(plan)
     for uid, name, state, facts, tenants_ready_at in changed.order_by("position").values_list(*COLUMNS):
         failed = state == TargetState.FAILED or name in named
         if failed or not needs_work or tenants_ready_at or uid in proven:
-            outcomes.append(NodeOutcome(name, failed, {title: facts.get(key, "") for key, title in FACTORS.items()}))
+            properties = {title: facts.get(key, "") for key, title in FACTORS.items()} | places.get(uid, {})
+            outcomes.append(NodeOutcome(name, failed, properties))
     return suspects_of(outcomes) if any(outcome.failed for outcome in outcomes) else None
+
+
+def _places(plan: Plan) -> dict[str, dict[str, str]]:
+    """Returns by node UID where the node is. Its rack is known where racks have a budget, whose label names it."""
+    racks = DomainBudget.objects.filter(cluster=plan.cluster_id, kind=DomainKind.RACK).values_list("label", flat=True)
+    label = next(iter(racks), "")
+    ended = Target.objects.forward().filter(stage__plan=plan, state__in=ENDED).values("node_uid")
+    rows = Node.objects.filter(cluster=plan.cluster_id, uid__in=ended).order_by()
+    columns = MORE
+    if label:
+        rows, columns = rows.annotate(rack=KeyTextTransform(label, "labels")), {**MORE, "rack": "rack"}
+    return {
+        uid: {title: value for title, value in zip(columns.values(), values, strict=True) if value}
+        for uid, *values in rows.values_list("uid", *columns)
+    }
 
 
 def _proven(plan: Plan) -> frozenset[str]:

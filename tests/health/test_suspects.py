@@ -62,6 +62,17 @@ def test_each_further_split_costs_proof():
     assert alone.suspects[0].corrected_p < beside.suspects[0].corrected_p
 
 
+def test_a_property_with_many_values_costs_no_more_than_one_with_two():
+    kernels, zones = ["5.15"] * 4 + ["6.8"] * 8, ["a", "b"] * 6
+    racks = [f"rack {place // 2}" for place in range(12)]
+
+    beside_racks = suspects_of(nodes_of(4, 8, kernel=kernels, rack=racks)).suspects[0]
+    beside_zones = suspects_of(nodes_of(4, 8, kernel=kernels, zone=zones)).suspects[0]
+
+    assert beside_racks.is_cause
+    assert beside_racks.corrected_p == beside_zones.corrected_p == pytest.approx(2 * beside_zones.p)
+
+
 @pytest.mark.parametrize(
     ("failed", "good", "title"),
     [
@@ -90,7 +101,7 @@ def test_random_failures_seldom_name_a_cause():
         number = drawn.randint(6, 40)
         failed = drawn.randint(1, number - 1)
         properties = {
-            f"property {place}": [drawn.choice("abc"[: drawn.randint(2, 3)]) for _ in range(number)]
+            f"property {place}": [drawn.choice("abcdefgh"[: drawn.choice((2, 3, 8))]) for _ in range(number)]
             for place in range(7)
         }
         found = suspects_of(nodes_of(failed, number - failed, **properties))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from health.suspects import Suspects
+from operations.models import DomainBudget
 from rollouts.models import GateAnswer, Plan, Target, TestJob
 from rollouts.queries.plan_view import plan_on_page
 from tests.make import NOON, a_user
@@ -55,6 +56,22 @@ def test_failed_nodes_are_compared_with_changed_ones():
     assert (found.failed, found.good) == (2, 2)
     assert found.suspects[0].properties == (("kernel", "5.15"),)
     assert "GPU" in found.unknown
+
+
+def test_the_rack_of_the_failed_nodes_is_a_suspect_too():
+    plan = a_changed_plan(["6.8"] * 5)
+    label = "topology.example.com/rack"
+    DomainBudget.objects.create(cluster=plan.cluster, kind="rack", max_unavailable=1, label=label, by="ada", at=NOON)
+    for number, node in enumerate(plan.cluster.nodes.order_by("name")):
+        node.labels[label] = "r1" if number < 2 else "r2"
+        node.save(update_fields=["labels"])
+    change(plan, "node-0", **FAILED)
+    change(plan, "node-1", **FAILED)
+
+    found = suspects(plan)
+
+    assert found
+    assert ("rack", "r1") in found.suspects[0].properties
 
 
 def test_nodes_that_a_failing_gate_names_have_failed_though_they_changed():
