@@ -152,7 +152,7 @@ def _operator_alone(fault: DriverFault | None, affected: Sequence[VirtualNode], 
     if fault is None:
         return 0
     if fault.effect is Effect.NODE_LOST:
-        return min(len(affected), unavailable_of({}, nodes) or nodes)
+        return min(len(affected), (unavailable_of({}, nodes) or nodes) + 1)  # the next one has begun
     return min(1, len(affected)) if fault.effect in STOPS_THE_OPERATOR else len(affected)
 
 
