@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 
 from edges.transition_errors import LostRace
@@ -15,7 +14,7 @@ from notifications.channels.base import Acceptance, SendOutcome
 from notifications.channels.syslog import LARGEST, Syslog
 from notifications.models import AuditFormat, Channel
 from notifications.rounds.transport import AuditRecord, send_records
-from people.audit_trail import settled_rows
+from people.audit_trail import line_of, settled_rows
 from people.models import AuditEntry
 from people.ocsf import event_of
 
@@ -64,9 +63,9 @@ def _text_of(channel: Channel, row: Mapping[str, Any]) -> str:
 
 
 def _json_of(channel: Channel, row: Mapping[str, Any]) -> str:
-    is_ocsf = channel.audit_format == AuditFormat.OCSF
-    content = event_of(row, instance=settings.INSTANCE, version=settings.VERSION) if is_ocsf else row
-    return json.dumps(content, cls=DjangoJSONEncoder, separators=(",", ":"))
+    if channel.audit_format == AuditFormat.JSON:
+        return line_of(row)
+    return json.dumps(event_of(row, instance=settings.INSTANCE, version=settings.VERSION), separators=(",", ":"))
 
 
 def _record(channel: Channel, outcome: SendOutcome, *, last: int, now: datetime) -> None:

@@ -65,11 +65,16 @@ def a_syslog_receiver(context: ssl.SSLContext) -> Iterator[SyslogReceiver]:
         loop.create_task(listen())
         loop.run_forever()
 
+    def end() -> None:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.call_soon(loop.stop)
+
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     ready.wait(5)
     try:
         yield receiver
     finally:
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(end)
         thread.join(5)

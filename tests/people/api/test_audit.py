@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from edges.digests import digest
 from people.models import AuditEntry
 from tests.callers import calling
 from tests.make import NOON, a_token, a_user
@@ -42,6 +43,22 @@ def test_a_decision_waits_until_no_earlier_one_can_be_written(root):
 
     assert len(lines(root)) == 1
     assert root.get("/api/v1/audit-entries").json()["count"] == 2
+
+
+def test_a_reader_verifies_a_line_without_the_database(root):
+    AuditEntry.record(
+        "plan-1",
+        verb="halt",
+        actor="ada",
+        reason="Xid 79, ½",
+        evidence={"n": 0.5},
+        now=EARLIER + timedelta(microseconds=7),
+    )
+
+    (line,) = lines(root)
+
+    covered = ("previous_hash", "subject", "number", "at", "actor", "verb", "reason", "evidence")
+    assert digest([line[name] for name in covered]) == line["hash"]
 
 
 def test_a_wrong_filter_is_refused(root):
