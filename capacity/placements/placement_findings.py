@@ -15,6 +15,7 @@ from health.rules.base import Problem, Severity
 from wording.numbers import count
 from wording.reports import EvidenceItem, at_most, fit
 
+EVERY = timedelta(minutes=2)  # it reads the pods of each pool with a policy
 AFTER = timedelta(hours=1)  # pods come and go; a policy broken for a moment is no news. Ours
 
 
@@ -81,4 +82,5 @@ BROKEN_POLICY = FindingSource(
         "If the policy no longer fits the pool, change it.",
     ),
     about="the placement of a pool's pods",
+    every=EVERY,
 )

@@ -68,4 +68,5 @@ SMALL_WORKLOADS = FindingSource(
         "Compare with the page Usage and cost. It names the setting for each workload.",
     ),
     about="requests of workloads",
+    every=timedelta(hours=1),  # as often as hours are recorded
 )

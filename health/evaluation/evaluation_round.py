@@ -28,7 +28,7 @@ from health.evaluation.finding_openings import (
     resolve,
     unmute,
 )
-from health.evaluation.finding_sources import SOURCES
+from health.evaluation.finding_sources import SOURCES, FindingSource
 from health.evaluation.gpu_evaluation import GpuEvaluation, evaluate_gpus
 from health.evaluation.idle_gpus import is_due
 from health.evaluation.late_pods import claims_waiting
@@ -38,6 +38,7 @@ from health.evaluation.rejected_owners import rejected_owners
 from health.evaluation.shadow_transitions import turn
 from health.evaluation.signals import Signal, Subject
 from health.evaluation.stuck_drivers import driver_conflict, stuck_drivers, stuck_policy
+from health.evaluation.turns import is_turn_of
 from health.evaluation.upgrade_queue import blocker_of_queue, queued_for_upgrade, upgrades_are_still
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
@@ -87,7 +88,7 @@ WRITTEN_AGAIN = (
 def look(cluster: Cluster, *, now: datetime) -> int:
     """Evaluates a cluster by its rows, and returns how many findings opened or were resolved.
 
-    54 queries, and those of the changes.
+    54 queries at most, and those of the changes.
     """
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
@@ -110,16 +111,21 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     of_owners = [rule for rule in rules if rule.subject == OWNER]
     of_cluster = [rule for rule in rules if rule.subject not in (NODE, OWNER, WAITING)]
     silent = why_silent(source, asked, now=now)
+    sources = [
+        each
+        for each in SOURCES.values()
+        if each.every is None or is_turn_of(each.key, cluster, every=each.every, now=now)
+    ]
     signals = [
         *_of_cluster(cluster, observer, observation, source, silent, of_cluster, now=now),
-        *_of_sources(cluster, now=now),
+        *_of_sources(cluster, sources, now=now),
     ]
     signals += gpus.signals
     signals += _of_owners(cluster, of_owners, now=now)
     signals += _of_waiting(cluster, rules, now=now)
     if of_nodes:
         signals += evaluate_nodes(cluster, of_nodes, gpus.reporting, now=now)
-    evaluated = Q(rule__in={rule.key for rule in rules} | set(SOURCES) | gpus.evaluated)
+    evaluated = Q(rule__in={rule.key for rule in rules} | {each.key for each in sources} | gpus.evaluated)
     if live.issuperset((NODES,)):
         evaluated |= OF_GONE_NODES
     told = _write(cluster, signals, evaluated, gpus.can_resolve, now=now)
@@ -145,8 +151,8 @@ def _of_waiting(cluster: Cluster, rules: Collection[Rule[Any]], *, now: datetime
                     yield Signal(Subject(workload.name), variant, problem)
 
 
-def _of_sources(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:
-    for source in SOURCES.values():
+def _of_sources(cluster: Cluster, sources: Collection[FindingSource], *, now: datetime) -> Iterator[Signal]:
+    for source in sources:
         for subject, problem in source.say(cluster, now=now):
             yield Signal(Subject(subject), source, problem)
 

@@ -21,6 +21,7 @@ class FindingSource:
     page: Callable[[Mapping[str, Any]], str] | None = None  # the subject's address, from the facts
     steps: Sequence[str] = ()  # of its findings, unless a problem has its own
     about: str = "plans and what they hold"
+    every: timedelta | None = None  # how often it is evaluated; None: in every round
 
 
 SOURCES: dict[str, FindingSource] = {}

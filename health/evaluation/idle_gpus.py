@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import structlog
 from django.db.models import Count, Max, Q
 
 from fleet.allocation.allocations import Board, GpuAllocation, NodeAllocations
@@ -14,14 +13,12 @@ from fleet.models import Cluster, Node, Pod
 from gpu.resources import Layout, ResourceKind, Way
 from gpu.resources.layout import UNKNOWN_SHARING
 from health.evaluation.exporter_silence import ReportingNodes
+from health.evaluation.turns import is_turn_of
 from health.models import Finding, GpuHour
 from health.rules.base import IdleAllocation
 from health.rules.idle_gpus import BELOW, IdleGpus, all_idle_hours, idle_hours_for, reported_hours_of
-from health.sources.intervals import take_turn
-from health.sources.snapshots import SnapshotsUnavailable
 from health.telemetry.usage import REPORTED_FOR
 
-log = structlog.get_logger(__name__)
 HOUR = timedelta(hours=1)
 WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it, or minutes later
 ReportedIdleHours = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
@@ -114,11 +111,7 @@ def is_due(cluster: Cluster, *, now: datetime) -> bool:
 
     Their hours end once an hour, and finding the allocations is expensive if many GPUs are idle (docs/figures.md).
     """
-    try:
-        return take_turn(cluster.pk, IdleGpus.key, every=EVERY, now=now)
-    except SnapshotsUnavailable as error:
-        log.warning("idle GPUs are not evaluated: Redis is away", cluster=cluster.name, reason=str(error))
-        return False
+    return is_turn_of(IdleGpus.key, cluster, every=EVERY, now=now)
 
 
 def _reported_hours(cluster: Cluster) -> dict[str, ReportedIdleHours]:

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-import structlog
 from django.db.models import Count, F, Min, Q, Sum
 from django.db.models.fields.json import KeyTextTransform
 
@@ -13,17 +12,15 @@ from fleet.gpu_pods import top_owners
 from fleet.models import Cluster, Pod, Pool
 from fleet.pod_reasons import PodReason, reasons_of
 from health.evaluation.late_pods import UNSERVED
+from health.evaluation.turns import is_turn_of
 from health.models import Finding, PoolLimits
 from health.rules.base import WaitingWorkload
 from health.rules.limits import strictest
 from health.rules.pods_not_starting import PodsNotStarting
 from health.rules.pods_pending_long import MINUTES, PodsPendingLong
-from health.sources.intervals import take_turn
-from health.sources.snapshots import SnapshotsUnavailable
 from health.subjects import LONGEST
 from wording.reports import LONGEST_SUMMARY
 
-log = structlog.get_logger(__name__)
 EVERY = timedelta(minutes=2)  # a reason compares the pod with every node of its cluster
 WORKLOADS_AT_MOST = 200  # that wait for the longest time
 LABELS_AT_MOST = 12  # of node selectors that tell pools apart; others are ignored
@@ -32,11 +29,7 @@ OWNER = ("namespace", "owner_kind", "owner_name", "owner_uid")
 
 def is_due(cluster: Cluster, *, now: datetime) -> bool:
     """Returns whether this evaluation covers pending pods."""
-    try:
-        return take_turn(cluster.pk, PodsPendingLong.key, every=EVERY, now=now)
-    except SnapshotsUnavailable as error:
-        log.warning("pending pods are not evaluated: Redis is away", cluster=cluster.name, reason=str(error))
-        return False
+    return is_turn_of(PodsPendingLong.key, cluster, every=EVERY, now=now)
 
 
 def waiting_workloads(
