@@ -85,12 +85,11 @@ NOT_READY: tuple[CauseRule, ...] = (
 )
 
 TENANTS_FIRST: tuple[CauseRule, ...] = (
-    *table("tenants.first"), entry("leaving"), entry("node_silent"), *table("tenants.gated"),
+    *table("tenants.first"), entry("leaving"), entry("node_silent"), *table("tenants.gated"), image_pull,
 )  # fmt: skip
 BEFORE_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("gpu_lost"),
     *table("tenants.kubelet"),
-    image_pull,
     *table("tenants.cdi", "tenants.dra", "tenants.device", "runtime.first", "runtime.rule", "configuration.known"),
     entry("devices_taken"),
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from health.stack.causes import why
+from health.stack.causes import why, why_waits
 from tests.health.stack.signs import a_pod, an_event, signs
 
 IMAGE = "nvcr.io/nvidia/driver:580.126.20-ubuntu24.04"
@@ -81,3 +81,12 @@ def test_more_of_what_runtimes_say_of_a_pull(message, key):
 @pytest.mark.parametrize("reason", ["RegistryUnavailable", "SignatureValidationFailed"])
 def test_every_reason_of_the_kubelet_for_an_image_is_one(reason):
     assert why(signs("driver", a_pod(reason=reason, message=""))).key.startswith("image_")
+
+
+def test_events_of_a_tenants_pod_have_the_answer_between_two_tries():
+    answer = an_event('Failed to pull image "team/serve:1": insufficient_scope: authorization failed', "Failed")
+    pod = a_pod(phase="Pending", reason="ImagePullBackOff", message="Back-off pulling image", events=[answer])
+
+    cause = why_waits(signs("", pod, is_placed=True))
+
+    assert (cause.key, cause.quote) == ("image_not_allowed", answer.message)
