@@ -13,6 +13,7 @@ OOM_KILLED = "OOMKilled"
 EVICTED = "Evicted"
 OF_GPU_MEMORY = frozenset({"cuda_out_of_memory", "vgpu_memory_limit", "vgpu_count_wrong"})
 OF_HOST_MEMORY = frozenset({"host_memory", "host_memory_worker", "host_memory_short", "shared_memory"})
+NOT_FOR_MEMORY = frozenset({"evicted_disk", "evicted_pod_storage", "evicted_pids"})
 FALLBACK = "Set terminationMessagePolicy: FallbackToLogsOnError, so that the last log lines are reported."
 HELD_BY: dict[MemoryHolder, tuple[str, str]] = {
     MemoryHolder.OTHERS: (
@@ -42,10 +43,7 @@ def check_memory(facts: PodCheckFacts) -> Reply:
     ended, pod = facts.ended, facts.pod
     causes = [cause for cause in (facts.cause, facts.ended_cause) if cause is not None]
     if pod.status == EVICTED:
-        return no(
-            f"The kubelet evicted the pod: {pod.waiting_reason or 'no reason reported'}.",
-            "Compare the node's memory with the requests of its pods. This is host memory, not GPU memory.",
-        )
+        return _evicted(pod.waiting_reason or "no reason reported", causes)
     if ended.get("reason") == OOM_KILLED or OOM_KILLED in pod.waiting_reason:
         return _host_memory(facts, ended)
     gpu_memory = next((cause for cause in causes if cause.key in OF_GPU_MEMORY), None)
@@ -77,6 +75,16 @@ def _host_memory(facts: PodCheckFacts, ended: dict[str, Any] | Any) -> Reply:
         f"{container} was killed because it exceeded its memory limit{allowed}. This is host memory, not GPU memory.",
         "Raise the memory limit of the container. Data loaders and files in /dev/shm count.",
         at=facts.ended_at,
+    )
+
+
+def _evicted(reported: str, causes: list[Cause]) -> Reply:
+    sentence = f"The kubelet evicted the pod: {reported.rstrip('. ')}."
+    if any(cause.key in NOT_FOR_MEMORY for cause in causes):
+        return yes(f"{sentence} It was not for memory.")
+    return no(
+        sentence,
+        "Compare the node's memory with the requests of its pods. This is host memory, not GPU memory.",
     )
 
 

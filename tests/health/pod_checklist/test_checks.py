@@ -128,6 +128,8 @@ OOM = (
          "no", "Other processes held 39.0 of 80.0 GiB. Kubernetes did not kill", "left behind"),
         ({"pod": {"container_settings": ended()}, "cause": a_cause("shared_memory")}, "memory", "no", "It is so", ""),
         ({"pod": {"phase": "Failed", "status": "Evicted"}}, "memory", "no", "evicted", "requests"),
+        ({"pod": {"phase": "Failed", "status": "Evicted"}, "cause": a_cause("evicted_disk")}, "memory", "yes",
+         "not for memory", ""),
         ({"pod": {"container_settings": ended()}}, "memory", "unknown", "without a termination message", "Fallback"),
         ({"pod": {"container_settings": ended(words="KeyError: 'x'")}}, "memory", "unknown", "KeyError", ""),
         ({"pod": {"container_settings": ended(words="CUDA error: out of memory")}}, "cuda-error", "no",
