@@ -90,7 +90,15 @@ TENANTS_FIRST: tuple[CauseRule, ...] = (
 BEFORE_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("gpu_lost"),
     *table("tenants.kubelet"),
-    *table("tenants.cdi", "tenants.dra", "tenants.device", "runtime.first", "runtime.rule", "configuration.known"),
+    *table(
+        "tenants.cdi",
+        "tenants.dra",
+        "tenants.device",
+        "tenants.volume",
+        "runtime.first",
+        "runtime.rule",
+        "configuration.known",
+    ),
     entry("devices_taken"),
 )
 AFTER_THE_PROGRAM: tuple[CauseRule, ...] = (
