@@ -23,6 +23,7 @@ from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.operands_ready import OperandsReady
+from rollouts.gates.slo import Slo
 from rollouts.gates.soak import Soak
 from rollouts.gates.window import Window
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -34,6 +35,7 @@ from tests.rollouts.make import (
     a_held_target,
     a_node_snapshot,
     a_policy,
+    a_service_level,
     a_snapshot,
     a_stage,
     a_target,
@@ -580,6 +582,20 @@ def test_a_gate_of_each_wave_holds_the_next_one_only(free: int, goes: tuple[str,
     assert not decision.moves
     assert goes or "fits on no other node" in decision.waiting_for
     assert "headroom" in decision.results[0]
+
+
+@pytest.mark.parametrize(("value", "goes"), [(0.4, ("b",)), (0.9, ())])
+def test_a_difference_that_may_be_chance_holds_the_next_wave(value: float, goes: tuple[str, ...]):
+    """Later nodes wait until the sequential test of the service level excludes chance or the difference ends."""
+    targets = (a_target("a", state_since=NOON - timedelta(minutes=10)), a_held_target("b"))
+    shown = evidence(*targets, service_level=a_service_level("a", value=value))
+    stage = a_stage(*targets, evidence=shown, gates=(Slo(), DriverVersion()))
+
+    decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"), a_node_snapshot("b"))))
+
+    assert released(decision) == goes
+    assert not decision.moves
+    assert goes or "may be worse than before" in decision.waiting_for
 
 
 def test_a_gate_of_each_wave_holds_the_first_one_too_and_asks_in_the_end():
