@@ -47,6 +47,11 @@ IN_FEW_LIVES = {
     "pull-ours": 39,
     "pull-called-off": 89,
     "pull-turn": 1849,
+    "eviction-uid": 337,
+    "eviction-stop": 2197,
+    "release-ours": 1697,
+    "validation": 1017,
+    "breaker": 117,
 }
 IN_ALL_LIVES = {
     "slots": 68,
