@@ -40,7 +40,7 @@ FRAME = re.compile(
       | (?:main|runtime|syscall|reflect|net/http)\.[\w.]+
       | [re]?[a-ds][xip]l?\s+0x[0-9a-f]+ | (?:r\d+|[re]?[bs]p|[re]?flags|[cfg]s)\s+0x[0-9a-f]+
       | PC=0x.* | \#\d+\ +0x[0-9a-f]+.* | \S+\(.*\)\s?\[0x[0-9a-f]+\]
-      | frame\ \#\d+:\ .*                                       # of torch
+      | frame\ \#\d+:\ .* | Exception\ raised\ from\ .+       # of torch
       | File\ "[^"]*",\ line\ \d+.* | Traceback\ \(most\ recent\ call\ last\):
     )\s*$""",
     re.VERBOSE,
@@ -175,6 +175,7 @@ NOTE = any_of(
     r"^I\d{4} \d\d:",
     r"^(?:INFO|DEBU)\[",
     r"(?:^|[\[\s-])(?-i:INFO)[\]:\s]",
+    r"^terminate called after throwing",  # its next line has the reason
 )
 WORDS = any_of(
     r"\b(?:fail(?:ed|ure|s)?|cannot|can't|could ?n[o']t|unable|refus\w+|denied|invalid|no such|unbound|timed? ?out)\b",

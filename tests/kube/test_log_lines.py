@@ -243,3 +243,15 @@ def test_the_message_of_a_line_has_no_time_level_or_place(line):
 @given(st.text(max_size=300), st.integers(30, 140))
 def test_a_message_is_never_longer_than_asked_for(line, longest):
     assert len(message_of(line, longest)) <= longest
+
+
+def test_the_reason_of_an_exception_of_cpp_is_below_its_announcement():
+    reason = "  what():  NCCL error in: NCCLUtils.hpp:169, unhandled cuda error, NCCL version 2.12.12"
+    said = [
+        "terminate called after throwing an instance of 'c10::Error'",
+        reason,
+        "Exception raised from ncclCommAbort at NCCLUtils.hpp:169 (most recent call first):",
+    ]
+
+    assert decisive_line(said) == reason.strip()
+    assert decisive_line(said[:1]) == said[0]
