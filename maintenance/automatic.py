@@ -131,11 +131,15 @@ def matches_of(cluster: Cluster, *, now: datetime) -> dict[str, Match]:
 
 
 def numbers_of(row: AutomaticQuarantine, *, alike: Sequence[str] = (), now: datetime) -> BreakerNumbers:
-    """Returns the numbers of the breaker now. `alike`: nodes with the same cause. Three queries."""
+    """Returns the numbers of the breaker now. `alike`: nodes with the same cause. Three queries.
+
+    A node on probation is in service, and takes no place of the pool's limit.
+    """
+    held = NodeCase.objects.open().exclude(state=CaseState.PROBATION).filter(opened_by=ACTOR)
     automatic = AutomaticDecision.objects.filter(automatic__pool__cluster=row.pool.cluster_id, case__isnull=False)
     return BreakerNumbers(
         nodes=row.pool.nodes.count(),
-        in_cases=NodeCase.objects.open().filter(opened_by=ACTOR, node_uid__in=row.pool.nodes.values("uid")).count(),
+        in_cases=held.filter(node_uid__in=row.pool.nodes.values("uid")).count(),
         last_hour=automatic.filter(at__gt=now - HOUR).count(),
         same_cause=alike,
     )

@@ -197,8 +197,10 @@ def passed_breakers(nodes: int) -> Iterator[Violation]:
         if entry.verb.startswith("automatic-quarantine.breaker-"):
             breaker.state, breaker.acts_since = entry.verb.removeprefix("automatic-quarantine.breaker-"), 0
             after = entry.at if breaker.state == "half-open" else after
-        elif entry.verb in {"case.closed", "case.retired"}:
+        elif entry.verb in {"case.closed", "case.retired", "case.probation"}:
             breaker.cases.discard(number)
+        elif entry.verb == "case.suspect" and number in acted:
+            breaker.cases.add(number)
         elif entry.verb == "case.opened" and entry.actor == ACTOR and number in acted:
             if after and acted[number] and acted[number] <= after:
                 yield Violation("breaker_passed", f"case-{number}: its finding is older than the reset.")
@@ -213,7 +215,7 @@ class Breaker:
     most: int  # cases
     state: str = "closed"
     acts_since: int = 0  # since its state changed
-    cases: set[int] = field(default_factory=set)  # that are open
+    cases: set[int] = field(default_factory=set)  # that are open, with a node out of service
     acts: list[datetime] = field(default_factory=list)
 
     def take(self, number: int, at: datetime) -> Iterator[str]:

@@ -37,7 +37,7 @@ IN_FEW_LIVES = {
     "void": 211,
     "free-ours": 205,
     "windows": 15,
-    "watch-only": 37,
+    "watch-only": 163,
     "opt-outs": 1,
     "as-before": 1,
     "moment": 21,

@@ -374,3 +374,13 @@ def test_pages_and_rest_show_decisions_and_what_it_would_have_done():
         == 302
     )
     assert AutomaticQuarantine.objects.get().mode == Mode.SUGGEST
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("state", "held"), [("suspect", 1), ("drained", 1), ("probation", 0), ("closed", 0)])
+def test_a_node_on_probation_takes_no_place_of_the_pools_limit(state: str, held: int):
+    """lifecycle R38: it is in service."""
+    pool = a_pool_in(Mode.ACT)
+    a_case(Node.objects.get(name="gpu-0"), state=state, opened_by=automatic.ACTOR)
+
+    assert automatic.numbers_of(AutomaticQuarantine.objects.get(pool=pool), now=NOON).in_cases == held
