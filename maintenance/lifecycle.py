@@ -337,6 +337,10 @@ def _state_of(state: CaseState, begun: NodeOperation | None) -> CaseState | None
         to = after_drain.get(begun.progress)
         return to if to in CASE_MOVES[state] else CaseState.QUARANTINED if state == CaseState.SUSPECT else None
     is_cordoned_again = begun and begun.kind == "quarantine" and begun.progress == NodeProgress.DONE
-    if state == CaseState.SUSPECT or (state == CaseState.DRAINED and is_cordoned_again):
+    is_drain_over = begun is not None and begun.kind != "drain" and begun.progress != NodeProgress.RUNNING
+    back_to_quarantine = {
+        CaseState.SUSPECT: True, CaseState.DRAINED: is_cordoned_again, CaseState.DRAINING: is_drain_over,
+    }  # fmt: skip
+    if back_to_quarantine.get(state):
         return CaseState.QUARANTINED
     return None
