@@ -18,7 +18,7 @@ from health.models import Finding
 from rollouts.backtest.record import PastFinding, PastMove, PlanRecord, StageSpan, TargetRecord, by_kind
 from rollouts.engine.baseline import read_baseline
 from rollouts.engine.gpu_health import finding_evidence
-from rollouts.engine.looks import RecordedNode, RecordedStage, read_seen
+from rollouts.engine.looks import NODE_LOOKS, STAGE_LOOKS, read_seen
 from rollouts.gates.base import Baseline, ServiceLevel
 from rollouts.gates.slo import Slo
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -68,7 +68,7 @@ def read_record(plan: Plan) -> PlanRecord:
                 jobs=jobs.get(uid, ()),
                 cordons=cordons.get(uid, ()),
                 placements=None if placements is None else placements.get(uid, ()),
-                looks=[(look.at, read_seen(look, RecordedNode)) for look in looks.get((row.stage_id, uid), ())],
+                looks=[(look.at, read_seen(look, NODE_LOOKS)) for look in looks.get((row.stage_id, uid), ())],
             )
         )
     return PlanRecord(
@@ -83,7 +83,7 @@ def read_record(plan: Plan) -> PlanRecord:
         baselines=baselines_of(plan, [job for its in jobs.values() for job in its]),
         samples={span.stage.pk: _samples(span) for span in spans if Slo.key in span.stage.gate_options},
         looks={
-            span.stage.pk: [(look.at, read_seen(look, RecordedStage)) for look in looks.get((span.stage.pk, ""), ())]
+            span.stage.pk: [(look.at, read_seen(look, STAGE_LOOKS)) for look in looks.get((span.stage.pk, ""), ())]
             for span in spans
         },
         windows=ServiceLevelSample.windows([span.stage.pk for span in spans if Slo.key in span.stage.gate_options]),

@@ -62,6 +62,9 @@ class RecordedStage:
     rules_ran: bool = False  # within the last minute
 
 
+NODE_LOOKS, STAGE_LOOKS = msgspec.json.Decoder(RecordedNode), msgspec.json.Decoder(RecordedStage)
+
+
 def record_looks(plan: Plan, stages: Sequence[Stage], seen: Iterable[StageSnapshot], *, now: datetime) -> None:
     """Records what changed since the last look. One query, and one for each thousand changes."""
     keys = {stage.index: stage.pk for stage in stages}
@@ -91,9 +94,9 @@ def tidy(*, now: datetime, **_: object) -> int:
     return delete(GateLook.expired(now=now))
 
 
-def read_seen(row: GateLook, kind: type[RecordedLook]) -> RecordedLook | None:
+def read_seen(row: GateLook, decoder: msgspec.json.Decoder[RecordedLook]) -> RecordedLook | None:
     """Returns what the gates saw; None from where nothing is recorded."""
-    return msgspec.convert(row.seen, kind) if row.seen else None
+    return decoder.decode(msgspec.json.encode(row.seen)) if row.seen else None
 
 
 def _node_seen(target: TargetEvidence) -> RecordedNode:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Node
-from rollouts.engine.looks import RecordedNode, RecordedStage, read_seen, tidy
+from rollouts.engine.looks import NODE_LOOKS, STAGE_LOOKS, read_seen, tidy
 from rollouts.lifecycle import TargetState
 from rollouts.models import GateLook
 from rollouts.models.gate_look import KEPT, MOST
@@ -40,9 +40,9 @@ def test_a_round_records_a_node_only_when_something_changed_there(ground: Ground
 
     *_, last = looks(ground)
     assert (len(looks(ground)), last.number) == (before + 1, before + 1)
-    (seen,) = [one for one in read_seen(last, RecordedNode).workloads if one.name == str(pod)]
+    (seen,) = [one for one in read_seen(last, NODE_LOOKS).workloads if one.name == str(pod)]
     assert not seen.is_ready
-    of_stage = read_seen(GateLook.objects.filter(stage=ground.stage(), node_uid="").last(), RecordedStage)
+    of_stage = read_seen(GateLook.objects.filter(stage=ground.stage(), node_uid="").last(), STAGE_LOOKS)
     assert of_stage.has_health
 
 
@@ -56,7 +56,7 @@ def test_a_node_has_so_many_looks_at_most(ground: Ground):
 
     *_, last = looks(ground)
     assert (len(looks(ground)), last.number) == (before + 1, MOST)
-    assert read_seen(last, RecordedNode) is None
+    assert read_seen(last, NODE_LOOKS) is None
 
 
 def test_old_looks_are_deleted(ground: Ground):
