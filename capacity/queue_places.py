@@ -12,7 +12,7 @@ from capacity.wait_reasons.requirements import USUAL_SCHEDULER
 from fleet.freshness.kinds import name_of
 from fleet.gpu_pods import top_owners
 from fleet.models import Bookmark, BookmarkState, Pod, QueuedWorkload, QueueSystem, WorkloadQueue
-from kube.quantity import whole
+from kube.quantity import whole_quantity
 from kube.resources import CLUSTER_QUEUES, KAI_GROUPS, KUEUE_WORKLOADS, VOLCANO_GROUPS
 
 KUEUE = "kueue.x-k8s.io/"
@@ -163,9 +163,9 @@ def _quotas(queue: WorkloadQueue, requests: Mapping[str, str]) -> list[QueueQuot
         QueueQuota(
             each["flavor"],
             each["resource"],
-            whole(each["nominal"]) or 0,
-            whole(each["reserved"]) or 0,
-            whole(each["borrowed"]) or 0,
+            whole_quantity(each["nominal"]) or 0,
+            whole_quantity(each["reserved"]) or 0,
+            whole_quantity(each["borrowed"]) or 0,
         )
         for each in queue.quotas
         if "/" in each["resource"] and (each["resource"] in requests or not requests)

@@ -35,15 +35,15 @@ class SameOrigin:
 def is_ours(scope: dict[str, Any]) -> bool:
     """Tells whether the request comes from our page. A browser sends exactly one Origin; other clients are refused."""
     origins, hosts = _headers(scope, b"origin"), _headers(scope, b"host")
-    origin = read(origins[0]) if len(origins) == 1 else None
+    origin = parse_origin(origins[0]) if len(origins) == 1 else None
     if origin is None or len(hosts) != 1:
         return False
-    own = read(f"{_scheme(scope)}://{hosts[0]}")
+    own = parse_origin(f"{_scheme(scope)}://{hosts[0]}")
     is_known = validate_host(split_domain_port(hosts[0])[0], settings.ALLOWED_HOSTS)
     return (is_known and origin == own) or _is_trusted(origin, settings.CSRF_TRUSTED_ORIGINS)
 
 
-def read(text: str) -> Origin | None:
+def parse_origin(text: str) -> Origin | None:
     try:
         parts = urlsplit(text)
         if parts.scheme not in PORTS or not parts.hostname:
@@ -55,7 +55,7 @@ def read(text: str) -> Origin | None:
 
 def _is_trusted(origin: Origin, trusted: Iterable[str]) -> bool:
     """Matches CSRF_TRUSTED_ORIGINS as Django does: `https://*.example.com` matches the names below it."""
-    known = [candidate for written in trusted if (candidate := read(written))]
+    known = [candidate for written in trusted if (candidate := parse_origin(written))]
     return any(
         (origin.scheme, origin.port) == (candidate.scheme, candidate.port) and fnmatchcase(origin.host, candidate.host)
         for candidate in known

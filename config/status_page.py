@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from config.health import NEEDED, REPORTED
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.freshness.threads import threads
 from fleet.models import ObservingWorker
@@ -15,7 +15,7 @@ def status(request: PersonRequest) -> HttpResponse:
     return render(request, "status/page.html", _status())
 
 
-@part
+@part_response
 def status_part(request: PersonRequest) -> HttpResponse:
     return render(request, "status/_status.html", _status())
 

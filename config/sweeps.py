@@ -14,6 +14,6 @@ SWEEPS = {
 
 
 @task_success.connect
-def note(sender: Task, result: int, **_: object) -> None:
+def record_sweep(sender: Task, result: int, **_: object) -> None:
     if what := SWEEPS.get(sender.name):
         Sweep.note(what, found=result, now=timezone.now())

@@ -3,7 +3,7 @@
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 
-from edges.digits import whole
+from edges.digits import whole_number
 
 LONGEST_REASON = 1000
 
@@ -22,7 +22,7 @@ def words(most: int) -> Callable[[str], str]:
 
 def number(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        number_read = whole(text)
+        number_read = whole_number(text)
         if number_read is None or not least <= number_read <= most:
             raise ArgumentTypeError(f"A whole number from {least:,} to {most:,}.")
         return number_read

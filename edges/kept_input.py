@@ -28,7 +28,7 @@ class BadForm(Exception):
         super().__init__(" ".join(problem["sentence"] for problem in self.problems))
 
 
-def read(form: forms.BaseForm) -> dict[str, Any]:
+def restored_input(form: forms.BaseForm) -> dict[str, Any]:
     """Returns the cleaned input of a form.
 
     :raises BadForm: with a sentence per problem
@@ -38,7 +38,7 @@ def read(form: forms.BaseForm) -> dict[str, Any]:
     return dict(form.cleaned_data)
 
 
-def keep(request: HttpRequest, about: str, *names: str, verb: str = "", refusal: Exception | None = None) -> None:
+def keep_input(request: HttpRequest, about: str, *names: str, verb: str = "", refusal: Exception | None = None) -> None:
     """Stores the input for the next page. `about` is the object, such as `plan-7`; `names` are the fields to store."""
     others = {key: stored for key, stored in request.session.get(KEY, {}).items() if key != about}
     newest = dict(list(others.items())[-(AT_MOST - 1) :])
@@ -56,11 +56,11 @@ def kept_if_refused(
     try:
         yield
     except refusals as refusal:
-        keep(request, about, *names, verb=verb, refusal=refusal)
+        keep_input(request, about, *names, verb=verb, refusal=refusal)
         raise
 
 
-def take(request: HttpRequest, about: str) -> dict[str, Any]:
+def pop_kept_input(request: HttpRequest, about: str) -> dict[str, Any]:
     """Returns and removes the stored input. Empty: no act on this object was refused."""
     stored = dict(request.session.get(KEY, {}))
     written: dict[str, Any] = stored.pop(about, {})

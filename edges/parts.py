@@ -1,6 +1,6 @@
 """Parts of a page: rendered alone, fetched again after a change, and answered with 304 when unchanged.
 
-A page includes parts of apps above its own by URL name (`taken`).
+A page includes parts of apps above its own by URL name (`rendered_part`).
 """
 
 import gzip
@@ -21,7 +21,7 @@ WORDS_OF_A_TIME = re.compile(
 )  # the page keeps “3 s ago” current itself, so it counts as no change
 
 
-def part(view: View) -> View:
+def part_response(view: View) -> View:
     """Adds an ETag over the text, and answers 304 when the browser has that text already."""
 
     @wraps(view)
@@ -57,7 +57,7 @@ def packed(view: View) -> View:
     return answer
 
 
-def taken(request: HttpRequest, name: str, *args: object) -> SafeString:
+def rendered_part(request: HttpRequest, name: str, *args: object) -> SafeString:
     """Returns the rendered part of another URL name, for the user of this request."""
     match = resolve(reverse(name, args=args))
     response = match.func.unconditional(request, *match.args, **match.kwargs)  # type: ignore[attr-defined]

@@ -26,7 +26,7 @@ def reason(request: HttpRequest, name: str = "reason") -> str:
 
 
 @contextmanager
-def answered(
+def report_act(
     request: HttpRequest, refusals: tuple[type[Exception], ...], *, done: str = "", ends_form: bool = False
 ) -> Iterator[None]:
     """Runs one act of a page, and shows success or the refusal on the next page.

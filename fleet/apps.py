@@ -5,7 +5,7 @@ class FleetConfig(AppConfig):
     name = "fleet"
 
     def ready(self) -> None:
-        from fleet.places import places
+        from fleet.places import clusters_and_pools
         from people.places import register
 
-        register(places)
+        register(clusters_and_pools)

@@ -7,7 +7,7 @@ from people.models.user import ScopeKind
 from people.places import Place
 
 
-def places() -> Iterator[Place]:
+def clusters_and_pools() -> Iterator[Place]:
     """Yields each cluster before its pools. Two queries."""
     pools = list(Pool.objects.order_by("name").values_list("cluster_id", "pk", "name"))
     for pk, name in Cluster.objects.order_by("name").values_list("pk", "name"):
@@ -17,5 +17,5 @@ def places() -> Iterator[Place]:
                 yield Place(ScopeKind.POOL, key, f"{name}/{pool}", pk)
 
 
-def place_of(pool: Pool) -> Place:
+def pool_place(pool: Pool) -> Place:
     return Place(ScopeKind.POOL, pool.pk, f"{pool.cluster.name}/{pool.name}", pool.cluster_id)

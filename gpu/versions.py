@@ -48,7 +48,7 @@ class Version:
 
 
 @lru_cache(maxsize=1024)  # a fleet has few versions and many nodes
-def read(text: str) -> Version:
+def parse_version(text: str) -> Version:
     """Parses a version field, a label or an image tag. A digest has no version."""
     if is_digest(text):
         return Version()
@@ -66,7 +66,7 @@ def agree(one: str, other: str) -> bool | None:
 
     Fewer numbers mean less precision, not a difference: 580.95 agrees with 580.95.05.
     """
-    mine, theirs = read(one).parts, read(other).parts
+    mine, theirs = parse_version(one).parts, parse_version(other).parts
     if not mine or not theirs:
         return None
     return len(mine) == len(theirs) and mine[:-1] == theirs[:-1] and _is_start_of(mine[-1], theirs[-1])
@@ -78,10 +78,10 @@ def agree_on_driver(one: str, other: str) -> bool | None:
     return agree(driver_of(one), driver_of(other))
 
 
-def same(one: str, other: str) -> bool:
+def is_same_version(one: str, other: str) -> bool:
     """Tells whether both name exactly the same version. A text without a version equals nothing."""
-    parts = read(one).parts
-    return bool(parts) and parts == read(other).parts
+    parts = parse_version(one).parts
+    return bool(parts) and parts == parse_version(other).parts
 
 
 def driver_of(tag: str) -> str:

@@ -6,7 +6,7 @@ from fleet.models import Cluster, Pod
 from fleet.observer.lease import shutdown
 from health import wake
 from health.evaluation import overdue_clusters
-from health.evaluation.evaluation_round import look
+from health.evaluation.evaluation_round import evaluate_cluster
 from health.exporters import exporter_round
 from health.inbox import orphaned_findings, rule_mutes, source_trials
 from health.logs import crashes, requested_logs
@@ -29,7 +29,7 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
         now = timezone.now()
-        look(cluster, now=now)
+        evaluate_cluster(cluster, now=now)
         rule_mutes.go_on(cluster, now=now)
         orphaned_findings.go_on(cluster, now=now)
         try:
@@ -53,7 +53,7 @@ def sweep_crash_logs(**_: object) -> None:
 def read_crash_logs(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
-        crashes.read(cluster, clock=timezone.now)
+        crashes.read_due_logs(cluster, clock=timezone.now)
 
 
 @shared_task(queue="default", ignore_result=True)

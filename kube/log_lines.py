@@ -48,11 +48,11 @@ FRAME = re.compile(
 RULER = re.compile(r"^[\s|+=*_#.~-]*$")
 
 
-def any_of(*patterns: str) -> re.Pattern[str]:
+def any_pattern(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 
-ADVICE = any_of(
+ADVICE = any_pattern(
     r"\bif this is (?:not )?a gpu node\b",
     r"\byou can (?:check|learn)\b",
     r"\bplease (?:see|refer|visit|check)\b",
@@ -72,8 +72,8 @@ UNSAID = re.compile(
     r"^\s*(?:[\w.]*(?:Error|Exception):?|.{0,80}\bwith the following (?:error|exception)s?:|[\w ()-]{1,60}:)\s*$"
 )
 ECHOED = re.compile(r"\++ ")  # a shell's trace of its commands (set -x)
-TRACED = any_of(r"[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace
-GENERAL = any_of(r"encountered a failure\b", r"observed a panic\b")  # the next line has the details
+TRACED = any_pattern(r"[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace
+GENERAL = any_pattern(r"encountered a failure\b", r"observed a panic\b")  # the next line has the details
 # A process or a rank before the line (torchrun, vLLM, Ray, mpirun), and vLLM's own head of each line of a traceback.
 PROCESS = re.compile(
     r"""(?:
@@ -86,7 +86,7 @@ PROCESS = re.compile(
     re.VERBOSE,
 )
 # A parent process names the end of another; what that one said explains it, if the log has it.
-SECONDHAND = any_of(
+SECONDHAND = any_pattern(
     r"\btraceback \(most recent call last\):\s*$",
     r"\bfailed to load all models\b",
     r"^\S+ failed$",
@@ -109,7 +109,7 @@ SECONDHAND = any_of(
     r"\bsee (?:root cause|stack trace|the (?:root cause|stack trace)) (?:above|below|for)",
 )
 # The end of a child by a signal, as torchelastic lists it: that is an explanation.
-SIGNALLED = any_of(r"\bexitcode\s*: (?:-\d|1[23]\d\b)", r"\bsignal \d+ \(sig\w+\) received by pid")
+SIGNALLED = any_pattern(r"\bexitcode\s*: (?:-\d|1[23]\d\b)", r"\bsignal \d+ \(sig\w+\) received by pid")
 ANNOUNCING = re.compile(r"^\W*(?:last error|root cause|caused by|reason):\s*$", re.IGNORECASE)  # the next line says it
 # The message of a structured line: klog's err="…", the field error of JSON, then the message.
 STRUCTURED = tuple(
@@ -136,7 +136,7 @@ LEAD = re.compile(
 # After it: the place in the source (DCGM), escaped ends of lines and quotes, what containerd and the kubelet add.
 TRAIL = re.compile(r"(?:\s*\[/\S+:\d+\].*|[\\\"]n?|: unknown|, which is unexpected|[;.\s])+$")
 SHORTEST = 25  # characters of an end that tells something alone
-FATAL = any_of(
+FATAL = any_pattern(
     r"(?:^|\s)panic: ",
     r"^fatal(?: error)?: ",
     r"\blevel=\"?(?:fatal|panic)\b",
@@ -146,7 +146,7 @@ FATAL = any_of(
     r"(?:^|[\]:\s])(?-i:FATAL)[:\s]",
     r"^\[?(?:signal )?SIG(?:SEGV|BUS|ABRT|ILL)\b",
 )
-ERROR = any_of(
+ERROR = any_pattern(
     r"\blevel=\"?err(?:or)?\b",
     r"\"level\": ?\"err(?:or)?\"",
     r"^E\d{4} \d\d:",
@@ -161,7 +161,7 @@ ERROR = any_of(
     r"\bsignal \d+ \(SIG\w+\)",  # torch, of a worker
     r"\bNCCL WARN (?!.*libibverbs)",  # the name of NCCL's errors; without libibverbs it uses sockets
 )
-WARNING = any_of(
+WARNING = any_pattern(
     r"\blevel=\"?warn",
     r"\"level\": ?\"warn",
     r"^W\d{4} \d\d:",
@@ -169,7 +169,7 @@ WARNING = any_of(
     r"^Warning\b",
     r"(?:^|[\[\s-])(?-i:WARN(?:ING)?)[\]:\s]",
 )
-NOTE = any_of(
+NOTE = any_pattern(
     r"\blevel=\"?(?:info|debug)",
     r"\"level\": ?\"(?:info|debug)",
     r"^I\d{4} \d\d:",
@@ -177,7 +177,7 @@ NOTE = any_of(
     r"(?:^|[\[\s-])(?-i:INFO)[\]:\s]",
     r"^terminate called after throwing",  # its next line has the reason
 )
-WORDS = any_of(
+WORDS = any_pattern(
     r"\b(?:fail(?:ed|ure|s)?|cannot|can't|could ?n[o']t|unable|refus\w+|denied|invalid|no such|unbound|timed? ?out)\b",
     r"\bnot (?:found|supported|permitted|allowed|loaded|ready)\b",
     r"\b(?:deadline exceeded|unsupported|missing|killed|aborting|insufficient|mismatch|exceptions?|errors?)\b",

@@ -16,7 +16,7 @@ MOST = 2**63 - 1  # the API server caps quantities here
 FURTHEST = 99  # larger exponents make no difference
 
 
-def whole(quantity: str | float | None) -> int | None:
+def whole_quantity(quantity: str | float | None) -> int | None:
     """Returns the quantity rounded down, from 0 to `MOST`. None: missing or unreadable."""
     text = str(quantity) if quantity is not None else ""
     match = WRITTEN.match(text) if len(text) <= LONGEST else None

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from edges.transition_errors import LostRace
-from maintenance.lifecycle import ENGINE, CaseFacts, CaseState, NextMove, RepairAnswer, next_move
+from maintenance.lifecycle import ENGINE, CaseFacts, CaseState, NextMove, RepairAnswer, next_case_move
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of
 
@@ -17,7 +17,7 @@ def follow_cases(*, now: datetime) -> int:
     facts = facts_of(cases)
     moved = 0
     for case in cases:
-        if move := next_move(facts[case.pk], now=now):
+        if move := next_case_move(facts[case.pk], now=now):
             with suppress(LostRace):  # a person moved it; the next round reads it again
                 _follow(case, facts[case.pk], move, now=now)
                 moved += 1

@@ -15,7 +15,7 @@ from maintenance.actors.person import Person
 from maintenance.acts import why_not
 from maintenance.lifecycle import MOST_REBOOTS, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
-from maintenance.queries import facts_of, other_owner, place_of
+from maintenance.queries import facts_of, other_owner, repair_scope
 from maintenance.refusals import CaseRefused, UnknownRequest
 from wording.instants import to_the_minute
 from wording.lists import names
@@ -89,7 +89,7 @@ def refuse_unable(case: NodeCase, kind: RepairKind, by: str) -> None:
     its = ACTORS[by]
     if kind not in its.kinds:
         raise CaseRefused(f"{its.title} does not do this repair. It does: {names(sorted(its.kinds))}.")
-    if reason := its.why_not(place_of(case)):
+    if reason := its.why_not(repair_scope(case)):
         raise CaseRefused(reason)
     if reason := other_owner(case.node_uid):
         raise CaseRefused(f"{reason} Ask again when that change ended.")

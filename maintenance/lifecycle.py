@@ -256,7 +256,7 @@ class NextMove:
         return self.by.actor if self.by else ENGINE
 
 
-def next_move(case: CaseFacts, *, now: datetime) -> NextMove | None:
+def next_case_move(case: CaseFacts, *, now: datetime) -> NextMove | None:
     """Returns the move that follows from the facts. None: the case waits for a person or an operation."""
     if case.state in FINAL:
         return None

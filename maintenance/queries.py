@@ -177,7 +177,7 @@ def _repair(row: Repair | None) -> RepairFacts | None:
     )
 
 
-def place_of(case: NodeCase) -> ActorPlace:
+def repair_scope(case: NodeCase) -> ActorPlace:
     """Returns the facts that decide who may be asked for a repair. Two queries."""
     kinds = RepairKinds.objects.filter(cluster=case.cluster_id).values_list("why_not", flat=True).first()
     return ActorPlace(
@@ -203,7 +203,7 @@ def other_owner(node_uid: str) -> str:
 
 def offers_of(case: NodeCase) -> list[tuple[RepairActor, str]]:
     """Returns each actor with the reason why it cannot be asked. Blank: it can. Two queries."""
-    place = place_of(case)
+    place = repair_scope(case)
     return [(actor, actor.why_not(place)) for actor in ACTORS.values()]
 
 

@@ -46,6 +46,6 @@ def _why_not(connection: client.Connection, kind: str) -> str:
     if kind not in served:
         return f"The cluster serves no {kind}."
     verb = "patch" if isinstance(WANTED[kind], AnnotationActor) else "create"
-    if not client.may(connection, AccessAsked(verb, served[kind])).allowed:
+    if not client.is_access_allowed(connection, AccessAsked(verb, served[kind])).allowed:
         return f"Quarterdeck may not {verb} {served[kind].name}: apply deploy/rbac/quarterdeck.yaml."
     return ""

@@ -95,7 +95,7 @@ def recipients_of(*, where: str, severity: str, kind: str, at: datetime) -> Reci
     return Recipients(route, route.its_channels, route.held_until(severity, now=at) if is_read else None)
 
 
-def known_places() -> list[str]:
+def route_places() -> list[str]:
     """Returns the names that a route may match: clusters, and pools as `cluster/pool`. Two queries."""
     clusters = list(Cluster.objects.order_by("name").values_list("name", flat=True))
     pools = Pool.objects.order_by("cluster__name", "name").values_list("cluster__name", "name")
@@ -121,7 +121,7 @@ def traffic_calls(plan: Plan) -> QuerySet[Delivery]:
 
 
 def offered_places() -> list[tuple[str, str]]:
-    return [(place, place) for place in known_places()]
+    return [(place, place) for place in route_places()]
 
 
 def offered_kinds() -> list[tuple[str, str]]:

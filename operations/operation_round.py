@@ -18,7 +18,7 @@ from edges.failures import failure_sentence
 from edges.transition_errors import LostRace
 from fleet.models import GoneNode
 from kube import client
-from operations.ledger.disruptions import NoPlace, take
+from operations.ledger.disruptions import NoPlace, record_disruptions
 from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation, OperationNode, Quarantine
 from operations.restraints import freezes_of, release_vetoes, stop_reason
@@ -238,7 +238,7 @@ class OperationRound:
         taking = {node.node_uid: node.node_name}
         if any(step.key == "uncordon" for step in self.steps) and quarantine is None:
             return
-        take(self.operation.cluster_id, taking, by=owner, is_budgeted=is_budgeted, now=now)
+        record_disruptions(self.operation.cluster_id, taking, by=owner, is_budgeted=is_budgeted, now=now)
 
     def _note_pending(self, node: OperationNode, reason: str) -> None:
         OperationNode.objects.filter(pk=node.pk, state=NodeProgress.PENDING).exclude(reason=reason).update(

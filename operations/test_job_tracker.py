@@ -16,7 +16,7 @@ from operations.models.test_job import TestJobOnNode
 from operations.test_jobs.job_manifest import is_ours
 from operations.test_jobs.job_status import newest_pod, observed_test_job
 from operations.test_jobs.test_job import CONTAINER, job_for, pods_for
-from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress, look
+from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress, progress_of_test_job
 
 LONGEST = 500  # of what others say
 LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server
@@ -109,7 +109,7 @@ class TestJobTracker:
             observed = observed_test_job(
                 job, its, made_at=row.made_at or now, has_run=row.has_run, deadline=wanted.deadline
             )
-            progress = look(observed, now=now)
+            progress = progress_of_test_job(observed, now=now)
             columns: dict[str, Any] = {}
             if progress.outcome is None and not is_wanted:
                 says = "The test was ended early, because it is no longer needed."

@@ -28,6 +28,6 @@ def register(source: Callable[[], Iterable[Place]]) -> None:
     _sources.append(source)
 
 
-def every_place() -> list[Place]:
+def all_places() -> list[Place]:
     """Returns all places. Costs the queries of the registered sources."""
     return [FLEET, *(place for source in _sources for place in source())]

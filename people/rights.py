@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from people.models import Role, User
 from people.models.user import ScopeKind
-from people.places import Place, every_place
+from people.places import Place, all_places
 
 
 class Permission(StrEnum):
@@ -69,7 +69,7 @@ def scope_of(user: User | AnonymousUser, permission: Permission) -> Scope:
     )
 
 
-def who_may(permission: Permission, *, cluster_id: int) -> set[str]:
+def people_with_permission(permission: Permission, *, cluster_id: int) -> set[str]:
     """Returns the names of active people who have this permission in a cluster. One query."""
     place = Q(bindings__scope=ScopeKind.FLEET) | Q(bindings__scope=ScopeKind.CLUSTER, bindings__scope_id=cluster_id)
     roles = [role.value for role in ROLES_FOR[permission]]
@@ -129,7 +129,7 @@ def known_to(user: User | AnonymousUser) -> Scope:
 
 def places_known_to(user: User | AnonymousUser) -> list[Place]:
     """Returns the places a person may know: always the fleet, and for each known pool also its cluster."""
-    scope, places = known_to(user), every_place()
+    scope, places = known_to(user), all_places()
     pools = {
         place.key: place.cluster_id
         for place in places

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from wording.reports import EvidenceItem, Report, at_most
+from wording.reports import EvidenceItem, Report, first_items
 
 MOST_NAMED = 200
 START_ANYWAY = "The plan may be started. These nodes wait."
@@ -27,7 +27,7 @@ def stage_field(index: int, name: str = "") -> str:
 
 def each(items: Iterable[tuple[str, str]]) -> tuple[EvidenceItem, ...]:
     """Returns an evidence item for each object and its fact, in order of names, as many as a person reads."""
-    return at_most((EvidenceItem(label, value) for label, value in sorted(set(items))), MOST_NAMED)
+    return first_items((EvidenceItem(label, value) for label, value in sorted(set(items))), MOST_NAMED)
 
 
 def listed(label: str, names: Iterable[str]) -> tuple[EvidenceItem, ...]:

@@ -6,7 +6,7 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {either(number, noun, plural or noun + 's')}"
 
 
-def every(number: int, noun: str) -> str:
+def every_one_of(number: int, noun: str) -> str:
     """Returns "the one node" or "all 3 nodes"."""
     return either(number, f"the one {noun}", f"all {number} {noun}s")
 

@@ -81,7 +81,7 @@ def instant(label: str, at: datetime) -> EvidenceItem:
     return EvidenceItem(label, at.isoformat(), UTC)
 
 
-def at_most(items: Iterable[EvidenceItem], most: int = MOST_ITEMS) -> tuple[EvidenceItem, ...]:
+def first_items(items: Iterable[EvidenceItem], most: int = MOST_ITEMS) -> tuple[EvidenceItem, ...]:
     """Returns the first items, and an item with the number of the others."""
     every = tuple(items)
     return every if len(every) <= most else (*every[:most], EvidenceItem("Not listed", len(every) - most))

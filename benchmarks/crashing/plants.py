@@ -129,7 +129,7 @@ def _free_anybodys(writer: Writer, *given: Any, **named: Any) -> Any:
     return FREE_NODE(_Taker(writer.plan, writer.connection, writer.clock, writer.told), *given, **named)
 
 
-TAKE = waves.take
+TAKE = waves.record_disruptions
 
 
 def _take_whatever(*given: Any, **named: Any) -> None:

@@ -9,7 +9,7 @@ from django.db import connection
 
 from fleet.allocation.devices import offered_on
 from fleet.models import Bookmark, Cluster, Node, Pool
-from fleet.observer.mirror.dra_offers import fold, unfolded
+from fleet.observer.mirror.dra_offers import merge_offers, unfolded
 from fleet.observer.mirror.kinds import KINDS, Kind
 from fleet.observer.mirror.rows import Columns
 from fleet.observer.mirror.watch_scope import WatchScope
@@ -94,7 +94,7 @@ class Rows:
                 Node.objects.filter(pk=old["id"]).update(**changed)
 
     def _folded(self, row: Columns) -> Columns:
-        return fold(row, offered_on(self.cluster.pk, [row["name"]]).get(row["name"]))
+        return merge_offers(row, offered_on(self.cluster.pk, [row["name"]]).get(row["name"]))
 
     def _gpu_nodes(self) -> set[str]:
         return {key for key in self.store.shelf(self.store.find_kind("", "v1", "nodes")).records if "gpu" in key}

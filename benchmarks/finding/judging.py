@@ -31,19 +31,19 @@ def judge(nodes: int) -> LookCost:
     from django.utils import timezone
 
     call_command("migrate", verbosity=0)
-    from health.evaluation.evaluation_round import look
+    from health.evaluation.evaluation_round import evaluate_cluster
     from health.evaluation.gpu_evaluation import evaluate_gpus
     from health.sources import snapshots
 
     now = timezone.now()
     cluster, reading = _cluster(nodes, now), _reading(nodes, now.timestamp())
-    keep_s = _cpu_s(lambda: snapshots.keep(cluster.pk, reading))
-    look(cluster, now=now)
+    keep_s = _cpu_s(lambda: snapshots.store(cluster.pk, reading))
+    evaluate_cluster(cluster, now=now)
     connection.force_debug_cursor = True
     reset_queries()
-    look(cluster, now=now + timedelta(seconds=1))
+    evaluate_cluster(cluster, now=now + timedelta(seconds=1))
     queries, connection.force_debug_cursor = len(connection.queries), False
-    looks = sorted(_cpu_s(lambda: look(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
+    looks = sorted(_cpu_s(lambda: evaluate_cluster(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
     gpus = sorted(_cpu_s(lambda: evaluate_gpus(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
     longest_ms, findings = _at_once(cluster, now + timedelta(minutes=1))
     kib = 16 * len(reading.snapshot.devices) * 20 // 1024
@@ -54,7 +54,7 @@ def _at_once(cluster: Any, now: Any) -> tuple[float, int]:
     """Every node lacks a GPU, and later none does: the longest transaction, and how many findings that makes."""
     from benchmarks.writes import watch_writes
     from fleet.models import Bookmark, Node
-    from health.evaluation.evaluation_round import look
+    from health.evaluation.evaluation_round import evaluate_cluster
 
     found, longest_ms = 0, 0.0
     for minutes, there in ((0, 7), (3, 7), (6, 8)):
@@ -62,7 +62,7 @@ def _at_once(cluster: Any, now: Any) -> tuple[float, int]:
         Node.objects.filter(cluster=cluster).update(allocatable={GPU: there})
         Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
         with watch_writes() as writes:
-            found = max(found, look(cluster, now=at))
+            found = max(found, evaluate_cluster(cluster, now=at))
         longest_ms = max(longest_ms, writes.longest_ms)
     return longest_ms, found
 

@@ -50,7 +50,7 @@ def live_a_day(nodes: int) -> MinutesCost:
     for minute in range(MINUTES):
         at = now.timestamp() - 60 * (MINUTES - 1 - minute)
         keep = partial(
-            minutes.keep,
+            minutes.write_minute,
             cluster.pk,
             _said_at(snapshots[minute % len(snapshots)], at),
             assert_lease=leases.begun,
@@ -106,7 +106,7 @@ def _plots(cluster: Any, snapshot: Any, now: Any) -> tuple[list[float], int]:
     ExporterRound.objects.create(
         cluster=cluster, lease_until=now, next_look_at=now, state="asked", state_since=now, read_at=now
     )
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(RANGES), {}))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset(RANGES), {}))
     node = Node.objects.create(
         cluster=cluster, uid="minutes-0", name=snapshot.devices[0].node_name, resource_version="1", created_at=now,
         changed_at=now, is_ready=True, is_gpu_node=True,

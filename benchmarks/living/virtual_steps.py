@@ -15,7 +15,7 @@ from unittest import mock
 from fleet.models import Node
 from operations import operation_round
 from operations.models import NodeTestJob, Quarantine
-from operations.steps.base import NodeWork, StepResult, done, failed, wait
+from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
 from operations.steps.cordon import CordonStep
 from operations.steps.drain import DEADLINE, DrainStep
 from operations.steps.test_job import TestJobStep
@@ -35,20 +35,20 @@ class VirtualSteps:
         work.guard()
         Quarantine.objects.of_nodes([work.node.node_uid]).filter(placed_at=None).update(placed_at=work.clock())
         Node.objects.filter(uid=work.node.node_uid).update(is_unschedulable=True)
-        return done("Cordoned.")
+        return done_result("Cordoned.")
 
     def uncordon(self, _step: UncordonStep, work: NodeWork) -> StepResult:
         work.guard()
         for row in Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation"):
             row.end(now=work.clock())
         Node.objects.filter(uid=work.node.node_uid).update(is_unschedulable=False)
-        return done("Uncordoned.")
+        return done_result("Uncordoned.")
 
     def drain(self, _step: DrainStep, work: NodeWork) -> StepResult:
         takes = work.node.progress.get("takes_s") or self._drain_takes_s()
         if self._left(work, takes) > timedelta(0):
             return wait("Pods are left.", again_after=self._left(work, takes), takes_s=takes)
-        return failed("Drain blocked.") if takes > DEADLINE.total_seconds() else done("Drained.")
+        return failed("Drain blocked.") if takes > DEADLINE.total_seconds() else done_result("Drained.")
 
     def test(self, _step: TestJobStep, work: NodeWork) -> StepResult:
         takes = work.node.progress.get("takes_s") or self.dice.randint(*TEST_S)
@@ -61,7 +61,7 @@ class VirtualSteps:
             namespace="gpu-operator", image="x", resource="nvidia.com/gpu", amount=8, deadline_s=3600, says="It ended.",
             intended_at=now - timedelta(seconds=takes), told_at=now, gone_at=now,
         )  # fmt: skip
-        return done("Passed.") if outcome == "passed" else failed("Failed.")
+        return done_result("Passed.") if outcome == "passed" else failed("Failed.")
 
     def _drain_takes_s(self) -> int:
         is_blocked = self.dice.random() < BLOCKED_RATIO

@@ -13,7 +13,7 @@ from fleet.models.pool import PlacementPolicy
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
 from wording.numbers import count
-from wording.reports import EvidenceItem, at_most, fit
+from wording.reports import EvidenceItem, first_items, fit
 
 EVERY = timedelta(minutes=2)  # it reads the pods of each pool with a policy
 AFTER = timedelta(hours=1)  # pods come and go; a policy broken for a moment is no news. Ours
@@ -52,7 +52,7 @@ def _concentrated(pool: Pool, report: PlacementReport) -> Problem:
         summary=fit("More than half of their pods share one {}. Its failure stops these pods.", where, longest=140),
         evidence=(
             EvidenceItem("Concentrated workloads", report.spread.concentrated),
-            *at_most(EvidenceItem(each.name, _pods_text(each)) for each in report.spread.worst),
+            *first_items(EvidenceItem(each.name, _pods_text(each)) for each in report.spread.worst),
         ),
         facts={"pool": pool.pk},
         identity=f"spread {where}",

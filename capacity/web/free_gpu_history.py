@@ -11,7 +11,7 @@ from capacity.free_gpus.free_gpu_history import DAYS_AT_MOST, days_of, history_o
 from capacity.free_gpus.stranded_gpus import StrandedBy
 from capacity.models import FreeGpuSample
 from capacity.usage.usage_files import download_of
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Pool
 
@@ -20,7 +20,7 @@ WIDE, TALL = 672, 120  # of the drawing: two units an hour
 GAP = timedelta(hours=1, minutes=30)  # a longer step between two samples is drawn as a gap
 
 
-@part
+@part_response
 def pool_free_gpu_history_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool, now = _visible(request, pool_id), timezone.now()
     samples = history_of(pool, days=DAYS, now=now)

@@ -12,7 +12,7 @@ from capacity.free_gpus.mig_demand_report import mig_demand_of_pool
 from capacity.free_gpus.stranded_gpus import StrandedBy
 from capacity.wait_reasons.amounts import amount_text
 from capacity.wait_reasons.obstacles import CPU, MEMORY
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Cluster, Pool
 
@@ -38,21 +38,21 @@ class FreeGpuPart:
     start: float = 0.0  # in percent of the bar
 
 
-@part
+@part_response
 def pool_free_gpus_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
     context = _context(free_gpus_of_pool(pool, request.user))
     return render(request, "capacity/free_gpus/_pool.html", {"pool": pool, **context})
 
 
-@part
+@part_response
 def cluster_free_gpus_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     context = _context(free_gpus_of_cluster(cluster, request.user))
     return render(request, "capacity/free_gpus/_cluster.html", {"cluster": cluster, **context})
 
 
-@part
+@part_response
 def pool_mig_demand_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
     report = mig_demand_of_pool(pool, request.user, now=timezone.now())

@@ -5,12 +5,12 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from capacity.placements.placement_report import placement_of_pool
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Pool
 
 
-@part
+@part_response
 def pool_placement_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = get_object_or_404(Pool.objects.visible_to(request.user), pk=pool_id)
     report = placement_of_pool(pool, request.user, now=timezone.now())

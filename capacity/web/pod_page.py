@@ -9,7 +9,7 @@ from django.utils import timezone
 from capacity.pods.story import story_of
 from capacity.wait_reasons.amounts import amount_text
 from capacity.wait_reasons.obstacles import CPU, MEMORY
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
 from fleet.models import Pod
@@ -22,7 +22,7 @@ def pod(request: PersonRequest, pod_id: int) -> HttpResponse:
     return render(request, "capacity/pod/page.html", {**seen, **_pod(request, row)})
 
 
-@part
+@part_response
 def pod_part(request: PersonRequest, pod_id: int) -> HttpResponse:
     return render(request, "capacity/pod/_body.html", _pod(request, _visible(request, pod_id)))
 

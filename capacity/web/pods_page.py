@@ -11,8 +11,8 @@ from capacity.pods.files import TooManyPods, csv_of
 from capacity.pods.pod_filter import ORDERS, PARTS, PodFilter
 from capacity.pods.rows import PodTable, table_of, titled
 from capacity.pods.views import POD_VIEWS
-from edges.digits import whole
-from edges.parts import part
+from edges.digits import whole_number
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.gpu_pods import BY_CLAIM, STATES
 from fleet.messages.numbers import numbers_of
@@ -43,7 +43,7 @@ def pods(request: PersonRequest) -> HttpResponse:
     return render(request, "capacity/pods/page.html", context)
 
 
-@part
+@part_response
 def pods_part(request: PersonRequest) -> HttpResponse:
     response = render(request, "capacity/pods/_table.html", _table(request))
     if request.headers.get("HX-Trigger") == "pod-filters":
@@ -72,7 +72,7 @@ def _table(request: PersonRequest) -> dict[str, Any]:
     wanted, now = PodFilter.read(request.GET), timezone.now()
     table = table_of(request.user, wanted, now=now)
     pages = max(1, -(-len(table) // PER_PAGE))
-    number = min(max(1, whole(request.GET.get("page", "")[:6]) or 1), pages)
+    number = min(max(1, whole_number(request.GET.get("page", "")[:6]) or 1), pages)
     start = (number - 1) * PER_PAGE
     lines = table.lines(start, start + PER_PAGE)
     return {

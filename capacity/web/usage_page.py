@@ -28,8 +28,8 @@ from capacity.usage.usage_filter import (
 )
 from capacity.usage.usage_lines import TITLES, UsageLine
 from capacity.usage.usage_report import UsageReport, usage_report
-from edges.digits import whole
-from edges.parts import part
+from edges.digits import whole_number
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
 from fleet.models import Cluster, Observer
@@ -74,7 +74,7 @@ def usage(request: PersonRequest) -> HttpResponse:
     return render(request, "capacity/usage/page.html", context)
 
 
-@part
+@part_response
 def usage_part(request: PersonRequest) -> HttpResponse:
     context = _report(request)
     response = render(request, "capacity/usage/_body.html", context)
@@ -95,7 +95,7 @@ def _report(request: PersonRequest) -> dict[str, Any]:
         wanted, problem = UsageFilter.read(request.GET), ""
     except BadPeriod as refusal:
         wanted, problem = UsageFilter(), str(refusal)
-    number = max(1, whole(request.GET.get("page", "")[:4]) or 1)
+    number = max(1, whole_number(request.GET.get("page", "")[:4]) or 1)
     report = usage_report(request.user, wanted, now=timezone.now(), start=(number - 1) * PER_PAGE, most=PER_PAGE)
     return {
         "wanted": wanted,

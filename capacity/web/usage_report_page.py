@@ -10,7 +10,7 @@ from django.utils import timezone
 from capacity.usage.usage_files import MOST_ROWS, download_of
 from capacity.usage.usage_lines import TITLES
 from capacity.usage.weekly_report import WeeklyReport, WorkloadLine, reserved_of, weekly_report
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
 from fleet.models import Cluster, Observer
@@ -29,7 +29,7 @@ def usage_report_page(request: PersonRequest) -> HttpResponse:
     return render(request, "capacity/usage_report/page.html", {**seq, **_report(request)})
 
 
-@part
+@part_response
 def usage_report_part(request: PersonRequest) -> HttpResponse:
     return render(request, "capacity/usage_report/_body.html", _report(request))
 

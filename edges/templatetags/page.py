@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from edges.parts import taken
+from edges.parts import rendered_part
 from wording import instants
 from wording.durations import spell
 from wording.numbers import count, either
@@ -120,7 +120,7 @@ def with_query(context: template.Context, **changed: object) -> str:
 @register.simple_tag(takes_context=True)
 def part_at(context: template.Context, name: str, *args: object) -> SafeString:
     """Renders a part of another app by its URL name."""
-    return taken(context["request"], name, *args)
+    return rendered_part(context["request"], name, *args)
 
 
 @register.simple_tag

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 
 from django.db import transaction
 
-from fleet.allocation.sums import CountedSums, add, counted, written
+from fleet.allocation.sums import CountedSums, add, computed_counters, stored_counters
 from fleet.map_cells import chunks
 from fleet.models import Observer
 
@@ -28,7 +28,7 @@ class Kept:
         """Counts these nodes before they are written."""
         if new := set(nodes) - self._nodes:
             self.lock()
-            for table, rows in counted(self.cluster_id, new).items():
+            for table, rows in computed_counters(self.cluster_id, new).items():
                 before = self._before.setdefault(table, {})
                 for key, numbers in rows.items():
                     before.setdefault(key, Counter()).update(numbers)
@@ -43,7 +43,7 @@ class Kept:
 
     def add_up(self) -> None:
         if self._nodes:
-            add(self.cluster_id, self._before, counted(self.cluster_id, self._nodes))
+            add(self.cluster_id, self._before, computed_counters(self.cluster_id, self._nodes))
             chunks.draw(self.cluster_id, self._nodes)
 
 
@@ -51,7 +51,7 @@ _open: ContextVar[Kept | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
-def kept(cluster_id: int, nodes: Iterable[int] = ()) -> Iterator[Kept]:
+def count_written_nodes(cluster_id: int, nodes: Iterable[int] = ()) -> Iterator[Kept]:
     """Runs a block that writes these nodes or their pools. A nested block counts once, at the end of the outer one."""
     outer = _open.get()
     if outer is not None and outer.cluster_id == cluster_id:
@@ -70,10 +70,10 @@ def kept(cluster_id: int, nodes: Iterable[int] = ()) -> Iterator[Kept]:
 
 
 def recount(cluster_id: int) -> int:
-    """Recounts from the nodes. Returns how many rows were wrong: 0, unless a write bypassed `kept`."""
-    with kept(cluster_id) as keeping:
+    """Recounts from the nodes. Returns how many rows were wrong: 0, unless a write bypassed `count_written_nodes`."""
+    with count_written_nodes(cluster_id) as keeping:
         keeping.lock()
-        before, after = written(cluster_id), counted(cluster_id)
+        before, after = stored_counters(cluster_id), computed_counters(cluster_id)
         add(cluster_id, before, after)
         wrong = chunks.draw_all(cluster_id)
     return wrong + sum(

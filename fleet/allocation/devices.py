@@ -121,18 +121,18 @@ class Offered:
 
     @cached_property
     def capacity(self) -> dict[str, int]:
-        return counted(self.units)
+        return amounts_by_resource(self.units)
 
     @cached_property
     def allocatable(self) -> dict[str, int]:
-        usable = counted(unit for unit, device in self.units.items() if not device.is_tainted)
+        usable = amounts_by_resource(unit for unit, device in self.units.items() if not device.is_tainted)
         return dict.fromkeys(self.capacity, 0) | usable
 
     def taken(self, keys: Collection[DraDeviceKey]) -> dict[str, int]:
         """Returns the units by resource that these devices occupy. Two devices of one board are one unit."""
         claimed = [device for device in self.devices if device.key in keys]
         held = {device.unit if device.unit in self.units else device.unit_alone for device in claimed}
-        return counted(unit for unit in held if unit in self.units)
+        return amounts_by_resource(unit for unit in held if unit in self.units)
 
     @property
     def uses(self) -> Uses:
@@ -229,7 +229,7 @@ def _representation_rank(device: OfferedDevice) -> int:
     return 2 if device.resource else int(device.is_cut)
 
 
-def counted(units: Iterable[ResourceUnit]) -> dict[str, int]:
+def amounts_by_resource(units: Iterable[ResourceUnit]) -> dict[str, int]:
     found: dict[str, int] = {}
     for resource, _ in units:
         found[resource] = found.get(resource, 0) + 1

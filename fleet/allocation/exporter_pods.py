@@ -37,7 +37,7 @@ def uuids_by_index(reading: ExporterReading | None) -> dict[int, str]:
     return {index: uuid for uuid, index in by_uuid.items()}
 
 
-def place_named(
+def place_pods_of_exporter(
     placement: Placement, reading: ExporterReading, pods: Iterable[Pod], layout: Layout, *, now: datetime
 ) -> None:
     here = {pod.uid: pod for pod in pods}

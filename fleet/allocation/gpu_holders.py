@@ -25,9 +25,9 @@ from fleet.allocation.allocations import (
     Unplaced,
 )
 from fleet.allocation.devices import Offered, read_slices
-from fleet.allocation.exporter_pods import is_of_profile, place_named, uuids_by_index
-from fleet.allocation.parts import place_parts
-from fleet.allocation.whole_nodes import place_all
+from fleet.allocation.exporter_pods import is_of_profile, place_pods_of_exporter, uuids_by_index
+from fleet.allocation.parts import place_sharing_pods
+from fleet.allocation.whole_nodes import place_whole_node_pod
 from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
 from gpu.resources import Layout, Way, gpu_groups
 from gpu.resources.layout import HAMI
@@ -126,9 +126,11 @@ def allocated(
         _place_claims(placement, pod, claims)
         _place_devices(placement, pod, layout)
     if reading is not None:
-        place_named(placement, reading, pods, layout, now=now)
-    place_parts(placement, pods)
-    boards = place_all(placement, list(_boards(gpus, placement.allocations, uuids_by_index(reading))), node, pods)
+        place_pods_of_exporter(placement, reading, pods, layout, now=now)
+    place_sharing_pods(placement, pods)
+    boards = place_whole_node_pod(
+        placement, list(_boards(gpus, placement.allocations, uuids_by_index(reading))), node, pods
+    )
     taints = {device.board: device.taints for device in devices if device.taints}
     return NodeAllocations(
         tuple(replace(board, taints=taints.get(board.uuid, ())) for board in boards),

@@ -12,7 +12,7 @@ from fleet.models import Pod
 from gpu.resources import gpu_groups
 
 
-def place_parts(placement: Placement, pods: Sequence[Pod]) -> None:
+def place_sharing_pods(placement: Placement, pods: Sequence[Pod]) -> None:
     """Places sharing pods. Call it after the reserving pods are placed, since only they identify the GPU."""
     boards = _boards(placement)
     for pod in pods:

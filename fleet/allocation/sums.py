@@ -64,7 +64,7 @@ class PoolKeys(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
-def counted(cluster_id: int, nodes: Iterable[int] | None = None) -> CountedSums:
+def computed_counters(cluster_id: int, nodes: Iterable[int] | None = None) -> CountedSums:
     """Counts nodes as they are; None: all of the cluster. One query."""
     statement, params = _counting(is_whole=nodes is None)
     given: dict[Any, Any] = {CLUSTER: cluster_id, NODES: json.dumps(sorted(nodes or ()))}
@@ -92,7 +92,7 @@ def _convert_row(row: tuple[Any, ...]) -> dict[str, Any]:
     return found | said | {name: int(number) for name, number in found.items() if name.startswith(MARK)}
 
 
-def written(cluster_id: int) -> CountedSums:
+def stored_counters(cluster_id: int) -> CountedSums:
     """Returns the stored counters. One query per table."""
     return {table: _stored_sums(table, cluster_id) for table in TABLES}
 

@@ -14,7 +14,9 @@ from fleet.models import Node, Pod
 from gpu.resources import Layout, ResourceKind, Use, gpu_groups
 
 
-def place_all(placement: Placement, boards: Sequence[Board], node: Node, pods: Sequence[Pod]) -> Sequence[Board]:
+def place_whole_node_pod(
+    placement: Placement, boards: Sequence[Board], node: Node, pods: Sequence[Pod]
+) -> Sequence[Board]:
     """Places such a pod on each GPU, unless another source contradicts it."""
     pod, name = _holder_of_all(node, pods)
     if pod is None or any(one.pod.pk != pod.pk for one in placement.unplaced) or not _are_its(boards, pod, node):

@@ -10,7 +10,7 @@ from edges.documents import LARGEST_BYTES
 from edges.rest import Asked, Edge
 from fleet.api.pools import OverlapSerializer, administer
 from fleet.models import Cluster, Pool
-from fleet.pools.files import compare, read, take_over, write
+from fleet.pools.files import compare, parse_pool_file, take_over, write
 from fleet.pools.files.comparison import FileChangeKind
 
 
@@ -68,7 +68,7 @@ class PoolFiles(Edge):
         asked = self.read(PoolFileRequest)
         cluster = self.load(Cluster.objects.visible_to(self.user), asked["cluster"])
         administer(self.user, cluster)
-        file = read(asked["text"])
+        file = parse_pool_file(asked["text"])
         if file.cluster not in {"", cluster.name}:
             raise ValidationError({"cluster": f"The file is for cluster {file.cluster}, not {cluster.name}."})
         comparison = compare(cluster, file.entries, prune=asked["prune"])

@@ -126,20 +126,20 @@ class PoolList(Listing):
         cluster = self.load(Cluster.objects.visible_to(self.user), asked.pop("cluster"))
         administer(self.user, cluster)
         pool = create_pool(cluster=cluster, actor=self.user.username, now=timezone.now(), **asked)
-        return Response(shown(pool, self.user), status=201)
+        return Response(pool_data(pool, self.user), status=201)
 
 
 class PoolDetail(Edge):
     @extend_schema(responses=PoolSerializer)
     def get(self, request, pool_id: int) -> Response:
-        return Response(shown(self.pool(pool_id), self.user))
+        return Response(pool_data(self.pool(pool_id), self.user))
 
     @extend_schema(request=PoolChange(partial=True), responses=PoolSerializer)
     def patch(self, request, pool_id: int) -> Response:
         pool = self.pool(pool_id)
         administer(self.user, pool.cluster)
         asked = self.read(PoolChange, partial=True)
-        return Response(shown(change_pool(pool, actor=self.user.username, now=timezone.now(), **asked), self.user))
+        return Response(pool_data(change_pool(pool, actor=self.user.username, now=timezone.now(), **asked), self.user))
 
     @extend_schema(responses={204: None})
     def delete(self, request, pool_id: int) -> Response:
@@ -195,6 +195,6 @@ def administer(user, cluster: Cluster) -> None:
     require(user, Permission.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
 
 
-def shown(pool: Pool, user) -> dict:
+def pool_data(pool: Pool, user) -> dict:
     (seen,) = see_pools([pool], user=user, now=timezone.now())
     return PoolSerializer(seen).data

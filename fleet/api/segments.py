@@ -77,7 +77,7 @@ class SegmentList(Edge):
         ],
     )
     def get(self, request) -> Response:
-        choice, axes = read(request.query_params)
+        choice, axes = parse_segment_query(request.query_params)
         found = segments_of(self.user, choice, axes=axes)
         table = cross(found.matching, axes[0], axes[1]) if axes else None
         said = {
@@ -92,7 +92,7 @@ class SegmentList(Edge):
         return Response(SegmentsSerializer(said).data)
 
 
-def read(query: QueryDict) -> tuple[Choice, tuple[Facet, ...]]:
+def parse_segment_query(query: QueryDict) -> tuple[Choice, tuple[Facet, ...]]:
     """Parses the query.
 
     :raises ValidationError: for an unknown facet; an ignored typo would count the whole fleet

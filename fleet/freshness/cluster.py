@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from fleet.freshness.kinds import PODS, Freshness, KindFreshness, as_failing, freshnesses, named, never_listed
+from fleet.freshness.kinds import (
+    PODS,
+    Freshness,
+    KindFreshness,
+    as_failing,
+    freshness_by_kind,
+    freshnesses,
+    never_listed,
+)
 from fleet.freshness.observation_state import ClusterObservation, ObservationState, observation_of
 from fleet.models import Bookmark, Cluster, Observer
 
@@ -36,7 +44,7 @@ class ClusterFreshness:
     def by_kind(self) -> Mapping[str, KindFreshness]:
         """Returns the freshness by kind. No kind is live while the cluster does not answer."""
         does_not_answer = self.observation.state in {ObservationState.FAILING, ObservationState.STALE}
-        return named(map(as_failing, self.kinds) if does_not_answer else self.kinds)
+        return freshness_by_kind(map(as_failing, self.kinds) if does_not_answer else self.kinds)
 
     @property
     def knows_pods(self) -> bool:

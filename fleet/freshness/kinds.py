@@ -110,15 +110,17 @@ def never_listed(kind: str) -> KindFreshness:
 
 def freshnesses(bookmarks: Iterable[Bookmark], *, now: datetime) -> list[KindFreshness]:
     """Returns the freshness of every kind that was ever requested, in the order of the table."""
-    return [freshness_of(bookmark, now=now) for bookmark in sorted(bookmarks, key=lambda each: place_of(each.kind))]
+    return [
+        freshness_of(bookmark, now=now) for bookmark in sorted(bookmarks, key=lambda each: kind_sort_key(each.kind))
+    ]
 
 
-def named(kinds: Iterable[KindFreshness]) -> dict[str, KindFreshness]:
+def freshness_by_kind(kinds: Iterable[KindFreshness]) -> dict[str, KindFreshness]:
     """Returns the freshness by kind; nodes and pods are always included."""
     return {NODES: never_listed(NODES), PODS: never_listed(PODS)} | {each.kind: each for each in kinds}
 
 
-def place_of(kind: str) -> tuple[int, str]:
+def kind_sort_key(kind: str) -> tuple[int, str]:
     """Returns the sort key of a kind; kinds of older workers come last."""
     return (PLACES.get(kind, len(PLACES)), kind)
 

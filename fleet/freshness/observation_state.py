@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from fleet.freshness.kinds import NODES, name_of, place_of
+from fleet.freshness.kinds import NODES, kind_sort_key, name_of
 from fleet.models import Bookmark, BookmarkState, Cluster, Observer
 from fleet.models.bookmark import STALE_AFTER, VOID
 from fleet.models.observer import GRACE
@@ -166,7 +166,7 @@ def _loading(bookmarks: Sequence[Bookmark], *, now: datetime) -> str:
     listing = [mark for mark in bookmarks if mark.state == BookmarkState.LISTING and mark.listed_at is None]
     if not listing:
         return ""
-    listing.sort(key=lambda mark: place_of(mark.kind))
+    listing.sort(key=lambda mark: kind_sort_key(mark.kind))
     kinds = names([name_of(mark.kind) for mark in listing], most=2).lower()
     return f"loading: {kinds} ({spell(now - min(mark.state_since for mark in listing))})"
 

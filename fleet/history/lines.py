@@ -13,11 +13,11 @@ from fleet.history.placements import (
     BoardsOfPods,
     boards_now,
     detail_of,
+    gpu_indices,
+    gpus_text,
     how_it_ended,
     of_gpu,
     placements_of,
-    what,
-    which,
 )
 from fleet.models import GoneNode, Gpu, Node, NodeNote, PodPlacement
 from fleet.queries import timeline
@@ -170,7 +170,7 @@ def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
         boards = boards_now(node, there, now=now)
         first, last = (list(of_gpu(some, span.gpu, there, boards)[: span.most]) for some in (begun, ended))
     for row in first:
-        sentence = f"{row} has {what(row, boards)}.{_unknown(row, boards, span)}"
+        sentence = f"{row} has {gpus_text(row, boards)}.{_unknown(row, boards, span)}"
         yield TimelineLine(
             row.since, POD, sentence, detail=detail_of(row, boards), position=position_in("begun", row.pk)
         )
@@ -183,7 +183,7 @@ def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
 
 
 def _unknown(row: PodPlacement, boards: BoardsOfPods, span: Span) -> str:
-    its = which(row, boards)
+    its = gpu_indices(row, boards)
     if span.gpu is None or span.gpu.index in its:
         return ""
     return (

@@ -62,7 +62,7 @@ def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPl
     lately = rows.filter(Q(until=None) | Q(until__gt=since), since__lte=now)
     found = []
     for row in of_gpu(lately, gpu, there, boards)[:most]:
-        its = which(row, boards)
+        its = gpu_indices(row, boards)
         found.append(GpuPlacement(row, tuple(its), gpu.index in its, seen_until_of(row, last_seen_at)))
     return found
 
@@ -105,14 +105,14 @@ class JsonLength(Func):
         return super().as_sql(compiler, connection, function="JSONB_ARRAY_LENGTH", **more)
 
 
-def which(row: PodPlacement, boards: BoardsOfPods) -> Collection[int]:
+def gpu_indices(row: PodPlacement, boards: BoardsOfPods) -> Collection[int]:
     """Returns the indices of its GPUs. Empty: unknown."""
     return boards.get(row.pod_uid, ()) if row.until is None else row.boards
 
 
-def what(row: PodPlacement, boards: BoardsOfPods) -> str:
+def gpus_text(row: PodPlacement, boards: BoardsOfPods) -> str:
     """Returns "GPU 0, 1" if known, else "2 nvidia.com/gpu"."""
-    its = which(row, boards)
+    its = gpu_indices(row, boards)
     asked = (
         ", ".join(f"{number} {name}" for name, number in sorted(row.resources.items()))
         or "the devices that a claim or a scheduler allocated"
@@ -124,14 +124,15 @@ def how_it_ended(row: PodPlacement, boards: BoardsOfPods) -> str:
     how = f"ended ({row.ended})" if row.ended else "is gone"
     if row.seen_until is not None:
         lasted = f" for at least {spell(row.seen_until - row.since)}"
-        return f"{row} {how}, and was last seen at {to_the_minute(row.seen_until)}: it had {what(row, boards)}{lasted}."
+        seen = f"was last seen at {to_the_minute(row.seen_until)}"
+        return f"{row} {how}, and {seen}: it had {gpus_text(row, boards)}{lasted}."
     lasted = f" for {spell(row.until - row.since)}" if row.until is not None else ""
-    return f"{row} {how}: it had {what(row, boards)}{lasted}."
+    return f"{row} {how}: it had {gpus_text(row, boards)}{lasted}."
 
 
 def how_it_was(row: PodPlacement, at: datetime, boards: BoardsOfPods, last_seen_at: datetime | None) -> str:
     """Returns a sentence. `last_seen_at` is the last update of pods, if they are not live."""
-    had, seen_until = f"{row} had {what(row, boards)}", seen_until_of(row, last_seen_at)
+    had, seen_until = f"{row} had {gpus_text(row, boards)}", seen_until_of(row, last_seen_at)
     if seen_until is None or at <= seen_until:
         return f"{had}."
     then = (
@@ -151,7 +152,7 @@ def detail_of(row: PodPlacement, boards: BoardsOfPods) -> dict[str, Any]:
         "pod_uid": row.pod_uid,
         "owner": f"{row.owner_kind}/{row.owner_name}" if row.owner_name else "",
         "resources": row.resources,
-        "gpus": list(which(row, boards)),
+        "gpus": list(gpu_indices(row, boards)),
         "since": row.since.isoformat(),
         "until": None if row.until is None else row.until.isoformat(),
         "seen_until": None if row.seen_until is None else row.seen_until.isoformat(),

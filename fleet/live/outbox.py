@@ -14,7 +14,7 @@ class Outbox:
 
     def put(self, key: str, message: Message) -> None:
         earlier = self._waiting.get(key)
-        self._waiting[key] = fold(earlier, message) if earlier else message
+        self._waiting[key] = merge_changes(earlier, message) if earlier else message
 
     def replace(self, key: str, message: Message) -> None:
         """Replaces the message of a key; for messages that contain the whole state."""
@@ -25,7 +25,7 @@ class Outbox:
         return taken
 
 
-def fold(earlier: Message, later: Message) -> Message:
+def merge_changes(earlier: Message, later: Message) -> Message:
     """Merges two changes: the later number, the earlier predecessor, and the nodes of both with their later state.
 
     If a message between them was lost, the merge keeps the later predecessor, so that the page notices the gap.

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from django.utils import timezone
 
-from edges.digits import whole
+from edges.digits import whole_number
 from fleet.freshness.kinds import NODES
 from fleet.messages import announce
 from fleet.models import Bookmark, Cluster, Observer
@@ -57,7 +57,7 @@ class ClusterTopics:
             keys = frozenset(announce.cluster_group(pk) for pk in visible)
             return OpenedTopic((announce.fleet_group(),), keys, nodes_of)
         kind, _, key = name.partition("-")
-        if kind != "cluster" or (pk := whole(key)) is None or pk not in set(visible):
+        if kind != "cluster" or (pk := whole_number(key)) is None or pk not in set(visible):
             return None
         return OpenedTopic((announce.cluster_group(pk),), frozenset({announce.cluster_group(pk)}), nodes_of)
 

@@ -42,7 +42,7 @@ class NodeCells:
     @property
     def alone(self) -> bytes:
         """Returns the bytes for a message: node, number of GPUs, GPUs, parts."""
-        return bytes((self.state, len(self.gpus))) + self.gpus + written(self.parts)
+        return bytes((self.state, len(self.gpus))) + self.gpus + encode_numbers(self.parts)
 
 
 def cells_of(
@@ -95,7 +95,7 @@ def byte(state: GpuState, taken: GpuTaken = GpuTaken.NONE) -> int:
     return state | taken << TAKEN_AT
 
 
-def written(parts: CellCounts | None) -> bytes:
+def encode_numbers(parts: CellCounts | None) -> bytes:
     """Encodes each number in groups of seven bits, lowest first, with the eighth bit set on all but the last
     (LEB128)."""
     found = bytearray()
@@ -123,7 +123,7 @@ class CellColumns:
             bytes(node.state for node in every),
             bytes(len(node.gpus) for node in every),
             b"".join(node.gpus for node in every),
-            b"".join(written(node.parts) for node in every),
+            b"".join(encode_numbers(node.parts) for node in every),
         )
 
     @classmethod

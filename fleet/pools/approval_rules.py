@@ -24,7 +24,7 @@ def rule_of(cluster: Cluster, pool: Pool) -> str:
     return cluster.approval if pool.approval == PoolApproval.AS_CLUSTER else pool.approval
 
 
-def why_asked(cluster: Cluster, pools: Sequence[Pool]) -> str:
+def why_approval_is_needed(cluster: Cluster, pools: Sequence[Pool]) -> str:
     """Returns why a node in these pools needs approval. Blank: it does not."""
     if production := [pool.name for pool in pools if pool.is_production]:
         return f"pool {production[0]} is production"

@@ -11,14 +11,14 @@ from django.db.models import ProtectedError
 from django.db.models.deletion import Collector
 
 from edges import concurrent_edits
-from fleet.allocation.counters import kept
+from fleet.allocation.counters import count_written_nodes
 from fleet.models import Cluster, Observer, Pool
-from fleet.places import place_of
+from fleet.places import pool_place
 from fleet.pools import approval_rules
 from fleet.pools.membership_writes import remove_nodes, sort_pools
 from people.models import AuditEntry, RoleBinding
 from people.models.user import ScopeKind
-from people.roster.accounts import take
+from people.roster.accounts import end_role
 from wording.numbers import either
 
 POOL_DELETED = "The pool was deleted."
@@ -149,12 +149,12 @@ def write_deletion(pool: Pool, *, actor: str, now: datetime) -> None:
         was = {name: getattr(pool, name) for name in WRITTEN} | {"with_it": going_with(pool, now=now)}
         _record_in_audit(pool, "pool.delete", actor=actor, now=now, evidence=was)
         for binding in RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).select_related("user"):
-            take(binding, place_of(pool), actor=actor, now=now)
+            end_role(binding, pool_place(pool), actor=actor, now=now)
         for each in GOES_WITH:
             each.end(pool, actor, now)
         Observer.lock(pool.cluster_id)  # a concurrent flush may be adding a node
         try:
-            with kept(pool.cluster_id, pool.nodes.values_list("pk", flat=True)):
+            with count_written_nodes(pool.cluster_id, pool.nodes.values_list("pk", flat=True)):
                 pool.delete()
             approval_rules.announce_to_pages(pool.cluster_id, now=now)
         except ProtectedError as error:

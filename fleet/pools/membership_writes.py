@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from edges.slices import slices
-from fleet.allocation.counters import kept
+from fleet.allocation.counters import count_written_nodes
 from fleet.models import Cluster, Node, Observer, Pool
 from fleet.pools.membership import belongs, claimed
 from kube.selectors import parse
@@ -42,7 +42,7 @@ def sort_nodes(cluster_id: int, nodes: Iterable[dict[str, Any]], *, pools: Colle
     left: dict[int, list[int]] = defaultdict(list)
     for node_id, pool_id in members - wanted:
         left[pool_id].append(node_id)
-    with kept(cluster_id, (node_id for node_id, _ in wanted ^ members)):
+    with count_written_nodes(cluster_id, (node_id for node_id, _ in wanted ^ members)):
         MEMBERS.objects.bulk_create(
             (MEMBERS(node_id=node_id, pool_id=pool_id) for node_id, pool_id in wanted - members),
             ignore_conflicts=True,
@@ -77,7 +77,7 @@ def remove_nodes(pool: Pool) -> None:
         node_ids = some.whole()
         with transaction.atomic():
             Observer.lock(pool.cluster_id)
-            with kept(pool.cluster_id, node_ids):
+            with count_written_nodes(pool.cluster_id, node_ids):
                 members.filter(node_id__in=node_ids).delete()
 
 

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason
-from edges.kept_input import BadForm, kept_if_refused, read
+from edges.kept_input import BadForm, kept_if_refused, restored_input
 from edges.reason_form import SAY_WHY
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from fleet.clusters import acceptance
 from fleet.clusters.acceptance import CannotAccept
 from fleet.models import ApprovalRule, Cluster
@@ -70,19 +70,21 @@ def _run(
     """Runs a command. `act` returns the success sentence; `verb` is the form that gets refused input back."""
     row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
     kept = kept_if_refused(request, about(row.pk), *WRITTEN, refusals=REFUSALS, verb=verb)
-    with answered(request, REFUSALS), kept:
+    with report_act(request, REFUSALS), kept:
         require(request.user, permission, cluster_id=row.pk, where=f"cluster {row.name}")
         messages.success(request, act(request, row))
     return redirect("cluster", cluster_id=row.pk)
 
 
 def _accept(request: PersonRequest, row: Cluster) -> str:
-    acceptance.accept(row, **read(AcceptForm(request.POST)), actor=request.user.get_username(), now=timezone.now())
+    acceptance.accept(
+        row, **restored_input(AcceptForm(request.POST)), actor=request.user.get_username(), now=timezone.now()
+    )
     return f"{row.name} is now the cluster {row.uid}. A worker lists its objects again."
 
 
 def _set_approval(request: PersonRequest, row: Cluster) -> str:
-    given = read(ApprovalForm(request.POST))
+    given = restored_input(ApprovalForm(request.POST))
     actor, now = request.user.get_username(), timezone.now()
     set_approval(row, given["approval"], actor=actor, reason=given["reason"], now=now)
     return f"{row.name} now has “approval: {row.approval}”."

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from fleet.freshness.kinds import NODES, KindFreshness, freshness_of, never_listed, place_of
+from fleet.freshness.kinds import NODES, KindFreshness, freshness_of, kind_sort_key, never_listed
 from fleet.models import Bookmark, Cluster
 from fleet.models.kinds import MIRRORED, MirroredKind
 
@@ -50,7 +50,7 @@ def kind_lines(
     known = {bookmark.kind for bookmark in bookmarks}
     lines += [_line_of_unread_kind(never_listed(kind)) for kind in MIRRORED if bookmarks and kind not in known]
     lines += beside if bookmarks else ()
-    return sorted(lines, key=lambda line: (line.is_quiet, WORST_FIRST.index(line.glyph), place_of(line.kind)))
+    return sorted(lines, key=lambda line: (line.is_quiet, WORST_FIRST.index(line.glyph), kind_sort_key(line.kind)))
 
 
 def rows_held(cluster_id: int) -> dict[str, int]:

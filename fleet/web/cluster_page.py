@@ -10,8 +10,8 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from edges.kept_input import take
-from edges.parts import part
+from edges.kept_input import pop_kept_input
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.drivers.cluster_drivers import drivers_of, operator_trouble, unseen_in
 from fleet.freshness import lag
@@ -56,18 +56,18 @@ CARDS: Mapping[str, tuple[Resource[Any], ...]] = {  # the kinds behind each card
 def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
     line = line_for(request, cluster_id, now=timezone.now())
     seq = json.dumps({f"cluster-{cluster_id}": line.seq})
-    context = {"seq": seq, "written": take(request, about(cluster_id)), **_cluster(request, line)}
+    context = {"seq": seq, "written": pop_kept_input(request, about(cluster_id)), **_cluster(request, line)}
     return render(request, "fleet/cluster/page.html", context)
 
 
-@part
+@part_response
 def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     return render(
         request, "fleet/cluster/_body.html", _cluster(request, line_for(request, cluster_id, now=timezone.now()))
     )
 
 
-@part
+@part_response
 def cluster_kinds_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Renders the kinds alone: their ages change every few seconds."""
     now = timezone.now()

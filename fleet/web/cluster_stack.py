@@ -24,7 +24,7 @@ from gpu.labels import MIG_CONFIG, PLUGIN_CONFIG
 from gpu.operands import MIG_DEFAULT_CONFIG, TITLES, title_of
 from gpu.resources import is_gpu_resource
 from gpu.versions import tag_of
-from kube.quantity import whole
+from kube.quantity import whole_quantity
 from wording.instants import clock
 
 ORDER = {operand: place for place, operand in enumerate(TITLES)}
@@ -200,7 +200,7 @@ def _quota_lines(row: ResourceQuota) -> list[QuotaLine]:
         if not is_gpu_resource(_bare(key)) and not key.endswith(VENDORS[-1]):
             continue
         used = str(row.used.get(key, ""))
-        left = whole(str(hard)), whole(used)
+        left = whole_quantity(str(hard)), whole_quantity(used)
         is_full = None not in left and left[1] >= left[0]  # type: ignore[operator]
         found.append(QuotaLine(row.namespace, row.name, key, used, str(hard), is_full=is_full))
     return found

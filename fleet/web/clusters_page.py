@@ -4,7 +4,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
 from fleet.web.summary import lines_for
@@ -21,6 +21,6 @@ def clusters(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/clusters/page.html", context)
 
 
-@part
+@part_response
 def cluster_list_part(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/clusters/_list.html", {"clusters": lines_for(request, now=timezone.now())})

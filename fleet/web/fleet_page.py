@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.allocation.amounts import GpuAmount, Offer, offers_of
 from fleet.allocation.physical import physical_of
@@ -22,7 +22,7 @@ from fleet.segments.facets import UNKNOWN
 from fleet.states.node import TITLES, state_key
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, words_of
-from fleet.web.summary import FleetRead, counted_by, freshness_by_cluster, lines_for, not_counted, read_fleet
+from fleet.web.summary import FleetRead, alike_nodes, freshness_by_cluster, lines_for, not_counted, read_fleet
 from people.rights import Permission, scope_of
 
 PER_PAGE = 50
@@ -49,19 +49,19 @@ def fleet(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/home/page.html", context)
 
 
-@part
+@part_response
 def overview_part(request: PersonRequest) -> HttpResponse:
     """Renders summary and pools in one answer, since they share counts."""
     clusters = lines_for(request, now=timezone.now())
     return render(request, "fleet/home/_overview.html", _overview(request, clusters))
 
 
-@part
+@part_response
 def clusters_part(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/home/_clusters.html", _clusters(lines_for(request, now=timezone.now())))
 
 
-@part
+@part_response
 def nodes_part(request: PersonRequest) -> HttpResponse:
     clusters = lines_for(request, now=timezone.now())
     response = render(request, "fleet/home/_nodes.html", _nodes(request, clusters))
@@ -71,7 +71,7 @@ def nodes_part(request: PersonRequest) -> HttpResponse:
 
 
 def _overview(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]:
-    read = read_fleet(request.user, counted_by(clusters), freshness_by_cluster(clusters))
+    read = read_fleet(request.user, alike_nodes(clusters), freshness_by_cluster(clusters))
     loading = [line for line in clusters if line.freshness.is_loading]
     unseen = [line for line in clusters if not line.freshness.is_fresh and line not in loading]
     return {
@@ -132,7 +132,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]
     wanted = NodeFilter.read(request.GET)
     every, pools = Node.objects.visible_to(request.user).with_gpus(), Pool.objects.visible_to(request.user)
     # Sorts keys only; loads complete rows for this page.
-    alike = counted_by(clusters)
+    alike = alike_nodes(clusters)
     number = wanted.count_in(alike, {line.cluster.name: line.cluster.pk for line in clusters}, pools=pools)
     pages = CountedPaginator(wanted.narrow(every, pools=pools).values_list("pk", flat=True), PER_PAGE, number=number)
     page = pages.get_page(request.GET.get("page"))

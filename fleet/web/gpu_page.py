@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.allocation.devices import offered_on
 from fleet.freshness.cluster import load_cluster_freshness
@@ -60,7 +60,7 @@ def gpu(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     return render(request, "fleet/gpu/page.html", {**seen, **_gpu(row, user=request.user, now=timezone.now())})
 
 
-@part
+@part_response
 def gpu_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     row = gpu_at(node_id, index, user=request.user)
     if row is None:
@@ -70,7 +70,7 @@ def gpu_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     return render(request, "fleet/gpu/_body.html", _gpu(row, user=request.user, now=timezone.now()))
 
 
-@part
+@part_response
 def placements_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     row, now = _visible(request, node_id, index), timezone.now()
     found = on_gpu(row, since=now - SPAN, now=now, most=MOST + 1)
@@ -91,7 +91,7 @@ def placements_part(request: PersonRequest, node_id: int, index: int) -> HttpRes
     return render(request, "fleet/gpu/_placements.html", shown)
 
 
-@part
+@part_response
 def timeline_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     row = _visible(request, node_id, index)
     shown = timeline_of(row.node, node_id, request, Span(gpu=row))

@@ -15,10 +15,10 @@ from django.views.decorators.http import require_POST
 
 from edges.digests import digest
 from edges.fields import INSTANT_EXAMPLE, INSTANT_PATTERN, written_as
-from edges.kept_input import kept_if_refused, take
+from edges.kept_input import kept_if_refused, pop_kept_input
 from edges.offsets import with_offset
-from edges.parts import part
-from edges.requests import PersonRequest, answered, text_of
+from edges.parts import part_response
+from edges.requests import PersonRequest, report_act, text_of
 from fleet.history import notes
 from fleet.history.lines import (
     ID_CHARS,
@@ -74,7 +74,7 @@ class HistoryForm(forms.Form):
         return position
 
 
-@part
+@part_response
 def timeline_part(request: PersonRequest, node_id: int) -> HttpResponse:
     node = _load_node_history(request, node_id)
     return render(request, "fleet/node/_timeline.html", timeline_of(node, node_id, request, Span(WITHOUT_PODS)))
@@ -104,7 +104,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
         "kinds": [(key, title, key in kinds, _toggled(kinds, key)) for key, (title, _) in LINE_KINDS.items()],
         "any_kind": bool(kinds),
         "key": uuid4().hex,
-        "written": take(request, _input_key(node_id)),
+        "written": pop_kept_input(request, _input_key(node_id)),
         "moment": _moment(moment) if moment else None,
         **timeline_of(node, node_id, request, Span(kinds, before=before, below=form.cleaned_data.get("below"))),
     }
@@ -112,12 +112,12 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
 
 
 @require_POST
-def note(request: PersonRequest, node_id: int) -> HttpResponse:
+def post_note(request: PersonRequest, node_id: int) -> HttpResponse:
     node = _load_node_history(request, node_id)
     text = text_of(request, "text")
     key = f"{request.POST.get('key', '')[:32]} {digest(text)}"  # edited text after going back is another note
     kept = kept_if_refused(request, _input_key(node_id), "text", refusals=REFUSALS)
-    with answered(request, REFUSALS, done="Your note is on the timeline."), kept:
+    with report_act(request, REFUSALS, done="Your note is on the timeline."), kept:
         notes.add_note(node, request.user, text, key=key, now=timezone.now())
     return redirect("node-history", node_id)
 

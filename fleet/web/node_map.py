@@ -17,7 +17,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.utils import timezone
 
-from edges.parts import packed, part
+from edges.parts import packed, part_response
 from edges.requests import PersonRequest
 from fleet.allocation.amounts import PODS_READ
 from fleet.freshness.observation_state import all_observations
@@ -32,13 +32,13 @@ KEPT_INDEXES = 8  # some 40 kB each
 
 
 @packed
-@part
+@part_response
 def raster(request: PersonRequest) -> HttpResponse:
     return HttpResponse(raster_for(request.user, now=timezone.now()), content_type="application/octet-stream")
 
 
 @packed
-@part
+@part_response
 def index(request: PersonRequest) -> HttpResponse:
     return HttpResponse(_indexes.of(SeenMap.by(request.user)), content_type="application/json")
 

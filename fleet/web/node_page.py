@@ -8,7 +8,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
 from fleet.models import GoneNode, Node
@@ -49,7 +49,7 @@ def node(request: PersonRequest, node_id: int) -> HttpResponse:
     return render(request, "fleet/node/page.html", {**seen, **_node(row, user=request.user, now=timezone.now())})
 
 
-@part
+@part_response
 def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     try:
         row = _load_node(request, node_id)

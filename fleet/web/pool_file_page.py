@@ -12,7 +12,7 @@ from edges.requests import PersonRequest
 from fleet.models import Cluster
 from fleet.pools.approval_rules import ProductionAsks
 from fleet.pools.changes import PoolGone, PoolInUse, PoolTaken
-from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, compare, read, take_over, write
+from fleet.pools.files import BadPoolFile, OutOfStep, PoolFile, compare, parse_pool_file, take_over, write
 from fleet.web.pools_page import may_change
 from people.rights import Permission, why_not
 
@@ -33,7 +33,7 @@ def pool_file(request: PersonRequest) -> HttpResponse:
     context |= {"prune": bool(request.POST.get("prune"))}
     try:
         context["text"] = _file_text(request)
-        file = read(context["text"])
+        file = parse_pool_file(context["text"])
     except BadPoolFile as refusal:
         return _page(request, {**context, "problems": refusal.lines}, 400)
     cluster = _cluster(file, cluster, clusters)

@@ -73,7 +73,7 @@ class PoolForm(forms.ModelForm):
         return text
 
 
-def new(request: PersonRequest) -> HttpResponse:
+def new_pool(request: PersonRequest) -> HttpResponse:
     clusters = may_change(request, Cluster.objects.visible_to(request.user))
     begun = _initial_offer(request)
     asked = request.POST.get("in") or request.GET.get("in") or str(begun.cluster.pk if begun.cluster else "")

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.allocation.tally import Alike, Tally, read_alike
 from fleet.freshness.cluster import load_cluster_freshness
@@ -34,7 +34,7 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
     return render(request, "fleet/pool/page.html", _context(request, found))
 
 
-@part
+@part_response
 def pool_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     return render(request, "fleet/pool/_body.html", _context(request, _pool(request, pool_id)))
 

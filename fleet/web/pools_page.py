@@ -10,11 +10,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Cluster, Pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
-from fleet.web.summary import counted_by, freshness_by_cluster, lines_for, read_fleet
+from fleet.web.summary import alike_nodes, freshness_by_cluster, lines_for, read_fleet
 from people.rights import Permission, scope_of
 
 
@@ -37,12 +37,12 @@ def pools(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/pools/page.html", context)
 
 
-@part
+@part_response
 def pools_part(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/pools/_table.html", _pools(request))
 
 
-@part
+@part_response
 def suggestions_part(request: PersonRequest) -> HttpResponse:
     """Renders suggestions separately, since reading labels is slow and only useful for admins."""
     clusters = may_change(request, Cluster.objects.visible_to(request.user))
@@ -57,7 +57,7 @@ def may_change(request: PersonRequest, clusters) -> list[Cluster]:
 
 def _pools(request: PersonRequest) -> dict[str, Any]:
     clusters = lines_for(request, now=timezone.now())
-    read = read_fleet(request.user, counted_by(clusters), freshness_by_cluster(clusters))
+    read = read_fleet(request.user, alike_nodes(clusters), freshness_by_cluster(clusters))
     return {"read": read, "unseen": [line for line in clusters if not line.freshness.is_fresh]}
 
 

@@ -10,13 +10,13 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.allocation.physical import Physical
 from fleet.segments.facet_counts import Cross, FacetCounts, Segments, ValueCount, cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, words_of
 from fleet.web.filters import NodeFilter, read_choice
-from fleet.web.summary import counted_by, freshness_by_cluster, lines_for, not_counted, read_fleet
+from fleet.web.summary import alike_nodes, freshness_by_cluster, lines_for, not_counted, read_fleet
 from people.rights import Permission, scope_of
 from wording.numbers import count
 
@@ -70,7 +70,7 @@ def segments(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/segments/page.html", context)
 
 
-@part
+@part_response
 def segments_part(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/segments/_body.html", _segments(request))
 
@@ -79,7 +79,7 @@ def _segments(request: PersonRequest) -> dict[str, Any]:
     choice, axes = read_choice(request.GET), _axes(request)
     found = segments_of(request.user, choice, axes=axes)
     clusters = lines_for(request, now=timezone.now())
-    read = read_fleet(request.user, counted_by(clusters), freshness_by_cluster(clusters))
+    read = read_fleet(request.user, alike_nodes(clusters), freshness_by_cluster(clusters))
     where = _Where(choice, axes)
     return {
         "found": found,

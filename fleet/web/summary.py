@@ -74,7 +74,7 @@ def freshness_by_cluster(lines: Iterable[ClusterRow]) -> dict[int, ClusterFreshn
     return {line.cluster.pk: line.freshness for line in lines}
 
 
-def counted_by(lines: Iterable[ClusterRow]) -> list[Alike]:
+def alike_nodes(lines: Iterable[ClusterRow]) -> list[Alike]:
     return [each for line in lines for each in line.alike]
 
 

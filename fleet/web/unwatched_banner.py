@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.freshness.observation_state import unwatched_since_of
 from fleet.freshness.threads import threads
@@ -29,7 +29,7 @@ def unwatched(request: HttpRequest) -> dict[str, object]:
     return {"unwatched": SimpleLazyObject(lambda: _unwatched(request.user, now=timezone.now()))}
 
 
-@part
+@part_response
 def unwatched_part(request: PersonRequest) -> HttpResponse:
     return render(request, "fleet/layout/_unwatched.html")
 

@@ -14,7 +14,7 @@ TEXTS = ("mig", "distribution", "mode", "modules")
 KEYS = frozenset({*VERSIONS, *SWITCHES, *TEXTS, "runtime", "os", "products", "is_grace"})
 
 
-def holds(when: Mapping[str, Any], facts: Facts, matrix: Matrix) -> bool | None:
+def all_conditions_hold(when: Mapping[str, Any], facts: Facts, matrix: Matrix) -> bool | None:
     """Tells whether all conditions hold. None: all others hold, but a switch is unknown."""
     answers = [_condition_holds(key, wanted, facts, matrix) for key, wanted in when.items()]
     if not all(answer is None or answer for answer in answers):

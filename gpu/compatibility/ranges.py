@@ -34,7 +34,7 @@ def minor(text: str) -> Numbers:
     return numbers(text)[:2]
 
 
-def within(text: str, first_and_last: Sequence[str]) -> bool:
+def is_in_range(text: str, first_and_last: Sequence[str]) -> bool:
     """Tells whether a version lies in a range of minors, both ends included."""
     first, last = first_and_last
     return minor(first) <= minor(text) <= minor(last)

@@ -14,7 +14,7 @@ from gpu.resources.physical import Use, Uses, boards_of, known_gpus, uses_in, us
 from gpu.resources.registered import Registered, assigned_in, gpu_groups, registered_in
 from gpu.resources.sharing_modes import Explanation, explain
 from gpu.resources.terms import in_words, layout_in_words, missing_in_words, units_missing
-from gpu.resources.unhealthy import Unhealthy, unhealthy_in, unhealthy_in_words, written
+from gpu.resources.unhealthy import Unhealthy, unhealthy_in, unhealthy_in_words, unhealthy_rows
 
 __all__ = [
     "Counts",
@@ -52,11 +52,11 @@ __all__ = [
     "resource_lines",
     "unhealthy_in",
     "unhealthy_in_words",
+    "unhealthy_rows",
     "units_missing",
     "uses_in",
     "uses_of",
     "vendor_in_labels",
     "vendor_of",
     "whole_gpus",
-    "written",
 ]

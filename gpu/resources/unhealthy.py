@@ -29,10 +29,10 @@ class Unhealthy:
 
 def unhealthy_in(labels: Mapping[str, str], boards: Sequence[Registered]) -> list[dict[str, object]]:
     """Returns rows for the node's column."""
-    return written([*_unhealthy_by_labels(labels), *_unhealthy_by_plugin(boards)])
+    return unhealthy_rows([*_unhealthy_by_labels(labels), *_unhealthy_by_plugin(boards)])
 
 
-def written(gpus: Iterable[Unhealthy]) -> list[dict[str, object]]:
+def unhealthy_rows(gpus: Iterable[Unhealthy]) -> list[dict[str, object]]:
     return [asdict(gpu) for gpu in list(gpus)[:AT_MOST]]
 
 

@@ -10,7 +10,7 @@ from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node
 from health.sources.cluster_telemetry import standings_of
 from health.sources.exported_metrics import exporting_of
-from health.telemetry.metrics import METRICS, lacking
+from health.telemetry.metrics import METRICS, missing_metrics
 from people.rights import Permission, require
 
 METRIC_KEYS = [(key, key) for key in METRICS]
@@ -58,7 +58,7 @@ class ExportedMetrics(Edge):
         require(self.user, Permission.SEE, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         standing = standings_of([cluster.pk], now=timezone.now())[cluster.pk]
         exporting = exporting_of({cluster.pk: standing}, Node.objects.filter(cluster=cluster)).get(cluster.pk)
-        usual, others = lacking(exporting.exported) if exporting else ([], [])
+        usual, others = missing_metrics(exporting.exported) if exporting else ([], [])
         said = {
             "cluster": cluster,
             "is_reporting": standing.is_reporting,

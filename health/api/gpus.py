@@ -20,7 +20,7 @@ from health.gpus.columns import COLUMNS, ORDERS, WORST_FIRST
 from health.gpus.files import TooLong, csv_of
 from health.gpus.gpu_filter import LONGEST, OF_A_METRIC, READINGS, SEVERITIES, GpuFilter, number
 from health.gpus.selection import TooWide
-from health.gpus.serializer import written
+from health.gpus.serializer import gpu_data
 from health.gpus.table import GpuTable, table_of
 from health.rules.base import Severity
 from people.rights import Permission, require_somewhere
@@ -187,7 +187,7 @@ class GpuHealthList(GpuTableEdge):
         page = Pages()
         page.request, page.limit, page.offset, page.count = request, limit, offset, len(table)
         # As the serializer would write it, which stands for it in the schema alone.
-        response = page.get_paginated_response([written(seen) for seen in table.rows(offset, offset + limit)])
+        response = page.get_paginated_response([gpu_data(seen) for seen in table.rows(offset, offset + limit)])
         response.data["without_value"] = table.without_value
         return response
 

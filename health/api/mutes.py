@@ -88,11 +88,11 @@ class MuteEdge(Edge):
         rule = asked["rule"]
         if "node" in asked:
             node = self.load(Node.objects.visible_to(self.user).select_related("cluster"), asked["node"])
-            return rule_mutes.of_place(node.cluster, rule, node=node)
+            return rule_mutes.mute_of_place(node.cluster, rule, node=node)
         if "pool" in asked:
             pool = self.load(Pool.objects.visible_to(self.user).select_related("cluster"), asked["pool"])
-            return rule_mutes.of_place(pool.cluster, rule, pool=pool)
-        return rule_mutes.of_place(self.load(Cluster.objects.visible_to(self.user), asked["cluster"]), rule)
+            return rule_mutes.mute_of_place(pool.cluster, rule, pool=pool)
+        return rule_mutes.mute_of_place(self.load(Cluster.objects.visible_to(self.user), asked["cluster"]), rule)
 
 
 class MuteList(MuteEdge, Listing):

@@ -133,7 +133,9 @@ class RuleShadowEnds(Edge):
         sees = not scope_of(self.user, Permission.SEE).nowhere
         row = self.load(RuleShadow.objects.all() if sees else RuleShadow.objects.none(), shadow_id)
         require(self.user, Permission.ADMINISTER)
-        shadow_mode.end(row, actor=self.user.get_username(), now=timezone.now(), **self.read(RuleShadowEndRequest))
+        shadow_mode.end_shadow_mode(
+            row, actor=self.user.get_username(), now=timezone.now(), **self.read(RuleShadowEndRequest)
+        )
         return Response(status=204)
 
 

@@ -16,7 +16,7 @@ from fleet.models import Cluster
 from gpu.compatibility import Support
 from health.stack import ChecklistAnswer, DriverVersionRole, checklist_of, read_stack
 from health.stack.causes import Weight
-from health.stack.combinations import Comparison, look
+from health.stack.combinations import Comparison, compare_combinations
 
 ANSWERS = [(answer.value, answer.value) for answer in Support]
 
@@ -163,6 +163,6 @@ class CompatibilityDetail(Edge):
     @extend_schema(responses=CompatibilitySerializer)
     def get(self, request, cluster_id: int) -> Response:
         cluster, now = self.load(Cluster.objects.visible_to(self.user), cluster_id), timezone.now()
-        _, compared = look(cluster, user=self.user, today=now.date())
+        _, compared = compare_combinations(cluster, user=self.user, today=now.date())
         freshness = load_cluster_freshness(cluster, now=now).by_kind[NODES]
         return Response(CompatibilitySerializer(compared, context={"freshness": freshness}).data)

@@ -24,7 +24,7 @@ from health.sources.manual_refresh import ask_now
 from health.sources.node_telemetry import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
 from health.sources.readings import MetricReading, ReadingState, Standing
 from health.sources.secrets import SOURCE_SECRETS
-from health.telemetry.metrics import METRICS, lacking
+from health.telemetry.metrics import METRICS, missing_metrics
 from people.rights import Permission, require, scope_of
 
 ADMINS = "Place of the password or token, never the secret itself. Null: only admins see it."
@@ -104,7 +104,7 @@ def _missing_metrics(source: TelemetrySource) -> tuple[list[str], list[str]]:
     """Returns missing metrics. For a source that never answered they are unknown."""
     if source.answered_at is None:
         return [], []
-    usual, others = lacking(source.exported)
+    usual, others = missing_metrics(source.exported)
     return [metric.key for metric in usual], [metric.key for metric in others]
 
 

@@ -14,7 +14,7 @@ from health.api.exported_metrics import NodesCountedSerializer
 from health.api.telemetry import ADMINS, METRIC_KEYS, OfASource, TelemetrySourcePut, context_of
 from health.inbox.source_trials import TRIED, ask_trial, exporting_by, trial_summary
 from health.models import TelemetryTrial, TrialState
-from health.telemetry.metrics import lacking
+from health.telemetry.metrics import missing_metrics
 from people.rights import Permission
 
 NONE_YET = "Null: the source does not answer, or there is no result yet."
@@ -82,11 +82,11 @@ class TelemetryTrialSerializer(RowSerializer):
 
     @extend_schema_field(KEYS)
     def get_not_exported(self, trial: TelemetryTrial) -> list[str] | None:
-        return [metric.key for metric in lacking(trial.exported)[0]] if trial.answers else None
+        return [metric.key for metric in missing_metrics(trial.exported)[0]] if trial.answers else None
 
     @extend_schema_field(KEYS)
     def get_to_be_switched_on(self, trial: TelemetryTrial) -> list[str] | None:
-        return [metric.key for metric in lacking(trial.exported)[1]] if trial.answers else None
+        return [metric.key for metric in missing_metrics(trial.exported)[1]] if trial.answers else None
 
 
 class OfTrials(OfASource):

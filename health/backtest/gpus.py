@@ -22,7 +22,7 @@ from health.rules.gpus.resets import WITHIN, Resets
 from health.rules.gpus.xid import LastXid
 from health.sources.snapshots import StoredSnapshot
 from health.sources.source_round import round_of
-from health.sources.xid_recall import keep_counted
+from health.sources.xid_recall import add_counted_xids
 from health.telemetry.base import SKEW_S, STALE_AFTER_S, TelemetryReading
 from health.telemetry.prometheus.client import Bounds, Client
 from health.telemetry.prometheus.past import MissingSteps, Past
@@ -190,7 +190,7 @@ class GpuReplay:
                 evaluated = sum(each + offset_s >= begin.timestamp() for each in told.asked.times)
                 self.reporting.miss(max(first, begin), last + step, evaluated, told.reason)
             return last
-        keep_counted(told)
+        add_counted_xids(told)
         at = datetime.fromtimestamp(told.snapshot.taken_at, UTC)
         if at < begin:
             return begin

@@ -11,7 +11,7 @@ from fleet.models import Cluster, Pod, ResourceSlice
 from gpu.compatibility import Support
 from gpu.labels import DRIVER_VERSION
 from gpu.operands import DRIVER
-from gpu.versions import is_vgpu, read, tag_of
+from gpu.versions import is_vgpu, parse_version, tag_of
 from health.rules.base import BadCombination
 from health.stack.combinations import compare, surroundings
 
@@ -43,7 +43,7 @@ def reported_drivers(cluster: Cluster) -> dict[str, dict[str, str]]:
 def _driver_in(image: str) -> str:
     """Returns the driver version of the image's tag; empty if it has none."""
     tag = tag_of(image)
-    return tag if read(tag).numbers >= OLDEST and not is_vgpu(image) else ""
+    return tag if parse_version(tag).numbers >= OLDEST and not is_vgpu(image) else ""
 
 
 def bad_combinations(cluster: Cluster, *, now: datetime) -> tuple[BadCombination, ...]:

@@ -21,10 +21,10 @@ from health.evaluation.finding_counts import announce_findings, count_on_nodes
 from health.evaluation.finding_openings import (
     TEXTS,
     Openings,
+    add_timeline_entry,
     correlate,
     lock_findings,
     must_notify_again,
-    note,
     resolve,
     unmute,
 )
@@ -35,7 +35,7 @@ from health.evaluation.late_pods import claims_waiting
 from health.evaluation.node_evaluation import evaluate_nodes
 from health.evaluation.placements import split_gangs, taint_counts
 from health.evaluation.rejected_owners import rejected_owners
-from health.evaluation.shadow_transitions import turn
+from health.evaluation.shadow_transitions import move_findings
 from health.evaluation.signals import Signal, Subject
 from health.evaluation.stuck_drivers import driver_conflict, stuck_drivers, stuck_policy
 from health.evaluation.turns import is_turn_of
@@ -85,7 +85,7 @@ WRITTEN_AGAIN = (
 )  # fmt: skip
 
 
-def look(cluster: Cluster, *, now: datetime) -> int:
+def evaluate_cluster(cluster: Cluster, *, now: datetime) -> int:
     """Evaluates a cluster by its rows, and returns how many findings opened or were resolved.
 
     54 queries at most, and those of the changes.
@@ -264,7 +264,7 @@ def _waiting(
     """Returns unresolved findings by rule and identity, and how many entered or left shadow mode."""
     waiting = {(finding.rule, finding.identity): finding for finding in rows.select_related("node")}
     out = [key for key, finding in waiting.items() if finding.is_shadow != (finding.rule in shadows)]
-    waiting |= zip(out, turn([waiting[key] for key in out], openings) if out else (), strict=True)
+    waiting |= zip(out, move_findings([waiting[key] for key in out], openings) if out else (), strict=True)
     return waiting, len(out)
 
 
@@ -327,7 +327,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
     finding = openings.open(finding, signal.subject.node_name)
     if finding.is_shadow:
         return 0
-    note(finding, signal.subject.node_uid, signal.subject.node_name, finding.sentence, now=now)
+    add_timeline_entry(finding, signal.subject.node_uid, signal.subject.node_name, finding.sentence, now=now)
     return 1
 
 

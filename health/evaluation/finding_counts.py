@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Count, Q
 
 from edges.slices import slices
-from fleet.allocation.counters import kept
+from fleet.allocation.counters import count_written_nodes
 from fleet.map_cells.chunks import announce_nodes
 from fleet.models import Cluster, Node
 from health.evaluation.finding_openings import lock_findings
@@ -35,7 +35,7 @@ def count_on_nodes(cluster: Cluster, nodes: Collection[int | None] | None = None
 def _count(cluster: Cluster, nodes: Collection[int]) -> list[int]:
     found = _findings_by_node(cluster, Q(node__in=nodes))
     changed = _differing(cluster, Q(pk__in=nodes), found)
-    with kept(cluster.pk, changed):
+    with count_written_nodes(cluster.pk, changed):
         for number, critical in {found.get(pk, NONE) for pk in changed}:
             having = [pk for pk in changed if found.get(pk, NONE) == (number, critical)]
             Node.objects.filter(pk__in=having).update(unresolved=number, critical=critical)

@@ -262,7 +262,7 @@ def resolve(findings: Sequence[Finding], *, reason: str = "", now: datetime) -> 
     return len(told)
 
 
-def note(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> None:
+def add_timeline_entry(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> None:
     """Adds an entry to the timeline of the finding's node. An empty `uid` means that it has no node."""
     if uid:
         noted(finding, uid, name, sentence, now=now).save()

@@ -22,7 +22,15 @@ from health.evaluation.node_context import Around, RowsAround
 from health.evaluation.signals import Signal, Subject
 from health.models import Finding
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import GpuFacts, GpuRule, UsualForSome, XidSeen, can_see, is_usual, reads_a_share
+from health.rules.gpus.base import (
+    GpuFacts,
+    GpuRule,
+    UsualForSome,
+    XidSeen,
+    is_any_metric_exported,
+    is_usual,
+    reads_a_share,
+)
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import ROWS, EccUncorrected
 from health.rules.gpus.nvlink_errors import NvlinkErrors
@@ -74,7 +82,7 @@ def evaluate_gpus(cluster: Cluster, *, now: datetime) -> GpuEvaluation:
     kept = _newest(cluster, now=now)
     if kept is None:
         return GpuEvaluation()
-    rules = [rule for rule in GPU_RULES if can_see(rule, kept.exported)]
+    rules = [rule for rule in GPU_RULES if is_any_metric_exported(rule, kept.exported)]
     limits = LimitsInForce.of(cluster, rules)
     suspects: dict[int, list[GpuRule]] = {}
     for rule in rules:

@@ -27,7 +27,7 @@ from health.evaluation.late_pods import starting_pods
 from health.evaluation.limits_in_force import LimitsInForce
 from health.evaluation.missing_offers import domain_daemons, never_offered
 from health.evaluation.missing_operands import operands_away
-from health.evaluation.node_flaps import falls
+from health.evaluation.node_flaps import flaps_by_node
 from health.evaluation.signals import Signal, Subject
 from health.evaluation.upgrade_blockers import find_blockers
 from health.evaluation.workload_failures import workloads_by_node
@@ -100,7 +100,7 @@ class _Around:
             _stale(cluster),
             reported_drivers(cluster),
             operands_away(cluster, reporting),
-            falls(cluster, now=now),
+            flaps_by_node(cluster, now=now),
             idle_allocations(cluster, reporting, classes, now=now) if IdleGpus.key in asked else {},
             starting_pods(cluster, now=now),
             never_offered(cluster, now=now),

@@ -10,7 +10,7 @@ from health.rules.node_flapping import WITHIN
 AT_ONCE = 500  # names in one query
 
 
-def falls(cluster: Cluster, *, now: datetime) -> Mapping[str, int]:
+def flaps_by_node(cluster: Cluster, *, now: datetime) -> Mapping[str, int]:
     """Returns the number by node UID. One query, and one for every 500 nodes whose readiness changed lately."""
     since = now - WITHIN
     changed = Node.objects.filter(cluster=cluster, ready_since__gte=since).with_gpus()

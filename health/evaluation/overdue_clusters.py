@@ -25,7 +25,7 @@ def record_evaluation(cluster_id: int, *, now: datetime) -> None:
 
     :raises SnapshotsUnavailable: when Redis does not answer
     """
-    intervals.done(cluster_id, LOOK, every=EVERY, now=now)
+    intervals.mark_done(cluster_id, LOOK, every=EVERY, now=now)
 
 
 def last_evaluation(cluster_id: int) -> datetime | None:
@@ -33,7 +33,7 @@ def last_evaluation(cluster_id: int) -> datetime | None:
 
     :raises SnapshotsUnavailable: when Redis does not answer
     """
-    return intervals.last_done(cluster_id, LOOK)
+    return intervals.last_done_at(cluster_id, LOOK)
 
 
 def _is_overdue(cluster_id: int, *, now: datetime) -> bool:

@@ -18,7 +18,7 @@ CARRIED = (
 )  # fmt: skip
 
 
-def turn(findings: Sequence[Finding], openings: Openings) -> list[Finding]:
+def move_findings(findings: Sequence[Finding], openings: Openings) -> list[Finding]:
     """Moves findings to the other side, and returns the current rows in the same order. Pending findings keep their
     row.
 

@@ -33,10 +33,10 @@ from fleet.models.exporter import ASKED_AT_MOST, ROUND_LEASE
 from gpu.operands import EXPORTERS
 from health.announce import telemetry_changed
 from health.exporters.requests import ExporterAnswer, answers
-from health.exporters.snapshots import contested_in, has_prometheus, reading_of
+from health.exporters.snapshots import contested_in, exporter_reading, has_prometheus
 from health.exporters.storage import Keeper
 from health.sources import minutes, snapshots
-from health.sources.storage import keep
+from health.sources.storage import store_snapshot_of_round
 from health.telemetry.exposition import NodeSamples
 from health.telemetry.identity import nameless, notes_on_claims, untrue_name
 from health.telemetry.snapshot import TelemetrySnapshot
@@ -203,10 +203,10 @@ def _store_snapshot(
     :raises LostLease: when another worker has taken the round over
     """
     try:
-        taken = reading_of(cluster, samples, nodes=nodes, now=now.timestamp())
+        taken = exporter_reading(cluster, samples, nodes=nodes, now=now.timestamp())
         if taken is not None:
             its = partial(ExporterRound.keep, cluster.pk, epoch=epoch, lease_until=now + ROUND_LEASE)
-            keep(cluster.pk, taken, assert_lease=its, now=now.timestamp())
+            store_snapshot_of_round(cluster.pk, taken, assert_lease=its, now=now.timestamp())
             _keep_minute(cluster, taken.snapshot, assert_lease=its, now=now)
     except snapshots.SnapshotsUnavailable as error:
         # Who holds which GPU is kept all the same; the pages of nodes say that Redis is away.
@@ -221,7 +221,7 @@ def _keep_minute(
     :raises LostLease: when another worker has taken the round over
     """
     try:
-        minutes.keep(cluster.pk, snapshot, assert_lease=assert_lease, now=now.timestamp())
+        minutes.write_minute(cluster.pk, snapshot, assert_lease=assert_lease, now=now.timestamp())
     except DatabaseError:
         log.exception("a minute of GPUs is lost", cluster=cluster.name)
 

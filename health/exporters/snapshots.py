@@ -10,7 +10,7 @@ from dataclasses import replace
 from fleet.models import Cluster
 from health.models import TelemetrySource
 from health.sources import snapshots
-from health.sources.xid_recall import keep_counted, recall_xids
+from health.sources.xid_recall import add_counted_xids, recall_xids
 from health.telemetry.base import FORGET_AFTER_S, DeviceXid, Parts, TelemetryReading, UnplacedXids
 from health.telemetry.exposition import NodeSamples
 from health.telemetry.identity import Whereabouts, silenced
@@ -24,7 +24,7 @@ def has_prometheus(cluster: Cluster) -> bool:
     return TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists()
 
 
-def reading_of(
+def exporter_reading(
     cluster: Cluster, said: Mapping[str, NodeSamples], *, nodes: Collection[str], now: float
 ) -> TelemetryReading | None:
     """Returns the reading from answers by node; None if a Prometheus is the source, or no node answered.
@@ -39,7 +39,7 @@ def reading_of(
     silent = {node: xids for node, xids in kept.unplaced_xids.items() if node not in said} if kept else {}
     taken = replace(taken, unplaced_xids={**silent, **_unplaced_xids(said)})
     recall_xids(cluster.pk, before, taken.snapshot)
-    keep_counted(taken)
+    add_counted_xids(taken)
     return taken
 
 

@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 
 from edges.csv_text import as_csv
-from health.gpus.serializer import head, line, spelt, written
+from health.gpus.serializer import gpu_data, head, iso_time, line
 from health.gpus.table import AT_ONCE, GpuSeen, GpuTable
 
 MOST_ROWS = 50_000
@@ -54,9 +54,9 @@ async def _stream_csv(table: GpuTable) -> AsyncIterator[str]:
 
 
 async def _stream_json(table: GpuTable) -> AsyncIterator[str]:
-    yield f'{{"at": "{spelt(table.now)}", "count": {len(table)}, "without_value": {table.without_value}, "gpus": ['
+    yield f'{{"at": "{iso_time(table.now)}", "count": {len(table)}, "without_value": {table.without_value}, "gpus": ['
     between = ""
-    async for text in _pieces(table, lambda rows: ",\n".join(json.dumps(written(row)) for row in rows)):
+    async for text in _pieces(table, lambda rows: ",\n".join(json.dumps(gpu_data(row)) for row in rows)):
         if text:
             yield between + text
             between = ",\n"

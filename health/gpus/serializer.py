@@ -10,7 +10,7 @@ from health.sources.readings import MetricReading
 from health.telemetry.metrics import METRICS
 
 
-def written(seen: GpuSeen) -> dict[str, Any]:
+def gpu_data(seen: GpuSeen) -> dict[str, Any]:
     """Returns the GPU for JSON. Zero is a value; null means none, and `state` gives the reason."""
     gpu, node, finding = seen.gpu, seen.node, seen.finding
     return {
@@ -41,27 +41,27 @@ def written(seen: GpuSeen) -> dict[str, Any]:
             "is_of_node": finding.is_of_node,
         },
         "driver_version": node.driver_version,
-        "driver_unknown_since": spelt(node.driver_unknown_since),
+        "driver_unknown_since": iso_time(node.driver_unknown_since),
         "is_seen": seen.is_seen,
         "is_exported": seen.is_exported,
-        "metrics": {key: written_reading(key, reading) for key, reading in seen.metrics.items()},
+        "metrics": {key: reading_data(key, reading) for key, reading in seen.metrics.items()},
         "utilisation_by": seen.busy_key,
         "xid_words": seen.xid_words,
-        "sampled_at": spelt(instant(seen.sampled_at)),
+        "sampled_at": iso_time(instant(seen.sampled_at)),
     }  # fmt: skip
 
 
-def written_reading(key: str, reading: MetricReading) -> dict[str, Any]:
+def reading_data(key: str, reading: MetricReading) -> dict[str, Any]:
     return {
         "state": reading.state.value,
         "value": reading.value,
         "unit": METRICS[key].unit,
-        "sampled_at": spelt(instant(reading.sampled_at)),
-        "since": spelt(instant(reading.since)),
+        "sampled_at": iso_time(instant(reading.sampled_at)),
+        "since": iso_time(instant(reading.since)),
     }
 
 
-def spelt(at: datetime | None) -> str | None:
+def iso_time(at: datetime | None) -> str | None:
     """Returns the time in ISO 8601 in UTC."""
     return None if at is None else at.isoformat().replace("+00:00", "Z")
 
@@ -79,7 +79,7 @@ def head(metrics: Iterable[str]) -> Sequence[str]:
 
 def line(seen: GpuSeen) -> list[Any]:
     """Returns a CSV row for `head`: each value is followed by its state; a missing value is empty."""
-    said: Mapping[str, Any] = written(seen)
+    said: Mapping[str, Any] = gpu_data(seen)
     finding, allocations = said["finding"] or {}, said["allocations"]
     begin = (
         said["cluster"]["name"], said["node"]["name"], said["index"], said["uuid"], said["product"],

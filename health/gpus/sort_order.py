@@ -6,7 +6,7 @@ from heapq import nlargest, nsmallest
 from itertools import chain, islice
 from typing import Any
 
-from gpu.versions import read
+from gpu.versions import parse_version
 from health.gpus.columns import COLUMNS
 from health.gpus.faults import WELL
 from health.gpus.gpu_filter import GpuFilter
@@ -19,7 +19,7 @@ from health.telemetry.snapshot import NEVER
 OF_NODE: Mapping[str, Callable[[SeenNode], Any]] = {  # by the key of a column; empty means unknown
     "node": lambda node: node.name,
     "product": lambda node: node.product,
-    "driver": lambda node: read(node.driver).numbers,
+    "driver": lambda node: parse_version(node.driver).numbers,
 }
 FEW = 8  # a part of a list that is as small is put in order without the rest
 

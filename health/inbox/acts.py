@@ -17,7 +17,7 @@ from fleet.models import Cluster
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
 from health.evaluation.finding_events import write_events
 from health.inbox.refusals import BadAct, FindingRefusal
-from health.inbox.rights import may_see
+from health.inbox.rights import may_see_finding
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct
@@ -66,7 +66,7 @@ def assign(
     :raises LostRace: when it was assigned to somebody else meanwhile
     """
     person = User.objects.filter(username=to, is_active=True).first()
-    if person is None or not may_see(person, finding):
+    if person is None or not may_see_finding(person, finding):
         raise BadAct(("to", f"No person with the name {to} may see this finding."))
 
     def act() -> None:

@@ -39,7 +39,7 @@ class LastSeen:
         return f"It is unknown since {to_the_second(self.at)} whether the fault still exists."
 
 
-def last_seen_of(
+def unconfirmed_findings(
     findings: Collection[Finding], *, last_seen_at: Mapping[int, datetime | None] | None = None, now: datetime
 ) -> dict[int, LastSeen]:
     """Returns by key the unresolved findings that cannot be confirmed now.
@@ -91,7 +91,7 @@ def dated(
 ) -> list[Finding]:
     """Sets `last_seen` on each finding; None if it is confirmed now."""
     found = list(findings)
-    last_seen = last_seen_of(found, last_seen_at=last_seen_at, now=now)
+    last_seen = unconfirmed_findings(found, last_seen_at=last_seen_at, now=now)
     for finding in found:
         finding.last_seen = last_seen.get(finding.pk)  # type: ignore[attr-defined]
     return found

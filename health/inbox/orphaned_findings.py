@@ -22,7 +22,7 @@ from health.models.finding import FindingQuerySet
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
 from health.rules.idle_gpus import IdleGpus
-from health.sources.node_telemetry import standing_of
+from health.sources.node_telemetry import source_state
 from kube import resources
 
 NOBODY_LISTENS = "nobody listens to its GPUs any more"
@@ -38,7 +38,7 @@ def is_reporting(cluster: Cluster, *, now: datetime) -> bool:
     if TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists():
         return True
     asked = ExporterRound.objects.filter(cluster=cluster).first()
-    return asked is not None and asked.answered > 0 and not standing_of(None, asked, now=now).is_silent
+    return asked is not None and asked.answered > 0 and not source_state(None, asked, now=now).is_silent
 
 
 def mark_telemetry_lost(cluster: Cluster, *, now: datetime) -> None:

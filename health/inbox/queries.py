@@ -17,7 +17,7 @@ from gpu.resources import Layout, whole_gpus
 from health.evaluation.finding_sources import SOURCES
 from health.evaluation.signals import AnyRule
 from health.impact import AllocatedPod, Impact, impact_of
-from health.inbox.last_seen import LastSeen, last_seen_of
+from health.inbox.last_seen import LastSeen, unconfirmed_findings
 from health.models import Finding, FindingAct, Mute
 from health.models.finding import FindingQuerySet
 from health.models.mute import pools_of
@@ -145,7 +145,7 @@ def detail_of(
 ) -> Detail:
     """Returns everything its page shows, with 31 queries at most. The finding needs its cluster and node loaded.
 
-    `impacts` avoids reading them again; `last_seen_at` is that of `last_seen_of`.
+    `impacts` avoids reading them again; `last_seen_at` is that of `unconfirmed_findings`.
     """
     node = finding.node
     events = NodeEvent.objects.none()
@@ -186,7 +186,7 @@ def detail_of(
         mutes=seen_mutes,
         mutes_unseen=len(mutes) - len(seen_mutes),
         precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
-        last_seen=last_seen_of([finding], last_seen_at=last_seen_at, now=now).get(finding.pk),
+        last_seen=unconfirmed_findings([finding], last_seen_at=last_seen_at, now=now).get(finding.pk),
     )
 
 

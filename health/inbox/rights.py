@@ -39,7 +39,7 @@ def require_mute(user: User, mute: Mute) -> None:
     _require(why_not_mute(user, mute))
 
 
-def may_see(user: User, finding: Finding) -> bool:
+def may_see_finding(user: User, finding: Finding) -> bool:
     return Finding.objects.visible_to(user).filter(pk=finding.pk).exists()
 
 

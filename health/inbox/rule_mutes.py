@@ -55,7 +55,7 @@ def scoped(finding: Finding, scope: str, *, pool: Pool | None = None) -> Mute:
     return mute
 
 
-def of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Pool | None = None) -> Mute:
+def mute_of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Pool | None = None) -> Mute:
     """Returns an unsaved mute of a rule on a node, in a pool or in a cluster. No finding is needed.
 
     :raises BadAct: when there is no such rule

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from edges.slices import slices
 from fleet.models import Cluster
 from health.evaluation.finding_openings import Openings, correlate, lock_findings
-from health.evaluation.shadow_transitions import turn
+from health.evaluation.shadow_transitions import move_findings
 from health.inbox.acts import recount
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.models import Finding, RuleShadow
@@ -57,7 +57,7 @@ def begin(rule: str, *, actor: str, reason: str, now: datetime) -> RuleShadow:
     return row
 
 
-def end(row: RuleShadow, *, actor: str, reason: str, now: datetime) -> None:
+def end_shadow_mode(row: RuleShadow, *, actor: str, reason: str, now: datetime) -> None:
     """Ends shadow mode. Findings that persist are open from now on.
 
     :raises FindingRefusal: when somebody ended it already
@@ -84,7 +84,7 @@ def _turn(rule: str, *, is_shadow: bool, now: datetime) -> None:
         for some in slices(of_cluster.values_list("pk", flat=True)):
             with lock_findings(cluster):
                 its = list(of_cluster.filter(pk__in=some.whole()).select_related("node"))
-                turn(its, Openings.of(cluster, now=now))
+                move_findings(its, Openings.of(cluster, now=now))
         correlate(cluster, now=now)
         recount(cluster, now=now)
 

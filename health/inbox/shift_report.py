@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 
 from fleet.queries import ClusterRow
 from health.impact import Impact
-from health.inbox.last_seen import LastSeen, last_seen_of
+from health.inbox.last_seen import LastSeen, unconfirmed_findings
 from health.inbox.queries import FindingCounts, as_seen_by, counts_of, impacts_of, titles
 from health.inbox.source_trials import Age, ages_of
 from health.models import Finding, RuleShadow
@@ -54,7 +54,7 @@ def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: 
     resolved, resolved_left_out = _first_rows(over.order_by("-resolved_at", "-pk"))
     as_seen_by(user, [*unresolved, *resolved])
     impacts = impacts_of(unresolved, now=now)
-    unseen = last_seen_of(unresolved, last_seen_at=last_seen_at, now=now)
+    unseen = unconfirmed_findings(unresolved, last_seen_at=last_seen_at, now=now)
     return Handover(
         at=now,
         hours=hours,

@@ -16,12 +16,12 @@ from fleet.messages.announce import cluster_group
 from fleet.models import Cluster, ExporterRound, LostLease, Node
 from fleet.queries import ClusterRow
 from health import wake
-from health.inbox.telemetry_sources import BadSource, Trial, checked, trial_with, try_source
+from health.inbox.telemetry_sources import BadSource, Trial, trial_with, try_source, validated_settings
 from health.models import SourceState, TelemetrySource, TelemetryTrial, TrialState
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import SeesLess
 from health.sources.exported_metrics import MISSED, AlikeExporters, Exporting, exporting_of
-from health.sources.node_telemetry import standing_of
+from health.sources.node_telemetry import source_state
 from health.sources.readings import Standing
 from health.telemetry.metrics import METRICS
 from people.models import AuditEntry, User
@@ -51,7 +51,7 @@ def ask_trial(cluster: Cluster, *, actor: str, now: datetime, **given: Any) -> T
     :raises BadSource: naming the field
     :raises TrialOpen: when another trial of the cluster is in progress
     """
-    fields = checked({name: given[name] for name in TRIED if name in given})
+    fields = validated_settings({name: given[name] for name in TRIED if name in given})
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two that ask at once
         other = TelemetryTrial.objects.open_at(now).filter(cluster=cluster).select_related("cluster").first()
@@ -138,7 +138,7 @@ def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[A
     rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=clusters)}
     gpu_node = Node.objects.visible_to(user).with_gpus().filter(cluster=OuterRef("pk"))
     with_gpus = set(Cluster.objects.filter(Exists(gpu_node)).order_by().values_list("pk", flat=True))
-    standings = {one.pk: standing_of(sources.get(one.pk), rounds.get(one.pk), now=now) for one in clusters}
+    standings = {one.pk: source_state(sources.get(one.pk), rounds.get(one.pk), now=now) for one in clusters}
     reporting = {key: standing for key, standing in standings.items() if standing.is_reporting}
     exporting = exporting_of(reporting, Node.objects.visible_to(user))
     return found + [

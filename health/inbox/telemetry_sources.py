@@ -76,7 +76,7 @@ def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **
     :raises BadSource: naming the field
     :raises LostRace: when it changed since it was shown
     """
-    fields = checked(given)
+    fields = validated_settings(given)
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two that add one at once
         source = TelemetrySource.objects.select_for_update().filter(cluster=cluster).first()  # a worker may take it up
@@ -133,7 +133,9 @@ def try_source(cluster: Cluster, **given: Any) -> Trial:
     :raises BadSource: naming the field
     """
     now = timezone.now()
-    source = TelemetrySource(cluster=cluster, lease_until=now, next_look_at=now, state_since=now, **checked(given))
+    source = TelemetrySource(
+        cluster=cluster, lease_until=now, next_look_at=now, state_since=now, **validated_settings(given)
+    )
     try:
         asked = source_round.round_of(source)
         with Client(asked.address) as client:
@@ -151,7 +153,7 @@ def trial_with(
     return Trial("", devices, has, tuple(notes), exporting)
 
 
-def checked(given: dict[str, Any]) -> dict[str, Any]:
+def validated_settings(given: dict[str, Any]) -> dict[str, Any]:
     """Returns the validated settings.
 
     :raises BadSource: naming the field

@@ -5,7 +5,7 @@ A message follows each answered round.
 
 from dataclasses import dataclass
 
-from edges.digits import whole
+from edges.digits import whole_number
 from fleet.live.topics import OpenedTopic
 from fleet.models import Cluster
 from health import announce
@@ -21,7 +21,7 @@ class TelemetryTopics:
             keys = frozenset(map(announce.telemetry_group, visible.values_list("pk", flat=True)))
             return OpenedTopic((announce.TELEMETRY_GROUP,), keys)
         kind, _, key = name.partition("-")
-        if kind != announce.TELEMETRY_GROUP or (pk := whole(key)) is None or not visible.filter(pk=pk).exists():
+        if kind != announce.TELEMETRY_GROUP or (pk := whole_number(key)) is None or not visible.filter(pk=pk).exists():
             return None
         return OpenedTopic((announce.telemetry_group(pk),), frozenset({announce.telemetry_group(pk)}))
 

@@ -80,7 +80,7 @@ class Due:
     has_crashed: bool
 
 
-def read(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
+def read_due_logs(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
     """Reads logs and returns how many. Six queries if none is due."""
     due = [
         *_due(cluster, now=clock()),
@@ -190,7 +190,9 @@ def _read_one(connection: client.Connection, one: Due, forbidden: dict[str, str]
     if pod.namespace in forbidden:
         return "", forbidden[pod.namespace]
     try:
-        return kept(last_lines(connection, pod.namespace, pod.name, one.container, crashed=one.has_crashed)), ""
+        return lines_to_store(
+            last_lines(connection, pod.namespace, pod.name, one.container, crashed=one.has_crashed)
+        ), ""
     except client.Forbidden as refusal:
         forbidden[pod.namespace] = f"not allowed: the right get on pods/log is missing. {refusal}"
         return "", forbidden[pod.namespace]
@@ -200,7 +202,7 @@ def _read_one(connection: client.Connection, one: Due, forbidden: dict[str, str]
         return "", str(error)
 
 
-def kept(lines: Iterable[str]) -> str:
+def lines_to_store(lines: Iterable[str]) -> str:
     """Returns the lines of a log to store: the last ones, and errors before them, without secrets."""
     said = (_first_words(ESCAPES.sub("", line.rpartition("\r")[2] or line).rstrip()) for line in lines)
     worth = [redacted(line)[:LINE_CHARS] for line in said if not PROGRESS.match(line)]

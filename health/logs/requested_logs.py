@@ -32,10 +32,10 @@ def _answer(pod: Pod, asked: PodLogAnswer) -> PodLogAnswer:
             lines = last_lines(connection, pod.namespace, pod.name, asked.container, crashed=has_crashed)
     except client.ClusterError as error:
         return replace(asked, trouble=redacted(str(error))[:LINE_CHARS])
-    return replace(asked, lines=tuple(bounded(lines)))
+    return replace(asked, lines=tuple(bounded_lines(lines)))
 
 
-def bounded(lines: list[str]) -> list[str]:
+def bounded_lines(lines: list[str]) -> list[str]:
     """Returns the last lines, redacted, of at most 64 KiB in all."""
     kept: list[str] = []
     left = BYTES_AT_MOST

@@ -5,7 +5,7 @@ from datetime import timedelta
 from gpu.operands import TOOLKIT
 from gpu.resources import gpu_groups, is_gpu_resource
 from health.pod_checklist.facts import PodCheckFacts
-from health.pod_checklist.replies import NO_NODE, Reply, by_cause, no, unknown, yes
+from health.pod_checklist.replies import NO_NODE, Reply, by_cause, no, unknown_reply, yes
 from health.stack import NodeStack, OperandOnNode
 from health.stack.causes import Weight
 from health.stack.causes.entries import table
@@ -50,9 +50,9 @@ def check_requests(facts: PodCheckFacts) -> Reply:
 def check_node(facts: PodCheckFacts) -> Reply:
     pod, node = facts.pod, facts.node
     if not pod.node_name:
-        return unknown(NO_NODE, "Read why the pod waits for a node.")
+        return unknown_reply(NO_NODE, "Read why the pod waits for a node.")
     if node is None:
-        return unknown(f"Node {pod.node_name} is not observed.")
+        return unknown_reply(f"Node {pod.node_name} is not observed.")
     at = facts.node_seen_at
     if not node.is_gpu_node:
         return no(f"{node.name} has no GPU.", "Remove nodeName or the node selector that chose this node.", at=at)
@@ -70,11 +70,11 @@ def check_allocation(facts: PodCheckFacts) -> Reply:
     if facts.unallocated_claims:
         return no(f"Not allocated: {names(facts.unallocated_claims)}.", "Check the DRA driver and the DeviceClass.")
     if facts.missing_claims:
-        return unknown(f"Not observed: {names(facts.missing_claims)}.")
+        return unknown_reply(f"Not observed: {names(facts.missing_claims)}.")
     if not pod.node_name:
-        return unknown(NO_NODE)
+        return unknown_reply(NO_NODE)
     if pod.started_at is None:
-        return unknown(f"The kubelet of {pod.node_name} has not accepted the pod yet.")
+        return unknown_reply(f"The kubelet of {pod.node_name} has not accepted the pod yet.")
     if facts.gpus:
         shown = names([f"{gpu.name} ({gpu.profile or gpu.uuid or 'UUID unknown'})" for gpu in facts.gpus])
         return yes(f"The pod has {shown}.", at=pod.started_at)
@@ -86,9 +86,9 @@ def check_allocation(facts: PodCheckFacts) -> Reply:
 
 def check_events(facts: PodCheckFacts) -> Reply:
     if facts.stack is None:
-        return unknown(NO_NODE)
+        return unknown_reply(NO_NODE)
     if facts.events_gap:
-        return unknown(f"Events are not checked. {facts.events_gap}".strip())
+        return unknown_reply(f"Events are not checked. {facts.events_gap}".strip())
     plugin = plugin_of(facts.stack)
     if plugin is not None and plugin.cause is not None and plugin.cause.weight is Weight.WRONG and not plugin.is_ready:
         return by_cause(plugin.cause, at=facts.node_seen_at)
@@ -101,9 +101,9 @@ def check_events(facts: PodCheckFacts) -> Reply:
     if newest is not None:
         none = f"The last warning of the kubelet ({newest.reason}) came before the pod became ready."
     if plugin is None:
-        return unknown(f"{none} No device plugin was observed on the node.", at=facts.node_seen_at)
+        return unknown_reply(f"{none} No device plugin was observed on the node.", at=facts.node_seen_at)
     if not plugin.is_ready or plugin.is_silent:
-        return unknown(f"{none} {plugin.pod or plugin.title} is not ready.", at=facts.node_seen_at)
+        return unknown_reply(f"{none} {plugin.pod or plugin.title} is not ready.", at=facts.node_seen_at)
     return yes(f"{none} {plugin.pod} is ready.", at=facts.node_seen_at)
 
 
@@ -118,7 +118,7 @@ def check_runtime(facts: PodCheckFacts) -> Reply:
         if cause is not None and cause.key in OF_RUNTIME:
             return by_cause(cause, at=facts.ended_at if cause is facts.ended_cause else None)
     if facts.stack is None:
-        return unknown(NO_NODE)
+        return unknown_reply(NO_NODE)
     toolkit = next((row for row in facts.stack.operands if row.operand == TOOLKIT), None)
     if toolkit is not None and not toolkit.is_ready and toolkit.cause and toolkit.cause.weight is Weight.WRONG:
         return by_cause(toolkit.cause, at=facts.node_seen_at)
@@ -127,7 +127,7 @@ def check_runtime(facts: PodCheckFacts) -> Reply:
         return yes(f"Memory of {names(used)} is in use, and no other pod uses it.", at=facts.sampled_at)
     named = f"runtime class {facts.pod.runtime_class}" if facts.pod.runtime_class else "the node's default runtime"
     state = f" {toolkit.pod} is ready." if toolkit is not None and toolkit.is_ready else ""
-    return unknown(
+    return unknown_reply(
         f"The pod runs with {named}.{state} The configuration of the runtime is not checked.",
         "Run nvidia-smi in the container.",
     )

@@ -5,7 +5,7 @@ from typing import Any
 from health.pod_checklist.cuda_errors import cuda_error_in
 from health.pod_checklist.facts import PodCheckFacts
 from health.pod_checklist.out_of_memory import MemoryHolder, shortage_of
-from health.pod_checklist.replies import Reply, no, unknown, yes
+from health.pod_checklist.replies import Reply, no, unknown_reply, yes
 from health.stack.causes import Cause
 from health.stack.causes.entries import entry
 
@@ -101,5 +101,5 @@ def _nothing_found(facts: PodCheckFacts, what: str) -> Reply:
     if not facts.ended and not pod.restarts and pod.phase != "Failed":
         return yes("No container has failed. Errors that the program itself handles are not visible.")
     if not facts.words:
-        return unknown("A container failed without a termination message. Its log is not checked.", FALLBACK)
-    return unknown(f"Its last message does not name {what}: “{facts.words[:200]}”", at=facts.ended_at)
+        return unknown_reply("A container failed without a termination message. Its log is not checked.", FALLBACK)
+    return unknown_reply(f"Its last message does not name {what}: “{facts.words[:200]}”", at=facts.ended_at)

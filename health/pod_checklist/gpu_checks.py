@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from health.pod_checklist.facts import GpuFault, PodCheckFacts, PodGpu
-from health.pod_checklist.replies import NO_NODE, Reply, no, unknown, yes
+from health.pod_checklist.replies import NO_NODE, Reply, no, unknown_reply, yes
 from wording.instants import to_the_minute
 from wording.lists import names
 from wording.numbers import count
@@ -16,7 +16,7 @@ EXPORT_ECC = "Add DCGM_FI_DEV_ECC_DBE_VOL_TOTAL to the metrics of the DCGM expor
 
 def check_neighbours(facts: PodCheckFacts) -> Reply:
     if facts.is_over:
-        return unknown("The pod has ended. Pods that shared its GPU are not checked.")
+        return unknown_reply("The pod has ended. Pods that shared its GPU are not checked.")
     with_others = [gpu for gpu in facts.gpus if gpu.neighbours and not gpu.profile]
     if with_others:
         return no(
@@ -26,16 +26,16 @@ def check_neighbours(facts: PodCheckFacts) -> Reply:
         )
     if facts.is_shared and not facts.gpus:
         others = f" Pods with shares of the node's GPUs: {names(facts.sharers)}." if facts.sharers else ""
-        return unknown(f"The pod has a share of a GPU. {NOT_IDENTIFIED}{others}")
+        return unknown_reply(f"The pod has a share of a GPU. {NOT_IDENTIFIED}{others}")
     if any(gpu.profile for gpu in facts.gpus):
         return yes("The pod has MIG slices, whose memory no other pod uses.")
     if facts.gpus:
         return yes(f"No other pod has {names([gpu.name for gpu in facts.gpus])}.{_memory(facts.gpus)}")
     if not facts.pod.node_name:
-        return unknown(NO_NODE)
+        return unknown_reply(NO_NODE)
     if facts.pod.gpus and not facts.is_shared:
         return yes(f"The pod requests whole GPUs, and the node does not share them. {NOT_IDENTIFIED}")
-    return unknown(NOT_IDENTIFIED)
+    return unknown_reply(NOT_IDENTIFIED)
 
 
 def check_xids(facts: PodCheckFacts) -> Reply:
@@ -50,10 +50,10 @@ def check_xids(facts: PodCheckFacts) -> Reply:
         last = max((gpu.xids.last_at for gpu in seen if gpu.xids.last_at), default=None)
         return no(" ".join(parts), DRAIN, at=last)
     if any(gpu.xids.number is None for gpu in facts.gpus):
-        return unknown("The Xids of its GPUs are not exported, or no hour of the pod is recorded yet.")
+        return unknown_reply("The Xids of its GPUs are not exported, or no hour of the pod is recorded yet.")
     covered = min(gpu.xids.covered for gpu in facts.gpus)
     if covered < COVERED:
-        return unknown(f"No Xid is recorded, but telemetry covers only {covered:.0%} of the pod's time.")
+        return unknown_reply(f"No Xid is recorded, but telemetry covers only {covered:.0%} of the pod's time.")
     return yes(f"No Xid is recorded since {to_the_minute(facts.since)}.", at=facts.sampled_at)
 
 
@@ -64,11 +64,13 @@ def check_memory_errors(facts: PodCheckFacts) -> Reply:
     if faults:
         return _fault(faults)
     if any(gpu.ecc_uncorrected is None for gpu in facts.gpus):
-        return unknown("The ECC counters of its GPUs are not exported. No finding names a memory error.", EXPORT_ECC)
+        return unknown_reply(
+            "The ECC counters of its GPUs are not exported. No finding names a memory error.", EXPORT_ECC
+        )
     counted = [gpu for gpu in facts.gpus if gpu.ecc_uncorrected]
     if counted:
         parts = names([f"{gpu.name}: {gpu.ecc_uncorrected:.0f}" for gpu in counted])
-        return unknown(
+        return unknown_reply(
             f"Uncorrected errors since the driver was loaded: {parts}. It is unknown whether the pod had the GPU then.",
             DRAIN,
             at=facts.sampled_at,
@@ -79,10 +81,10 @@ def check_memory_errors(facts: PodCheckFacts) -> Reply:
 def _reply_without_gpus(facts: PodCheckFacts) -> Reply | None:
     """Returns why nothing can be told of its GPUs. None: it can."""
     if not facts.pod.node_name:
-        return unknown(NO_NODE)
+        return unknown_reply(NO_NODE)
     if not facts.gpus:
-        return unknown(f"{NOT_IDENTIFIED} Read the findings of the node.")
-    return unknown(facts.telemetry_gap) if facts.telemetry_gap else None
+        return unknown_reply(f"{NOT_IDENTIFIED} Read the findings of the node.")
+    return unknown_reply(facts.telemetry_gap) if facts.telemetry_gap else None
 
 
 def _fault(faults: Sequence[tuple[PodGpu, GpuFault]]) -> Reply:

@@ -25,7 +25,7 @@ def no(sentence: str, *steps: str, at: datetime | None = None) -> Reply:
     return Reply(ChecklistAnswer.NO, sentence, steps, at)
 
 
-def unknown(sentence: str, *steps: str, at: datetime | None = None) -> Reply:
+def unknown_reply(sentence: str, *steps: str, at: datetime | None = None) -> Reply:
     return Reply(ChecklistAnswer.UNKNOWN, sentence, steps, at)
 
 

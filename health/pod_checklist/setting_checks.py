@@ -7,7 +7,7 @@ from gpu.images import cuda_of
 from gpu.resources.names import Vendor
 from health.pod_checklist.device_lists import DeviceList, GotGpus, difference
 from health.pod_checklist.facts import PodCheckFacts
-from health.pod_checklist.replies import NO_NODE, Reply, no, unknown, yes
+from health.pod_checklist.replies import NO_NODE, Reply, no, unknown_reply, yes
 from wording.lists import names
 from wording.numbers import are, either
 
@@ -19,19 +19,23 @@ NOT_STATED = (
 
 def check_cuda_version(facts: PodCheckFacts) -> Reply:
     if facts.node is None:
-        return unknown(NO_NODE)
+        return unknown_reply(NO_NODE)
     if facts.node.gpu_vendor not in ("", Vendor.NVIDIA):
-        return unknown("Only CUDA and NVIDIA's drivers are compared.")
+        return unknown_reply("Only CUDA and NVIDIA's drivers are compared.")
     version, driver = cuda_of(facts.pod.image, facts.pod.required_cuda), facts.node.reported_driver
     if not version:
-        return unknown(NOT_STATED, "Run nvidia-smi in the container, and compare with the CUDA version of the image.")
+        return unknown_reply(
+            NOT_STATED, "Run nvidia-smi in the container, and compare with the CUDA version of the image."
+        )
     at = facts.node_seen_at
     if not driver:
-        return unknown(f"The image needs CUDA {version}. Nothing reports the driver of {facts.node.name} now.", at=at)
+        return unknown_reply(
+            f"The image needs CUDA {version}. Nothing reports the driver of {facts.node.name} now.", at=at
+        )
     found = evaluate(Facts(cuda=version, driver=driver), today=facts.now.date())
     verdict = next((each for each in found if each.rule == "cuda"), None)
     if verdict is None or verdict.answer is Support.UNKNOWN:
-        return unknown(f"The driver that CUDA {version} needs is not known.", at=at)
+        return unknown_reply(f"The driver that CUDA {version} needs is not known.", at=at)
     if verdict.answer is Support.UNSUPPORTED:
         return no(verdict.sentence, "Use an image with an older CUDA.", "Or install a newer driver.", at=at)
     return yes(verdict.sentence, at=at)
@@ -67,7 +71,7 @@ def check_environment(facts: PodCheckFacts) -> Reply:
             if each.devices is None
             else "The GPUs of the pod are unknown."
         )
-        return unknown(f"{each.container} sets {each.variable}. {why}", "Run nvidia-smi -L in the container.")
+        return unknown_reply(f"{each.container} sets {each.variable}. {why}", "Run nvidia-smi -L in the container.")
     shown = names([f"{each.variable} of {each.container}" for each in lists])
     return yes(f"{shown} {either(len(lists), 'names', 'name')} the GPUs that the pod got.")
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import CLAIMS, PODS, SLICES, ClusterFacts, Problem, Severity
-from wording.reports import at_most, fit
+from wording.reports import first_items, fit
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class ClaimsWaiting:
             severity=Severity.WARNING,
             title=fit("ResourceClaims wait for a driver in {}", cluster.name),
             summary=pods[0].trouble or "Pods wait for claims whose devices no driver publishes.",
-            evidence=at_most(pod.evidence for pod in pods),
+            evidence=first_items(pod.evidence for pod in pods),
             causes=pods[0].causes,
             steps=pods[0].steps,
             identity=" ".join((*pods[0].causes, *pods[0].steps)),

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from health.rules.base import NODES, PODS, ClusterFacts, Problem, Severity
 from wording.numbers import count
-from wording.reports import EvidenceItem, at_most, fit
+from wording.reports import EvidenceItem, first_items, fit
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class GangAcrossDomains:
             severity=Severity.NOTE,
             title=fit("Jobs in {} span several NVLink domains", cluster.name),
             summary="Their pods reach each other outside of NVLink.",
-            evidence=at_most(
+            evidence=first_items(
                 EvidenceItem(gang.name, f"{count(gang.pods, 'pod')} in {gang.domains} domains")
                 for gang in cluster.split_gangs
             ),

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from gpu.resources import Way, in_words
 from health.rules.base import NODE, NODES, PODS, WHOLE, IdleAllocation, NodeFacts, Problem, Severity
 from health.telemetry.usage import IDLE_BELOW as BELOW
-from wording.reports import EvidenceItem, at_most, fit
+from wording.reports import EvidenceItem, first_items, fit
 
 # How many hours it must be so. Ours: one, and one more, so that a job that loads its data is not told of; a service
 # waits for requests for a day, a person's notebook for a night (Z28 asks for notes by workload class).
@@ -49,7 +49,7 @@ class IdleGpus:
             summary=f"Each was less than {100 * BELOW:g} % busy in each of the last {hours} hours.",
             evidence=(
                 EvidenceItem("Idle, at least", sum(boards.values()) + unplaced, "GPU hours"),
-                *at_most(EvidenceItem(f"Pod {pod}", amount) for pod, amount in has.items()),
+                *first_items(EvidenceItem(f"Pod {pod}", amount) for pod, amount in has.items()),
             ),
             facts={
                 "below": BELOW,

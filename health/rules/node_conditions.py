@@ -28,7 +28,7 @@ from gpu.xids import ACTIONS, XIDS
 from health.rules.base import NODE, NODES, RANKS, NodeCondition, NodeFacts, Problem, Severity
 from wording.instants import to_the_minute
 from wording.lists import names
-from wording.reports import LONGEST_SUMMARY, EvidenceItem, at_most, fit
+from wording.reports import LONGEST_SUMMARY, EvidenceItem, first_items, fit
 
 SHOWN = 4
 # NVSentinel's RecommendedAction, data-models/protobufs/health_event.proto.
@@ -82,7 +82,7 @@ class NodeConditions:
             severity=bad[0].severity,
             title=fit("{} on {}", types, node.name),
             summary=fit("Reported by {}: {}", reporters, _condition_text(bad[0], reporters), longest=LONGEST_SUMMARY),
-            evidence=at_most(EvidenceItem(each.title, each.message or each.status) for each in bad),
+            evidence=first_items(EvidenceItem(each.title, each.message or each.status) for each in bad),
             causes=tuple(_probable_causes(bad, node)),
             steps=tuple(_steps(bad)),
             facts={each.type: each.message for each in bad},

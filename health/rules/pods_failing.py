@@ -8,7 +8,7 @@ from typing import ClassVar
 from health.rules.base import NODE, NODES, PODS, FailingPod, NodeFacts, Problem, Severity
 from health.rules.steps import GPU_STACK
 from wording.numbers import count, either
-from wording.reports import LONGEST_SUMMARY, EvidenceItem, at_most, fit
+from wording.reports import LONGEST_SUMMARY, EvidenceItem, first_items, fit
 
 NAMED = 2
 REFUSED = (
@@ -65,7 +65,7 @@ class PodsFailing:
             severity=Severity.WARNING,
             title=fit("{} {} on {}", count(len(pods), "pod"), does, node.name),
             summary=fit("{}", "; ".join(pod.summary for pod in (first, *others)[:NAMED]), longest=LONGEST_SUMMARY),
-            evidence=at_most(item for pod in pods for item in _evidence(pod)),
+            evidence=first_items(item for pod in pods for item in _evidence(pod)),
             causes=known.causes if known else (),
             steps=steps,
             identity=" ".join((f"{len(pods)} {named}", *(known.causes if known else ()), *steps)),

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from health.rules.base import EVENTS, NODE, NODES, PODS, NodeFacts, Problem, Severity
 from wording.numbers import count, either
-from wording.reports import at_most, fit
+from wording.reports import first_items, fit
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PodsNotStarting:
             severity=Severity.WARNING,
             title=fit("{} not become ready on {}", number, node.name),
             summary=pods[0].summary,
-            evidence=at_most(pod.evidence for pod in pods),
+            evidence=first_items(pod.evidence for pod in pods),
             causes=pods[0].causes,
             steps=pods[0].steps,
             identity=" ".join((number, f"{pods[0].name} {pods[0].status}", *pods[0].causes, *pods[0].steps)),

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from health.rules.base import ClusterFacts, Problem, Severity
 from health.telemetry.base import SERIES_AT_MOST
-from wording.reports import EvidenceItem, at_most, fit
+from wording.reports import EvidenceItem, first_items, fit
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class SeriesExplosion:
             severity=Severity.WARNING,
             title=fit("Too many series of exporter {}", worst.instance),
             summary=f"It has more than {SERIES_AT_MOST:,} series of one metric. No node has so many GPUs.",
-            evidence=at_most(
+            evidence=first_items(
                 EvidenceItem(f"{each.instance} {each.name}"[:200], each.series, "series") for each in cluster.exploding
             ),
             identity=" ".join(f"{each.instance} {each.name}" for each in cluster.exploding[:5]),

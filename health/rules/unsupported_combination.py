@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from health.rules.base import NODES, BadCombination, ClusterFacts, Problem, Severity
 from wording.numbers import count
-from wording.reports import EvidenceItem, at_most, fit
+from wording.reports import EvidenceItem, first_items, fit
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class UnsupportedCombination:
                 if known_bad
                 else "NVIDIA does not support versions that run together."
             ),
-            evidence=at_most(_evidence(each) for each in cluster.combinations),
+            evidence=first_items(_evidence(each) for each in cluster.combinations),
             steps=(*filter(None, (first.action,)), *self.steps),
             identity=" ".join(each.sentence for each in cluster.combinations[:20]),
         )

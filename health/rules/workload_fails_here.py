@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from health.rules.base import NODE, NODES, PODS, NodeFacts, Problem, Severity, WorkloadHere
 from health.rules.steps import CORDON, UNCORDON
-from wording.reports import EvidenceItem, at_most, fit
+from wording.reports import EvidenceItem, first_items, fit
 
 COMPARE = "Compare the node with a comparable healthy node (on its page): {}."
 ONE_POD = "One pod proves little. Delete it, and check whether the next one runs on another node."
@@ -53,7 +53,7 @@ class WorkloadFailsHere:
                 "{} only on {}", f"{here[0].name} fails" if len(here) == 1 else f"{len(here)} workloads fail", place
             ),
             summary="Pods of the same template run elsewhere.",
-            evidence=at_most(item for each in here for item in _evidence(each)),
+            evidence=first_items(item for each in here for item in _evidence(each)),
             causes=() if is_one else (f"The {'node' if gpu is None else 'GPU'} is at fault, not the workload.",),
             steps=(ONE_POD, *steps) if is_one else steps,
             identity=f"{gpu} {'one' if is_one else ' '.join(sorted(each.name for each in here[:20]))}",

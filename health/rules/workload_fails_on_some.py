@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from health.rules.base import NODE, NODES, PODS, NodeFacts, Problem, Severity, WorkloadHere
 from health.suspects import Suspects
-from wording.reports import EvidenceItem, at_most, fit
+from wording.reports import EvidenceItem, first_items, fit
 
 SHOWN = 3  # suspects
 
@@ -43,7 +43,7 @@ class WorkloadFailsOnSome:
             severity=Severity.WARNING,
             title=fit("{} fails on {} and other nodes", first.name, node.name),
             summary=suspects.title,
-            evidence=at_most(item for each in here for item in _evidence(each)),
+            evidence=first_items(item for each in here for item in _evidence(each)),
             causes=tuple(_cause(suspects)),
             steps=self.steps,
             identity=" ".join(sorted(each.name for each in here)) + suspects.title,

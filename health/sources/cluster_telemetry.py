@@ -16,7 +16,7 @@ from fleet.models import Cluster, ExporterRound
 from health.announce import number_of, telemetry_group
 from health.models import TelemetrySource
 from health.sources import snapshots
-from health.sources.node_telemetry import REDIS_AWAY, standing_of
+from health.sources.node_telemetry import REDIS_AWAY, source_state
 from health.sources.readings import BY_SLICE, NOT_UNDER_MIG, MetricReading, ReadingState, Standing, read_metric
 from health.sources.snapshots import MOST_ORDERS, SnapshotsUnavailable, StoredSnapshot
 from health.telemetry.base import DeviceXid
@@ -148,7 +148,7 @@ def standings_of(cluster_ids: Collection[int], *, now: datetime) -> dict[int, St
     """Returns the source's state by cluster, with two queries."""
     sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=cluster_ids)}
     rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=cluster_ids)}
-    return {key: standing_of(sources.get(key), rounds.get(key), now=now) for key in cluster_ids}
+    return {key: source_state(sources.get(key), rounds.get(key), now=now) for key in cluster_ids}
 
 
 def _telemetry_of_cluster(cluster_id: int, standing: Standing, metrics: Collection[str]) -> ClusterTelemetry:

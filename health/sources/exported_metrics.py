@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 from fleet.models import Cluster, Node
 from fleet.models.node import NodeQuerySet
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import GpuRule, SeesLess, can_see
+from health.rules.gpus.base import GpuRule, SeesLess, is_any_metric_exported
 from health.sources import snapshots
 from health.sources.readings import Standing
 from health.sources.snapshots import KeptExporters, SnapshotsUnavailable
@@ -73,15 +73,17 @@ class Exporting:
 
     def of_rule(self, rule: GpuRule) -> NodesCounted:
         """Returns the counts by whether the rule has any metric to read."""
-        return self._counted(partial(can_see, rule))
+        return self._counted(partial(is_any_metric_exported, rule))
 
     def blind(self, rule: GpuRule) -> frozenset[AlikeExporters]:
         """Returns the exporters without any metric of the rule."""
-        return frozenset(alike for alike in self.nodes if not can_see(rule, alike.has))
+        return frozenset(alike for alike in self.nodes if not is_any_metric_exported(rule, alike.has))
 
     def seeing_less(self, rule: SeesLess) -> frozenset[AlikeExporters]:
         """Returns the exporters that lack the rule's own metric and have its substitute."""
-        return frozenset(alike for alike in self.nodes if rule.own not in alike.has and can_see(rule, alike.has))
+        return frozenset(
+            alike for alike in self.nodes if rule.own not in alike.has and is_any_metric_exported(rule, alike.has)
+        )
 
     def number_of(self, those: Collection[AlikeExporters]) -> int:
         return sum(self.nodes[alike] for alike in those)

@@ -16,7 +16,7 @@ from fleet.models import Cluster, Observer
 from health.models import GpuHour
 from health.sources import usage
 from health.sources.allocated_hours import HOUR, AllocatedFor, AllocatedHour
-from health.sources.intervals import take_turn
+from health.sources.intervals import take_due_turn
 from health.sources.snapshots import KEPT_S, SnapshotsUnavailable, redis_client, unpacked
 from health.telemetry.hours import GAP_AT_MOST_S, HOUR_S, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
 from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
@@ -75,7 +75,7 @@ def write_over(cluster_id: int, *, now: datetime) -> None:
 
     :raises SnapshotsUnavailable: when Redis does not answer
     """
-    if not take_turn(cluster_id, "hour", every=OVER_EVERY, now=now):
+    if not take_due_turn(cluster_id, "hour", every=OVER_EVERY, now=now):
         return
     tally = _load_tally(cluster_id)
     if tally is not None and _is_unwritten(cluster_id, tally, now=now):

@@ -10,14 +10,14 @@ from health.sources.snapshots import SnapshotsUnavailable, redis_client
 KEPT = timedelta(days=1)
 
 
-def take_turn(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bool:
+def take_due_turn(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bool:
     """Returns whether the work is due, and marks it as done. Two simultaneous callers may both do it.
 
     :raises SnapshotsUnavailable: when Redis does not answer
     """
     if not is_due(cluster_id, what, every=every, now=now):
         return False
-    done(cluster_id, what, every=every, now=now)
+    mark_done(cluster_id, what, every=every, now=now)
     return True
 
 
@@ -26,11 +26,11 @@ def is_due(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bo
 
     :raises SnapshotsUnavailable: when Redis does not answer
     """
-    at = last_done(cluster_id, what)
+    at = last_done_at(cluster_id, what)
     return at is None or not timedelta() <= now - at < every
 
 
-def last_done(cluster_id: int, what: str) -> datetime | None:
+def last_done_at(cluster_id: int, what: str) -> datetime | None:
     """Returns when it was last done; None if nobody did it within a day.
 
     :raises SnapshotsUnavailable: when Redis does not answer
@@ -42,7 +42,7 @@ def last_done(cluster_id: int, what: str) -> datetime | None:
     return None if said is None else datetime.fromtimestamp(float(said), UTC)
 
 
-def done(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> None:
+def mark_done(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> None:
     """Marks it as done, so that it is not due again within `every`.
 
     :raises SnapshotsUnavailable: when Redis does not answer

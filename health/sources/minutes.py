@@ -38,7 +38,7 @@ class PackedBlock(msgspec.Struct):
 PACKED = msgspec.msgpack.Decoder(PackedBlock)
 
 
-def keep(cluster_id: int, snapshot: TelemetrySnapshot, *, assert_lease: Callable[[], None], now: float) -> None:
+def write_minute(cluster_id: int, snapshot: TelemetrySnapshot, *, assert_lease: Callable[[], None], now: float) -> None:
     """Writes the minute of `now` into the current blocks, once. Later rounds of the same minute write nothing.
 
     :raises LostLease: when another worker has taken the round over

@@ -64,7 +64,7 @@ class NodeTelemetry:
         return NUMBERLESS if is_one else ""
 
 
-def standing_of(source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime) -> Standing:
+def source_state(source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime) -> Standing:
     """Returns the state of the Prometheus, or without one of the exporters that are read directly.
 
     A source that was not queried for long counts as silent, whatever its row says.
@@ -96,7 +96,7 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
     source = TelemetrySource.objects.filter(cluster=node.cluster_id).select_related("cluster").first()
     asked = ExporterRound.objects.filter(cluster=node.cluster_id).first()
     boards = list(Gpu.objects.filter(node=node).order_by("index"))
-    standing, kept, trouble = standing_of(source, asked, now=now), None, ""
+    standing, kept, trouble = source_state(source, asked, now=now), None, ""
     if standing.has_source:
         try:
             kept = snapshots.of_node(node.cluster_id, node.name)

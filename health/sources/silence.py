@@ -4,7 +4,7 @@ from datetime import datetime
 
 from fleet.models import ExporterRound, ExportersState
 from health.models import SourceState, TelemetrySource
-from health.sources.node_telemetry import standing_of
+from health.sources.node_telemetry import source_state
 from wording.instants import to_the_minute
 from wording.numbers import count
 
@@ -14,7 +14,7 @@ def why_silent(source: TelemetrySource | None, asked: ExporterRound | None, *, n
 
     Empty if telemetry arrives, or none is expected: no exporter ever answered, or all were removed.
     """
-    if not standing_of(source, asked, now=now).is_silent:
+    if not source_state(source, asked, now=now).is_silent:
         return ""
     if source is not None and source.state != SourceState.OFF:
         return source.message or _unasked("it", source.answered_at)

@@ -96,7 +96,7 @@ class SnapshotKeys:
         return [self.devices, self.nodes, self.exporters, *map(self.column, METRICS), *self.remembered]
 
 
-def keep(cluster_id: int, taken: TelemetryReading) -> None:
+def store(cluster_id: int, taken: TelemetryReading) -> None:
     """Stores the snapshot.
 
     :raises SnapshotsUnavailable: when Redis does not answer

@@ -20,8 +20,8 @@ from health.models.telemetry_source import AGAIN_AFTER, ROUND_LEASE
 from health.sources import snapshots
 from health.sources.addresses import address_of
 from health.sources.secrets import NoSecret
-from health.sources.storage import keep
-from health.sources.xid_recall import keep_counted, recall_xids
+from health.sources.storage import store_snapshot_of_round
+from health.sources.xid_recall import add_counted_xids, recall_xids
 from health.telemetry.base import TelemetryReading
 from health.telemetry.identity import Whereabouts
 from health.telemetry.prometheus.answers import Unusable
@@ -75,7 +75,7 @@ def _query_source(source: TelemetrySource, epoch: int, *, clock: Callable[[], da
     try:
         taken = taken_from(source, clock=clock)
         its = partial(TelemetrySource.keep, source.pk, epoch=epoch, lease_until=clock() + ROUND_LEASE)
-        keep(source.cluster_id, taken, assert_lease=its, now=taken.snapshot.taken_at)
+        store_snapshot_of_round(source.cluster_id, taken, assert_lease=its, now=taken.snapshot.taken_at)
     except (Unusable, NoSecret) as error:
         return _silent_columns(source, str(error), now=clock())
     except snapshots.SnapshotsUnavailable as error:
@@ -118,7 +118,7 @@ def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> Tel
         before = kept.snapshot if kept else None
         taken = prometheus.take(before, now=clock().timestamp())
     recall_xids(source.cluster_id, before, taken.snapshot)
-    keep_counted(taken)
+    add_counted_xids(taken)
     if prometheus.known is not None:
         _keep_known(key, prometheus.known)
     return taken

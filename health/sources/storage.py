@@ -8,7 +8,9 @@ from health.sources import boards, hours, resets, snapshots
 from health.telemetry.base import TelemetryReading
 
 
-def keep(cluster_id: int, taken: TelemetryReading, *, assert_lease: Callable[[], None], now: float) -> None:
+def store_snapshot_of_round(
+    cluster_id: int, taken: TelemetryReading, *, assert_lease: Callable[[], None], now: float
+) -> None:
     """Stores the snapshot. Whoever takes over the round or removes the source waits until it is written.
 
     :raises LostLease: when they did so before
@@ -16,7 +18,7 @@ def keep(cluster_id: int, taken: TelemetryReading, *, assert_lease: Callable[[],
     """
     with transaction.atomic():
         assert_lease()
-        snapshots.keep(cluster_id, taken)
+        snapshots.store(cluster_id, taken)
         resets.write(cluster_id, taken, now=now)
         boards.write(cluster_id, taken, now=now)
     hours.count(cluster_id, taken.snapshot, now=now)

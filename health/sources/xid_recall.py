@@ -35,7 +35,7 @@ def recall_xids(cluster_id: int, before: TelemetrySnapshot | None, snapshot: Tel
         recall(snapshot, told)
 
 
-def keep_counted(taken: TelemetryReading) -> None:
+def add_counted_xids(taken: TelemetryReading) -> None:
     """Adds the counted Xids that outlast their exporter's window to the snapshot.
 
     The gauge shows only the last of several simultaneous Xids, and the counts expire in minutes. For a GPU that

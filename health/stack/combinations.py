@@ -123,7 +123,7 @@ def _driver(each: DriverObject) -> str:
     return each.name if each.kind == "NVIDIADriver" else ""
 
 
-def look(cluster: Cluster, *, user: Any, today: date) -> tuple[Surroundings, Comparison]:
+def compare_combinations(cluster: Cluster, *, user: Any, today: date) -> tuple[Surroundings, Comparison]:
     """Six queries, and those of the rights. Counts only the nodes that the user may see."""
     around = surroundings(read_drivers(cluster))
     return around, compare(cluster, around, user=user, today=today)

@@ -8,7 +8,7 @@ from enum import StrEnum
 from fleet.models import Node, ResourceSlice
 from gpu.labels import AMD_DRIVER_VERSION, DRIVER_VERSION, DRIVER_VERSION_PARTS
 from gpu.operands import DRIVER
-from gpu.versions import agree, agree_on_driver, is_digest, read
+from gpu.versions import agree, agree_on_driver, is_digest, parse_version
 from health.stack.desired import Desired
 from health.stack.node_operands import OperandOnNode
 from wording.instants import to_the_minute
@@ -98,7 +98,7 @@ def _rolled_out(row: OperandOnNode | None) -> list[DriverVersionSource]:
 def _limits(version: str) -> str:
     if is_digest(version):
         return "The image is named by a digest, which has no version."
-    if read(version).kernel or read(version).is_branch:
+    if parse_version(version).kernel or parse_version(version).is_branch:
         return "Precompiled: the tag names only the driver branch."
     return ""
 

@@ -102,7 +102,7 @@ def _ready(node: Node, pairs: Iterable[tuple[Operand | None, Pod | None]]) -> di
 
 
 def _is_wanted(node: Node, daemon_set: Operand) -> bool:
-    cause = causes.why(signs_of(node, daemon_set.operand, daemon_set))
+    cause = causes.cause_of(signs_of(node, daemon_set.operand, daemon_set))
     return cause is not None and cause.weight is not Weight.CHOSEN
 
 
@@ -133,7 +133,7 @@ def _operand_on_node(
             not_ready=[title_of(other) for other in _awaited(operand, pod) if not ready.get(other, True)],
             is_held_by_validator=_is_held(operand, pod) and not ready.get(VALIDATOR, True),
         )
-    cause = causes.why(signs)
+    cause = causes.cause_of(signs)
     newest = rows.newest.get(daemon_set.uid, "") if daemon_set else ""
     return OperandOnNode(
         operand=operand,
@@ -177,7 +177,7 @@ def _driver_without_daemon_set(
         return []
     others = any(each.operand == DRIVER for each in rows.operands)
     asks = driver_object_of(node, rows.driver_objects)
-    cause = causes.why(
+    cause = causes.cause_of(
         replace(
             signs_of(node, DRIVER, None),
             selector={DEPLOY_DRIVER: "true"},

@@ -125,7 +125,7 @@ def _table() -> dict[str, Metric]:
 METRICS: Mapping[str, Metric] = _table()
 
 
-def lacking(exported: Collection[str]) -> tuple[list[Metric], list[Metric]]:
+def missing_metrics(exported: Collection[str]) -> tuple[list[Metric], list[Metric]]:
     """Returns missing metrics: those exported by default, and those that must be enabled."""
     usual, others = list[Metric](), list[Metric]()
     for key, metric in METRICS.items():

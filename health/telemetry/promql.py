@@ -126,7 +126,7 @@ def unplaced_xids(name: str, matchers: Matchers) -> str:
     return f"max by ({by}) ({name}{{{nameless}}}) > 0"
 
 
-def parts(name: str, label: str, matchers: Matchers) -> str:
+def non_zero_by_label(name: str, label: str, matchers: Matchers) -> str:
     """Returns the query for a device's non-zero values by a label of its series."""
     return f"max by ({', '.join((*KEYS, label))}) ({matchers.with_name(name)}) > 0"
 

@@ -6,7 +6,7 @@ from django import forms
 from django.http import QueryDict
 
 from edges.concurrent_edits import LENGTH
-from edges.digits import whole
+from edges.digits import whole_number
 from edges.fields import Reason, WholeNumber
 from fleet.models import Pool
 from health.inbox import rule_mutes
@@ -56,4 +56,4 @@ class MuteForm(forms.Form):
             raise forms.ValidationError(str(refusal)) from refusal
 
     def _pool(self, key: str) -> Pool | None:
-        return Pool.objects.visible_to(self.user).filter(pk=whole(key) or 0).first()
+        return Pool.objects.visible_to(self.user).filter(pk=whole_number(key) or 0).first()

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import read
+from edges.kept_input import restored_input
 from edges.reason_form import reason_of
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from health.inbox import acts, rule_mutes
 from health.inbox.rights import require_act, require_mute
 from health.inbox.verbs import VERBS
@@ -46,21 +46,21 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
     visible = Mute.objects.visible_to(request.user).select_related("cluster", "pool", "node")
     row = get_object_or_404(visible, pk=mute_id)
     done = f"Mute lifted: faults that still exist in {row.place} are open again."
-    with answered(request, REFUSALS, done=done, ends_form=True):
+    with report_act(request, REFUSALS, done=done, ends_form=True):
         require_mute(request.user, row)
         rule_mutes.lift(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
     return _redirect_back(request, None)
 
 
 def _run_command(request: PersonRequest, finding: Finding, verb: str) -> None:
-    given = read(ActForm(request.POST))
+    given = restored_input(ActForm(request.POST))
     taken = {"reason", "key"} | ({"to"} if verb == "assign" else set()) | ({"seen"} if VERBS[verb].changes else set())
     asked = {name: given[name] for name in taken}
     COMMANDS[verb](finding, **asked, actor=request.user.get_username(), now=timezone.now())
 
 
 def _mute(request: PersonRequest, finding: Finding) -> None:
-    given = read(MuteForm(request.POST, finding=finding, user=request.user))
+    given = restored_input(MuteForm(request.POST, finding=finding, user=request.user))
     row, now = given["scope"], timezone.now()
     require_mute(request.user, row)
     until = now + timedelta(hours=given["hours"])

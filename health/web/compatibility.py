@@ -10,14 +10,14 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import Node
 from fleet.web.node_lookup import node_for
 from fleet.web.summary import line_for
 from gpu.compatibility import Support, Verdict, the_matrix
-from health.stack.combinations import Comparison, Line, compare_node, is_compared, look
+from health.stack.combinations import Comparison, Line, compare_combinations, compare_node, is_compared
 
 WORDS: dict[Support, tuple[str, str]] = {
     Support.KNOWN_BAD: ("bad", "known to fail"),
@@ -59,16 +59,16 @@ class AnswerCard:
         return self.wrong[0].glyph if self.wrong else "ok"
 
 
-@part
+@part_response
 def cluster_compatibility_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     now = timezone.now()
     line = line_for(request, cluster_id, now=now)
-    _, compared = look(line.cluster, user=request.user, today=now.date())
+    _, compared = compare_combinations(line.cluster, user=request.user, today=now.date())
     shown = {"freshness": line.freshness, "compatibility": of_cluster(compared)}
     return render(request, "health/cluster/_compatibility.html", shown)
 
 
-@part
+@part_response
 def node_compatibility_part(request: PersonRequest, node_id: int) -> HttpResponse:
     now = timezone.now()
     row = node_for(request, node_id)
@@ -93,7 +93,7 @@ class NodeCard:
 
 def of_node(node: Node, *, user: Any, today: date) -> dict[str, Any]:
     """Returns the context of the node page's part, with six queries; empty for a node without NVIDIA GPUs."""
-    around, compared = look(node.cluster, user=user, today=today)
+    around, compared = compare_combinations(node.cluster, user=user, today=today)
     verdicts = [each for each in compare_node(node, around, today=today) if each.answer is not Support.SUPPORTED]
     common = {line.verdict for line in compared.lines if 2 * line.nodes > compared.nodes}
     own = [_answer_line(Line(each, 0), is_of_one=True) for each in verdicts if each not in common]

@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Gpu, Node, Pool
 from fleet.queries import gpu_at
@@ -31,20 +31,20 @@ SHOWN = 5  # on the page of the fleet, or of a pool
 NO_DATES: Mapping[int, datetime | None] = {}  # the head of the page says when a stale cluster was last observed
 
 
-@part
+@part_response
 def findings_strip_part(request: PersonRequest) -> HttpResponse:
     """Renders the first few findings for the fleet page."""
     return render(request, "health/fleet/_findings_strip.html", _strip_context(request))
 
 
-@part
+@part_response
 def criticals_part(request: PersonRequest) -> HttpResponse:
     """Renders the number of open critical findings for the menu, with one query."""
     number = open_findings(request).filter(severity=Severity.CRITICAL, state=FindingState.OPEN).count()
     return render(request, "health/layout/_criticals_count.html", {"number": number})
 
 
-@part
+@part_response
 def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     now = timezone.now()
     line = line_for(request, cluster_id, now=now)
@@ -65,7 +65,7 @@ def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpRespon
     return render(request, "health/parts/_findings_of_one.html", found | cut)
 
 
-@part
+@part_response
 def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Renders the numbers of findings and faulty nodes for the head of a cluster's page."""
     now = timezone.now()
@@ -74,7 +74,7 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
     return render(request, "health/cluster/_trouble.html", {"cluster": line.cluster, "trouble": trouble})
 
 
-@part
+@part_response
 def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = node_for(request, node_id)
     every = Finding.objects.filter(node=row).notified().unresolved().select_related("cluster").worst_first()
@@ -82,7 +82,7 @@ def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     return render(request, "health/parts/_findings_of_one.html", found)
 
 
-@part
+@part_response
 def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     """Renders the GPU's findings, and those of its node as a whole, which may affect it."""
     row = gpu_at(node_id, index, user=request.user)
@@ -109,7 +109,7 @@ def gpu_of_finding(request: PersonRequest, finding_id: int) -> HttpResponse:
     return redirect("node", found.node_id) if index is None else redirect("gpu", found.node_id, index)
 
 
-@part
+@part_response
 def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     row = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
     # Asked of each finding: there are more members than findings.

@@ -10,7 +10,7 @@ from health.sources.history import OF_SLICES
 from health.sources.node_telemetry import DeviceTelemetry
 from health.sources.readings import MetricReading, ReadingState
 from health.telemetry.metrics import METRICS, SLOWED_BY
-from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
+from health.web.reading_cells import ReadingCell, cell_of, gib, reading_style
 from wording.lists import names
 
 # In its line, or nothing to look at; of one vendor alone; or in a unit that nothing says: a plot draws that it grows.
@@ -52,7 +52,7 @@ def _cells(there: Sequence[tuple[str, MetricReading]]) -> Iterator[tuple[str, Re
     for key, reading in there:
         if reading.state is not ReadingState.NOT_EXPORTED:
             words = "" if reading.value is None else words_of(key, reading.value)
-            cell = cell_of(reading, "") if reading.value is None else ReadingCell(look_of(reading), words)
+            cell = cell_of(reading, "") if reading.value is None else ReadingCell(reading_style(reading), words)
             yield METRICS[key].title, cell
 
 

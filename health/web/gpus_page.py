@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.digits import whole
-from edges.parts import part
+from edges.digits import whole_number
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
 from fleet.models import Node, Observer
@@ -30,7 +30,7 @@ from health.sources.node_telemetry import instant
 from health.sources.readings import MetricReading, ReadingState
 from health.telemetry.metrics import METRICS
 from health.web.gpu_readings import words_of
-from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
+from health.web.reading_cells import ReadingCell, cell_of, gib, reading_style
 from health.web.saved_views import context_of, forget_view, save_view
 from people.models import User
 from people.rights import Permission, scope_of
@@ -102,7 +102,7 @@ def gpus(request: PersonRequest) -> HttpResponse:
     return render(request, "health/gpus/page.html", context)
 
 
-@part
+@part_response
 def gpus_part(request: PersonRequest) -> HttpResponse:
     response = render(request, "health/gpus/_table.html", _table(request))
     if request.headers.get("HX-Trigger") == "gpu-filters":
@@ -112,7 +112,7 @@ def gpus_part(request: PersonRequest) -> HttpResponse:
 
 def _table(request: PersonRequest) -> dict[str, Any]:
     wanted, now = GpuFilter.read(request.GET), timezone.now()
-    number = max(1, whole(request.GET.get("page", "")[:6]) or 1)
+    number = max(1, whole_number(request.GET.get("page", "")[:6]) or 1)
     told = [column for column in wanted.shown if column.metrics]
     shown: dict[str, Any] = {
         "wanted": wanted,
@@ -188,7 +188,7 @@ def _reading_cell(
 def _xid(seen: GpuSeen, reading: MetricReading, *, now: datetime) -> ReadingCell:
     words = "none" if not reading.value else f"{reading.value:.0f}"
     return ReadingCell(
-        look_of(reading), words, "", " ".join(filter(None, (seen.xid_words, _stale_text(reading, now=now))))
+        reading_style(reading), words, "", " ".join(filter(None, (seen.xid_words, _stale_text(reading, now=now))))
     )
 
 

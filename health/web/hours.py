@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Gpu, Node
 from fleet.web.node_lookup import node_for
@@ -49,7 +49,7 @@ class Bar:
         return f"{said} Findings: {names(found, most=3)}" if found else said
 
 
-@part
+@part_response
 def node_hours_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = node_for(request, node_id)
     return render(
@@ -57,7 +57,7 @@ def node_hours_part(request: PersonRequest, node_id: int) -> HttpResponse:
     )
 
 
-@part
+@part_response
 def gpu_hours_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     gpu = get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
     strip = _strip_context(hours_of(gpu.node, gpu=gpu, now=timezone.now()))
@@ -92,14 +92,14 @@ def _height(hour: NodeHour) -> int:
     return TALL if hour.load is None else max(LOW, round(TALL * min(1.0, hour.load)))
 
 
-@part
+@part_response
 def comparable_node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
     comparable = comparable_node_of(row, request.user, now=timezone.now())
     return render(request, "health/node/_comparable_node.html", {"name": row.name, "comparable": comparable})
 
 
-@part
+@part_response
 def comparable_gpu_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     row = get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
     comparable = comparable_gpu_of(row, request.user, now=timezone.now())

@@ -13,8 +13,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
-from edges.digits import whole
-from edges.parts import part
+from edges.digits import whole_number
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
 from fleet.models import GoneNode, Pool
@@ -46,10 +46,10 @@ from health.lifecycle import FindingState
 from health.models import Finding, Mute, RuleShadow
 from health.models.finding import WORST_FIRST, FindingQuerySet
 from health.rules.base import Severity
-from health.web.kept_input import take
+from health.web.kept_input import pop_finding_input
 from health.web.trouble import trouble_of
 from people.models import User
-from people.rights import Permission, who_may
+from people.rights import Permission, people_with_permission
 
 PER_PAGE = 50
 TABS = {
@@ -84,7 +84,7 @@ class Filter:
         return cls(
             *(asked.get("cluster", "")[:63], asked.get("pool", "")[:127]),
             *(asked.get("severity", "")[:16], asked.get("rule", "")[:63]),
-            whole(asked.get("together", "")[:18]),
+            whole_number(asked.get("together", "")[:18]),
         )
 
     @property
@@ -154,11 +154,11 @@ def inbox(request: PersonRequest) -> HttpResponse:
     seq = numbers_of({line.cluster.pk: line.seq for line in clusters})
     found = _inbox(request)
     chosen: Chosen | None = found["chosen"]
-    written = take(request, chosen.detail.finding.pk) if chosen else {}
+    written = pop_finding_input(request, chosen.detail.finding.pk) if chosen else {}
     return render(request, "health/findings/page.html", {"seq": seq, "written": written, **found})
 
 
-@part
+@part_response
 def inbox_part(request: PersonRequest) -> HttpResponse:
     return render(request, "health/findings/_body.html", _inbox(request))
 
@@ -177,10 +177,12 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     groups = {group.first: group for group in listed}
     shown = dated(rows.filter(pk__in=list(groups)), last_seen_at=trouble.last_seen_at, now=now)
     as_seen_by(user, shown)
-    key = whole(asked.get("finding", "")[:18])
+    key = whole_number(asked.get("finding", "")[:18])
     # A live page stays at the one that it was loaded with: its dialogs are about that.
     chosen = (
-        _chosen(user, key, shown) if key else _chosen(user, whole(asked.get("shown", "")[:18]), shown, or_first=True)
+        _chosen(user, key, shown)
+        if key
+        else _chosen(user, whole_number(asked.get("shown", "")[:18]), shown, or_first=True)
     )
     impacts = impacts_of([*shown, chosen] if chosen else shown, now=now)
     detail = chosen and detail_of(chosen, user, impacts=impacts, last_seen_at=trouble.last_seen_at, now=now)
@@ -284,7 +286,7 @@ def _chosen_finding(request: PersonRequest, detail: Detail, shown: list[Finding]
         gone=gone_node_of(finding, user),
         before=keys[place - 1] if place else None,
         after=keys[place + 1] if place is not None and place + 1 < len(keys) else None,
-        people=sorted(who_may(Permission.SEE, cluster_id=finding.cluster_id)) if not may_not else [],
+        people=sorted(people_with_permission(Permission.SEE, cluster_id=finding.cluster_id)) if not may_not else [],
     )
 
 

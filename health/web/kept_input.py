@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from edges import kept_input
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from edges.transition_errors import IllegalMove, LostRace
 from health.inbox.refusals import FindingRefusal
 from people.rights import NotAllowed
@@ -18,13 +18,13 @@ REFUSALS = (kept_input.BadForm, FindingRefusal, IllegalMove, LostRace, NotAllowe
 def kept_if_refused(request: PersonRequest, finding_id: int, verb: str, *, done: str) -> Iterator[None]:
     """Shows success or the sentence of the refusal on the next page, with the input once more."""
     kept = kept_input.kept_if_refused(request, _input_key(finding_id), *WRITTEN, refusals=REFUSALS, verb=verb)
-    with answered(request, REFUSALS, done=done), kept:
+    with report_act(request, REFUSALS, done=done), kept:
         yield
 
 
-def take(request: PersonRequest, finding_id: int) -> dict[str, Any]:
+def pop_finding_input(request: PersonRequest, finding_id: int) -> dict[str, Any]:
     """Returns the kept input; empty if no act on this finding was refused."""
-    return kept_input.take(request, _input_key(finding_id))
+    return kept_input.pop_kept_input(request, _input_key(finding_id))
 
 
 def _input_key(finding_id: int) -> str:

@@ -10,8 +10,8 @@ from datetime import datetime
 from django.http import Http404, HttpResponse
 from django.utils import timezone
 
-from edges.digits import whole
-from edges.parts import packed, part
+from edges.digits import whole_number
+from edges.parts import packed, part_response
 from edges.requests import PersonRequest
 from fleet.models import Node
 from fleet.web.node_map import SeenMap
@@ -43,7 +43,7 @@ MAP_METRICS: Mapping[str, MapMetric] = {
 
 
 @packed
-@part
+@part_response
 def map_metric(request: PersonRequest, name: str) -> HttpResponse:
     """Returns the bytes of all clusters or of one. 409 if the map's index has changed, since bytes would belong to
     other cells."""
@@ -53,7 +53,7 @@ def map_metric(request: PersonRequest, name: str) -> HttpResponse:
     if request.GET.get("index", seen.version)[:64] != seen.version:
         return HttpResponse(status=409)
     if named := request.GET.get("cluster"):
-        key = whole(named)
+        key = whole_number(named)
         seen = replace(seen, clusters=[one for one in seen.clusters if one.cluster.pk == key])
         if not seen.clusters:
             raise Http404

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.web.node_lookup import node_for
@@ -26,7 +26,7 @@ class NodeOperandLine:
     is_repeated: bool  # the same cause stands above, with what to do about it
 
 
-@part
+@part_response
 def node_stack_part(request: PersonRequest, node_id: int) -> HttpResponse:
     now = timezone.now()
     row = node_for(request, node_id)

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Pod
 from health.inbox.pod_logs import ask_log, why_not_log
@@ -16,7 +16,7 @@ from health.sources.snapshots import SnapshotsUnavailable
 from people.rights import NotAllowed
 
 
-@part
+@part_response
 def pod_log_part(request: PersonRequest, pod_id: int) -> HttpResponse:
     return _shown(request, _pod(request, pod_id))
 

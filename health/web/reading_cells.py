@@ -40,10 +40,12 @@ class ReadingCell:
 def cell_of(reading: MetricReading, form: str, *, read=None, beside: str = "", title: str = "") -> ReadingCell:
     if reading.value is None:
         return ReadingCell(reading.state.value, WITHOUT_VALUE.get(reading.state, "no data"), title=title)
-    return ReadingCell(look_of(reading), form.format(read(reading.value) if read else reading.value), beside, title)
+    return ReadingCell(
+        reading_style(reading), form.format(read(reading.value) if read else reading.value), beside, title
+    )
 
 
-def look_of(reading: MetricReading) -> str:
+def reading_style(reading: MetricReading) -> str:
     """Returns the cell's style; `kept` is a value that is not current."""
     return "fresh" if reading.is_fresh else "kept"
 

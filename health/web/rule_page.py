@@ -9,11 +9,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.digits import whole
+from edges.digits import whole_number
 from edges.fields import WholeNumber
-from edges.kept_input import BadForm, read
+from edges.kept_input import BadForm, restored_input
 from edges.reason_form import WhyForm, reason_of
-from edges.requests import PersonRequest, answered, reason
+from edges.requests import PersonRequest, reason, report_act
 from edges.transition_errors import LostRace
 from fleet.models import Pool
 from health.backtest.backtest import why_not as why_not_replayed
@@ -46,14 +46,14 @@ class UnlimitForm(WhyForm):
 
 
 def rule(request: PersonRequest, rule: str) -> HttpResponse:
-    key = whole(request.GET.get("pool", "")[:18])
+    key = whole_number(request.GET.get("pool", "")[:18])
     rows = {row.pool_id: row for row in _limits(request).filter(rule=rule)}
     return _page(request, rule, form=_form(rows.get(key or 0), key))
 
 
 @require_POST
 def shadow(request: PersonRequest, rule: str) -> HttpResponse:
-    with answered(request, REFUSALS, done="The rule is in shadow mode: it runs and notifies nobody.", ends_form=True):
+    with report_act(request, REFUSALS, done="The rule is in shadow mode: it runs and notifies nobody.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
         shadow_mode.begin(rule, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
     return redirect("rule", rule=rule)
@@ -62,9 +62,11 @@ def shadow(request: PersonRequest, rule: str) -> HttpResponse:
 @require_POST
 def end_shadow(request: PersonRequest, shadow_id: int) -> HttpResponse:
     row = get_object_or_404(RuleShadow, pk=shadow_id)
-    with answered(request, REFUSALS, done="Shadow mode has ended: the rule notifies again.", ends_form=True):
+    with report_act(request, REFUSALS, done="Shadow mode has ended: the rule notifies again.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
-        shadow_mode.end(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
+        shadow_mode.end_shadow_mode(
+            row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now()
+        )
     return redirect("rule", rule=row.rule)
 
 
@@ -82,7 +84,7 @@ def limit(request: PersonRequest, rule: str) -> HttpResponse:
     asked = LimitsAsked(given["warn"], given["critical"], given["warn_after_s"], given["critical_after_s"] or 0)
     done = f"These limits apply in {pool.cluster.name}/{pool.name} from the next evaluation on."
     try:
-        with answered(request, (NotAllowed,), done=done, ends_form=True):
+        with report_act(request, (NotAllowed,), done=done, ends_form=True):
             require_limit(request.user, pool)
             put_limits(
                 pool, rule, asked, version=given["version"], actor=request.user.get_username(),
@@ -107,9 +109,9 @@ def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
     where = f"{row.pool.cluster.name}/{row.pool.name}"
     done = f"The rule’s own limits apply in {where} again."
     try:
-        with answered(request, (BadForm, BadAct, NotAllowed), done=done, ends_form=True):
+        with report_act(request, (BadForm, BadAct, NotAllowed), done=done, ends_form=True):
             require_limit(request.user, row.pool)
-            asked = read(UnlimitForm(request.POST))
+            asked = restored_input(UnlimitForm(request.POST))
             del asked["key"]
             remove_limits(row, **asked, actor=request.user.get_username(), now=timezone.now())
     except LostRace as refusal:

@@ -7,14 +7,14 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 
-from edges.kept_input import keep, take
+from edges.kept_input import keep_input, pop_kept_input
 from edges.requests import PersonRequest
 from health.saved_views import BadView, ViewTable
 
 
 def context_of(request: PersonRequest, table: ViewTable) -> dict[str, Any]:
     """Returns the views of the user, and the name that was refused last, for the template."""
-    return {"views": table.of(request.user), "written": take(request, _input_key(table))}
+    return {"views": table.of(request.user), "written": pop_kept_input(request, _input_key(table))}
 
 
 def save_view(request: PersonRequest, table: ViewTable) -> HttpResponse:
@@ -23,7 +23,7 @@ def save_view(request: PersonRequest, table: ViewTable) -> HttpResponse:
         view = table.save(request.user, name=name, query=query, now=timezone.now())
     except BadView as refusal:
         messages.error(request, str(refusal))
-        keep(request, _input_key(table), "name")
+        keep_input(request, _input_key(table), "name")
         return redirect(table.address(table.filter_sent(query).query()))
     messages.success(request, f"The view “{view.name}” is saved.")
     return redirect(table.address(view.query))

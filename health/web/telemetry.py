@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import ExporterRound, Gpu, Node
 from fleet.queries import gpu_at
@@ -17,11 +17,11 @@ from fleet.web.node_lookup import node_for
 from fleet.web.summary import cluster_for
 from health.models import SourceState, TelemetrySource
 from health.sources.exported_metrics import Exporting, NodesCounted, exporting_of
-from health.sources.node_telemetry import DeviceTelemetry, NodeTelemetry, instant, of_gpu, standing_of, telemetry_of
+from health.sources.node_telemetry import DeviceTelemetry, NodeTelemetry, instant, of_gpu, source_state, telemetry_of
 from health.sources.readings import ReadingState
-from health.telemetry.metrics import METRICS, Metric, lacking
+from health.telemetry.metrics import METRICS, Metric, missing_metrics
 from health.web.gpu_readings import other_readings
-from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
+from health.web.reading_cells import ReadingCell, cell_of, gib, reading_style
 from people.rights import Permission, scope_of, why_not
 
 
@@ -67,7 +67,7 @@ def source_card(
         for key, metric in METRICS.items()
         if key in exported
     ]
-    usual, others = lacking(exported)
+    usual, others = missing_metrics(exported)
     if source is None:
         is_known = told is not None or exporting is not None
         return SourceCard(None, "none", has, usual, others, exporting) if is_known else SourceCard(None, "none")
@@ -77,7 +77,7 @@ def source_card(
     return SourceCard(source, state, has, usual, others, exporting)
 
 
-@part
+@part_response
 def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Renders the source; empty for users who see only pools, since a source covers the whole cluster."""
     row = cluster_for(request, cluster_id)
@@ -85,7 +85,7 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
         return HttpResponse()
     source, where = TelemetrySource.objects.filter(cluster=row).first(), f"cluster {row.name}"
     exporters, now = ExporterRound.objects.filter(cluster=row).first(), timezone.now()
-    standing = standing_of(source, exporters, now=now)
+    standing = source_state(source, exporters, now=now)
     exporting = exporting_of({row.pk: standing}, Node.objects.filter(cluster=row)).get(row.pk)
     shown = {
         "cluster": row,
@@ -114,7 +114,7 @@ class DeviceLine:
     is_slice: bool = False
 
 
-@part
+@part_response
 def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
     """Renders the node's telemetry; empty for a node without GPUs."""
     row = node_for(request, node_id)
@@ -124,7 +124,7 @@ def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
     return render(request, "health/node/_telemetry.html", _telemetry_context(row, known, known.devices, request))
 
 
-@part
+@part_response
 def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     gpu = gpu_at(node_id, index, user=request.user)
     if gpu is None:
@@ -237,4 +237,4 @@ def _xid(device: DeviceTelemetry) -> ReadingCell:
     if reading.value is None:
         return cell_of(reading, "")
     words = "none" if not reading.value else f"Xid {reading.value:.0f}"
-    return ReadingCell(look_of(reading), words, device.xid_words, "The last Xid since the driver was loaded")
+    return ReadingCell(reading_style(reading), words, device.xid_words, "The last Xid since the driver was loaded")

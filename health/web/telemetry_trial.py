@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Cluster
 from health.inbox.source_trials import OVER, TRIED, TrialOpen, ask_trial, exporting_by, trial_summary
@@ -40,7 +40,7 @@ def try_source(request: PersonRequest, cluster_id: int) -> HttpResponse:
     return _render_trial(request, trial)
 
 
-@part
+@part_response
 def trial_part(request: PersonRequest, cluster_id: int, trial_id: int) -> HttpResponse:
     trials = TelemetryTrial.objects.visible_to(request.user)
     return _render_trial(request, get_object_or_404(trials, pk=trial_id, cluster__pk=cluster_id))

@@ -8,7 +8,7 @@ from fleet.allocation.tally import tally
 from fleet.freshness.kinds import Freshness
 from fleet.models import Node
 from fleet.queries import ClusterRow
-from fleet.web.summary import counted_by
+from fleet.web.summary import alike_nodes
 from health.inbox.queries import FindingCounts
 from health.rules import RULES
 from health.sources.cluster_telemetry import standings_of
@@ -58,7 +58,7 @@ def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *
         open=counts.open + counts.acknowledged,
         confirming=counts.confirming,
         muted=counts.muted,
-        faulty=tally(counted_by(lines)).faulty,
+        faulty=tally(alike_nodes(lines)).faulty,
         unseen=[line.cluster.name for line in unseen if not line.freshness.is_loading],
         loading=[
             f"{line.cluster.name} is {line.freshness.observation.loading}"

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.html import format_html
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Node
 from fleet.web.node_gpus import Sickness
@@ -22,7 +22,7 @@ GLYPHS = {Severity.CRITICAL: "bad", Severity.WARNING: "warn"}
 UNKNOWN_GPU = "It is unknown which of these GPUs: no source names it."
 
 
-@part
+@part_response
 def node_which_gpus_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
     return HttpResponse(format_html("{}", which_gpus(row)))

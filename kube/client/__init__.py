@@ -47,7 +47,7 @@ from kube.client.queries import (
     list_warnings,
     server_version,
 )
-from kube.client.single_requests import AccessAsked, may, reach
+from kube.client.single_requests import AccessAsked, is_access_allowed, reach
 from kube.client.watches import Watch
 from kube.client.writes import (
     NO_DRY_RUN,
@@ -114,6 +114,7 @@ __all__ = [
     "get_namespace",
     "get_node",
     "get_pod_spec",
+    "is_access_allowed",
     "kube_system_uid",
     "lease_spec",
     "list_daemonsets",
@@ -126,7 +127,6 @@ __all__ = [
     "list_revisions",
     "list_slices",
     "list_warnings",
-    "may",
     "metadata_patch",
     "node_patch",
     "patch_custom",

@@ -74,7 +74,7 @@ class AccessAsked(NamedTuple):
     name: str = ""
 
 
-def may(connection: Connection, access: AccessAsked) -> AccessStatus:
+def is_access_allowed(connection: Connection, access: AccessAsked) -> AccessStatus:
     """Returns whether the API server allows an access.
 
     :raises ClusterError: when there is no answer, or one without a status

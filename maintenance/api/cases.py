@@ -145,7 +145,7 @@ class ShownCase:
         self.obstacle, self.acts, self.why_no_return = facts.obstacle, acts_of(facts), facts.why_no_return
 
 
-def shown(cases: Sequence[NodeCase]) -> Iterable[Flat]:
+def case_data(cases: Sequence[NodeCase]) -> Iterable[Flat]:
     facts = facts_of(cases)
     return [Flat(ShownCase(case, facts[case.pk]), case) for case in cases]
 
@@ -155,7 +155,7 @@ class CaseEdge(Edge):
         return self.load(NodeCase.objects.visible_to(self.user).select_related("cluster", "finding"), case_id)
 
     def answer(self, case: NodeCase, *, status: int = 200) -> Response:
-        return Response(CaseSerializer(next(iter(shown([case])))).data, status=status)
+        return Response(CaseSerializer(next(iter(case_data([case])))).data, status=status)
 
 
 class CaseFilters(filters.FilterSet):
@@ -179,7 +179,7 @@ class CaseList(CaseEdge, Listing):
         return NodeCase.objects.visible_to(self.user).select_related("cluster", "finding").order_by("-pk")
 
     def see(self, rows: Sequence[NodeCase]) -> Iterable[Flat]:
-        return shown(rows)
+        return case_data(rows)
 
     @extend_schema(request=CaseRequest, responses={201: CaseSerializer})
     def post(self, request) -> Response:

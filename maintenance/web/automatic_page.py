@@ -9,9 +9,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason
-from edges.kept_input import BadForm, read
+from edges.kept_input import BadForm, restored_input
 from edges.reason_form import reason_of
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from fleet.models import Pool
 from maintenance import automatic
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
@@ -63,10 +63,10 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
 @require_POST
 def change_mode(request: PersonRequest, pool_id: int) -> HttpResponse:
     row = _load(request, pool_id)
-    with answered(request, REFUSALS, done="The mode is changed.", ends_form=True):
+    with report_act(request, REFUSALS, done="The mode is changed.", ends_form=True):
         where = f"cluster {row.cluster.name}"
         require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where)
-        given = read(ModeForm(request.POST))
+        given = restored_input(ModeForm(request.POST))
         automatic.change_mode(row, actor=request.user.get_username(), now=timezone.now(), **given)
     return redirect("automatic-quarantine", pool_id=pool_id)
 
@@ -74,7 +74,7 @@ def change_mode(request: PersonRequest, pool_id: int) -> HttpResponse:
 @require_POST
 def reset_breaker(request: PersonRequest, pool_id: int) -> HttpResponse:
     row = _load(request, pool_id)
-    with answered(request, REFUSALS, done="The breaker is half-open.", ends_form=True):
+    with report_act(request, REFUSALS, done="The breaker is half-open.", ends_form=True):
         require(request.user, Permission.RUN, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
         setting = get_object_or_404(AutomaticQuarantine.objects.select_related("pool"), pool=row)
         reason = reason_of(request)

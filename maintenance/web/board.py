@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from maintenance.lifecycle import FINAL, TITLES, CaseState
 from maintenance.models import NodeCase
@@ -21,7 +21,7 @@ def board(request: PersonRequest) -> HttpResponse:
     return render(request, "maintenance/board.html", _context(request))
 
 
-@part
+@part_response
 def board_part(request: PersonRequest) -> HttpResponse:
     return render(request, "maintenance/_board.html", _context(request))
 

@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason, WholeNumber
-from edges.kept_input import BadForm, read
-from edges.parts import part
-from edges.requests import PersonRequest, answered
+from edges.kept_input import BadForm, restored_input
+from edges.parts import part_response
+from edges.requests import PersonRequest, report_act
 from edges.transition_errors import IllegalMove
 from fleet.models import Node
 from health.models import Finding
@@ -75,7 +75,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], type[CaseActForm]]] = {
 }
 
 
-def new(request: PersonRequest) -> HttpResponse:
+def new_case(request: PersonRequest) -> HttpResponse:
     """Shows the form that opens a case, and opens it when the form is sent."""
     form = NewCaseForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
     sent = request.POST if request.method == "POST" else request.GET
@@ -84,7 +84,7 @@ def new(request: PersonRequest) -> HttpResponse:
     if form.is_bound:
         try:
             require(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-            reason = read(form)["reason"]
+            reason = restored_input(form)["reason"]
             actor, now = request.user.get_username(), timezone.now()
             case = commands.open_case(node, actor=actor, reason=reason, finding=finding, now=now)
         except BadForm:
@@ -126,7 +126,7 @@ def case(request: PersonRequest, case_id: int) -> HttpResponse:
     return render(request, "maintenance/page.html", context)
 
 
-@part
+@part_response
 def case_part(request: PersonRequest, case_id: int) -> HttpResponse:
     return render(request, "maintenance/_case.html", _context(request, case_id))
 
@@ -136,10 +136,10 @@ def carry_out(request: PersonRequest, case_id: int, act: str) -> HttpResponse:
     row = _load(request, case_id)
     if act not in COMMANDS:
         raise Http404(f"Choose one of {', '.join(COMMANDS)}.")
-    with answered(request, REFUSALS, ends_form=True):
+    with report_act(request, REFUSALS, ends_form=True):
         require(request.user, Permission.RUN, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
         command, form = COMMANDS[act]
-        command(row, actor=request.user.get_username(), now=timezone.now(), **read(form(request.POST)))
+        command(row, actor=request.user.get_username(), now=timezone.now(), **restored_input(form(request.POST)))
         messages.success(request, f"Recorded. {row.node_name}: {row.title.lower()}.")
     return redirect("case", case_id=case_id)
 

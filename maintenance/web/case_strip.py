@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Cluster, Node
 from fleet.web.node_lookup import node_for
@@ -18,7 +18,7 @@ from maintenance.web.states import GLYPHS
 from people.rights import Permission, why_not
 
 
-@part
+@part_response
 def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     node = node_for(request, node_id)
     case = NodeCase.objects.of_node(node.uid).select_related("cluster", "finding").order_by("-pk").first()
@@ -27,7 +27,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     return render(request, "maintenance/_node_case.html", context | _rights(request, node.cluster))
 
 
-@part
+@part_response
 def finding_part(request: PersonRequest, finding_id: int) -> HttpResponse:
     finding = get_object_or_404(Finding.objects.visible_to(request.user).select_related("cluster"), pk=finding_id)
     node = Node.objects.filter(findings=finding).only("uid", "name").first()

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from edges.fields import WholeNumber
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from fleet.models import Cluster, Pool
 from maintenance.receivers import REPAIR_SECRETS, receivers_of, remove_receiver, set_receiver
 from maintenance.refusals import BadReceiver
@@ -67,7 +67,7 @@ def receivers(request: PersonRequest) -> HttpResponse:
 @require_POST
 def remove(request: PersonRequest, receiver_id: int) -> HttpResponse:
     row = get_object_or_404(receivers_of(request.user), pk=receiver_id)
-    with answered(request, (NotAllowed,), done="The receiver is removed."):
+    with report_act(request, (NotAllowed,), done="The receiver is removed."):
         require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
         remove_receiver(row, actor=request.user.get_username(), now=timezone.now())
     return redirect("repair-receivers")

@@ -49,14 +49,14 @@ class MyPreferences(Edge):
     def get(self, request) -> Response:
         """Returns your own preferences: events by e-mail, and chat handles."""
         require_somewhere(self.user, Permission.SEE)
-        return Response(shown(Preference.of(self.user, now=timezone.now())))
+        return Response(preference_data(Preference.of(self.user, now=timezone.now())))
 
     @extend_schema(request=PreferencePut, responses=PreferenceFields)
     def put(self, request) -> Response:
         """Changes your own preferences."""
         require_somewhere(self.user, Permission.SEE)
-        return Response(shown(save_preference(self.user, now=timezone.now(), **self.read(PreferencePut))))
+        return Response(preference_data(save_preference(self.user, now=timezone.now(), **self.read(PreferencePut))))
 
 
-def shown(row: Preference) -> dict[str, Any]:
+def preference_data(row: Preference) -> dict[str, Any]:
     return dict(PreferenceFields(row).data)

@@ -17,7 +17,7 @@ from notifications.commands.refusals import BadRoute
 from notifications.commands.routes import MOST_MIN, mark_of, move_route, put_route, remove_route
 from notifications.models import Route
 from notifications.models.route import ESCALATES_AFTER_MIN, LONGEST_NAME
-from notifications.queries import known_kinds, known_places, recipients_of
+from notifications.queries import known_kinds, recipients_of, route_places
 from notifications.quiet_hours import QuietHours
 
 MOST = 50
@@ -184,7 +184,7 @@ class RecipientsPreview(NotificationEdge):
     def post(self, request) -> Response:
         """Returns the recipients of an event. Sends nothing."""
         asked = {"at": timezone.now(), **self.read(RecipientsQuestion)}
-        if asked["where"] not in known_places():
+        if asked["where"] not in route_places():
             raise BadRoute("where", "There is no such cluster or pool.")
         if asked["kind"] not in known_kinds():
             raise BadRoute("kind", "There is no such rule.")

@@ -15,7 +15,7 @@ from notifications.channels.base import (
     HttpChannel,
     Notification,
     as_json,
-    cut,
+    shorten,
 )
 
 PRIORITIES = {"critical": 1, "warning": 3, "note": 5}
@@ -50,9 +50,9 @@ class Jira(HttpChannel):
                 f"{alerts}/{quote(alias, safe='')}/acknowledge?identifierType=alias", as_json(note), headers
             )
         body = {
-            "message": cut(message.title, LONGEST_MESSAGE),
+            "message": shorten(message.title, LONGEST_MESSAGE),
             "alias": alias,
-            "description": cut("\n".join(message.paragraphs), LONGEST_DESCRIPTION),
+            "description": shorten("\n".join(message.paragraphs), LONGEST_DESCRIPTION),
             "priority": f"P{PRIORITIES[message.severity]}",
             "source": "Quarterdeck",
             "entity": message.subject,

@@ -11,7 +11,7 @@ from notifications.channels.base import (
     HttpChannel,
     Notification,
     as_json,
-    cut,
+    shorten,
 )
 
 SEVERITIES = {"critical": "critical", "warning": "warning", "note": "info"}
@@ -71,7 +71,7 @@ def _alert(message: Notification) -> dict[str, object]:
     alert: dict[str, object] = {
         "client": "Quarterdeck",
         "payload": {
-            "summary": cut(message.title, LONGEST_SUMMARY),
+            "summary": shorten(message.title, LONGEST_SUMMARY),
             "source": message.cluster or "quarterdeck",
             "severity": SEVERITIES[message.severity],
             "timestamp": message.since.isoformat(),

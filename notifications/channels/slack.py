@@ -14,7 +14,7 @@ from notifications.channels.base import (
     HttpChannel,
     Notification,
     as_json,
-    cut,
+    shorten,
 )
 
 MARKS = {"critical": ":red_circle:", "warning": ":large_orange_circle:", "note": ":large_blue_circle:"}
@@ -44,8 +44,8 @@ def content_of(message: Notification, act: DeliveryAct) -> dict[str, Any]:
     if handles and act is not DeliveryAct.RESOLVE:
         text = f"{' '.join(handles)}\n{text}"
     blocks = [
-        {"type": "header", "text": {"type": "plain_text", "text": cut(f"{mark} {title}", LONGEST_HEADER)}},
-        {"type": "section", "text": {"type": "mrkdwn", "text": cut(text, LONGEST_SECTION)}},
+        {"type": "header", "text": {"type": "plain_text", "text": shorten(f"{mark} {title}", LONGEST_HEADER)}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": shorten(text, LONGEST_SECTION)}},
     ]
     if message.link:
         link = {"type": "mrkdwn", "text": f"<{message.link}|Open in Quarterdeck>"}

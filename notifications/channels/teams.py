@@ -15,7 +15,7 @@ from notifications.channels.base import (
     HttpChannel,
     Notification,
     as_json,
-    cut,
+    shorten,
 )
 
 LONGEST_TEXT = 10_000  # characters; a message may have 28 KB
@@ -45,7 +45,7 @@ class Teams(HttpChannel):
             "version": "1.4",
             "body": [
                 {"type": "TextBlock", "text": title, "weight": "Bolder", "wrap": True, "color": colour},
-                *({"type": "TextBlock", "text": cut(text, LONGEST_TEXT), "wrap": True} for text in texts),
+                *({"type": "TextBlock", "text": shorten(text, LONGEST_TEXT), "wrap": True} for text in texts),
             ],
             "actions": [{"type": "Action.OpenUrl", "title": "Open in Quarterdeck", "url": message.link}]
             if message.link

@@ -51,7 +51,7 @@ def add_channel(name: str, *, actor: str, now: datetime, key: str = "", **given:
         validate_slug(name)
     except ValidationError as error:
         raise BadChannel("name", "Letters, digits, - and _ only.") from error
-    fields = checked(given)
+    fields = validated_channel(given)
     with transaction.atomic():
         before = Channel.objects.filter(name=name).first()
         if before is not None:
@@ -75,7 +75,7 @@ def change_channel(channel: Channel, *, actor: str, now: datetime, was: str = ""
     :raises BadChannel: naming the field
     :raises LostRace: when it changed since it was shown
     """
-    fields = checked({name: getattr(channel, name) for name in GIVEN} | given, known_address=channel.address)
+    fields = validated_channel({name: getattr(channel, name) for name in GIVEN} | given, known_address=channel.address)
     with transaction.atomic():
         row = Channel.objects.select_for_update().get(pk=channel.pk)
         concurrent_edits.refuse_unseen(row, GIVEN, was=was, to=fields, labels=LABELS)
@@ -168,7 +168,7 @@ def mark_of(channel: Channel | None) -> str:
     return concurrent_edits.mark_of(channel, GIVEN)
 
 
-def checked(given: dict[str, Any], *, known_address: str = "") -> dict[str, Any]:
+def validated_channel(given: dict[str, Any], *, known_address: str = "") -> dict[str, Any]:
     """Returns the validated settings.
 
     :raises BadChannel: naming the field

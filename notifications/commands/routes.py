@@ -13,7 +13,7 @@ from health.rules.base import Severity
 from notifications.commands.refusals import BadRoute, NotificationRefusal
 from notifications.models import Channel, Route
 from notifications.models.route import ESCALATES_AFTER_MIN, LAST, LONGEST_NAME
-from notifications.queries import known_kinds, known_places
+from notifications.queries import known_kinds, route_places
 from notifications.quiet_hours import DAYS, QuietHours
 from people.models import AuditEntry
 
@@ -179,7 +179,7 @@ def _quiet(given: dict[str, Any]) -> dict[str, Any]:
 
 def _lists(given: dict[str, Any]) -> dict[str, list[str]]:
     known = {
-        "places": known_places(),
+        "places": route_places(),
         "severities": [severity.value for severity in Severity],
         "kinds": list(known_kinds()),
         "workload_classes": WorkloadClass.values,

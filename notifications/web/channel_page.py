@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from edges.concurrent_edits import LENGTH
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from edges.transition_errors import LostRace
 from notifications.channels import CHANNELS
 from notifications.commands.channels import (
@@ -103,7 +103,7 @@ def test(request: PersonRequest, channel_id: int) -> HttpResponse:
     """Sends a test message; its page shows what the receiver answers."""
     channel = get_object_or_404(Channel.objects.shared(), pk=channel_id)
     to = reverse("channel", args=[channel.pk])
-    with answered(request, (NotificationRefusal,)):
+    with report_act(request, (NotificationRefusal,)):
         sent = send_test(channel, actor=request.user.get_username(), now=timezone.now())
         to = reverse("delivery", args=[sent.pk])
     return redirect(to)
@@ -113,7 +113,9 @@ def test(request: PersonRequest, channel_id: int) -> HttpResponse:
 @for_the_fleet(Permission.ADMINISTER)
 def remove(request: PersonRequest, channel_id: int) -> HttpResponse:
     channel = get_object_or_404(Channel.objects.shared(), pk=channel_id)
-    with answered(request, (NotificationRefusal,), done=f"{channel.name} is removed. Its deliveries stay in the log."):
+    with report_act(
+        request, (NotificationRefusal,), done=f"{channel.name} is removed. Its deliveries stay in the log."
+    ):
         remove_channel(channel, actor=request.user.get_username(), now=timezone.now())
     return redirect("notifications")
 

@@ -9,8 +9,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from edges.parts import part
-from edges.requests import PersonRequest, answered
+from edges.parts import part_response
+from edges.requests import PersonRequest, report_act
 from health.rules.base import Severity
 from notifications.channels.base import Notification
 from notifications.commands.channels import resend
@@ -70,7 +70,7 @@ def notifications(request: PersonRequest) -> HttpResponse:
     return render(request, "notifications/page.html", context)
 
 
-@part
+@part_response
 @for_the_fleet(Permission.SEE)
 def log_part(request: PersonRequest) -> HttpResponse:
     return render(request, "notifications/_log.html", _log(request))
@@ -85,7 +85,7 @@ def delivery(request: PersonRequest, delivery_id: int) -> HttpResponse:
     return render(request, "notifications/delivery.html", context)
 
 
-@part
+@part_response
 @for_the_fleet(Permission.SEE)
 def outcome_part(request: PersonRequest, delivery_id: int) -> HttpResponse:
     row = get_object_or_404(deliveries(), pk=delivery_id)
@@ -96,7 +96,7 @@ def outcome_part(request: PersonRequest, delivery_id: int) -> HttpResponse:
 @for_the_fleet(Permission.ADMINISTER)
 def send_again(request: PersonRequest, delivery_id: int) -> HttpResponse:
     row = get_object_or_404(deliveries(), pk=delivery_id)
-    with answered(request, (NotificationRefusal,)):
+    with report_act(request, (NotificationRefusal,)):
         row = resend(row, actor=request.user.get_username(), now=timezone.now())
     return redirect("delivery", delivery_id=row.pk)
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from edges.concurrent_edits import LENGTH
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from edges.transition_errors import LostRace
 from fleet.models.pool import WorkloadClass
 from health.rules.base import Severity
@@ -93,9 +93,9 @@ def edit(request: PersonRequest, route_id: int) -> HttpResponse:
 
 @require_POST
 @for_the_fleet(Permission.ADMINISTER)
-def move(request: PersonRequest, route_id: int) -> HttpResponse:
+def move_route_in_list(request: PersonRequest, route_id: int) -> HttpResponse:
     route = get_object_or_404(Route.in_order(), pk=route_id)
-    with answered(request, REFUSALS):
+    with report_act(request, REFUSALS):
         is_up = request.POST.get("up") == "1"
         move_route(route, up=is_up, actor=request.user.get_username(), now=timezone.now())
     return redirect("notifications")
@@ -105,7 +105,7 @@ def move(request: PersonRequest, route_id: int) -> HttpResponse:
 @for_the_fleet(Permission.ADMINISTER)
 def remove(request: PersonRequest, route_id: int) -> HttpResponse:
     route = get_object_or_404(Route.in_order(), pk=route_id)
-    with answered(request, REFUSALS, done=f"Route “{route.name}” is removed."):
+    with report_act(request, REFUSALS, done=f"Route “{route.name}” is removed."):
         remove_route(route, actor=request.user.get_username(), now=timezone.now())
     return redirect("notifications")
 

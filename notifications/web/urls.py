@@ -16,6 +16,6 @@ urlpatterns = [
     path("notifications/channels/<int:channel_id>/removals", channel_page.remove, name="remove-channel"),
     path("notifications/routes/add", route_page.add, name="add-route"),
     path("notifications/routes/<int:route_id>", route_page.edit, name="route"),
-    path("notifications/routes/<int:route_id>/moves", route_page.move, name="move-route"),
+    path("notifications/routes/<int:route_id>/moves", route_page.move_route_in_list, name="move-route"),
     path("notifications/routes/<int:route_id>/removals", route_page.remove, name="remove-route"),
 ]

@@ -43,7 +43,7 @@ class NoPlace(Exception):
     """A failure domain has no free place, or somebody else has made the node unavailable."""
 
 
-def take(
+def record_disruptions(
     cluster_id: int,
     taking: Mapping[str, str],
     *,

@@ -27,7 +27,7 @@ class StepResult:
     again_after: timedelta = timedelta(seconds=5)
 
 
-def done(reason: str, **progress: Any) -> StepResult:
+def done_result(reason: str, **progress: Any) -> StepResult:
     return StepResult(StepOutcome.DONE, reason, progress)
 
 

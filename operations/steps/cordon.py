@@ -9,7 +9,7 @@ from kube import client
 from kube.structs import NodeSeen
 from operations.models import Operation, OperationNode, Quarantine
 from operations.node_writer import NotWritten, change_node
-from operations.steps.base import NodeStep, NodeWork, StepResult, done, failed
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
 
 
 class CordonStep(NodeStep):
@@ -47,6 +47,6 @@ class CordonStep(NodeStep):
             owner = observed.annotations.get(CORDONED_BY) or ""
             whose = f" by {owner}" if owner else whose_cordon(observed.cordoned_by, observed.labels)
             row.end(now=now, left_reason=f"Cordoned before{whose}.")
-            return done(f"Already cordoned{whose}. Quarterdeck leaves that cordon alone.")
+            return done_result(f"Already cordoned{whose}. Quarterdeck leaves that cordon alone.")
         Quarantine.objects.in_force().filter(pk=row.pk, placed_at=None).update(placed_at=now)
-        return done("Cordoned. New pods do not start here; running pods stay.")
+        return done_result("Cordoned. New pods do not start here; running pods stay.")

@@ -18,7 +18,7 @@ from kube.redaction import redacted
 from kube.structs import PodSeen
 from operations.models import NodeTestJob
 from operations.refusals import BadOperation
-from operations.steps.base import NodeWork, StepResult, done, failed, wait
+from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
 from operations.steps.test_job import AGAIN_AFTER, TestJobStep, namespace_of
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.test_job import resource_of
@@ -87,7 +87,7 @@ class DebugPodStep(TestJobStep):
         if not row.output:
             return failed(f"Debug pod {how}: no output. {row.says} {row.said}".strip())
         result = "nvidia-smi works" if row.outcome == TestJobOutcome.PASSED else "nvidia-smi failed"
-        return done(f"Debug pod {how}: {result}. {row.says}", output=row.output)
+        return done_result(f"Debug pod {how}: {result}. {row.says}", output=row.output)
 
 
 WITHOUT_GPU = (

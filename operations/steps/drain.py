@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from kube import client
-from operations.steps.base import NodeStep, NodeWork, StepResult, done, failed, wait
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
 from wording.durations import spell
 from wording.lists import names
@@ -111,7 +111,7 @@ def _emptied(work: NodeWork) -> StepResult:
     now = work.clock()
     since = work.node.progress.get("empty_since")
     if since and now - datetime.fromisoformat(since) >= EMPTY_FOR:
-        return done("Drained: no pod of a tenant is left.", gone=work.node.progress.get("of", 0))
+        return done_result("Drained: no pod of a tenant is left.", gone=work.node.progress.get("of", 0))
     return wait(
         "No pod is left. Checking once more.",
         again_after=EMPTY_FOR,

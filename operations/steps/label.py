@@ -9,7 +9,7 @@ from kube import client
 from kube.structs import NodeSeen
 from operations.node_writer import NotWritten, change_node
 from operations.refusals import BadOperation
-from operations.steps.base import NodeStep, NodeWork, StepResult, done, failed
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
 
 # A value of a label: kubernetes.io/docs/concepts/overview/working-with-objects/labels, "Syntax and character set".
 VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
@@ -42,4 +42,4 @@ class LabelStep(NodeStep):
             return failed(str(trouble))
         if observed.labels.get(IN_POOL) != wanted:
             return failed(f"The API server did not keep the label {IN_POOL}.")
-        return done(f"Labelled {IN_POOL}={wanted}." if wanted else f"The label {IN_POOL} is removed.")
+        return done_result(f"Labelled {IN_POOL}={wanted}." if wanted else f"The label {IN_POOL} is removed.")

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from fleet.history.notes import BadNote, add_note
 from fleet.models import Node
-from operations.steps.base import NodeStep, NodeWork, StepResult, done, failed
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
 from people.models import User
 from people.rights import NotAllowed
 
@@ -27,4 +27,4 @@ class NoteStep(NodeStep):
             add_note(row, asker, work.operation.reason, key=work.operation.mark, now=work.clock())
         except (NotAllowed, BadNote) as refusal:
             return failed(str(refusal))
-        return done("The note is on the node's timeline.")
+        return done_result("The note is on the node's timeline.")

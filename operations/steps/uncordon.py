@@ -10,7 +10,7 @@ from kube import client
 from kube.structs import NodeSeen
 from operations.models import Quarantine
 from operations.node_writer import NotWritten, change_node
-from operations.steps.base import NodeStep, NodeWork, StepResult, done, failed, wait
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 
 IDLE = frozenset({"", UPGRADE_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED})  # in other states the operator works on the node
 
@@ -47,4 +47,4 @@ class UncordonStep(NodeStep):
             row.end(now=work.clock(), left_reason=f"Still cordoned{left}." if left else "")
         if left:
             return failed(f"Cordoned{left}. Quarterdeck did not cordon it and leaves it alone.")
-        return done("Uncordoned. New pods may start here." if row else "It was not cordoned.")
+        return done_result("Uncordoned. New pods may start here." if row else "It was not cordoned.")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wording.lists import names
-from wording.numbers import are, count, either, every
+from wording.numbers import are, count, either, every_one_of
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Harm:
             return "Unknown: its pods were never read."
         if not self.pods:
             return "Idle."
-        lost = f": {at_most(self.gpu_hours, uncounted=self.uncounted)}"
+        lost = f": {gpu_hours_at_most(self.gpu_hours, uncounted=self.uncounted)}"
         ends = [f"Ends {names([str(job) for job in self.jobs])}{lost}."] if self.jobs else []
         restarts = [f"Restarts {of_services(self.restarts)}."] if self.restarts else []
         loads = [f"{hours(self.loading_gpu_hours)} until Ready again."] if takes_time(self.loading_gpu_hours) else []
@@ -94,7 +94,7 @@ def with_parts(pods: int) -> str:
     return f"{count(pods, 'pod')} with slices, shares or claims"
 
 
-def at_most(gpu_hours: float, *, uncounted: int) -> str:
+def gpu_hours_at_most(gpu_hours: float, *, uncounted: int) -> str:
     if not uncounted:
         return f"{hours(gpu_hours)} at most"
     if not gpu_hours:
@@ -136,7 +136,7 @@ def costs(harms: Sequence[Harm]) -> str:
         return "The cost is unknown, because pods there were never read."
     idle = sum(not harm.pods for harm in harms)
     if idle == len(harms):
-        return f"No tenant loses work: {every(idle, 'node')} {are(idle)} idle."
+        return f"No tenant loses work: {every_one_of(idle, 'node')} {are(idle)} idle."
     ended = len({job.name for harm in harms for job in harm.jobs})
     restarts = sum(harm.restarts for harm in harms)
     loads = loading(harms)
@@ -146,7 +146,7 @@ def costs(harms: Sequence[Harm]) -> str:
         *([f"{of_services(restarts)} {either(restarts, 'restarts', 'restart')}"] if restarts else []),
         f"{idle} of {count(len(harms), 'node')} {are(idle)} idle",
     ]
-    return f"Costs {at_most(total(harms), uncounted=uncounted(harms))}{ready}: {', '.join(pods)}."
+    return f"Costs {gpu_hours_at_most(total(harms), uncounted=uncounted(harms))}{ready}: {', '.join(pods)}."
 
 
 @dataclass
@@ -167,7 +167,7 @@ class _Left:
         return self.on[job.name]
 
 
-def least_first(harms: Mapping[str, Harm]) -> list[str]:
+def order_by_disruption(harms: Mapping[str, Harm]) -> list[str]:
     """Returns the keys in order of least disruption; equal ones keep their order.
 
     Idle nodes come first, then nodes with idle pods, then by GPU-hours beyond those already lost, so that the nodes of

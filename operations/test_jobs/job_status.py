@@ -40,7 +40,7 @@ def state_of(pod: PodSeen) -> ContainerState | None:
     return statuses[0].state if statuses else None
 
 
-def said_of(pod: PodSeen) -> PodSaid:
+def pod_status_data(pod: PodSeen) -> PodSaid:
     state, scheduled = state_of(pod), pod.scheduled
     waiting = state.waiting if state else None
     homeless = scheduled if scheduled and scheduled.status == "False" else None
@@ -76,7 +76,7 @@ def _observed_pod(pod: PodSeen) -> ObservedTestPod:
     state = state_of(pod)
     ended = state.terminated if state else None
     return ObservedTestPod(
-        **said_of(pod),
+        **pod_status_data(pod),
         is_going=pod.metadata.deletion_timestamp is not None,
         is_running=bool(state and state.running),
         exit_code=ended.exit_code if ended else None,

@@ -57,7 +57,7 @@ class TestJobProgress:
     has_run: bool = False
 
 
-def look(job: ObservedTestJob, *, now: datetime) -> TestJobProgress:
+def progress_of_test_job(job: ObservedTestJob, *, now: datetime) -> TestJobProgress:
     pod = job.pod
     has_run = job.has_run or (pod is not None and (pod.is_running or pod.exit_code is not None))
     if job.is_complete:

@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import ClusterMode
 from fleet.web.node_lookup import node_for
@@ -15,7 +15,7 @@ from people.rights import Permission, why_not
 SHOWN = 5
 
 
-@part
+@part_response
 def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     node = node_for(request, node_id)
     rows = OperationNode.objects.visible_to(request.user).filter(node_uid=node.uid)

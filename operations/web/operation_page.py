@@ -18,9 +18,9 @@ from django.views.decorators.http import require_POST
 
 from edges.fields import Reason, WholeNumber
 from edges.kept_input import BadForm
-from edges.parts import part
+from edges.parts import part_response
 from edges.reason_form import reason_of
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster, Node
 from operations import commands
@@ -85,7 +85,7 @@ class OperationForm(forms.Form):
         }
 
 
-def new(request: PersonRequest) -> HttpResponse:
+def new_operation(request: PersonRequest) -> HttpResponse:
     """Shows the impact of an operation, and starts it when the form is sent."""
     sent = request.POST if request.method == "POST" else request.GET
     kind = sent.get("kind", "")
@@ -177,7 +177,7 @@ def operation(request: PersonRequest, operation_id: int) -> HttpResponse:
     return render(request, "operations/page.html", _context(request, operation_id) | {"dialogs": DIALOGS})
 
 
-@part
+@part_response
 def operation_part(request: PersonRequest, operation_id: int) -> HttpResponse:
     return render(request, "operations/_body.html", _context(request, operation_id))
 
@@ -190,7 +190,7 @@ def carry_out(request: PersonRequest, operation_id: int, verb: str) -> HttpRespo
     act, permission, done = VERBS[verb]
     if permission is Permission.APPROVE:
         require_recent_sign_in(request)
-    with answered(request, REFUSALS, done=done, ends_form=True):
+    with report_act(request, REFUSALS, done=done, ends_form=True):
         require(request.user, permission, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
         given = {"seen": request.POST.get("seen", "")[:2000]} if verb == "approve" else {}
         act(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now(), **given)

@@ -6,7 +6,7 @@ from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from operations.commands import TITLES
 from operations.lifecycle import NodeProgress
@@ -19,7 +19,7 @@ def operations(request: PersonRequest) -> HttpResponse:
     return render(request, "operations/list.html", _context(request))
 
 
-@part
+@part_response
 def operations_part(request: PersonRequest) -> HttpResponse:
     return render(request, "operations/_list.html", _context(request))
 

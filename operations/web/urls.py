@@ -5,7 +5,7 @@ from operations.web import node_actions, operation_page, operations_page
 urlpatterns = [
     path("operations", operations_page.operations, name="operations"),
     path("parts/operations", operations_page.operations_part, name="operations-part"),
-    path("operations/new", operation_page.new, name="new-operation"),
+    path("operations/new", operation_page.new_operation, name="new-operation"),
     path("operations/<int:operation_id>", operation_page.operation, name="operation"),
     path("parts/operations/<int:operation_id>", operation_page.operation_part, name="operation-part"),
     path("operations/<int:operation_id>/<slug:verb>", operation_page.carry_out, name="operation-verb"),

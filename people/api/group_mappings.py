@@ -12,7 +12,7 @@ from edges.rest import Listing, RowSerializer
 from people.api.people import PeopleEdge, RoleRequest
 from people.models import GroupMapping
 from people.models.mapped_group import LONGEST_GROUP
-from people.places import every_place
+from people.places import all_places
 from people.rights import Permission, require
 from people.roster import group_mappings
 from people.sign_in.step_up import require_recent_sign_in
@@ -52,7 +52,7 @@ class GroupMappingList(MappingEdge, Listing):
         """Maps a group to a role. It counts from the next sign-in of each member on."""
         body = self.read(GroupMappingRequest)
         asked = (body["scope"], body["scope_id"])
-        place = next((place for place in every_place() if (place.scope, place.key) == asked), None)
+        place = next((place for place in all_places() if (place.scope, place.key) == asked), None)
         if place is None:
             raise serializers.ValidationError({"scope_id": f"There is no {body['scope']} with this id."})
         require_recent_sign_in(request)

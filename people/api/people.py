@@ -186,7 +186,7 @@ class PersonRole(PeopleEdge):
             raise NotFound
         require_admin_of(self.user, given.place or FLEET)
         require_recent_sign_in(request)
-        accounts.take(binding, given.place, **self.acting())
+        accounts.end_role(binding, given.place, **self.acting())
         return Response(status=204)
 
 

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from people.models import User
-from people.places import Place, every_place
+from people.places import Place, all_places
 from people.sign_in.access import path_for
 
 
@@ -16,7 +16,7 @@ def somebody(name: str) -> User:
 
 
 def somewhere(name: str) -> Place:
-    places = every_place()
+    places = all_places()
     match = next((place for place in places if place.name == name), None)
     if match is None:
         raise CommandError(

@@ -107,7 +107,7 @@ def grant(person: User, role: str, place: Place, *, actor: str, now: datetime) -
     return binding
 
 
-def take(binding: RoleBinding, place: Place | None, *, actor: str, now: datetime) -> None:
+def end_role(binding: RoleBinding, place: Place | None, *, actor: str, now: datetime) -> None:
     """Ends a role. Does nothing when it has ended already. `place` None: the place was removed.
 
     :raises LastAdmin: when nobody would be left who can give roles

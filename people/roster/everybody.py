@@ -7,7 +7,7 @@ from allauth.socialaccount.models import SocialAccount
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from people.models import ApiToken, RoleBinding, User
-from people.places import Place, every_place
+from people.places import Place, all_places
 from people.rights import Permission, known_to, places_known_to, scope_of
 
 
@@ -55,7 +55,7 @@ class RolesKnownTo:
 
 def roles_of(person: User) -> list[GivenRole]:
     """Returns all roles of a person, for themselves. Two queries when the bindings are loaded."""
-    places = {(place.scope, place.key): place for place in every_place()}
+    places = {(place.scope, place.key): place for place in all_places()}
     return [GivenRole(item, places.get((item.scope, item.scope_id))) for item in person.bindings.all()]
 
 

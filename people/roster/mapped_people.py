@@ -7,7 +7,7 @@ from allauth.socialaccount.models import SocialAccount
 from django.db import transaction
 
 from people.models import User
-from people.places import Place, every_place
+from people.places import Place, all_places
 from people.roster import accounts
 
 ACTOR = "single sign-on"
@@ -43,10 +43,10 @@ def admit(identity: ProviderIdentity, roles: frozenset[tuple[str, Place]], *, no
 def _set_roles(person: User, roles: frozenset[tuple[str, Place]], *, now: datetime) -> None:
     wanted = {(role, place.scope, place.key): (role, place) for role, place in roles}
     current = {(item.role, item.scope, item.scope_id): item for item in person.bindings.all()}
-    places = {(place.scope, place.key): place for place in every_place()}
+    places = {(place.scope, place.key): place for place in all_places()}
     for key in wanted.keys() - current.keys():
         role, place = wanted[key]
         accounts.grant(person, role, place, actor=ACTOR, now=now)
     for key in current.keys() - wanted.keys():
         binding = current[key]
-        accounts.take(binding, places.get((binding.scope, binding.scope_id)), actor=ACTOR, now=now)
+        accounts.end_role(binding, places.get((binding.scope, binding.scope_id)), actor=ACTOR, now=now)

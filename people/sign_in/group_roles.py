@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from people.models import GroupMapping
-from people.places import Place, every_place
+from people.places import Place, all_places
 from people.sign_in.single_sign_on import SignInRefused
 
 OVERAGE = ("_claim_names", "hasgroups")  # of Entra ID, with more than 200 groups
@@ -17,7 +17,7 @@ def roles_in(claims: Mapping[str, Any]) -> frozenset[tuple[str, Place]]:
 
     :raises SignInRefused: when the claims have no groups
     """
-    groups, places = _groups_in(claims), every_place()
+    groups, places = _groups_in(claims), all_places()
     by_name = {place.name: place for place in places}
     by_key = {(place.scope, place.key): place for place in places}
     given = [(item.role, by_name.get(item.place)) for item in settings.OIDC.roles if item.group in groups]

@@ -8,9 +8,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from people.models import GroupMapping
-from people.places import every_place
+from people.places import all_places
 from people.rights import NotAllowed, Permission, require
 from people.roster import group_mappings
 from people.roster.accounts import HasItAlready
@@ -23,14 +23,14 @@ MOST = 500  # mappings of the page; REST lists more
 @never_cache
 @require_GET
 def mappings(request: PersonRequest) -> HttpResponse:
-    return _page(request, GroupMappingForm(places=every_place()))
+    return _page(request, GroupMappingForm(places=all_places()))
 
 
 @never_cache
 @require_POST
 def add(request: PersonRequest) -> HttpResponse:
     _only_fleet_admins(request)
-    form = GroupMappingForm(request.POST, places=every_place())
+    form = GroupMappingForm(request.POST, places=all_places())
     if not form.is_valid():
         return _page(request, form, status=400)
     require_recent_sign_in(request)
@@ -51,7 +51,7 @@ def remove(request: PersonRequest, mapping_id: int) -> HttpResponse:
     mapping = get_object_or_404(GroupMapping, pk=mapping_id)
     require_recent_sign_in(request)
     done = f"{mapping.group} is no longer {mapping.role}. People keep their roles until their next sign-in."
-    with answered(request, (), done=done):
+    with report_act(request, (), done=done):
         group_mappings.remove(mapping, actor=request.user.username, now=timezone.now())
     return redirect("group-mappings")
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from edges.transition_errors import LostRace
 from people.models import User
 from people.rights import NotAllowed, Permission, require, require_somewhere, why_not
@@ -74,7 +74,7 @@ def leave(request: PersonRequest, group_id: int, person_id: int) -> HttpResponse
 
 
 def _done(request: PersonRequest, act: Callable[[], None], message: str) -> HttpResponse:
-    with answered(request, REFUSALS, done=message):
+    with report_act(request, REFUSALS, done=message):
         require(request.user, Permission.ADMINISTER)
         act()
     return redirect("groups")

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from people.models import ApiToken, RoleBinding, User
 from people.places import FLEET, Place
 from people.rights import NotAllowed, Permission, may_administer, require, require_admin_of, require_somewhere, why_not
@@ -99,7 +99,7 @@ def grant(request: PersonRequest, person_id: int) -> HttpResponse:
 
 
 @require_POST
-def take(request: PersonRequest, person_id: int, binding_id: int) -> HttpResponse:
+def end_role_of_person(request: PersonRequest, person_id: int, binding_id: int) -> HttpResponse:
     _only_admins(request)
     binding = get_object_or_404(RoleBinding.objects.select_related("user"), pk=binding_id, user__pk=person_id)
     given = RolesKnownTo(request.user).of(binding)
@@ -110,7 +110,7 @@ def take(request: PersonRequest, person_id: int, binding_id: int) -> HttpRespons
     where = place.words if place else f"a removed {binding.scope}"
     message = f"{binding.user.username} is no longer {binding.role} of {where}."
     on = place or FLEET
-    return _done(request, binding.user, lambda: accounts.take(binding, place, **_acting(request)), message, on=on)
+    return _done(request, binding.user, lambda: accounts.end_role(binding, place, **_acting(request)), message, on=on)
 
 
 @require_POST
@@ -151,7 +151,7 @@ def end_every_session(request: PersonRequest, person_id: int) -> HttpResponse:
 
 def _done(request: PersonRequest, person: User, act: Callable[[], object], message: str, *, on: Place) -> HttpResponse:
     """Runs one act if the actor may do it on the place, and shows the person's page again."""
-    with answered(request, REFUSALS, done=message):
+    with report_act(request, REFUSALS, done=message):
         require_admin_of(request.user, on)
         act()
     return redirect("person", person_id=person.pk)

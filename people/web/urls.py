@@ -28,7 +28,7 @@ urlpatterns = [
     path("people/<int:person_id>/password-links", people_page.offer_password, name="offer-password"),
     re_path(r"^people/(?P<person_id>[0-9]{1,18})/switch-(?P<to>on|off)$", people_page.switch, name="switch-person"),
     path("people/<int:person_id>/roles", people_page.grant, name="grant-role"),
-    path("people/<int:person_id>/roles/<int:binding_id>/removals", people_page.take, name="take-role"),
+    path("people/<int:person_id>/roles/<int:binding_id>/removals", people_page.end_role_of_person, name="take-role"),
     path(
         "people/<int:person_id>/tokens/<int:token_id>/revocations",
         people_page.revoke_token,

@@ -10,7 +10,7 @@ from people.sign_in.step_up import require_recent_sign_in
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import PlanRowSerializer
 from rollouts.api.serializers import ApprovalSerializer, StageRowSerializer
-from rollouts.approvals.decisions import Awaited, awaited, given_by, waiting_for_approval
+from rollouts.approvals.decisions import Awaited, awaited, decisions_of_person, waiting_for_approval
 from rollouts.commands.plan_approvals import approve, reject
 from rollouts.models import Approval, Stage
 
@@ -88,7 +88,7 @@ class GivenList(Listing):
     queryset = Approval.objects.none()
 
     def get_queryset(self) -> QuerySet[Approval]:
-        return given_by(self.user)
+        return decisions_of_person(self.user)
 
 
 class StageApprovals(PlanEdge, Listing):

@@ -16,7 +16,15 @@ from edges.documents import LARGEST_BYTES
 from people.rights import Permission, require_somewhere
 from rollouts.api.base import PlanEdge
 from rollouts.api.previews import PreviewSerializer
-from rollouts.commands.documents import Applied, Applying, NotAsShown, apply, content_of, look, read
+from rollouts.commands.documents import (
+    Applied,
+    Applying,
+    NotAsShown,
+    apply,
+    content_of,
+    parse_plan_document,
+    preview_document,
+)
 from rollouts.commands.documents.serializer import as_yaml
 from rollouts.evidence.export import evidence_of
 
@@ -36,7 +44,7 @@ class PreconditionFailed(APIException):
 
 
 class YamlDocument(BaseParser):
-    """Reads the body as bytes, up to one more than the limit; `read` checks the limits."""
+    """Reads the body as bytes, up to one more than the limit; `parse_plan_document` checks the limits."""
 
     media_type = "application/yaml"
 
@@ -92,9 +100,9 @@ class PlanDocuments(PlanEdge):
         dry_run = SWITCH.get(request.query_params.get("dry_run", ""))
         if dry_run is None:
             raise ValidationError({"dry_run": "Say true or false."})
-        document = read(request.data if isinstance(request.data, bytes) else b"")
+        document = parse_plan_document(request.data if isinstance(request.data, bytes) else b"")
         if dry_run:
-            shown = look(document, actor=self.user, now=timezone.now())
+            shown = preview_document(document, actor=self.user, now=timezone.now())
             return Response(_shown(shown, is_done=False), headers={"ETag": f'"{shown.mark}"'})
         seen = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"')[:LENGTH]
         try:

@@ -17,7 +17,7 @@ from operations.models import Freeze
 from people.rights import Permission, require_somewhere, scope_of
 from rollouts.api.serializers import KEY_MOST
 from rollouts.commands import fleet_freezes
-from rollouts.commands.fleet_freezes import Where, bound_by, where_of
+from rollouts.commands.fleet_freezes import Where, bound_by, freeze_scope
 from rollouts.queries.restraints import restraint_by
 
 
@@ -153,7 +153,7 @@ class FreezeLifts(FreezeEdge):
     def post(self, request, freeze_id: int) -> Response:
         """Ends a freeze or the stop. Its plans continue if nothing else restrains them."""
         freeze = self.freeze(freeze_id)
-        where_of(freeze).require(self.user, Permission.RUN)
+        freeze_scope(freeze).require(self.user, Permission.RUN)
         fleet_freezes.lift(freeze, actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
         return Response(status=204)
 

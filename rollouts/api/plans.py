@@ -74,7 +74,7 @@ class PlanList(PlanEdge, Listing):
 class PlanDetail(PlanEdge):
     @extend_schema(responses=PlanSerializer)
     def get(self, request, plan_id: int) -> Response:
-        return Response(shown(self.plan(plan_id), self.user))
+        return Response(plan_data(self.plan(plan_id), self.user))
 
     @extend_schema(request=PlanChange, responses=DraftSerializer)
     def patch(self, request, plan_id: int) -> Response:
@@ -119,7 +119,7 @@ class SuggestedStages(PlanEdge):
         return Response(StageDraftSerializer(stages, many=True).data)
 
 
-def shown(plan: Plan, user) -> dict[str, Any]:
+def plan_data(plan: Plan, user) -> dict[str, Any]:
     now = timezone.now()
     on_page = plan_on_page(plan, now=now)
     detail = PlanInDetail(

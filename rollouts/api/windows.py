@@ -21,7 +21,7 @@ from rollouts.commands.maintenance_windows import (
     make_window,
     preview_window,
     remove_window,
-    where_of,
+    window_scope,
 )
 from rollouts.models import MaintenanceWindow
 from rollouts.windows import Interval, first_day, union
@@ -162,7 +162,7 @@ class WindowRemovals(WindowEdge):
     def post(self, request, window_id: int) -> Response:
         """Removes a window. Without any window every hour is open again."""
         window = self.window(window_id)
-        where_of(window).require(self.user, MAY)
+        window_scope(window).require(self.user, MAY)
         remove_window(window, actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
         return Response(status=204)
 

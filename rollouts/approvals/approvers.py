@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from people.rights import Permission, who_may
+from people.rights import Permission, people_with_permission
 from people.roster.groups import groups_of, members
 from rollouts.gates.approval import ApprovalGate, owes, still_owed
 from rollouts.models import Approval, Plan, Stage
@@ -29,7 +29,7 @@ def gate_of(stage: Stage) -> ApprovalGate | None:
 
 def eligible(plan: Plan) -> set[str]:
     """Returns the people who may approve in the plan's cluster and did not write the plan. One query."""
-    return who_may(Permission.APPROVE, cluster_id=plan.cluster_id) - plan.proposers
+    return people_with_permission(Permission.APPROVE, cluster_id=plan.cluster_id) - plan.proposers
 
 
 def members_asked_for(stages: Iterable[Stage]) -> Members:

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import F
 
 from fleet.models import Cluster, Node, Pool
-from fleet.pools.approval_rules import why_asked
+from fleet.pools.approval_rules import why_approval_is_needed
 from kube import selectors
 from people.models import AuditEntry
 from rollouts.gates.approval import ApprovalGate
@@ -26,16 +26,16 @@ OVER = (StageState.PASSED, StageState.ABANDONED)
 BEGUN = (StageState.PROMOTING, StageState.SOAKING)
 
 
-def why(cluster: Cluster, node: Node) -> str:
+def why_node_needs_approval(cluster: Cluster, node: Node) -> str:
     """Returns why the node needs an approval; empty if it needs none. Its pools are prefetched."""
-    return why_asked(cluster, list(node.pools.all()))
+    return why_approval_is_needed(cluster, list(node.pools.all()))
 
 
 def why_live(cluster: Cluster, uid: str, labels: Mapping[str, str]) -> str:
     """Returns the same for a node as the API server shows it: for the pools of its labels now and those of its row."""
     pools = list(Pool.objects.filter(cluster=cluster))
     known = set(Pool.objects.filter(cluster=cluster, nodes__uid=uid).values_list("pk", flat=True))
-    return why_asked(cluster, [pool for pool in pools if pool.pk in known or _selects(pool, labels)])
+    return why_approval_is_needed(cluster, [pool for pool in pools if pool.pk in known or _selects(pool, labels)])
 
 
 def _selects(pool: Pool, labels: Mapping[str, str]) -> bool:
@@ -84,7 +84,7 @@ def to_ask(plan: Plan, stages: Iterable[Stage]) -> list[tuple[Stage, dict[str, s
 def _nodes_needing_approval(plan: Plan, stage: Stage) -> dict[str, str]:
     uids = stage.targets.filter(state=TargetState.HELD).values("node_uid")
     nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=uids).prefetch_related("pools")
-    return {node.name: reason for node in nodes if (reason := why(plan.cluster, node))}
+    return {node.name: reason for node in nodes if (reason := why_node_needs_approval(plan.cluster, node))}
 
 
 def _halt_for_approval(stage: Stage, asked: Mapping[str, str], *, actor: str, now: datetime) -> None:

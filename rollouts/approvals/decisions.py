@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from people.models import User
-from people.rights import Permission, who_may, why_not
+from people.rights import Permission, people_with_permission, why_not
 from rollouts.approvals.approvers import Members, Share, counts_not, gate_of, members_asked_for, missing, shares
 from rollouts.approvals.bundles import Bundle
 from rollouts.gates.approval import ApprovalGate
@@ -65,18 +65,18 @@ def waiting_for_approval(stages: QuerySet[Stage]) -> QuerySet[Stage]:
 def waits_for(user: User) -> list[Awaited]:
     """Returns the stages that wait for approval and that this person sees, the longest waiting first."""
     waiting = awaited(list(waiting_for_approval(Stage.objects.visible_to(user))), user=user)
-    ended = given_by(user).filter(stage__in=[each.stage for each in waiting], void_at__isnull=False)
+    ended = decisions_of_person(user).filter(stage__in=[each.stage for each in waiting], void_at__isnull=False)
     void = {each.stage_id: each for each in reversed(ended)} if waiting else {}
     return [replace(each, void=void.get(each.stage.pk)) for each in waiting]
 
 
-def given_by(user: User) -> QuerySet[Approval]:
+def decisions_of_person(user: User) -> QuerySet[Approval]:
     """Returns this person's decisions on visible plans, the newest first."""
     seen = Stage.objects.visible_to(user)
     return Approval.objects.filter(by=user.get_username(), stage__in=seen).select_related("stage__plan__cluster")
 
 
-def why_closed(stage: Stage) -> str:
+def why_no_decision(stage: Stage) -> str:
     """Returns why nobody can decide on the stage now; empty if somebody can. One query."""
     plan = stage.plan
     if plan.is_final:
@@ -116,7 +116,7 @@ def awaited(stages: Sequence[Stage], *, user: User) -> list[Awaited]:
         key: why_not(user, Permission.APPROVE, cluster_id=key, where=f"cluster {cluster.name}")
         for key, cluster in clusters.items()
     }
-    may = {key: who_may(Permission.APPROVE, cluster_id=key) for key in clusters}
+    may = {key: people_with_permission(Permission.APPROVE, cluster_id=key) for key in clusters}
     inside = members_asked_for(stages)
     return [_awaited(each, user, refusals[key := each.plan.cluster_id], may[key], inside) for each in stages]
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from fleet.retention import delete
 from rollouts.approvals.bundle_changes import changes
 from rollouts.approvals.bundles import Bundle, bundle_for
-from rollouts.approvals.decisions import why_closed
+from rollouts.approvals.decisions import why_no_decision
 from rollouts.lifecycle import StageState
 from rollouts.models import ShownBundle, Stage
 
@@ -17,7 +17,7 @@ UNKNOWN = "The version that you saw is unknown, so its changes cannot be listed.
 def show(stage: Stage, *, now: datetime) -> Bundle:
     """Returns the bundle, stored under its hash if somebody can decide on it."""
     bundle = bundle_for(stage)
-    if not why_closed(stage):
+    if not why_no_decision(stage):
         row = ShownBundle(stage=stage, hash=bundle.hash, content=bundle.content, at=now)
         ShownBundle.objects.bulk_create([row], ignore_conflicts=True)
     return bundle

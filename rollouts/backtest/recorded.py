@@ -91,7 +91,7 @@ def missing_for(gate: Gate, recorded: Recorded, *, now: datetime) -> str:
     return ""
 
 
-def holds(gate: Gate, recorded: Recorded, *, now: datetime) -> GateResult | None:
+def wait_without_end(gate: Gate, recorded: Recorded, *, now: datetime) -> GateResult | None:
     """Returns the WAIT of a gate that a longer wait alone does not end; None if it does not wait so."""
     later = now + max(durations_of(gate), default=MOMENT) + MOMENT
     first, then = (evaluate_past(gate, recorded, now=at) for at in (now, later))

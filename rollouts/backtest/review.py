@@ -8,7 +8,7 @@ from typing import Any
 
 from rollouts.backtest.record import PlanRecord, StageSpan
 from rollouts.backtest.record_rows import read_record
-from rollouts.backtest.recorded import MOMENT, durations_of, evaluate_past, holds, missing_for
+from rollouts.backtest.recorded import MOMENT, durations_of, evaluate_past, missing_for, wait_without_end
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer, Gate, GateResult, When
 from rollouts.gates.options import read_gates
@@ -206,7 +206,7 @@ def _first_failure(gate: Gate, record: PlanRecord, span: StageSpan) -> Catch | N
 def _wait(gate: Gate, record: PlanRecord, span: StageSpan) -> Catch | None:
     if span.passed_at is None or span.passed_at >= record.end:
         return None
-    result = holds(gate, record.at(span, span.passed_at, work=True), now=span.passed_at)
+    result = wait_without_end(gate, record.at(span, span.passed_at, work=True), now=span.passed_at)
     return _of_result(gate, record, span, span.passed_at, result, is_wait=True) if result else None
 
 

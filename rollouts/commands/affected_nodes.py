@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from people.models import User
-from rollouts.commands.plan_control import tell
+from rollouts.commands.plan_control import carry_out_once
 from rollouts.commands.refusals import OutOfDate, Refusal
 from rollouts.models import Plan, Verb
 from rollouts.models.cordon import intend_cordons
@@ -39,7 +39,7 @@ def cordon_affected(
         intend_cordons(plan, nodes, now=now, is_of_halt=True)
         return {"nodes": sorted(nodes.values())}
 
-    tell(
+    carry_out_once(
         plan, Verb.CORDON, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now,
         also={"seen": seen},
     )  # fmt: skip

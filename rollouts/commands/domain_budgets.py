@@ -39,7 +39,7 @@ class BudgetShown:
 
     @property
     def sentence(self) -> str:
-        return says(self.kind, self.max_unavailable, self.label)
+        return budget_text(self.kind, self.max_unavailable, self.label)
 
 
 def budgets_of(cluster: Cluster) -> list[BudgetShown]:
@@ -80,7 +80,7 @@ def set_budget(
         else:
             row = {"max_unavailable": max_unavailable, "label": label, "by": actor, "reason": reason, "at": now}
             DomainBudget.objects.update_or_create(cluster=cluster, kind=kind, defaults=row)
-        said = says(kind, max_unavailable, label)
+        said = budget_text(kind, max_unavailable, label)
         evidence = {"before": before, "after": {"max_unavailable": max_unavailable, "label": label}}
         subject = f"domain-budget:{cluster.pk}:{kind}"
         AuditEntry.record(subject, verb="set", actor=actor, reason=reason, evidence=evidence, now=now)
@@ -91,7 +91,7 @@ def set_budget(
     return said
 
 
-def says(kind: DomainKind, max_unavailable: int | None, label: str = "") -> str:
+def budget_text(kind: DomainKind, max_unavailable: int | None, label: str = "") -> str:
     each = f"Each {EACH[kind]}{f' (label {label})' if label else ''}"
     if max_unavailable is None:
         return f"{each} may have any number of nodes unavailable."

@@ -173,7 +173,7 @@ def _bound_plan(plan: Plan, counts: Mapping[tuple[int, bool, str], int], *, bind
     )
 
 
-def where_of(freeze: Freeze) -> Where:
+def freeze_scope(freeze: Freeze) -> Where:
     return Where(freeze.cluster, freeze.pool)
 
 
@@ -235,7 +235,7 @@ def lift(freeze: Freeze, *, actor: str, reason: str, now: datetime) -> None:
         AuditEntry.record(freeze.mark, verb="lift", actor=actor, reason=reason, now=now)
         notices = _notify(freeze, LIFTED, verb="lift", actor=actor, reason=reason, now=now)
     _record_all(notices, now=now)
-    wake_plans(where_of(freeze).plans(), now=now)
+    wake_plans(freeze_scope(freeze).plans(), now=now)
 
 
 def lift_stop(*, actor: str, reason: str, now: datetime) -> None:
@@ -312,7 +312,7 @@ def _record(row: Freeze, *, now: datetime) -> None:
 
 
 def _notify(row: Freeze, sentence: str, *, verb: str, actor: str, reason: str, now: datetime) -> list[PendingCommand]:
-    bound = [plan for plan in where_of(row).plans() if row.binds_rollbacks or not restores(plan)]
+    bound = [plan for plan in freeze_scope(row).plans() if row.binds_rollbacks or not restores(plan)]
     what = with_period(f"{capitalized(row.place)}: {reason}")[:1000]
     says = "" if row.pool_id else sentence[:1000]
     given = {"verb": verb, "actor": actor, "at": now, "reason": what, "says": says}

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from people.models import User
-from rollouts.commands.plan_control import tell
+from rollouts.commands.plan_control import carry_out_once
 from rollouts.commands.refusals import OutOfDate, Refusal
 from rollouts.models import Plan, Verb
 from rollouts.queries.handover import handover_of
@@ -40,7 +40,7 @@ def hand_over(
         plan.handed_to = found.version
         return {"handed_to": found.version, "template_change": changed}
 
-    tell(
+    carry_out_once(
         plan, Verb.HANDOVER, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now,
         also={"version": version},
     )  # fmt: skip

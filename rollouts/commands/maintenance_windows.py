@@ -32,7 +32,7 @@ class WindowPreview:
     bound: list[BoundPlan]  # blank: it is open now
 
 
-def where_of(window: MaintenanceWindow) -> Where:
+def window_scope(window: MaintenanceWindow) -> Where:
     return Where(window.cluster, window.pool)
 
 
@@ -43,7 +43,7 @@ def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindo
     :raises Refusal: when its scope has the maximum number, or is a deleted pool
     """
     refuse_nonsense(window, now=now)
-    where = where_of(window)
+    where = window_scope(window)
     with transaction.atomic():
         where.keep()
         plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
@@ -62,7 +62,7 @@ def remove_window(window: MaintenanceWindow, *, actor: str, reason: str, now: da
 
     :raises Refusal: when somebody has removed it already
     """
-    where = where_of(window)
+    where = window_scope(window)
     with transaction.atomic():
         plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
         if not MaintenanceWindow.objects.filter(pk=window.pk).delete()[0]:
@@ -82,7 +82,7 @@ def preview_window(window: MaintenanceWindow, *, user: User, now: datetime) -> W
     above = [schedules for _, schedules in others] if window.pool_id else []  # no node need be in any of the pools
     opens = list(islice(common([[window.schedule, *beside], *above], after=now), SHOWN))
     is_open = any(each.opens_at <= now for each in opens)
-    bound = [] if is_open else bound_by(where_of(window), binds_rollbacks=False, user=user)
+    bound = [] if is_open else bound_by(window_scope(window), binds_rollbacks=False, user=user)
     return WindowPreview(opens, is_open, bound)
 
 

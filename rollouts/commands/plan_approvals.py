@@ -12,7 +12,7 @@ from people.models import AuditEntry, User
 from people.roster.groups import groups_of, members
 from rollouts.approvals.approvers import counts_not, gate_of
 from rollouts.approvals.bundles import Bundle, bundle_for
-from rollouts.approvals.decisions import why_a_reason, why_closed
+from rollouts.approvals.decisions import why_a_reason, why_no_decision
 from rollouts.approvals.shown_bundles import changed_since, in_one
 from rollouts.commands.refusals import AlreadyDecided, NotYours, ReasonNeeded, Refusal, StaleBundle
 from rollouts.lifecycle import StageState
@@ -61,13 +61,13 @@ def _store_decision(stage: Stage, asked: AskedDecision, *, now: datetime) -> App
         raise NotYours("The author of this plan is unknown, so nobody may approve it. Draft the plan again.")
     if who in plan.proposers:
         raise NotYours(f"You wrote, changed or started this plan. Somebody other than {who} has to decide.")
-    if closed := why_closed(stage):
+    if closed := why_no_decision(stage):
         raise Refusal(closed)
     try:
         with transaction.atomic():
             # A halt or a pause that came first is seen here; one that comes now waits until this is written.
             stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
-            if closed := why_closed(stage):
+            if closed := why_no_decision(stage):
                 raise Refusal(closed)
             # The guarded update comes first: it locks the plan's row, so that no round moves what is being approved.
             if not Stage.objects.filter(pk=stage.pk, state=StageState.OPENING).update(state=StageState.OPENING):

@@ -134,7 +134,7 @@ def record_stop(asked: PendingCommand, *, plan: Plan, actor: User, now: datetime
     also = {"expected_state": asked.expected_state}
     told: dict[str, Any] = {"reason": asked.reason, "key": asked.key, "expected_state": "", "also": also}
     try:
-        tell(plan, Verb(asked.verb), act, actor=actor, now=now, **told)
+        carry_out_once(plan, Verb(asked.verb), act, actor=actor, now=now, **told)
     except Refusal:
         if _end(asked):
             raise
@@ -163,7 +163,7 @@ def resume(plan: Plan, *, actor: User, reason: str, key: str = "", expected_stat
     def act(plan: Plan) -> None:
         _take_up(plan, actor=actor, reason=reason, now=now)
 
-    tell(plan, Verb.RESUME, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now)
+    carry_out_once(plan, Verb.RESUME, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now)
 
 
 def _take_up(plan: Plan, *, actor: User, reason: str, now: datetime) -> None:
@@ -216,7 +216,7 @@ def complete(
         _take_up(plan, actor=actor, reason=reason, now=now)
         return {"failed": list(found.failed), "held": list(found.held)}
 
-    tell(
+    carry_out_once(
         plan, Verb.COMPLETE, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now,
         also={"seen": seen},
     )  # fmt: skip
@@ -233,7 +233,9 @@ def roll_back(plan: Plan, *, actor: User, reason: str, key: str = "", expected_s
         _end_pause(plan, actor=actor, now=now)
         plan.move(PlanState.ROLLING_BACK, now=now, actor=actor.get_username(), reason=reason)
 
-    tell(plan, Verb.ROLLBACK, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now)
+    carry_out_once(
+        plan, Verb.ROLLBACK, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now
+    )
 
 
 def abort(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> None:
@@ -249,7 +251,7 @@ def abort(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state
         _end_pause(plan, actor=actor, now=now)
         plan.move(PlanState.ABORTING, now=now, actor=actor.get_username(), reason=reason)
 
-    tell(plan, Verb.ABORT, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now)
+    carry_out_once(plan, Verb.ABORT, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now)
 
 
 def exclude(target: Target, *, actor: User, reason: str, now: datetime) -> None:
@@ -322,7 +324,7 @@ def _still_to_come(stage: Stage) -> Stage | None:
     return stage.plan.stages.forward().filter(index__gt=stage.index).exclude(state__in=over).first()
 
 
-def tell(
+def carry_out_once(
     plan: Plan,
     verb: Verb,
     act: Callable[[Plan], dict[str, Any] | None],

@@ -22,9 +22,9 @@ from rollouts.gates.options import write_options
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
 from rollouts.preflight.changed_pools import unsorted_pools
-from rollouts.preflight.live_checks.answers import LiveAnswer, barring
+from rollouts.preflight.live_checks.answers import LiveAnswer, blocking_checks
 from rollouts.preflight.picks import Picks, forward, pick
-from rollouts.preflight.unapproved_stages import said_by, unasked
+from rollouts.preflight.unapproved_stages import approval_rule_owner, unasked
 from rollouts.queries.driver_nodes import candidate, driver_daemonsets, is_held_by_others, newest_hashes, nodes_of
 from rollouts.verbs import why_not_now
 
@@ -122,7 +122,7 @@ def _start(plan: Plan, asked: AskedStart, live: LiveSeal, *, now: datetime) -> N
     if is_carried_out(plan, asked.idempotency_key):
         return
     looked = look_before(plan, asked, now=now)
-    if barred := barring(live.answers, is_overridden=bool(asked.override_reason.strip())):
+    if barred := blocking_checks(live.answers, is_overridden=bool(asked.override_reason.strip())):
         raise Blocked(barred)
     begin(plan, asked, looked, live, now=now)
 
@@ -289,6 +289,6 @@ def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
             }
             for stage in plan.stages.all()
         ],
-        "unasked": [{"stage": stage.name, "said_by": said_by(plan, stage)} for stage in unasked(stages)],
+        "unasked": [{"stage": stage.name, "said_by": approval_rule_owner(plan, stage)} for stage in unasked(stages)],
         "rollback": f"{plan.object_kind} {plan.object_name} back to {plan.from_version}, in waves",
     }

@@ -17,7 +17,7 @@ from gpu.evictions import read_policy
 from gpu.labels import UPGRADE_SKIP
 from gpu.operands import DRIVER
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, parallel_of, unavailable_of
-from gpu.versions import same
+from gpu.versions import is_same_version
 from rollouts.checks import Check, listed
 from rollouts.components.base import FieldPatch, NodeLabel, Phase, ReleaseAct, RemoveLabel, Unit
 from rollouts.components.terms import BY_LABEL, HoldWords
@@ -99,7 +99,7 @@ class Driver:
         return not has_label
 
     def has_changed(self, *, wanted: str, loaded: str, is_in_sync: bool) -> bool:
-        return is_in_sync and same(loaded, wanted)
+        return is_in_sync and is_same_version(loaded, wanted)
 
     def no_rollback(self, version: str) -> str:
         """Returns why no rollback is possible: it needs the name of the previous version, which nodes then report."""

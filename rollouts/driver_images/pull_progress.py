@@ -70,7 +70,7 @@ class PullProgress:
     is_failing: bool = False
 
 
-def look(job: JobLook, *, now: datetime) -> PullProgress:
+def progress_of_pull(job: JobLook, *, now: datetime) -> PullProgress:
     pod = job.pod
     if pod is not None and (pod.has_run or pod.waits in AFTER_THE_PULL):
         return _pulled(pod)

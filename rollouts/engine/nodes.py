@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from fleet.allocation.devices import Offered
 from fleet.models import Node
-from fleet.observer.mirror.dra_offers import fold
+from fleet.observer.mirror.dra_offers import merge_offers
 from fleet.observer.mirror.rows.node import node_row
 from kube import client
 from kube.structs import NodeSeen
@@ -115,7 +115,7 @@ def _fate_of_node(plan: Plan, uid: str, name: str, left: Mapping[str, Node], the
 
 def _node_from_list(plan: Plan, known: Node | None, seen: NodeSeen, offered: Offered | None) -> Node:
     """Returns the node as listed. Its version comes from its DRA driver where no label names it."""
-    row = fold(node_row(seen), offered)
+    row = merge_offers(node_row(seen), offered)
     node = known or Node(cluster=plan.cluster, uid=seen.uid)
     for column in SAID_LIVE:
         setattr(node, column, row[column])

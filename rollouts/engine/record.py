@@ -22,7 +22,7 @@ from rollouts.gates.base import UNTIMED_WAITS, Answer, GateResult, When
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Command, Cordon, Exclusion, GateAnswer, Hold, Plan, Stage, Target, Verb
-from rollouts.models.gate_answer import LONGEST_REASON, said_by
+from rollouts.models.gate_answer import LONGEST_REASON, answer_columns
 from rollouts.models.plan import wake_plans
 from rollouts.models.target import move_targets
 from rollouts.models.transitions import record_event
@@ -82,7 +82,7 @@ def _was_bound(before: GateAnswer | None, result: GateResult) -> bool:
 def _answer(
     stage: Stage, gate: str, result: GateResult, before: GateAnswer | None, *, is_anew: bool, now: datetime
 ) -> GateAnswer:
-    said = said_by(result, before, is_anew=is_anew, now=now)
+    said = answer_columns(result, before, is_anew=is_anew, now=now)
     is_advisory = any(each.key == gate and each.advisory for each in stage.gates)
     return GateAnswer(stage=stage, gate=gate, is_advisory=is_advisory, **said)
 

@@ -40,7 +40,7 @@ def hashes_of_parts(content: Mapping[str, Any]) -> dict[str, str]:
     return hashes
 
 
-def read(file: bytes) -> dict[str, Any]:
+def parse_evidence_file(file: bytes) -> dict[str, Any]:
     try:
         content = json.loads(file, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
     except NoEvidence:

@@ -16,7 +16,7 @@ from typing import Any
 
 from edges.digests import digest
 from rollouts.evidence.chain import NOTHING, against_the_chain, of_the_chain
-from rollouts.evidence.file import Flaw, bytes_of, first_difference, hashes_of_parts, read, rows_of
+from rollouts.evidence.file import Flaw, bytes_of, first_difference, hashes_of_parts, parse_evidence_file, rows_of
 
 MAY_BE_THERE = {"overrides"}  # of a plan of which a gate was overridden
 KEYS = {"format", "plan", "decisions", "answers", "audit", "parts", "hash"}
@@ -36,7 +36,7 @@ def verify(file: bytes) -> Verified:
 
     :raises NoEvidence: when it is no JSON, repeats a key, or has another shape
     """
-    content = read(file)
+    content = parse_evidence_file(file)
     flaws = list(_find_flaws(content))
     if not flaws and (line := first_difference(file, bytes_of(content))):
         flaws = [Flaw(f"line {line}", "it has the same content as written, but other bytes")]

@@ -8,7 +8,7 @@ from django.db import transaction
 from edges.slices import slices
 from rollouts.gates.base import Answer, GateResult
 from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode
-from rollouts.models.gate_answer import said_by
+from rollouts.models.gate_answer import answer_columns
 
 COLUMNS = ("node_name", "state", "state_since", "is_lost", "baseline", "pod_hash")
 
@@ -40,7 +40,7 @@ def write_answers(
     made, replaced, as_before, is_other = list[ExternalGateAnswer](), list[int](), list[int](), False
     for gate, result in results.items():
         before = current.get(gate)
-        answer = ExternalGateAnswer(rollout=rollout, gate=gate, **said_by(result, before, now=now))
+        answer = ExternalGateAnswer(rollout=rollout, gate=gate, **answer_columns(result, before, now=now))
         if before is None or not before.has_same_cause(answer):
             made.append(answer)
             replaced += [before.pk] if before else []

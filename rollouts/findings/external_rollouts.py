@@ -13,7 +13,7 @@ from health.rules.base import Problem, Severity
 from rollouts.lifecycle import ExternalRolloutState
 from rollouts.models import ExternalRollout
 from rollouts.queries.external_rollouts import shown_external_rollouts, would_have_halted
-from wording.reports import LONGEST_SUMMARY, EvidenceItem, at_most, fit
+from wording.reports import LONGEST_SUMMARY, EvidenceItem, first_items, fit
 
 
 def failing_rollouts(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
@@ -26,7 +26,7 @@ def failing_rollouts(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, 
         if not shown.failing:
             continue
         rollout, progress = shown.rollout, shown.progress
-        failing = at_most(EvidenceItem(f"Gate {each.gate}", each.sentence) for each in shown.failing)
+        failing = first_items(EvidenceItem(f"Gate {each.gate}", each.sentence) for each in shown.failing)
         yield (
             f"external rollout {rollout.pk}",
             Problem(

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
-from rollouts.gates.results import fail, of_first, passed, subject, to_come, unknown_before, wait
+from rollouts.gates.results import fail, passed, sentence_of_first_node, subject, to_come, unknown_before, wait
 from wording.durations import spell
 from wording.numbers import count, either
 from wording.reports import EvidenceItem
@@ -32,7 +32,7 @@ class AllocatableRestored(Gate):
         if settled := [target for target in short if now - target.state_since > self.settle]:
             nodes = tuple(target.name for target in settled)
             title = f"{subject(nodes)} {either(len(nodes), 'offers', 'offer')} fewer GPUs than before the change"
-            summary = of_first(nodes, lost(settled[0], _allocatable_before(settled[0])))
+            summary = sentence_of_first_node(nodes, missing_resources(settled[0], _allocatable_before(settled[0])))
             return fail(title, summary, cause="fewer", nodes=nodes, evidence=offers, steps=LOOK)
         if short:
             nodes = tuple(target.name for target in short)
@@ -55,7 +55,7 @@ def fewer(target: TargetEvidence) -> bool:
     return any(target.allocatable.get(name, 0) < number for name, number in target.baseline.allocatable.items())
 
 
-def lost(target: TargetEvidence, before: Mapping[str, int]) -> str:
+def missing_resources(target: TargetEvidence, before: Mapping[str, int]) -> str:
     """Returns text such as "12 mig-1g.10gb, 14 before"; empty if no resource is missing."""
     now = target.allocatable
     fewer = ((name, now.get(name, 0), number) for name, number in sorted(before.items()) if now.get(name, 0) < number)

@@ -13,7 +13,7 @@ from gpu.compatibility.verdicts import Support
 from rollouts.gates.base import Combination, Evidence, Gate, GateResult, When
 from rollouts.gates.results import fail, no_target, passed, share, subject, wait
 from wording.numbers import count
-from wording.reports import EvidenceItem, at_most
+from wording.reports import EvidenceItem, first_items
 
 BAD = (Support.KNOWN_BAD, Support.UNSUPPORTED)
 SUPPORTED_VERSION = ("Draft a plan for a driver version that the matrix supports.",)
@@ -66,7 +66,7 @@ def _items(lines: Sequence[Combination]) -> tuple[EvidenceItem, ...]:
         for line in lines
         if line.support is not Support.SUPPORTED
     ]
-    return at_most([*others, *([EvidenceItem("Supported combinations", supported)] if supported else [])])
+    return first_items([*others, *([EvidenceItem("Supported combinations", supported)] if supported else [])])
 
 
 def _subject(version: str, support: Support) -> str:

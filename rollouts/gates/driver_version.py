@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from gpu.upgrade_controller import UPGRADE_DONE, WAIT_FOR_JOBS
-from gpu.versions import same
+from gpu.versions import is_same_version
 from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
-from rollouts.gates.results import fail, of_first, passed, subject, to_come, wait
+from rollouts.gates.results import fail, passed, sentence_of_first_node, subject, to_come, wait
 from rollouts.lifecycle import TargetState
 from wording.durations import spell
 from wording.numbers import count, either
-from wording.reports import EvidenceItem, at_most
+from wording.reports import EvidenceItem, first_items
 
 READ_LOG: tuple[str, ...] = ("Read the log of the driver pod on the node.",)
 WHO = ("Find out who changed the driver.", "Then roll back, or exclude the node.")
@@ -37,11 +37,11 @@ class DriverVersion(Gate):
             EvidenceItem("Changed nodes", len(changed)),
             EvidenceItem("Nodes of the stage", len(evidence.counted)),
         )
-        if wrong := [t for t in changed if t.driver_version and not same(t.driver_version, version)]:
+        if wrong := [t for t in changed if t.driver_version and not is_same_version(t.driver_version, version)]:
             nodes = tuple(target.name for target in wrong)
             title = f"{subject(nodes)} {either(len(nodes), 'runs', 'run')} another driver"
-            summary = of_first(nodes, f"driver {wrong[0].driver_version} is loaded instead of {version}")
-            items = at_most(EvidenceItem(target.name, target.driver_version) for target in wrong)
+            summary = sentence_of_first_node(nodes, f"driver {wrong[0].driver_version} is loaded instead of {version}")
+            items = first_items(EvidenceItem(target.name, target.driver_version) for target in wrong)
             return fail(title, summary, cause="another", nodes=nodes, evidence=items, steps=WHO)
         changing = [target for target in evidence.counted if target.state is TargetState.CHANGING]
         if late := [target for target in changing if now - target.state_since > self.timeout]:
@@ -73,6 +73,8 @@ class DriverVersion(Gate):
             summary,
             cause=cause,
             nodes=nodes,
-            evidence=at_most(EvidenceItem(target.name, target.upgrade_state or "no upgrade state") for target in late),
+            evidence=first_items(
+                EvidenceItem(target.name, target.upgrade_state or "no upgrade state") for target in late
+            ),
             steps=steps,
         )

@@ -8,7 +8,7 @@ from typing import ClassVar
 from rollouts.gates.base import Evidence, Gate, GateResult, When
 from rollouts.gates.results import fail, passed, subject, to_come
 from rollouts.lifecycle import TargetState
-from wording.reports import EvidenceItem, at_most
+from wording.reports import EvidenceItem, first_items
 
 UNKNOWN = "The cause is unknown."
 STEPS = ("Read the cause of each node.", "Then try the nodes again, exclude them, or roll back.")
@@ -43,7 +43,7 @@ class FailureBudget(Gate):
             causes = _causes(evidence, failed, lost)
             title = f"{subject(bad)} failed"
             summary = causes[bad[0]] if len(set(causes.values())) == 1 else f"{self.tolerate} failures are tolerated."
-            items = (*counts, *at_most(EvidenceItem(node, causes[node]) for node in bad))
+            items = (*counts, *first_items(EvidenceItem(node, causes[node]) for node in bad))
             return fail(title, summary, cause="over", nodes=bad, evidence=items, steps=STEPS)
         if any(target.name not in failed for target in evidence.not_changed):
             return to_come(evidence, counts)

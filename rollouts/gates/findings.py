@@ -35,7 +35,7 @@ from rollouts.gates.sequential_test import ComparedTrial, is_proved, trials_unti
 from rollouts.gates.telemetry_fresh import ByNode, reporting, unmeasured
 from wording.durations import spell
 from wording.numbers import count, either
-from wording.reports import EvidenceItem, at_most, instant
+from wording.reports import EvidenceItem, first_items, instant
 
 READ_FINDING = ("Read the finding on the page of the node.", "Then roll back, or exclude the node.")
 CHECK_WORKERS = ("Check the workers of the queue “default”.", *OVERRIDE)
@@ -123,10 +123,10 @@ class NewFindings(Gate):
             EvidenceItem("Changed nodes", len(evidence.changed)),
             EvidenceItem("New findings", len(blamed)),
             *reporting(telemetry),
-            *at_most(
+            *first_items(
                 EvidenceItem("Before the change", one.title) for target, one in counted if not _is_new(one, target)
             ),
-            *at_most(EvidenceItem("On unchanged nodes too", one.title) for _, one in new if one.rule in shared),
+            *first_items(EvidenceItem("On unchanged nodes too", one.title) for _, one in new if one.rule in shared),
             *(item for its in compared.values() for item in its.items),
         )
         certain = [(target, one) for target, one in blamed if self._is_certain(one, target, evidence.health)]
@@ -237,7 +237,7 @@ def _fails(new: Pairs, items: Items) -> GateResult:
     title = first.title if len(new) == 1 else f"{len(new)} new findings on {subject(nodes)}"
     who, what = either(len(nodes), "The node", "The nodes"), either(len(new), "it", "them")
     summary = f"{who} did not have {what} before the change."
-    shown = (*items, *at_most(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
+    shown = (*items, *first_items(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
     return fail(title, summary, cause=", ".join(rules), nodes=nodes, evidence=shown, steps=READ_FINDING)
 
 
@@ -245,13 +245,13 @@ def _unproved(new: Pairs, items: Items) -> GateResult:
     nodes = tuple(dict.fromkeys(target.name for target, _ in new))
     title = f"{count(len(new), 'new finding')} on {subject(nodes)} may be chance"
     summary = "Unchanged nodes have such findings too. Too few nodes have one to tell."
-    shown = (*items, *at_most(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
+    shown = (*items, *first_items(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
     return wait(title, summary, cause=UNPROVED, nodes=nodes, evidence=shown, steps=(*READ_FINDING, *OVERRIDE))
 
 
 def _unconfirmed(new: Pairs, items: Items) -> GateResult:
     nodes = tuple(dict.fromkeys(target.name for target, _ in new))
-    shown = (*items, *at_most(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
+    shown = (*items, *first_items(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
     if all(one.is_shadow for _, one in new):
         title, summary = (
             f"A rule in shadow mode reports {subject(nodes)}",

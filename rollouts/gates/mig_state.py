@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from gpu.labels import MIG_RESOURCES
-from rollouts.gates.allocatable_restored import before_and_now, lost
+from rollouts.gates.allocatable_restored import before_and_now, missing_resources
 from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
-from rollouts.gates.results import fail, of_first, passed, subject, to_come, unknown_before, wait
+from rollouts.gates.results import fail, passed, sentence_of_first_node, subject, to_come, unknown_before, wait
 from wording.numbers import count, either
-from wording.reports import EvidenceItem, at_most
+from wording.reports import EvidenceItem, first_items
 
 READ_MANAGER = ("Read the log of the MIG manager on the node.", "Then roll back, or exclude the node.")
 SUCCESS, FAILED = "success", "failed"  # of the label nvidia.com/mig.config.state; else pending, rebooting
@@ -47,18 +47,18 @@ class MigState(Gate):
         if gone := [target for target in fewer if now - target.state_since > self.settle]:
             nodes = tuple(target.name for target in gone)
             title = f"{subject(nodes)} {either(len(nodes), 'offers', 'offer')} fewer MIG slices than before"
-            summary = of_first(nodes, _lost_slices(gone[0]))
+            summary = sentence_of_first_node(nodes, _lost_slices(gone[0]))
             return fail(title, summary, cause="fewer", nodes=nodes, evidence=items, steps=READ_MANAGER)
         if at_work:
             nodes = tuple(target.name for target in at_work)
-            states = at_most(EvidenceItem(one.name, one.mig_config_state or "no state") for one in at_work)
+            states = first_items(EvidenceItem(one.name, one.mig_config_state or "no state") for one in at_work)
             title = f"The MIG manager has not finished on {subject(nodes)}"
             summary = "The gate waits for the state success in the label nvidia.com/mig.config.state."
             return wait(title, summary, cause="manager", nodes=nodes, evidence=(*items, *states))
         if fewer:
             nodes = tuple(target.name for target in fewer)
             title = f"{subject(nodes)} {either(len(nodes), 'does', 'do')} not offer all MIG slices yet"
-            summary = of_first(nodes, _lost_slices(fewer[0]))
+            summary = sentence_of_first_node(nodes, _lost_slices(fewer[0]))
             return wait(title, summary, cause="not-yet", nodes=nodes, evidence=items)
         if unknown := tuple(target.name for target in seen if target.baseline is None):
             return unknown_before(unknown, "The MIG layout", items)
@@ -99,7 +99,7 @@ def _was_managed(target: TargetEvidence) -> bool:
 
 
 def _lost_slices(target: TargetEvidence) -> str:
-    return lost(target, _slices_before(target))
+    return missing_resources(target, _slices_before(target))
 
 
 def _sum_slices(offers) -> Counter[str]:

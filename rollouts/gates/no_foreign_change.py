@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import ClassVar
 
 from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
-from rollouts.gates.results import fail, of_first, passed, subject, to_come, unknown_before, wait
+from rollouts.gates.results import fail, passed, sentence_of_first_node, subject, to_come, unknown_before, wait
 from wording.numbers import either
-from wording.reports import EvidenceItem, at_most
+from wording.reports import EvidenceItem, first_items
 
 WHO = ("Find out who changed the node.", "Then exclude it, or roll back.")
 UNDO = ("Ask the person who did it.", "Undo the cordon or the label, or exclude the node.")
@@ -33,14 +33,14 @@ class NoForeignChange(Gate):
         if other:
             nodes = tuple(target.name for target in other)
             title = f"{subject(nodes)} {either(len(nodes), 'differs', 'differ')} from the state at release"
-            summary = of_first(nodes, "; ".join(differences(other[0])))
-            items = at_most(EvidenceItem(target.name, "; ".join(differences(target))) for target in other)
+            summary = sentence_of_first_node(nodes, "; ".join(differences(other[0])))
+            items = first_items(EvidenceItem(target.name, "; ".join(differences(target))) for target in other)
             return fail(title, summary, cause="another", nodes=nodes, evidence=items, steps=WHO)
         if kept:
             nodes = tuple(target.name for target in kept)
             title = f"Somebody else changed {subject(nodes)} since the release"
-            items = at_most(EvidenceItem(target.name, _foreign_restraint(target)) for target in kept)
-            summary = of_first(nodes, f"the node was {_foreign_restraint(kept[0])}")
+            items = first_items(EvidenceItem(target.name, _foreign_restraint(target)) for target in kept)
+            summary = sentence_of_first_node(nodes, f"the node was {_foreign_restraint(kept[0])}")
             return wait(title, summary, cause="kept", nodes=nodes, evidence=items, steps=UNDO)
         if unknown := tuple(target.name for target in seen if target.baseline is None or not target.baseline.traits):
             return unknown_before(unknown, "The state of the node")

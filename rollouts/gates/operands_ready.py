@@ -5,9 +5,18 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
-from rollouts.gates.results import OVERRIDE, fail, of_first, passed, subject, to_come, unknown_before, wait
+from rollouts.gates.results import (
+    OVERRIDE,
+    fail,
+    passed,
+    sentence_of_first_node,
+    subject,
+    to_come,
+    unknown_before,
+    wait,
+)
 from wording.numbers import count, either
-from wording.reports import EvidenceItem, at_most
+from wording.reports import EvidenceItem, first_items
 
 STEPS = ("Read the log of the operand's pod on the node.", "Then roll back, or exclude the node.")
 
@@ -22,7 +31,7 @@ class OperandsReady(Gate):
 
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         seen = [target for target in evidence.changed if target.is_seen]
-        down = [target for target in seen if target.baseline and lacking(target)]
+        down = [target for target in seen if target.baseline and missing_operands_text(target)]
         counts = (
             EvidenceItem("Nodes with all operands Ready", len(seen) - len(down)),
             EvidenceItem("Nodes of the stage", len(evidence.counted)),
@@ -30,11 +39,11 @@ class OperandsReady(Gate):
         if down:
             nodes = tuple(target.name for target in down)
             title = f"{subject(nodes)} {either(len(nodes), 'lacks', 'lack')} a Ready operand"
-            items = (*counts, *at_most(EvidenceItem(target.name, lacking(target)) for target in down))
+            items = (*counts, *first_items(EvidenceItem(target.name, missing_operands_text(target)) for target in down))
             overdue = any(now - target.state_since > self.timeout for target in down)
             say = fail if overdue else wait
-            summary = of_first(nodes, lacking(down[0]))
-            return say(title, summary, cause=lacking(down[0]), nodes=nodes, evidence=items, steps=STEPS)
+            summary = sentence_of_first_node(nodes, missing_operands_text(down[0]))
+            return say(title, summary, cause=missing_operands_text(down[0]), nodes=nodes, evidence=items, steps=STEPS)
         if unknown := tuple(target.name for target in seen if target.baseline is None):
             return unknown_before(unknown, "The list of Ready operands", counts)
         if blind := tuple(target.name for target in seen if not _had_any(target)):
@@ -53,7 +62,7 @@ def _had_any(target: TargetEvidence) -> bool:
     return target.baseline is not None and bool(target.baseline.operands)
 
 
-def lacking(target: TargetEvidence) -> str:
+def missing_operands_text(target: TargetEvidence) -> str:
     """Returns text on missing operands; empty if none is missing."""
     if target.baseline is None:
         return "what was ready before is not known"

@@ -93,7 +93,7 @@ def subject(nodes: Sequence[str]) -> str:
     return one_or_count(nodes, "node")
 
 
-def of_first(nodes: Sequence[str], text: str) -> str:
+def sentence_of_first_node(nodes: Sequence[str], text: str) -> str:
     """Returns a sentence about the first node, which is named if there are several."""
     return f"{text[0].upper()}{text[1:]}." if len(nodes) == 1 else f"{nodes[0]}: {text}."
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from health.rules.gpus.base import GpuRule, can_see
+from health.rules.gpus.base import GpuRule, is_any_metric_exported
 from health.telemetry.metrics import DCGM, EXPORTERS, METRICS
 from rollouts.gates.base import Evidence, Gate, GateResult, GpuTelemetry, HealthEvidence, Items, When
 from rollouts.gates.results import OVERRIDE, no_target, passed, subject, to_come, wait
 from wording.lists import names
 from wording.numbers import count, either
-from wording.reports import EvidenceItem, at_most
+from wording.reports import EvidenceItem, first_items
 
 ADD_SOURCE = ("Add a telemetry source on the page of the cluster.", *OVERRIDE)
 CHECK_SOURCE = ("Check the telemetry source on the page of the cluster.", *OVERRIDE)
@@ -81,7 +81,7 @@ def reporting(telemetry: ByNode) -> Items:
 
 def _wait_for_samples(silent: ByNode, items: Items) -> GateResult:
     nodes = tuple(silent)
-    shown = at_most(
+    shown = first_items(
         EvidenceItem(name, f"{each.reporting} of {count(each.gpus, 'GPU')}" if each else "no telemetry")
         for name, each in silent.items()
     )
@@ -98,7 +98,7 @@ def _wait_for_samples(silent: ByNode, items: Items) -> GateResult:
 
 
 def _can_measure(rule: GpuRule, telemetry: GpuTelemetry) -> bool:
-    return can_see(rule, [key for key, gpus in telemetry.fresh.items() if gpus >= telemetry.gpus])
+    return is_any_metric_exported(rule, [key for key, gpus in telemetry.fresh.items() if gpus >= telemetry.gpus])
 
 
 def _wait_for_metric(blind: Mapping[str, GpuTelemetry], rule: GpuRule, items: Items) -> GateResult:

@@ -19,7 +19,7 @@ from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import FEWEST_PEERS, Evidence, Gate, GateResult, Items, TargetEvidence, When
 from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, wait
 from wording.numbers import count, either
-from wording.reports import EvidenceItem, at_most
+from wording.reports import EvidenceItem, first_items
 
 PATH = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 PRINT_JSON = ("Let the Job print one JSON value at the start of a line, as the end of its output.", *OVERRIDE)
@@ -86,7 +86,7 @@ class TestJobGate(Gate):
             counts = (
                 *counts,
                 *self._limits(),
-                *at_most(EvidenceItem(name, value) for name, value in _results_of_jobs(done)),
+                *first_items(EvidenceItem(name, value) for name, value in _results_of_jobs(done)),
             )
             if bad := [(name, value) for name, value in _results_of_jobs(done) if not self._is_within(value)]:
                 return self._fails_by_metric(bad, counts)
@@ -133,7 +133,7 @@ class TestJobGate(Gate):
         limit = (
             (EvidenceItem("Worse by at most", self.at_most_worse_percent, "%"),) if self.at_most_worse_percent else ()
         )
-        return (*limit, *at_most(items))
+        return (*limit, *first_items(items))
 
     def _fails_by_past(self, bad: list[tuple[str, float]], counts: Items) -> GateResult:
         nodes = tuple(name for name, _ in bad)
@@ -211,4 +211,4 @@ def _job_text(target: TargetEvidence) -> str:
 def _results(targets: Iterable[TargetEvidence]) -> Items:
     """Returns the last output of each test Job, or the state of a Job without output."""
     jobs = ((target.name, target.test_job) for target in targets if target.test_job)
-    return at_most(EvidenceItem(node, job.said.strip() or job.says) for node, job in jobs)
+    return first_items(EvidenceItem(node, job.said.strip() or job.says) for node, job in jobs)

@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
-from rollouts.gates.results import OVERRIDE, fail, of_first, passed, subject, to_come, wait
+from rollouts.gates.results import OVERRIDE, fail, passed, sentence_of_first_node, subject, to_come, wait
 from wording.numbers import count
-from wording.reports import EvidenceItem, at_most
+from wording.reports import EvidenceItem, first_items
 
 OPERAND = "Validator"
 STEPS = ("Read the log of the validator's pod on the node.", "Then roll back, or exclude the node.")
@@ -41,8 +41,8 @@ class ValidatorPassed(Gate):
         if failed:
             nodes = tuple(target.name for target in failed)
             title = f"The validator fails on {subject(nodes)}"
-            summary = of_first(nodes, _failing_step(failed[0]))
-            items = (*counts, *at_most(item for target in failed for item in _last_output(target)))
+            summary = sentence_of_first_node(nodes, _failing_step(failed[0]))
+            items = (*counts, *first_items(item for target in failed for item in _last_output(target)))
             return fail(title, summary, cause=_step(failed[0]), nodes=nodes, evidence=items, steps=STEPS)
         if without := tuple(t.name for t in seen if t.validator is None and not _had_one(t)):
             title = f"No validator runs on {subject(without)}"
@@ -54,8 +54,8 @@ class ValidatorPassed(Gate):
         if unready:
             nodes = tuple(target.name for target in unready)
             title = f"The validator is running on {subject(nodes)}"
-            items = (*counts, *at_most(EvidenceItem(target.name, _step(target)) for target in unready))
-            summary = of_first(nodes, f"step {_step(unready[0])} is in progress")
+            items = (*counts, *first_items(EvidenceItem(target.name, _step(target)) for target in unready))
+            summary = sentence_of_first_node(nodes, f"step {_step(unready[0])} is in progress")
             return wait(title, summary, cause="running", nodes=nodes, evidence=items)
         if evidence.not_changed:
             return to_come(evidence, counts)

@@ -11,11 +11,11 @@ from typing import ClassVar
 
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import UNTESTED, Evidence, Gate, GateResult, Items, PodEvidence, TargetEvidence, When
-from rollouts.gates.results import fail, kept_empty, no_target, of_first, passed, subject, to_come, wait
+from rollouts.gates.results import fail, kept_empty, no_target, passed, sentence_of_first_node, subject, to_come, wait
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import are, count, either
-from wording.reports import EvidenceItem, at_most
+from wording.reports import EvidenceItem, first_items
 
 Kinds = frozenset[tuple[str, str]]  # what nodes are made of: (fact, value), as (kernel, 5.15.0-151)
 
@@ -47,7 +47,7 @@ class WorkloadsReady(Gate):
         if len(unready) > self.tolerate:
             title = f"{count(len(unready), 'GPU pod')} {are(len(unready))} not Ready yet"
             summary = f"A pod may take {spell(self.timeout)} to become Ready."
-            items = (*counts, *at_most(_item(target, pod) for target, pod in unready))
+            items = (*counts, *first_items(_item(target, pod) for target, pod in unready))
             return wait(title, summary, cause="not-ready", evidence=items)
         if empty := kept_empty(evidence.changed, counts):
             return empty
@@ -73,10 +73,10 @@ def _fail_broken_pods(broken: list[tuple[TargetEvidence, PodEvidence]], counts: 
     _, pod = broken[0]
     pods = pod.name if len(broken) == 1 else count(len(broken), "GPU pod")
     reason = pod.reason or pod.status
-    items = (*counts, *at_most(_item(target, pod) for target, pod in broken))
+    items = (*counts, *first_items(_item(target, pod) for target, pod in broken))
     return fail(
         f"{pods} {either(len(broken), 'fails', 'fail')} on {subject(nodes)}",
-        of_first(
+        sentence_of_first_node(
             [pod.name for _, pod in broken],
             f"{reason.partition(': ')[0] or 'no reason is reported'}. {pod.why}".rstrip(". "),
         ),
@@ -123,7 +123,7 @@ def _is_spoken_for(target: TargetEvidence, proven: Kinds) -> bool:
 def _untested(unproven: Sequence[TargetEvidence], proven: Kinds, items: Items) -> GateResult:
     nodes = tuple(target.name for target in unproven)
     unmet = {fact for target in unproven for fact in target.facts.items() - proven if all(fact)} if proven else set()
-    kinds = at_most(EvidenceItem(f"Untested {name.replace('_', ' ')}", value) for name, value in sorted(unmet))
+    kinds = first_items(EvidenceItem(f"Untested {name.replace('_', ' ')}", value) for name, value in sorted(unmet))
     title = f"Nothing has tested the new driver on {subject(nodes)}"
     summary = "No tenant's GPU pod ran there, and no test Job passed."
     return wait(title, summary, cause=UNTESTED, nodes=nodes, evidence=(*items, *kinds))

@@ -68,7 +68,7 @@ class PullRound:
         outcome = told.outcome.value if told.outcome else ""
         columns: dict[str, Any] = {
             "says": told.says[:1000],
-            "said": bounded(told.said),
+            "said": redacted_line(told.said),
             "took": told.took,
             "outcome": outcome,
         }
@@ -91,6 +91,6 @@ class PullRound:
             self.may_write = True
 
 
-def bounded(words: str) -> str:
+def redacted_line(words: str) -> str:
     """Returns the text in one line, redacted."""
     return redacted(" ".join(words[: 4 * LONGEST].split()))[:LONGEST]

@@ -63,10 +63,10 @@ def _look_and_act(pull: ImagePull, *, clock: Callable[[], datetime]) -> tuple[st
 def _advance(pull_round: PullRound) -> tuple[str, timedelta]:
     _check_cluster(pull_round)
     _stop_what_is_over(pull_round)
-    job_results.see(pull_round)
+    job_results.observe_pull_jobs(pull_round)
     pull_round.learn_whether_it_ends()
     for row in pull_round.rows().in_the_cluster().filter(outcome=""):
-        job_results.look(pull_round, row)
+        job_results.record_job_progress(pull_round, row)
     pull_round.learn_whether_it_ends()
     waiting_for = "" if pull_round.pull.ends_reason else job_creation.make(pull_round)
     if pull_round.pull.ends_reason:

@@ -3,7 +3,7 @@
 from kube import client
 from operations.test_jobs.job_manifest import is_ours
 from rollouts.driver_images.pull_progress import PullOutcome, PullProgress
-from rollouts.image_pulls.base import PullRound, bounded
+from rollouts.image_pulls.base import PullRound, redacted_line
 from rollouts.models import PullJob
 
 
@@ -36,7 +36,7 @@ def delete(pull_round: PullRound, row: PullJob) -> str:
     except client.Forbidden as refusal:
         by_hand = f"kubectl -n {row.namespace} delete job {row.job_name}"
         PullJob.objects.filter(pk=row.pk).update(
-            trouble=bounded(f"Quarterdeck may not delete the Job: {refusal} By hand: {by_hand}")
+            trouble=redacted_line(f"Quarterdeck may not delete the Job: {refusal} By hand: {by_hand}")
         )
         return f"Quarterdeck may not delete a Job. By hand: {by_hand}"
     return ""

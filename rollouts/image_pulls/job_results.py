@@ -5,17 +5,17 @@ from kube.structs import PodSeen
 from kube.structs.events import EventSeen
 from kube.structs.pod import ContainerStateTerminated
 from operations.test_jobs.job_manifest import is_ours
-from operations.test_jobs.job_status import failure_of, newest_pod, said_of, state_of
+from operations.test_jobs.job_status import failure_of, newest_pod, pod_status_data, state_of
 from rollouts.driver_images.pull_job import pods_for
 from rollouts.driver_images.pull_progress import JobLook, PodLook, PullOutcome, PullProgress
-from rollouts.driver_images.pull_progress import look as look_at
+from rollouts.driver_images.pull_progress import progress_of_pull as look_at
 from rollouts.image_pulls.base import PullRound
 from rollouts.models import PullJob
 
 NEVER_SEEN = "ContainerStatusUnknown"  # what a kubelet says of a container that it may not have made (pkg/kubelet)
 
 
-def see(pull_round: PullRound) -> None:
+def observe_pull_jobs(pull_round: PullRound) -> None:
     """Reads Jobs before the list of pods, so that a pod of a deleted Job is still in the list."""
     rows = list(pull_round.rows().in_the_cluster())
     pull_round.seen_at = pull_round.clock()
@@ -28,7 +28,7 @@ def see(pull_round: PullRound) -> None:
         pull_round.pods += client.list_pods(pull_round.connection, namespace=namespace, label_selector=selector)
 
 
-def look(pull_round: PullRound, row: PullJob) -> None:
+def record_job_progress(pull_round: PullRound, row: PullJob) -> None:
     if row.pk not in pull_round.jobs:
         return
     job, now = pull_round.jobs[row.pk], pull_round.clock()
@@ -79,7 +79,7 @@ def pod_look(pod: PodSeen) -> PodLook:
     state = state_of(pod)
     ended = state.terminated if state else None
     return PodLook(
-        **said_of(pod),
+        **pod_status_data(pod),
         begun_at=pod.status.start_time,
         has_run=_has_run(ended) or bool(state and state.running),
         ran_at=ended.started_at if ended else None,

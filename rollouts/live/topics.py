@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import Max
 
-from edges.digits import whole
+from edges.digits import whole_number
 from fleet.live.topics import OpenedTopic
 from fleet.models import Cluster
 from people.models import User
@@ -22,7 +22,7 @@ class PlanTopics:
             plans = visible.under_way().values_list("pk", flat=True)
             return OpenedTopic((announce.PLANS_GROUP,), _keys(plans) | _clusters(user))
         kind, _, key = name.partition("-")
-        if kind != "plan" or (pk := whole(key)) is None or not visible.filter(pk=pk).exists():
+        if kind != "plan" or (pk := whole_number(key)) is None or not visible.filter(pk=pk).exists():
             return None
         return OpenedTopic((announce.plan_group(pk),), _keys([pk]))
 

@@ -23,11 +23,11 @@ from rollouts.checks import Check
 from rollouts.commands.plan_start import LiveSeal, start
 from rollouts.commands.refusals import Refusal
 from rollouts.lifecycle import PlanState
-from rollouts.live_checks.questions import Questions, bounded, facts_of
+from rollouts.live_checks.questions import Questions, facts_of, redacted_error
 from rollouts.models import LiveCheck, Plan
 from rollouts.models.transitions import record_event
 from rollouts.preflight.live_checks import evaluate
-from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, barring
+from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, blocking_checks
 from rollouts.preflight.live_checks.facts import LiveFacts, PlanFacts
 from rollouts.preflight.live_checks.latest import TAKEN_BY, is_too_late, live_on_page, why_no_live_check
 from wording.durations import spell
@@ -68,7 +68,7 @@ def _run_check(row: LiveCheck, *, clock: Callable[[], datetime]) -> None:
         "answered_at": now,
         "answered_revision": row.revision,
     }
-    barred = barring(answers, is_overridden=bool(row.override_reason.strip()))
+    barred = blocking_checks(answers, is_overridden=bool(row.override_reason.strip()))
     if not row.is_start:
         _record_end(row, "", now=now, **told)
     elif barred:
@@ -95,7 +95,7 @@ def _ask_cluster(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[list[Liv
             return evaluate(facts_of(questions)), questions.spec
     except client.ClusterError as error:
         log.warning("a cluster cannot be asked", plan=plan.mark, cluster=cluster.name, error=str(error))
-        return evaluate(LiveFacts(_facts_without_cluster(plan), silence=bounded(error))), {}
+        return evaluate(LiveFacts(_facts_without_cluster(plan), silence=redacted_error(error))), {}
 
 
 def _facts_without_cluster(plan: Plan) -> PlanFacts:

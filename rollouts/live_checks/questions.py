@@ -62,10 +62,10 @@ class Questions:
         try:
             return question()
         except client.Unreachable as error:
-            self.silence = bounded(error)
+            self.silence = redacted_error(error)
             return NoAnswer(self.silence)
         except client.ClusterError as error:
-            return NoAnswer(bounded(error), is_for_good=error.retry_after_s is None)
+            return NoAnswer(redacted_error(error), is_for_good=error.retry_after_s is None)
 
 
 def facts_of(questions: Questions) -> LiveFacts:
@@ -88,7 +88,7 @@ def facts_of(questions: Questions) -> LiveFacts:
     )
 
 
-def bounded(error: Exception) -> str:
+def redacted_error(error: Exception) -> str:
     """Returns the error in one line, redacted."""
     return with_period(redacted(" ".join(str(error)[: 4 * LONGEST].split()))[:LONGEST])
 
@@ -143,7 +143,7 @@ def _rights(questions: Questions) -> Iterator[Right]:
 
 
 def _ask_right(questions: Questions, access: client.AccessAsked, *, is_needed: bool) -> Right:
-    allowed = questions.put(lambda: client.may(questions.connection, access).allowed)
+    allowed = questions.put(lambda: client.is_access_allowed(questions.connection, access).allowed)
     return Right(access.verb, access.resource.name, access.namespace, is_needed, allowed)
 
 
@@ -197,9 +197,9 @@ def _try_patch(questions: Questions, patch: Callable[[], None]) -> Tried | NoAns
             patch()
         except (client.Forbidden, client.Refused) as refusal:
             if client.NO_DRY_RUN in str(refusal):
-                reason = f"A dry run is not possible: {bounded(refusal)}"
+                reason = f"A dry run is not possible: {redacted_error(refusal)}"
                 return NoAnswer(reason, is_for_good=True, may_be_overridden=True)
-            return Tried(bounded(refusal))
+            return Tried(redacted_error(refusal))
         return Tried()
 
     return questions.put(put)

@@ -59,7 +59,9 @@ class KeptAnswer(models.Model):
         return self.report | {"since": self.since}
 
 
-def said_by(result: GateResult, before: KeptAnswer | None, *, is_anew: bool = False, now: datetime) -> dict[str, Any]:
+def answer_columns(
+    result: GateResult, before: KeptAnswer | None, *, is_anew: bool = False, now: datetime
+) -> dict[str, Any]:
     """Returns the row's values. The result keeps its start unless evidence was missing in between.
 
     `is_anew` restarts it, since nobody was to be asked about it until now.

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu.upgrade_controller import parallel_of, unavailable_of
 from operations.failure_domains import UNBOUND, Budgets
-from operations.tenants.disruption_cost import UNHARMED, Harm, least_first, least_harm
+from operations.tenants.disruption_cost import UNHARMED, Harm, least_harm, order_by_disruption
 from wording.numbers import count
 
 FACTORS: Mapping[str, str] = {
@@ -90,8 +90,8 @@ def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
     """
     by_place = sorted(candidates, key=lambda one: (one.facts.get("zone", ""), one.name))
     of_uid = {one.uid: one for one in by_place}
-    fit = least_first({one.uid: one.harm for one in by_place if one.is_fit})
-    others = least_first({one.uid: one.harm for one in by_place if not one.is_fit})
+    fit = order_by_disruption({one.uid: one.harm for one in by_place if one.is_fit})
+    others = order_by_disruption({one.uid: one.harm for one in by_place if not one.is_fit})
     return [of_uid[uid] for uid in (*fit, *others)]
 
 

@@ -51,7 +51,7 @@ BLOCKERS: tuple[PreflightRule, ...] = (
     stage_coverage.takes_none,
     unapproved_stages.must_be_asked,
     unapproved_stages.cannot_be_approved,
-    versions.barred,
+    versions.version_blockers,
     restraints.never_opens,
     _as_subject_rule(operator_down.is_down),
     _as_subject_rule(lost_work.is_lost),
@@ -84,7 +84,7 @@ WARNINGS: tuple[PreflightRule, ...] = (
     _as_subject_rule(driver_pods.are_missing),
     _as_subject_rule(operator_down.is_unseen),
     _as_subject_rule(not_ready.are_not_ready),
-    _as_subject_rule(cuda.fits),
+    _as_subject_rule(cuda.check_cuda),
     _as_subject_rule(autoscalers.may_take_nodes),
     _as_subject_rule(nvsentinel.is_watching),
 )

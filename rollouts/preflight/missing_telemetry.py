@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from fleet.models import Node
 from health.models import TelemetrySource
-from health.rules.gpus.base import GpuRule, can_see
+from health.rules.gpus.base import GpuRule, is_any_metric_exported
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
 from health.rules.gpus.nvlink_errors import NvlinkErrors
@@ -132,7 +132,9 @@ def _rules_without_input(nodes: Iterable[Node], telemetry: ClusterTelemetry) -> 
         blind = frozenset(
             node.name
             for node in nodes
-            if not can_see(rule, [key for key in reads if telemetry.is_exported(key, node.name, node.gpu_vendor)])
+            if not is_any_metric_exported(
+                rule, [key for key in reads if telemetry.is_exported(key, node.name, node.gpu_vendor)]
+            )
         )
         if blind:
             found.setdefault(blind, []).append(rule)

@@ -40,7 +40,7 @@ def pick(stages: Iterable[Stage], nodes: Sequence[Node], *, now: datetime) -> Pi
     picks.candidates = {uid: candidate(node, picks.harms[node.name]) for uid, node in left.items()}
     picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]
     for stage in stages:
-        there = [uid for uid, node in left.items() if takes(stage, node)]
+        there = [uid for uid, node in left.items() if stage_takes_node(stage, node)]
         candidates = [picks.candidates[uid] for uid in there if stage.sick_nodes_reason or uid not in picks.sick]
         chosen = in_order(candidates) if stage.count is None else representatives(candidates, stage.count)
         picks.by_stage[stage.index] = [left.pop(one.uid) for one in chosen]
@@ -59,7 +59,7 @@ def _why_excluded(node: Node) -> str:
     return "brings its own driver" if node.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED else ""
 
 
-def takes(stage: Stage, node: Node) -> bool:
+def stage_takes_node(stage: Stage, node: Node) -> bool:
     if stage.pool_id is not None and all(pool.pk != stage.pool_id for pool in node.pools.all()):
         return False
     return selectors.parse(stage.selector).matches(node.labels)

@@ -7,7 +7,7 @@ from fleet.models import Node
 from rollouts.checks import Check, each, listed, stage_field
 from rollouts.models import Stage, StageKind
 from rollouts.node_order.node_selection import uncovered
-from rollouts.preflight.picks import Picks, takes
+from rollouts.preflight.picks import Picks, stage_takes_node
 from rollouts.preflight.subject import PreflightSubject
 from wording.numbers import are, count, either
 from wording.reports import EvidenceItem
@@ -42,7 +42,7 @@ def _nodes_of_earlier_stages(subject: PreflightSubject, stage: Stage) -> Iterato
 
 
 def _sick_nodes_left_out(subject: PreflightSubject, stage: Stage) -> Iterator[EvidenceItem]:
-    if sick := [node.name for node in subject.picks.left_out_sick if takes(stage, node)]:
+    if sick := [node.name for node in subject.picks.left_out_sick if stage_takes_node(stage, node)]:
         yield from listed("Left out as sick", sick)
 
 
@@ -51,7 +51,9 @@ def _overlapping_stages(subject: PreflightSubject, stage: Stage) -> Iterator[tup
     for earlier in subject.stages:
         if earlier.index >= stage.index:
             return
-        if both := sorted(node.name for node in subject.picks.by_stage.get(earlier.index, ()) if takes(stage, node)):
+        if both := sorted(
+            node.name for node in subject.picks.by_stage.get(earlier.index, ()) if stage_takes_node(stage, node)
+        ):
             yield earlier, both
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from fleet.models import ApprovalRule
 from rollouts.approvals.approvers import eligible, too_few
-from rollouts.approvals.automatic_approvals import GATE, why
+from rollouts.approvals.automatic_approvals import GATE, why_node_needs_approval
 from rollouts.checks import Check, each, stage_field
 from rollouts.gates.approval import ApprovalGate
 from rollouts.models import Plan, Stage
@@ -24,7 +24,7 @@ def must_be_asked(subject: PreflightSubject) -> Iterator[Check]:
     """Yields blockers for stages that need an approval and have none."""
     for stage in unasked(subject.stages):
         nodes = subject.picks.by_stage.get(stage.index, ())
-        asked = {node.name: reason for node in nodes if (reason := why(subject.plan.cluster, node))}
+        asked = {node.name: reason for node in nodes if (reason := why_node_needs_approval(subject.plan.cluster, node))}
         if asked:
             first = next(iter(asked.values()))
             yield Check(
@@ -42,7 +42,7 @@ def goes_unasked(subject: PreflightSubject) -> Iterator[Check]:
         yield Check(
             "approval-none",
             title=f"{stage.name} starts without an approval",
-            summary=f"The {said_by(subject.plan, stage)} has the setting “approval: none”.",
+            summary=f"The {approval_rule_owner(subject.plan, stage)} has the setting “approval: none”.",
             steps=("Add an approval if another person should review it.",),
             is_grave=True,
             field=_field(stage),
@@ -53,7 +53,7 @@ def _field(stage: Stage) -> str:
     return stage_field(stage.index, f"gate_options.{GATE}")
 
 
-def said_by(plan: Plan, stage: Stage) -> str:
+def approval_rule_owner(plan: Plan, stage: Stage) -> str:
     if stage.pool is not None and stage.pool.approval == ApprovalRule.NONE:
         return f"pool {stage.pool.name}"
     return f"cluster {plan.cluster.name}"

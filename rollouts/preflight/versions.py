@@ -18,7 +18,7 @@ HOW = "To start anyway, give a reason. It is stored, and approvers see it."
 NEVER = "This cannot be overridden if a stage needs no approval."
 
 
-def barred(subject: PreflightSubject) -> list[Check]:
+def version_blockers(subject: PreflightSubject) -> list[Check]:
     blockers = [check for check in _found(subject) if check.code in BARS]
     return blockers or list(_gates_that_cannot_tell(subject.stages, subject.said_of_versions[subject.plan.to_version]))
 

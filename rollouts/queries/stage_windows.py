@@ -15,7 +15,7 @@ from rollouts.models import Stage, Target
 from rollouts.queries.restraints import OpenHours, restraints_of
 
 
-def asked_of(stage: Stage, *, now: datetime) -> Window | None:
+def window_gate_of(stage: Stage, *, now: datetime) -> Window | None:
     """Returns the stage's window gate; None if it has none that counts, or the stage goes back. One query."""
     gate = None if stage.is_rollback else next((one for one in stage.gates if isinstance(one, Window)), None)
     return None if gate is None or gate.advisory or gate.key in stage.overrides_now(now=now) else gate
@@ -46,7 +46,7 @@ def released_outside_windows(
     found: dict[str, str] = {}
     for stage in stages:
         released = [one for one in stage.targets.all() if one.state in RELEASED_STATES and one.node_uid in there]
-        if released and (gate := asked_of(stage, now=now)):
+        if released and (gate := window_gate_of(stage, now=now)):
             to_go = [one for one in released if one.state == TargetState.RELEASING]
             queued = [one for one in released if one.state == TargetState.RELEASED]
             found |= outside(gate, to_go, openings, now=now)
@@ -61,7 +61,7 @@ def why_not_released(stage: Stage, targets: Collection[Target], *, now: datetime
     restraints, uids = restraints_of(stage.plan, now=now), [target.node_uid for target in targets]
     if reason := restraints.why_not(uids):
         return reason
-    gate = asked_of(stage, now=now)
+    gate = window_gate_of(stage, now=now)
     if gate is None:
         return ""
     openings = restraints.openings_of(uids, lasting=gate.must_last)

@@ -7,8 +7,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from edges.kept_input import BadForm, read
-from edges.parts import part
+from edges.kept_input import BadForm, restored_input
+from edges.parts import part_response
 from edges.requests import PersonRequest, text_of
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.allocation.physical import physical_of
@@ -21,7 +21,7 @@ from people.rights import NotAllowed, Permission, require
 from people.sign_in.step_up import require_recent_sign_in
 from rollouts.approvals.approvers import gate_of
 from rollouts.approvals.bundles import bundle_for
-from rollouts.approvals.decisions import Awaited, awaited, waiting_for_approval, why_a_reason, why_closed
+from rollouts.approvals.decisions import Awaited, awaited, waiting_for_approval, why_a_reason, why_no_decision
 from rollouts.approvals.shown_bundles import changed_since, show
 from rollouts.commands import plan_approvals
 from rollouts.commands.refusals import ReasonNeeded, Refusal
@@ -46,13 +46,13 @@ def approval(request: PersonRequest, stage_id: int) -> HttpResponse:
     return _page(request, stage, look=remember(request, show(stage, now=now), now=now))
 
 
-@part
+@part_response
 def ahead_part(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
     return render(request, "rollouts/approval/_ahead.html", _ahead(request, stage))
 
 
-@part
+@part_response
 def live_part(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
     context = _evidence(request, stage, recall(request, request.GET.get("look", "")))
@@ -65,7 +65,7 @@ def _post_decision(request: PersonRequest, stage: Stage) -> HttpResponse:
     look = recall(request, request.POST.get("look", ""))
     try:
         require(request.user, Permission.APPROVE, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        given = read(form)
+        given = restored_input(form)
         if given["decision"] == "approve":
             require_recent_sign_in(request)
         decide = DECISIONS[given.pop("decision")]
@@ -131,7 +131,7 @@ def _change_context(stage: Stage) -> dict[str, Any]:
 
 def _ahead(request: PersonRequest, stage: Stage) -> dict[str, Any]:
     """Returns the checks of the remaining nodes now; none if the stage waits for nobody."""
-    plan, closed = stage.plan, why_closed(stage)
+    plan, closed = stage.plan, why_no_decision(stage)
     return {
         "stage": stage,
         "plan": plan,
@@ -147,7 +147,7 @@ def _allocated_gpus(pod: Pod) -> str:
 
 
 def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[str, Any]:
-    bundle, closed, now = bundle_for(stage), why_closed(stage), timezone.now()
+    bundle, closed, now = bundle_for(stage), why_no_decision(stage), timezone.now()
     mine = None if closed else _awaited(request, stage)
     return {
         "stage": stage,

@@ -270,7 +270,7 @@ def _waves(targets: Iterable[Target]) -> Iterable[WaveGroup]:
     before: Wave | None = None
     for key in sorted(key for key in by_wave if key is not None):
         wave = by_wave[key][0].wave
-        yield WaveGroup(wave, by_wave[key], {}, said_of(wave, before) if wave else "")
+        yield WaveGroup(wave, by_wave[key], {}, wave_size_text(wave, before) if wave else "")
         before = wave
     outside = [target for target in by_wave.get(None, ()) if target.state in BEGUN]
     waiting = [target for target in by_wave.get(None, ()) if target.state not in BEGUN]
@@ -279,7 +279,7 @@ def _waves(targets: Iterable[Target]) -> Iterable[WaveGroup]:
         yield WaveGroup(None, those[:MOST_TARGETS], more, is_outside=those is outside)
 
 
-def said_of(wave: Wave, before: Wave | None) -> str:
+def wave_size_text(wave: Wave, before: Wave | None) -> str:
     """Returns the wave's size with its limit, unless the wave before has the same."""
     number, _, reason = wave.reason.partition(": ")
     is_said = before is not None and bool(reason) and reason == before.reason.partition(": ")[2]

@@ -7,10 +7,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.digits import whole
+from edges.digits import whole_number
 from edges.fields import Reason
-from edges.kept_input import BadForm, read
-from edges.requests import PersonRequest, answered
+from edges.kept_input import BadForm, restored_input
+from edges.requests import PersonRequest, report_act
 from people.rights import NotAllowed, Permission, require
 from people.sign_in.step_up import NotConfirmed, require_recent_sign_in
 from rollouts.commands.break_glass import acknowledge, override_gate
@@ -30,15 +30,15 @@ class OverrideForm(forms.Form):
 
     def clean_hours(self) -> timedelta:
         """Returns the duration; the command checks its maximum."""
-        return timedelta(hours=min(whole(self.cleaned_data["hours"]) or 0, 1000))
+        return timedelta(hours=min(whole_number(self.cleaned_data["hours"]) or 0, 1000))
 
 
 @require_POST
 def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
-    with answered(request, REFUSALS), kept_if_refused(request, stage.plan, "override", (*REFUSALS, NotConfirmed)):
+    with report_act(request, REFUSALS), kept_if_refused(request, stage.plan, "override", (*REFUSALS, NotConfirmed)):
         require_recent_sign_in(request)
-        given = read(OverrideForm(request.POST))
+        given = restored_input(OverrideForm(request.POST))
         given["valid_for"] = given.pop("hours")
         override = override_gate(stage, gate, actor=request.user, **given, now=timezone.now())
         counts = f"The gate counts again from {moment(override.until, now=override.at)} on"
@@ -47,11 +47,11 @@ def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
 
 
 @require_POST
-def seen(request: PersonRequest, override_id: int) -> HttpResponse:
+def acknowledge_override(request: PersonRequest, override_id: int) -> HttpResponse:
     rows = GateOverride.objects.visible_to(request.user).select_related("stage__plan__cluster")
     override = get_object_or_404(rows, pk=override_id)
     plan = override.stage.plan
-    with answered(request, REFUSALS, done=f"Acknowledged: the override by {override.by}."):
+    with report_act(request, REFUSALS, done=f"Acknowledged: the override by {override.by}."):
         require(request.user, Permission.STOP, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         acknowledge(override, actor=request.user, now=timezone.now())
     return redirect("plan", plan_id=plan.pk)

@@ -1,6 +1,6 @@
 from django import forms
 
-from edges.digits import whole
+from edges.digits import whole_number
 from edges.fields import Reason
 from edges.reason_form import SAY_WHY
 from operations.failure_domains import DomainKind
@@ -23,7 +23,7 @@ class BudgetForm(forms.Form):
     def clean_max_unavailable(self) -> int | None:
         """Returns the number; None for any number."""
         written = self.cleaned_data["max_unavailable"]
-        most = whole(written)
+        most = whole_number(written)
         if written and most is None:
             raise forms.ValidationError(f"“{written[:20]}” is not a number. Leave the field empty for no limit.")
         return most

@@ -9,7 +9,7 @@ from edges.concurrent_edits import LENGTH
 from edges.documents import LARGEST_BYTES
 from edges.requests import PersonRequest
 from people.rights import NotAllowed, Permission, require_somewhere
-from rollouts.commands.documents import NotAsShown, apply, look, read, write
+from rollouts.commands.documents import NotAsShown, apply, parse_plan_document, preview_document, write
 from rollouts.commands.refusals import BadPlan, Refusal
 from rollouts.evidence.export import evidence_of
 from rollouts.web.visible_objects import plan_for
@@ -51,14 +51,14 @@ def paste(request: PersonRequest) -> HttpResponse:
 
 
 def _answer(request: PersonRequest, context: dict[str, Any], content: str | bytes) -> HttpResponse:
-    document, now = read(content), timezone.now()
+    document, now = parse_plan_document(content), timezone.now()
     seen = request.POST.get("seen", "")[:LENGTH]
     if not seen:
-        return _page(request, {**context, "shown": look(document, actor=request.user, now=now)}, 200)
+        return _page(request, {**context, "shown": preview_document(document, actor=request.user, now=now)}, 200)
     try:
         done = apply(document, actor=request.user, now=now, seen=seen)
     except NotAsShown as refusal:
-        shown = look(document, actor=request.user, now=now)
+        shown = preview_document(document, actor=request.user, now=now)
         return _page(request, {**context, "shown": shown, "refusal": str(refusal)}, 409)
     messages.success(request, f"{done.plan.title}: {done.outcome}.")
     return redirect("plan", plan_id=done.plan.pk)

@@ -7,12 +7,12 @@ from django import forms
 from django.forms.utils import ErrorDict
 from django.http import QueryDict
 
-from edges.digits import whole
+from edges.digits import whole_number
 from edges.fields import refuse
 from rollouts.commands.refusals import BadPlan
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import Plan, Stage
-from rollouts.web.stage_form import StageForms, written
+from rollouts.web.stage_form import StageForms, stage_form_data
 
 FORM_NAMES = {"timeout_s": "timeout_min"}  # what people write in other units than plans keep
 
@@ -26,7 +26,7 @@ class DraftForm(forms.Form):
         self, data: QueryDict | None = None, *, stages: Iterable[StageDraft | Stage] = (), **given: Any
     ) -> None:
         super().__init__(data, **given)
-        self.rows = StageForms(data, prefix="stage", initial=[written(stage) for stage in stages])
+        self.rows = StageForms(data, prefix="stage", initial=[stage_form_data(stage) for stage in stages])
 
     @classmethod
     def of(cls, plan: Plan) -> "DraftForm":
@@ -34,7 +34,7 @@ class DraftForm(forms.Form):
         return cls(stages=plan.stages.forward(), initial=asked)
 
     def clean_revision(self) -> int:
-        return whole(self.cleaned_data["revision"]) or 0
+        return whole_number(self.cleaned_data["revision"]) or 0
 
     def stages(self) -> list[StageDraft]:
         """Returns the stages.
@@ -70,7 +70,7 @@ class DraftForm(forms.Form):
     def refuse(self, problems: Iterable[Mapping[str, str]]) -> None:
         for problem in problems:
             place, _, name = problem["field"].removeprefix("stages.").partition(".")
-            if (at := whole(place)) is not None and at < len(self.rows):
+            if (at := whole_number(place)) is not None and at < len(self.rows):
                 refuse(self.rows[at], FORM_NAMES.get(name, name), problem["sentence"])
             else:
                 refuse(self, problem["field"], problem["sentence"])

@@ -6,7 +6,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from edges.digits import whole
+from edges.digits import whole_number
 from edges.requests import PersonRequest
 from fleet.models import Cluster, DriverObject, Pool
 from people.rights import NotAllowed, Permission, Scope, require, scope_of
@@ -24,12 +24,12 @@ from rollouts.web.visible_objects import plan_for
 GONE = "The driver object is gone, or you may not change it. Choose another driver object and save again."
 
 
-def new(request: PersonRequest) -> HttpResponse:
+def new_draft(request: PersonRequest) -> HttpResponse:
     choices = _objects(request)
     asked = request.POST.get("object") or request.GET.get("object") or ""
     if not asked and len(choices) == 1 and request.method != "POST":
         asked = str(choices[0].pk)
-    pk = whole(asked)
+    pk = whole_number(asked)
     chosen = next((each for each in choices if each.pk == pk), None)
     if chosen is None and pk is not None and (request.method != "POST" or _may_draft(request).nowhere):
         raise Http404

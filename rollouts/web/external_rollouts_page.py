@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.freshness.observation_state import all_observations
@@ -40,7 +40,7 @@ def listed(user: User, *, cluster_id: int | None = None, now: datetime) -> list[
     return shown
 
 
-@part
+@part_response
 def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Renders the rollouts of a cluster of the mode follow, or with earlier ones; otherwise nothing."""
     cluster = cluster_for(request, cluster_id)
@@ -56,7 +56,7 @@ def external_rollout(request: PersonRequest, rollout_id: int) -> HttpResponse:
     return render(request, "rollouts/external_rollouts/page.html", _context(request, rollout_id))
 
 
-@part
+@part_response
 def external_rollout_part(request: PersonRequest, rollout_id: int) -> HttpResponse:
     return render(request, "rollouts/external_rollouts/_body.html", _context(request, rollout_id))
 

@@ -9,10 +9,10 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, read
-from edges.parts import part
+from edges.kept_input import BadForm, restored_input
+from edges.parts import part_response
 from edges.reason_form import WhyForm, reason_of
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from operations.models import Freeze
 from people.rights import NotAllowed, Permission, scope_of
 from rollouts.commands import fleet_freezes
@@ -35,7 +35,7 @@ def stop(request: HttpRequest) -> dict[str, object]:
     return {"stop": SimpleLazyObject(lambda: _stop(request.user))}
 
 
-@part
+@part_response
 def banner_part(request: PersonRequest) -> HttpResponse:
     return render(request, "rollouts/layout/_stop_banner.html")
 
@@ -43,16 +43,16 @@ def banner_part(request: PersonRequest) -> HttpResponse:
 @require_POST
 def put_in_force(request: PersonRequest) -> HttpResponse:
     done = "Stopped: no node of any cluster is released until somebody lifts the stop."
-    with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
+    with report_act(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.STOP)
-        fleet_freezes.stop(actor=request.user.username, **read(WhyForm(request.POST)), now=timezone.now())
+        fleet_freezes.stop(actor=request.user.username, **restored_input(WhyForm(request.POST)), now=timezone.now())
     return redirect("freezes")
 
 
 @require_POST
 def lift(request: PersonRequest) -> HttpResponse:
     done = "Stop lifted: plans continue unless a freeze or window binds them."
-    with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
+    with report_act(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.RUN)
         fleet_freezes.lift_stop(actor=request.user.username, reason=reason_of(request), now=timezone.now())
     return redirect("freezes")

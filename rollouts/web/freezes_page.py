@@ -14,13 +14,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.kept_input import BadForm
-from edges.parts import part
+from edges.parts import part_response
 from edges.reason_form import reason_of
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from operations.models import Freeze
 from people.rights import NotAllowed, Permission, Scope, scope_of
 from rollouts.commands import fleet_freezes
-from rollouts.commands.fleet_freezes import BoundPlan, Where, bound_by, plans_bound, where_of
+from rollouts.commands.fleet_freezes import BoundPlan, Where, bound_by, freeze_scope, plans_bound
 from rollouts.commands.maintenance_windows import MAY
 from rollouts.commands.refusals import Refusal
 from rollouts.models import MaintenanceWindow
@@ -44,12 +44,12 @@ def freezes(request: PersonRequest) -> HttpResponse:
     return render(request, "rollouts/freezes/page.html", _freezes(request))
 
 
-@part
+@part_response
 def freezes_part(request: PersonRequest) -> HttpResponse:
     return render(request, "rollouts/freezes/_body.html", _freezes(request))
 
 
-def new(request: PersonRequest) -> HttpResponse:
+def new_freeze(request: PersonRequest) -> HttpResponse:
     user, now = request.user, timezone.now()
     places = places_for(user, Permission.STOP)
     initial = {"on": request.GET.get("on", "fleet")[:40]}
@@ -77,13 +77,13 @@ def new(request: PersonRequest) -> HttpResponse:
 def lift(request: PersonRequest, freeze_id: int) -> HttpResponse:
     visible = Freeze.objects.visible_to(request.user).select_related("cluster", "pool")
     freeze = get_object_or_404(visible, pk=freeze_id)
-    with answered(
+    with report_act(
         request,
         (BadForm, NotAllowed, Refusal),
         done=f"Freeze lifted: plans of {freeze.place} continue unless another freeze or window binds them.",
         ends_form=True,
     ):
-        where_of(freeze).require(request.user, Permission.RUN)
+        freeze_scope(freeze).require(request.user, Permission.RUN)
         fleet_freezes.lift(freeze, actor=request.user.username, reason=reason_of(request), now=timezone.now())
     return redirect("freezes")
 

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from rollouts.queries.gate_plots import gate_plots
 from rollouts.queries.plot_values import GatePlot, Point
@@ -44,7 +44,7 @@ class DrawnPlot:
         return self.plot.points[-1] if self.plot.points else None
 
 
-@part
+@part_response
 def plots_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
     shown = {"plan": plan, "plots": [draw(plot) for plot in gate_plots(plan, now=timezone.now())]}

@@ -5,10 +5,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, read
-from edges.parts import part
+from edges.kept_input import BadForm, restored_input
+from edges.parts import part_response
 from edges.reason_form import reason_of
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from people.rights import NotAllowed, Permission, require, scope_of
 from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
 from rollouts.commands.refusals import Refusal
@@ -35,7 +35,7 @@ def panel(request: PersonRequest, plan: Plan) -> dict[str, Any]:
     }
 
 
-@part
+@part_response
 def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     return render(request, "rollouts/plan/_image_pulls.html", panel(request, plan_for(request.user, plan_id)))
 
@@ -43,10 +43,12 @@ def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 @require_POST
 def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
-    asked_for = answered(request, REFUSALS, done="Image pull requested. “Image pulled beforehand” shows the progress.")
+    asked_for = report_act(
+        request, REFUSALS, done="Image pull requested. “Image pulled beforehand” shows the progress."
+    )
     with asked_for, kept_if_refused(request, plan, "pull", REFUSALS):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        ask(plan, actor=request.user, **read(PullForm(request.POST)), now=timezone.now())
+        ask(plan, actor=request.user, **restored_input(PullForm(request.POST)), now=timezone.now())
     return redirect("plan", plan_id=plan_id)
 
 
@@ -54,7 +56,7 @@ def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
 def call_off(request: PersonRequest, pull_id: int) -> HttpResponse:
     row = get_object_or_404(ImagePull.objects.visible_to(request.user).select_related("plan__cluster"), pk=pull_id)
     cluster = row.plan.cluster
-    with answered(request, REFUSALS, done="Image pull cancelled. Its Jobs are being deleted.", ends_form=True):
+    with report_act(request, REFUSALS, done="Image pull cancelled. Its Jobs are being deleted.", ends_form=True):
         require(request.user, Permission.STOP, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         cancel(row, actor=request.user, reason=reason_of(request), now=timezone.now())
     return redirect("plan", plan_id=row.plan_id)

@@ -19,9 +19,9 @@ def kept_if_refused(
         yield
 
 
-def take(request: PersonRequest, plan: Plan) -> dict[str, Any]:
+def pop_plan_input(request: PersonRequest, plan: Plan) -> dict[str, Any]:
     """Returns the kept input of this plan; empty if there is none."""
-    return kept_input.take(request, _input_key(plan))
+    return kept_input.pop_kept_input(request, _input_key(plan))
 
 
 def _input_key(plan: Plan) -> str:

@@ -9,9 +9,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, kept_if_refused, read, take
-from edges.parts import part
-from edges.requests import PersonRequest, answered
+from edges.kept_input import BadForm, kept_if_refused, pop_kept_input, restored_input
+from edges.parts import part_response
+from edges.requests import PersonRequest, report_act
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import Cluster, Pool
 from operations.models import Disruption
@@ -42,11 +42,11 @@ def ledger(request: PersonRequest, cluster_id: int) -> HttpResponse:
     return render(
         request,
         "rollouts/ledger/page.html",
-        context | {"clusters": clusters, "written": take(request, _input_key(cluster_id))},
+        context | {"clusters": clusters, "written": pop_kept_input(request, _input_key(cluster_id))},
     )
 
 
-@part
+@part_response
 def ledger_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     return render(request, "rollouts/ledger/_body.html", _context(request, cluster_id))
 
@@ -55,9 +55,9 @@ def ledger_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
 def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     kept = kept_if_refused(request, _input_key(cluster.pk), *WRITTEN, refusals=REFUSALS, verb="budget")
-    with answered(request, REFUSALS), kept:
+    with report_act(request, REFUSALS), kept:
         require(request.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-        given = read(BudgetForm(request.POST))
+        given = restored_input(BudgetForm(request.POST))
         kind, most = given.pop("kind"), given.pop("max_unavailable")
         said = set_budget(cluster, kind, most, **given, actor=request.user.username, now=timezone.now())
         messages.success(request, said)

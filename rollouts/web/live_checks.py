@@ -5,8 +5,8 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.parts import part
-from edges.requests import PersonRequest, answered
+from edges.parts import part_response
+from edges.requests import PersonRequest, report_act
 from people.rights import NotAllowed, require
 from rollouts.commands.live_checks import ask
 from rollouts.commands.refusals import Refusal
@@ -26,7 +26,7 @@ def panel(request: PersonRequest, plan: Plan) -> dict[str, Any]:
     }
 
 
-@part
+@part_response
 def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     return render(request, "rollouts/plan/_live_checks.html", panel(request, plan_for(request.user, plan_id)))
 
@@ -45,7 +45,7 @@ def check_of_stage(request: PersonRequest, stage_id: int) -> HttpResponse:
 
 def _request_check(request: PersonRequest, plan: Plan) -> None:
     done = "Check requested. “Asked of the cluster” shows the answers."
-    with answered(request, (NotAllowed, Refusal), done=done):
+    with report_act(request, (NotAllowed, Refusal), done=done):
         where = f"cluster {plan.cluster.name}"
         require(request.user, may_ask_live(plan), cluster_id=plan.cluster_id, where=where)
         ask(plan, actor=request.user, now=timezone.now())

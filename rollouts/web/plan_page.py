@@ -8,7 +8,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import DriverObject, Node
@@ -25,7 +25,7 @@ from rollouts.web.board import Column, column_of, soak_until
 from rollouts.web.gate_reviews import is_reviewed
 from rollouts.web.history import history_of
 from rollouts.web.image_pulls import panel
-from rollouts.web.kept_input import take
+from rollouts.web.kept_input import pop_plan_input
 from rollouts.web.live_checks import panel as live_panel
 from rollouts.web.preview import GonePreview, preview_of
 from rollouts.web.rehearsals import panel as rehearsal_panel
@@ -48,7 +48,7 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     context |= live_panel(request, row)
     context |= rehearsal_panel(request, row)
     context |= history_of(row, request.GET.get("who", "")[:150])
-    written = take(request, row)
+    written = pop_plan_input(request, row)
     context |= {
         "seq": json.dumps({f"plan-{row.pk}": context["on_page"].seq}),
         "key": uuid4().hex,
@@ -61,12 +61,12 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     return render(request, "rollouts/plan/page.html", context)
 
 
-@part
+@part_response
 def plan_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     return render(request, "rollouts/plan/_body.html", _plan(request, plan_for(request.user, plan_id)))
 
 
-@part
+@part_response
 def wave_part(request: PersonRequest, plan_id: int, wave_id: int) -> HttpResponse:
     """Renders the nodes of one wave; finished waves load theirs when unfolded."""
     context = _plan(request, plan_for(request.user, plan_id))
@@ -78,7 +78,7 @@ def wave_part(request: PersonRequest, plan_id: int, wave_id: int) -> HttpRespons
     raise Http404("This plan has no such wave.")
 
 
-@part
+@part_response
 def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     row = plan_for(request.user, plan_id)
     return render(request, "rollouts/plan/_history.html", history_of(row, request.GET.get("who", "")[:150]))

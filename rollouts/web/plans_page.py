@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from edges.parts import part
+from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.freshness.observation_state import all_observations
 from people.rights import Permission, scope_of
@@ -30,12 +30,12 @@ def plans(request: PersonRequest) -> HttpResponse:
     return render(request, "rollouts/plans/page.html", _plans(request))
 
 
-@part
+@part_response
 def plans_part(request: PersonRequest) -> HttpResponse:
     return render(request, "rollouts/plans/_body.html", _plans(request))
 
 
-@part
+@part_response
 def strip_part(request: PersonRequest) -> HttpResponse:
     under_way = _plans_in_progress(Plan.objects.visible_to(request.user))
     return render(request, "rollouts/plans/_strip.html", {"plans": under_way, "may_draft": _may_draft(request)})

@@ -5,9 +5,9 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, read
-from edges.parts import part
-from edges.requests import PersonRequest, answered
+from edges.kept_input import BadForm, restored_input
+from edges.parts import part_response
+from edges.requests import PersonRequest, report_act
 from people.rights import NotAllowed, Permission, require
 from rollouts.commands.refusals import Refusal
 from rollouts.commands.rehearsals import ask, why_no_rehearsal_by
@@ -35,7 +35,7 @@ def panel(request: PersonRequest, plan: Plan) -> dict[str, Any]:
     }
 
 
-@part
+@part_response
 def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     return render(request, "rollouts/plan/_rehearsals.html", panel(request, plan_for(request.user, plan_id)))
 
@@ -44,7 +44,7 @@ def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 def rehearse(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
     done = "Rehearsal requested. The outcome appears under “Rehearse”."
-    with answered(request, (BadForm, NotAllowed, Refusal), done=done):
+    with report_act(request, (BadForm, NotAllowed, Refusal), done=done):
         require(request.user, Permission.DRAFT, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        ask(plan, actor=request.user, **read(RehearsalForm(request.POST)), now=timezone.now())
+        ask(plan, actor=request.user, **restored_input(RehearsalForm(request.POST)), now=timezone.now())
     return redirect("plan", plan_id=plan_id)

@@ -4,7 +4,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from edges.digits import whole
+from edges.digits import whole_number
 from fleet.models import Cluster, Pool
 from people.models import User
 from people.rights import Permission, scope_of
@@ -13,12 +13,12 @@ from rollouts.commands.fleet_freezes import Where
 PlaceChoices = list[tuple[str, str]]  # as the form names it, as a person reads it
 
 
-def where_named(user: User, on: str) -> Where | None:
+def named_scope(user: User, on: str) -> Where | None:
     """Returns the named scope, if this person may see it; None otherwise."""
     if on == "fleet":
         return Where()
     kind, _, written = on.partition("-")
-    key = whole(written)
+    key = whole_number(written)
     if key is None:
         return None
     if kind == "pool":
@@ -57,7 +57,7 @@ class PlacedForm(forms.Form):
         self.fields["on"].widget.choices = [*self.blank, *places]
 
     def clean_on(self) -> Where:
-        where = where_named(self.user, self.cleaned_data["on"])
+        where = named_scope(self.user, self.cleaned_data["on"])
         if where is None:
             raise forms.ValidationError(self.fields["on"].error_messages["required"])
         return where

@@ -202,7 +202,7 @@ class StagesOfDraft(forms.BaseFormSet):
 
     def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
         if index is None:  # the one that is there to be added
-            return {"initial": written(StageDraft("", StageKind.POOL))}
+            return {"initial": stage_form_data(StageDraft("", StageKind.POOL))}
         return {"empty_permitted": False}
 
     def total_form_count(self) -> int:
@@ -224,7 +224,7 @@ StageForms = forms.formset_factory(
 )
 
 
-def written(stage: StageDraft | Stage) -> dict[str, Any]:
+def stage_form_data(stage: StageDraft | Stage) -> dict[str, Any]:
     options = {key: dict(value) for key, value in stage.gate_options.items()}
     return {
         "name": stage.name,

@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.kept_input import BadForm
-from edges.parts import part
+from edges.parts import part_response
 from edges.reason_form import reason_of
-from edges.requests import PersonRequest, answered
+from edges.requests import PersonRequest, report_act
 from operations.models import Freeze
 from people.models import User
 from people.rights import NotAllowed
@@ -23,7 +23,7 @@ from rollouts.commands.maintenance_windows import (
     make_window,
     preview_window,
     remove_window,
-    where_of,
+    window_scope,
 )
 from rollouts.commands.refusals import BadSchedule, Refusal
 from rollouts.models import MaintenanceWindow
@@ -43,7 +43,7 @@ class WindowRow:
     why_not_remove: str
 
 
-def new(request: PersonRequest) -> HttpResponse:
+def new_window(request: PersonRequest) -> HttpResponse:
     user, now = request.user, timezone.now()
     places = [each for each in places_for(user, MAY) if each[0] != "fleet"]
     sent = request.POST if request.method == "POST" else None
@@ -74,14 +74,14 @@ def remove(request: PersonRequest, window_id: int) -> HttpResponse:
     visible = MaintenanceWindow.objects.visible_to(request.user).select_related("cluster", "pool")
     window = get_object_or_404(visible, pk=window_id)
     done = f"Removed: the window of {window.place} no longer binds plans."
-    with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
-        where_of(window).require(request.user, MAY)
+    with report_act(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
+        window_scope(window).require(request.user, MAY)
         remove_window(window, actor=request.user.username, reason=reason_of(request), now=timezone.now())
     return redirect("freezes")
 
 
-@part
-def place_part(request: PersonRequest, cluster_id: int, pool_id: int = 0) -> HttpResponse:
+@part_response
+def restraints_part(request: PersonRequest, cluster_id: int, pool_id: int = 0) -> HttpResponse:
     now = timezone.now()
     freezes = Freeze.objects.visible_to(request.user).in_force(now=now).binding(cluster_id)
     windows = MaintenanceWindow.objects.visible_to(request.user).filter(cluster__pk=cluster_id)

@@ -26,7 +26,7 @@ from capacity.usage.usage_filter import BadPeriod, UsageFilter
 from capacity.web.prices_page import PriceForm
 from config import request_id
 from config.nul import NulCharacter, RefuseNul
-from edges.digits import whole
+from edges.digits import whole_number
 from edges.documents import LARGEST_BYTES
 from edges.pagination import Pages
 from edges.reason_form import WhyForm
@@ -37,7 +37,7 @@ from fleet.api.filters import NodeFilters, PodFilters
 from fleet.api.node_history import TimelineAsked
 from fleet.models import Cluster, Node, Pod
 from fleet.pools.files import BadPoolFile
-from fleet.pools.files import read as read_pool_file
+from fleet.pools.files import parse_pool_file as read_pool_file
 from fleet.web.cluster_commands import AcceptForm, ApprovalForm
 from fleet.web.filters import NodeFilter, read_choice
 from fleet.web.node_history import HistoryForm
@@ -82,7 +82,7 @@ from people.web.return_pages import form_page
 from people.web.roster_forms import GroupForm, GroupMappingForm, PersonForm, RoleForm
 from rollouts.api.gate_reviews import GateTrialAsked
 from rollouts.api.plan_serializers import PlanRequest
-from rollouts.commands.documents import read as read_plan_document
+from rollouts.commands.documents import parse_plan_document as read_plan_document
 from rollouts.commands.domain_budgets import LABEL, LONGEST_LABEL
 from rollouts.commands.refusals import BadPlan
 from rollouts.components.driver import is_version
@@ -317,7 +317,7 @@ PARSERS = (
            ).is_valid(), ("health.api.gpus",)),
     Parser("saved view", "60 and 2,000 characters, a filter 32,000", FORM_BYTES, _view, ("health.web.saved_views",)),
     Parser("layout of the map, and a cluster of it", "64 characters, compared, and 18", HEADERS_BYTES,
-           lambda text: (text[:64] == "x", whole(text)), ("health.web.map_metrics",)),
+           lambda text: (text[:64] == "x", whole_number(text)), ("health.web.map_metrics",)),
     Parser("filters of nodes in REST", "253 characters each, a selector 1,000", HEADERS_BYTES,
            lambda text: NodeFilters(_query(selector=text, search=text, ordering=text, is_ready=text),
                                     Node.objects.none()).is_valid(), ("edges.filters",)),
@@ -329,11 +329,11 @@ PARSERS = (
                AuditEntry.objects.none(),
            ).is_valid(), ("people.web.audit_page",)),
     Parser("limit and offset", "8 digits", HEADERS_BYTES, _page, ("edges.pagination",)),
-    Parser("key in an address or hidden field", "18 digits", HEADERS_BYTES, whole,
+    Parser("key in an address or hidden field", "18 digits", HEADERS_BYTES, whole_number,
            ("rollouts.web.plan_commands", "rollouts.web.draft_page", "fleet.live.consumer")),
     Parser("version of a driver", "64 characters", FORM_BYTES, is_version),
-    Parser("version", "a column's 64 characters", 1_000, versions.read),
-    Parser("quantity", "64 characters", FORM_BYTES, quantity.whole),
+    Parser("version", "a column's 64 characters", 1_000, versions.parse_version),
+    Parser("quantity", "64 characters", FORM_BYTES, quantity.whole_quantity),
     Parser("quantity, rounded up", "64 characters", FORM_BYTES, quantity.rounded_up),
     Parser("JSON body", "1 MiB, 10,000 values, 20 deep", LARGEST_BODY_BYTES, _json, ("edges.rest",)),
     Parser("JSON body of a plan", "the same; 50 stages", LARGEST_BODY_BYTES, _shape(PlanRequest)),

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from gpu.compatibility import Facts, Support, evaluate, the_matrix
-from gpu.compatibility.ranges import is_of, order, within
+from gpu.compatibility.ranges import is_in_range, is_of, order
 from simulator.fleets.machines import node
 from simulator.fleets.small import small
 from simulator.versions import CONTAINERD, KUBERNETES
@@ -42,7 +42,7 @@ def test_nothing_of_the_demo_is_unsupported_on_the_day_the_matrix_was_read(machi
 @pytest.mark.parametrize(("of", "version"), [("kubernetes", KUBERNETES.removeprefix("v")), ("containerd", CONTAINERD)])
 def test_the_demo_runs_the_release_that_is_supported_longest(of: str, version: str):
     """So that it stays supported for as long as the matrix can say: of what NVIDIA lists for the demo's operator."""
-    listed = {name for (thing, name) in LIVES if thing == of and any(within(name, span) for span in spans(of))}
+    listed = {name for (thing, name) in LIVES if thing == of and any(is_in_range(name, span) for span in spans(of))}
 
     longest = max(listed, key=lambda name: (LIVES[of, name] or date.min, order(name)))
 

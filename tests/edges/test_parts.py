@@ -5,10 +5,10 @@ from django.http import HttpResponse
 from django.test import RequestFactory
 from django.urls import path
 
-from edges.parts import part, taken
+from edges.parts import part_response, rendered_part
 
 
-@part
+@part_response
 def heard(request, number: int) -> HttpResponse:
     return HttpResponse(f"<b>{number} heard of {request.GET['name']}</b>")
 
@@ -20,7 +20,7 @@ urlpatterns = [path("parts/heard/<int:number>", heard, name="heard")]
 def test_is_drawn_for_who_asks_for_the_page():
     asking = RequestFactory().get("/", {"name": "alice"})
 
-    assert taken(asking, "heard", 3) == "<b>3 heard of alice</b>"
+    assert rendered_part(asking, "heard", 3) == "<b>3 heard of alice</b>"
 
 
 @pytest.mark.urls(__name__)
@@ -29,4 +29,4 @@ def test_is_drawn_whole_where_the_browser_has_the_page_around_it_already():
     asking = RequestFactory().get("/", {"name": "alice"}, headers={"If-None-Match": known})
 
     assert heard(asking, 3).status_code == 304
-    assert taken(asking, "heard", 3) == "<b>3 heard of alice</b>"
+    assert rendered_part(asking, "heard", 3) == "<b>3 heard of alice</b>"

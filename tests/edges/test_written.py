@@ -2,7 +2,7 @@ import pytest
 from django import forms
 from django.test import RequestFactory
 
-from edges.kept_input import AT_MOST, BadForm, keep, kept_if_refused, read, take
+from edges.kept_input import AT_MOST, BadForm, keep_input, kept_if_refused, pop_kept_input, restored_input
 
 
 class Refused(Exception):
@@ -25,9 +25,9 @@ def test_what_was_refused_comes_back_once_and_only_where_it_was():
     ):
         raise Refused
 
-    assert take(asked(session), "plan-8") == {}
-    assert take(asked(session), "plan-7") == {"verb": "halt", "reason": "one\ntwo"}
-    assert take(asked(session), "plan-7") == {}
+    assert pop_kept_input(asked(session), "plan-8") == {}
+    assert pop_kept_input(asked(session), "plan-7") == {"verb": "halt", "reason": "one\ntwo"}
+    assert pop_kept_input(asked(session), "plan-7") == {}
 
 
 class HoursForm(forms.Form):
@@ -40,12 +40,12 @@ def test_what_is_wrong_comes_back_by_field_and_as_one_sentence():
     request = asked(session, hours="many")
 
     with pytest.raises(BadForm) as refused, kept_if_refused(request, "mute-7", "hours", refusals=(BadForm,)):
-        read(HoursForm(request.POST))
+        restored_input(HoursForm(request.POST))
 
     assert str(refused.value) == "Hours are a number. Say why."
-    kept = take(asked(session), "mute-7")
+    kept = pop_kept_input(asked(session), "mute-7")
     assert kept == {"verb": "", "hours": "many", "wrong": {"hours": "Hours are a number.", "reason": "Say why."}}
-    assert read(HoursForm({"hours": "2", "reason": " So. "})) == {"hours": 2, "reason": "So."}
+    assert restored_input(HoursForm({"hours": "2", "reason": " So. "})) == {"hours": 2, "reason": "So."}
 
 
 def test_what_was_done_is_not_kept():
@@ -54,15 +54,15 @@ def test_what_was_done_is_not_kept():
     with kept_if_refused(asked(session, reason="Fine."), "plan-7", "reason", refusals=(Refused,)):
         pass
 
-    assert take(asked(session), "plan-7") == {}
+    assert pop_kept_input(asked(session), "plan-7") == {}
 
 
 def test_two_pages_do_not_take_each_others_and_a_session_does_not_grow():
     session: dict = {}
     for number in range(AT_MOST + 3):
-        keep(asked(session, reason="x" * 5000), f"plan-{number}", "reason")
+        keep_input(asked(session, reason="x" * 5000), f"plan-{number}", "reason")
 
-    assert take(asked(session), "plan-0") == {}
-    assert len(take(asked(session), f"plan-{AT_MOST}")["reason"]) == 1000
-    assert take(asked(session), f"plan-{AT_MOST + 2}")["verb"] == ""
+    assert pop_kept_input(asked(session), "plan-0") == {}
+    assert len(pop_kept_input(asked(session), f"plan-{AT_MOST}")["reason"]) == 1000
+    assert pop_kept_input(asked(session), f"plan-{AT_MOST + 2}")["verb"] == ""
     assert len(session["written"]) == AT_MOST - 2

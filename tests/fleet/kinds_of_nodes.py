@@ -5,7 +5,7 @@ from typing import Any
 from fleet.allocation.devices import read_slices
 from fleet.models import Node
 from fleet.observer.mirror.diff import remember
-from fleet.observer.mirror.dra_offers import fold
+from fleet.observer.mirror.dra_offers import merge_offers
 from fleet.observer.mirror.rows.node import node_row
 from tests.fleet.documents import GPU_LABELS, a_node_seen, mig_mixed, time_sliced
 from tests.make import NOON
@@ -57,6 +57,6 @@ def a_node_of(cluster, kind: str, **given: Any) -> Node:
     said, devices, _ = KINDS[kind]
     slices = {"driver": "gpu.nvidia.com", "pool": kind, "pool_generation": 1, "node_name": kind, "devices": devices}
     row = node_row(a_node_seen(kind, **said))
-    seen = remember(None, fold(row, read_slices([slices])[kind] if devices else None), now=NOON)
+    seen = remember(None, merge_offers(row, read_slices([slices])[kind] if devices else None), now=NOON)
     row = {"uid": f"uid-of-{cluster.name}-{kind}", "resource_version": "1", "changed_at": NOON, **seen, **given}
     return Node.objects.create(cluster=cluster, **row)

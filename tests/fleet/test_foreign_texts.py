@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fleet.pools.files.parser import read as read_pools
+from fleet.pools.files.parser import parse_pool_file as read_pools
 from fleet.pools.files.problems import BadPoolFile
 from gpu import versions
 from gpu.compatibility import ranges
 from gpu.resources import registered_in
-from health.logs.crashes import kept
+from health.logs.crashes import lines_to_store
 from health.stack.causes.affinity import _compares
 from health.telemetry.exporter import read_devices
 from health.telemetry.lines import UnreadableMetrics
@@ -39,9 +39,9 @@ class Reads:
 
 
 READS = {
-    "a quantity": Reads(quantity.whole, DIGITS),
+    "a quantity": Reads(quantity.whole_quantity, DIGITS),
     "a quantity that is summed": Reads(quantity.rounded_up, DIGITS),
-    "a version": Reads(versions.read, DIGITS),
+    "a version": Reads(versions.parse_version, DIGITS),
     "an image": Reads(lambda text: versions.driver_of(versions.tag_of(text)), DIGITS),
     "a version in a range": Reads(lambda text: text in ranges.Range("1.2", "3"), DIGITS),
     "a label that is compared": Reads(lambda text: _compares("Gt", text, [text]), DIGITS),
@@ -49,7 +49,7 @@ READS = {
     "an exporter's metrics": Reads(read_devices, st.text('x{}=",UID # \\\n\x1f01'), (UnreadableMetrics,)),
     "a pool file": Reads(read_pools, YAML, (BadPoolFile,)),
     "a line of a log": Reads(redaction.redacted, LOGS),
-    "a log": Reads(lambda text: kept(text.splitlines()), LOGS),
+    "a log": Reads(lambda text: lines_to_store(text.splitlines()), LOGS),
     "a server's date": Reads(lambda text: ServerClock().note(text, sent_at=0, answered_at=0), DIGITS | LOGS),
     "a refusal": Reads(lambda text: error_for(409, text.encode(errors="replace"), retry_after=text), JSON | DIGITS),
     "an object": Reads(lambda text: [decode(text.encode(), kind) for kind in STRUCTS], JSON, (Unreadable,)),

@@ -27,7 +27,7 @@ def _observed(django_db_setup, django_db_blocker, tmp_path_factory: pytest.TempP
 @pytest.fixture
 def found() -> dict[str, Finding]:
     """The finding about the conditions of each node, by its name."""
-    evaluation_round.look(Cluster.objects.get(name="detectors"), now=timezone.now())
+    evaluation_round.evaluate_cluster(Cluster.objects.get(name="detectors"), now=timezone.now())
     rows = Finding.objects.filter(rule="node-conditions").select_related("node")
     return {row.node.name: row for row in rows}
 

@@ -71,7 +71,7 @@ def test_a_layout_that_is_never_done_is_found_and_its_gpus_are_missing_again():
     assert note_overdue(node.cluster_id, epoch=epoch, now=node.mig_changing_since + timedelta(minutes=19)) == 0
     assert note_overdue(node.cluster_id, epoch=epoch, now=late) == 2
     node.cluster.bookmarks.update(last_seen_at=late)
-    evaluation_round.look(node.cluster, now=late)
+    evaluation_round.evaluate_cluster(node.cluster, now=late)
 
     found = Finding.objects.get(rule="mig-change-stuck", node=node)
     assert found.opened_at == late
@@ -96,7 +96,7 @@ def test_the_gpu_that_amds_exporter_labels_is_named():
 def test_a_finding_names_the_gpu_as_well():
     node = seen("mi300x-ecc")
 
-    evaluation_round.look(node.cluster, now=timezone.now())
+    evaluation_round.evaluate_cluster(node.cluster, now=timezone.now())
 
     assert "GPU 3: AMD's metrics exporter" in told(Finding.objects.get(node=node))
 

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpu.versions import agree, agree_on_driver, driver_as_written, driver_of, is_vgpu, read, same, tag_of, version_of
+from gpu.versions import (
+    agree,
+    agree_on_driver,
+    driver_as_written,
+    driver_of,
+    is_same_version,
+    is_vgpu,
+    parse_version,
+    tag_of,
+    version_of,
+)
 
 NUMBERS = st.lists(st.integers(0, 999), min_size=2, max_size=4)
 DRIVERS = st.tuples(st.integers(100, 999), st.integers(0, 999), st.integers(0, 99)).map(
@@ -66,7 +76,7 @@ def test_whatever_is_written_can_be_compared_both_ways(one, other):
 
 
 def test_a_precompiled_tag_names_a_branch_and_a_kernel():
-    version = read("580-5.15.0-25-generic-ubuntu22.04")
+    version = parse_version("580-5.15.0-25-generic-ubuntu22.04")
 
     assert (version.numbers, version.is_branch, version.kernel) == ((580,), True, "5.15.0-25-generic")
 
@@ -132,14 +142,14 @@ def test_a_slice_s_version_counts_with_the_label_s(said, written):
 
 @pytest.mark.parametrize(("one", "other"), [("580.95.05", "580.95.5"), ("570.172.08", "570.172.08 ")])
 def test_numbers_are_compared_as_numbers(one: str, other: str):
-    assert same(one, other)
+    assert is_same_version(one, other)
 
 
 @pytest.mark.parametrize(("one", "other"), [("580.95.05", "580.95"), ("580.95.05", "580.95.50"), ("", ""), ("580", "")])
 def test_different_drivers_are_different_and_a_blank_is_none(one: str, other: str):
-    assert not same(one, other)
+    assert not is_same_version(one, other)
 
 
 @given(st.text(max_size=12), st.text(max_size=12))
 def test_whatever_a_node_says_can_be_compared(one: str, other: str):
-    assert same(one, other) == same(other, one)
+    assert is_same_version(one, other) == is_same_version(other, one)

@@ -39,7 +39,7 @@ def hear(redis):
             said = read_node(text, node)
             hear_exporters(cluster, {node: said}, nodes={node}, now=now.timestamp())
             Bookmark.objects.filter(cluster=cluster).update(last_seen_at=now)
-            evaluation_round.look(cluster, now=now)
+            evaluation_round.evaluate_cluster(cluster, now=now)
         return {finding.subject: finding for finding in Finding.objects.open()}
 
     yield play

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from fleet.models import Bookmark, Cluster, Node, Operand, OperandRevision, Pod
 from fleet.pod_reasons import PodReason, reasons_of
-from health.evaluation.evaluation_round import look
+from health.evaluation.evaluation_round import evaluate_cluster
 from health.models import Finding
 from health.stack import OperandOnNode, read_stack
 from health.stack.causes import Weight
@@ -215,7 +215,7 @@ def test_rest_says_why_a_pod_does_not_run():
 def findings(cluster: Cluster) -> dict[tuple[str, str], Finding]:
     """As a look finds them; what still has to last is confirming."""
     Bookmark.objects.filter(cluster=cluster).update(last_seen_at=timezone.now())
-    look(cluster, now=timezone.now())
+    evaluate_cluster(cluster, now=timezone.now())
     return {(finding.rule, finding.subject): finding for finding in Finding.objects.filter(cluster=cluster)}
 
 

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.logs.crashes import kept
+from health.logs.crashes import lines_to_store
 from kube.log_lines import LineWeight, decisive_line, is_frame, message_of, other_lines, weight
 from kube.redaction import redacted
 from tests.health.logs import logged
@@ -35,7 +35,7 @@ from tests.health.logs import logged
 )
 def test_the_line_that_says_why(name, begins):
     assert decisive_line(logged(name)).startswith(begins)
-    assert decisive_line(kept(logged(name)).splitlines()).startswith(begins)
+    assert decisive_line(lines_to_store(logged(name)).splitlines()).startswith(begins)
 
 
 VLLM = [
@@ -192,7 +192,7 @@ def test_a_crash_is_kept_however_many_goroutines_come_after_it():
     stacks = "goroutine 1 [running]:\nmain.main()\n\t/build/main.go:91 +0x665\n".splitlines() * 60
     plain = [f"stopping {number}" for number in range(50)]
 
-    lines = kept(["Starting", "panic: no GPU answers", *stacks, *plain]).splitlines()
+    lines = lines_to_store(["Starting", "panic: no GPU answers", *stacks, *plain]).splitlines()
 
     assert "panic: no GPU answers" in lines
     assert lines[-1] == "stopping 49"
@@ -232,7 +232,7 @@ def test_a_stack_after_it_changes_nothing(lines, frames):
 def test_what_is_kept_of_a_log_has_the_line_that_says_why(lines):
     said = decisive_line(lines)
 
-    assert not said or redacted(said)[:300] in kept(lines)
+    assert not said or redacted(said)[:300] in lines_to_store(lines)
 
 
 @pytest.mark.parametrize("line", yaml.safe_load((Path(__file__).parent / "messages.yaml").read_text()))

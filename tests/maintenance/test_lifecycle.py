@@ -20,7 +20,7 @@ from maintenance.lifecycle import (
     RepairAnswer,
     RepairFacts,
     RepairKind,
-    next_move,
+    next_case_move,
 )
 from maintenance.web.states import GLYPHS
 from operations.commands import KINDS
@@ -58,7 +58,7 @@ def test_every_state_has_a_row_and_is_reached():
 
 @given(FACTS, LATER)
 def test_every_move_is_in_the_table_and_has_a_reason_and_an_actor(case: CaseFacts, later: timedelta):
-    move = next_move(case, now=NOON + later)
+    move = next_case_move(case, now=NOON + later)
 
     if move is not None:
         assert move.to in CASE_MOVES[case.state]
@@ -70,7 +70,7 @@ def test_every_move_is_in_the_table_and_has_a_reason_and_an_actor(case: CaseFact
 def test_moves_come_to_rest(case: CaseFacts, later: timedelta):
     """The same facts never move a case in a circle."""
     passed = [case.state]
-    while (move := next_move(case, now=NOON + later)) is not None:
+    while (move := next_case_move(case, now=NOON + later)) is not None:
         assert move.to not in passed
         passed.append(move.to)
         case = replace(case, state=move.to, fault="" if move.to == CaseState.SUSPECT else case.fault)
@@ -79,7 +79,7 @@ def test_moves_come_to_rest(case: CaseFacts, later: timedelta):
 @given(FACTS)
 def test_a_node_comes_back_only_by_a_release(case: CaseFacts):
     """L1: nothing else ends a quarantine."""
-    move = next_move(case, now=NOON)
+    move = next_case_move(case, now=NOON)
 
     if move is not None and move.to == CaseState.PROBATION:
         assert case.begun is not None
@@ -102,7 +102,7 @@ def test_a_release_needs_a_pass_after_the_last_fault_repair_and_failure_or_an_ov
 def test_a_reboot_is_proven_only_by_another_boot_of_a_ready_node(case: CaseFacts):
     """Z44, lifecycle R6."""
     case = replace(case, state=CaseState.IN_REPAIR, gone="")
-    move = next_move(case, now=NOON)
+    move = next_case_move(case, now=NOON)
 
     if move is not None:
         assert case.repair is not None
@@ -121,7 +121,7 @@ def test_a_return_without_a_validation_stays_visible(case: CaseFacts, later: tim
     """lifecycle R39: until it is validated."""
     case = replace(case, state=CaseState.PROBATION, overridden_at=NOON, passed_at=None, gone="", fault="", is_seen=True)
 
-    assert next_move(case, now=NOON + later) is None
+    assert next_case_move(case, now=NOON + later) is None
     assert case.obstacle.startswith("Returned without a validation.")
 
 

@@ -8,7 +8,7 @@ import pytest
 from fleet.models import GoneNode, Node
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from operations import commands
-from operations.ledger.disruptions import take
+from operations.ledger.disruptions import record_disruptions
 from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Disruption, Freeze, Operation, OperationNode, Quarantine
 from operations.operation_round import OperationRound, run_operation
@@ -293,7 +293,7 @@ def test_cancel_gives_back_what_was_not_quarantined(ground: Ground):
 def test_a_node_that_a_plan_changes_waits(ground: Ground):
     """Z43: one owner at a time."""
     row = Node.objects.get(cluster=ground.cluster, name=CANARY)
-    take(ground.cluster.pk, {row.uid: CANARY}, by="plan-7", now=ground.clock())
+    record_disruptions(ground.cluster.pk, {row.uid: CANARY}, by="plan-7", now=ground.clock())
     operation = rounds(ground, begin(ground, "drain", CANARY))
 
     assert node(operation).state == NodeProgress.PENDING

@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 
 from demo.visitor import wait_until
 from fleet.models import DisruptionBudget, Node, Pod, Workload
-from operations.ledger.disruptions import NoPlace, read_budgets, take
+from operations.ledger.disruptions import NoPlace, read_budgets, record_disruptions
 from operations.models import Disruption, DomainBudget
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
@@ -36,7 +36,7 @@ def a_budget(plan: Plan, kind: str = "zone", most: int = 1, **given) -> DomainBu
 def taken(plan: Plan, *names: str, is_rollback: bool = False) -> None:
     uids = dict(Node.objects.filter(cluster=plan.cluster, name__in=names).values_list("uid", "name"))
     with transaction.atomic():
-        take(
+        record_disruptions(
             plan.cluster_id,
             {uid: uids[uid] for uid in sorted(uids)},
             by=plan.mark,
@@ -77,7 +77,9 @@ def taken_by(plan: Plan, by: Plan | str, *names: str, is_rollback: bool = False)
     uids = dict(Node.objects.filter(cluster=plan.cluster, name__in=names).values_list("uid", "name"))
     with transaction.atomic():
         owner = by if isinstance(by, str) else by.mark
-        take(plan.cluster_id, uids, by=owner, is_rollback=is_rollback, binds_rollbacks=owner != by, now=NOON)
+        record_disruptions(
+            plan.cluster_id, uids, by=owner, is_rollback=is_rollback, binds_rollbacks=owner != by, now=NOON
+        )
 
 
 def test_who_is_no_plan_takes_from_the_same_budget(plan: Plan):
@@ -544,7 +546,9 @@ def test_of_two_plans_that_race_for_the_last_place_one_loses():
     thread.start()
     with transaction.atomic():
         first.keep_lease(now=NOON)
-        take(first.cluster_id, {Node.objects.get(name="n1").uid: "n1"}, by=first.mark, binds_rollbacks=True, now=NOON)
+        record_disruptions(
+            first.cluster_id, {Node.objects.get(name="n1").uid: "n1"}, by=first.mark, binds_rollbacks=True, now=NOON
+        )
         has_taken.set()
         if connection.vendor == "postgresql":  # SQLite has one writer: the other waits for its transaction
             wait_until(one_waits, what="a plan that waits", timeout_s=PATIENCE_S)

@@ -1,6 +1,6 @@
 import pytest
 
-from wording.numbers import count, either, every
+from wording.numbers import count, either, every_one_of
 
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 nodes"), (1, "1 node"), (2, "2 nodes")])
@@ -13,7 +13,7 @@ def test_a_plural_of_its_own():
 
 
 def test_every_one_of_them():
-    assert (every(1, "node"), every(3, "node")) == ("the one node", "all 3 nodes")
+    assert (every_one_of(1, "node"), every_one_of(3, "node")) == ("the one node", "all 3 nodes")
 
 
 def test_a_word_for_one_and_one_for_any_other_number():

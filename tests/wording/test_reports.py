@@ -1,5 +1,5 @@
 from tests.make import NOON
-from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE, EvidenceItem, Report, at_most, fit, instant
+from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE, EvidenceItem, Report, first_items, fit, instant
 
 
 def test_a_long_title_and_summary_end_with_an_ellipsis():
@@ -18,8 +18,8 @@ def test_a_title_and_summary_of_the_full_length_are_not_cut():
 def test_a_long_list_of_evidence_ends_with_the_number_of_the_others():
     items = [EvidenceItem(f"node-{number}", 1) for number in range(5)]
 
-    assert at_most(items, 3) == (*items[:3], EvidenceItem("Not listed", 2))
-    assert at_most(items, 5) == tuple(items)
+    assert first_items(items, 3) == (*items[:3], EvidenceItem("Not listed", 2))
+    assert first_items(items, 5) == tuple(items)
 
 
 def test_long_names_are_cut_in_the_middle_and_short_ones_stay():

@@ -21,7 +21,7 @@ from benchmarks.finding.day.verdict import Verdict
 from config.garbage import freeze_collector
 from fleet.messages import announce, listeners, wake
 from fleet.models import Cluster, Pool
-from health.evaluation.evaluation_round import look
+from health.evaluation.evaluation_round import evaluate_cluster
 from health.models import TelemetrySource
 from health.models.telemetry_source import period_after
 from health.sources import snapshots, source_round
@@ -108,7 +108,7 @@ class Playing:
         began, answering_s = time.process_time(), self._answering_s
         source_round.ask(self.cluster.pk, clock=clock)
         asked = time.process_time()
-        look(self.cluster, now=clock.now())
+        evaluate_cluster(self.cluster, now=clock.now())
         self.cost.looks.append(time.process_time() - asked)
         self.cost.rounds.append(asked - began - (self._answering_s - answering_s))
         self.verdict.look(self.stage, self.prometheus, now_s, is_telemetry=not self.prometheus.is_away, is_api=is_api)

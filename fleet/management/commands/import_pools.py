@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.models import Cluster
 from fleet.pools.approval_rules import ProductionAsks
 from fleet.pools.changes import PoolGone, PoolInUse, PoolTaken
-from fleet.pools.files import BadPoolFile, FileChange, compare, read, take_over
+from fleet.pools.files import BadPoolFile, FileChange, compare, parse_pool_file, take_over
 from people.roster.accounts import CONSOLE
 from wording.numbers import count, either
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **given: Any) -> None:
         cluster = cluster_of(given["cluster"])
         try:
-            file = read(self._text(given["file"]))
+            file = parse_pool_file(self._text(given["file"]))
         except BadPoolFile as refusal:
             lines = "\n".join(f"line {each.line}: {each.sentence}" for each in refusal.lines)
             raise CommandError(f"Nothing was changed.\n{lines}") from refusal

@@ -142,7 +142,7 @@ def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
         until=lease.until,
     ).hold()
     _note_clock(observer, connection, lease)
-    memory.keep(cluster_id, remembered)
+    memory.keep_memory(cluster_id, remembered)
     return lease.stop.is_set() or not deltas.is_deaf
 
 

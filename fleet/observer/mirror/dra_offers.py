@@ -6,11 +6,11 @@ from fleet.allocation.devices import Offered
 from fleet.observer.mirror.rows import Columns
 from fleet.observer.mirror.rows.gpus import amount_columns, gpu_columns, physical_columns
 from fleet.observer.mirror.rows.node import driver_version_in
-from gpu.resources import Layout, Unhealthy, uses_in, vendor_of, written
+from gpu.resources import Layout, Unhealthy, unhealthy_rows, uses_in, vendor_of
 from gpu.resources.names import is_dra
 
 
-def fold(row: Columns, offered: Offered | None) -> Columns:
+def merge_offers(row: Columns, offered: Offered | None) -> Columns:
     """Merges the node's row with the offers of ResourceSlices. None: no offers."""
     if offered is None:
         return row
@@ -23,7 +23,7 @@ def fold(row: Columns, offered: Offered | None) -> Columns:
         "gpu_product": row["gpu_product"] or offered.first("product") or "",
         "gpu_memory_mib": row["gpu_memory_mib"] or _board_memory(offered),
         "driver_version": row["driver_version"] or offered.first("driver_version") or "",
-        "unhealthy_gpus": [*row["unhealthy_gpus"], *written(_unhealthy(offered))],
+        "unhealthy_gpus": [*row["unhealthy_gpus"], *unhealthy_rows(_unhealthy(offered))],
         **amount_columns(capacity, allocatable, {}, Layout.read(row["layout"])),
         **physical_columns(max(offered.uses, uses_in(row), key=lambda uses: sum(uses.values()))),
     }

@@ -35,7 +35,7 @@ def recall(cluster_id: int, *, epoch: int) -> Memory:
     return found
 
 
-def keep(cluster_id: int, memory: Memory) -> None:
+def keep_memory(cluster_id: int, memory: Memory) -> None:
     there = memory.of(NODES.name)
     memory.likenesses = {uid: known for uid, known in memory.likenesses.items() if uid in there}
     with _lock:

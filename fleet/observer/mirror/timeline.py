@@ -26,7 +26,7 @@ def entries(old: Columns | None, new: Columns) -> list[Entry]:
     return [entry for aspect in ASPECTS for entry in aspect(old, new)]
 
 
-def left(old: Columns) -> Entry:
+def node_left_entry(old: Columns) -> Entry:
     return Entry("ready", "The node left the cluster.", {"driver_version": old.get("driver_version", "")})
 
 

@@ -7,7 +7,7 @@ from itertools import chain
 
 from django.db.models import Count, Q, QuerySet
 
-from fleet.allocation.counters import kept
+from fleet.allocation.counters import count_written_nodes
 from fleet.models import Node, Pod
 from fleet.observer.mirror.rows.text import INTEGER_MOST
 from fleet.observer.persistence import dra
@@ -121,7 +121,7 @@ def _sick_and_daemon_sets(pods: QuerySet[Pod]) -> tuple[dict[str, dict[str, str]
 
 
 def write(cluster_id: int, wrong: DifferingTaken) -> None:
-    with kept(cluster_id, chain.from_iterable(wrong.values())):
+    with count_written_nodes(cluster_id, chain.from_iterable(wrong.values())):
         for taken, ids in wrong.items():
             counts = dict(zip(COLUMNS, taken.counts, strict=True))
             Node.objects.filter(pk__in=ids).update(

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.allocation.counters import kept
+from fleet.allocation.counters import count_written_nodes
 from fleet.freshness.lag import Lag
 from fleet.models import Bookmark, Observer
 from fleet.observer.mirror.kinds import Kind
@@ -73,7 +73,7 @@ def write(cluster_id: int, batch: Batch, *, epoch: int, now: datetime, lag: Lag)
             lag_ms=lag.ms,
             behind_since=lag.behind_since,
         )
-        with kept(cluster_id):
+        with count_written_nodes(cluster_id):
             written = [one for kind, rows in batch.rows for one in _write_kind(cluster_id, kind, rows, batch, now=now)]
         for kinds, columns in _new_alike(batch.cursors):
             Bookmark.objects.filter(cluster_id=cluster_id, kind__in=kinds).update(**columns)

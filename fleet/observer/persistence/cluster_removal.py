@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from fleet.allocation.counters import kept
+from fleet.allocation.counters import count_written_nodes
 from fleet.models import ClusterEvent, ExporterReading, Node, Observer
 from fleet.observer.mirror.kinds import KINDS
 from fleet.observer.persistence import placements
@@ -32,7 +32,7 @@ def forget(cluster_id: int, *, epoch: int, stop: Event, clock: Callable[[], date
         while _delete_some(model, cluster_id, epoch=epoch, now=clock()):
             if stop.wait(BREATH_S):
                 return False
-    placements.end_all(cluster_id, epoch=epoch, clock=clock)
+    placements.end_all_placements(cluster_id, epoch=epoch, clock=clock)
     return True
 
 
@@ -41,6 +41,6 @@ def _delete_some(model: Any, cluster_id: int, *, epoch: int, now: datetime) -> b
     if some:
         with transaction.atomic():
             Observer.keep(cluster_id, epoch=epoch, now=now, flushed=False)
-            with kept(cluster_id, some if model is Node else ()):
+            with count_written_nodes(cluster_id, some if model is Node else ()):
                 model.objects.filter(pk__in=some).delete()
     return bool(some)

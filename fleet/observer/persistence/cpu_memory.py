@@ -5,7 +5,7 @@ from collections.abc import Collection
 
 from django.db.models import Case, Q, QuerySet, Sum, Value, When
 
-from fleet.allocation.counters import kept
+from fleet.allocation.counters import count_written_nodes
 from fleet.allocation.cpu_memory import REQUESTED
 from fleet.models import Node, OtherPod, Pod
 from fleet.observer.mirror.rows import Columns
@@ -43,7 +43,7 @@ def count(cluster_id: int, names: Collection[str]) -> None:
 
 
 def write(cluster_id: int, wrong: DifferingRequests) -> None:
-    with kept(cluster_id, wrong):
+    with count_written_nodes(cluster_id, wrong):
         update(Node, REQUESTED, ((*amounts, node_id) for node_id, amounts in wrong.items()))
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from itertools import chain
 
-from fleet.allocation.counters import kept
+from fleet.allocation.counters import count_written_nodes
 from fleet.messages import listeners
 from fleet.models import ExporterReading, GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
 from fleet.observer.mirror import timeline
@@ -24,7 +24,7 @@ def precede(cluster_id: int, written: Written, *, now: datetime) -> None:
         # Stored by name, and the next machine of that name has other GPUs.
         ExporterReading.objects.filter(cluster=cluster_id, node_name__in=[row["name"] for row in written.gone]).delete()
     if written.kind.model is Pod:
-        placements.keep(cluster_id, written, now=now)
+        placements.record_placements(cluster_id, written, now=now)
 
 
 def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime) -> list[Written]:
@@ -116,7 +116,7 @@ def _store_gone_nodes(cluster_id: int, written: Written, *, now: datetime) -> No
 def _write_timeline(cluster_id: int, written: Written, *, now: datetime) -> None:
     told = [(row, timeline.entries(None, row)) for row in written.new]
     told += [(row, timeline.entries(old, row)) for old, row in written.changed]
-    told += [(row, [timeline.left(row)]) for row in written.gone]
+    told += [(row, [timeline.node_left_entry(row)]) for row in written.gone]
     events = (
         {
             "cluster": cluster_id,
@@ -142,7 +142,7 @@ def count_all(cluster_id: int) -> None:
     nodes = list(dict.fromkeys(chain(*taken.values(), requested)))  # nodes with equal values are adjacent
     for start in range(0, len(nodes), AT_ONCE):
         some = set(nodes[start : start + AT_ONCE])
-        with kept(cluster_id, some):
+        with count_written_nodes(cluster_id, some):
             allocation.write(
                 cluster_id, {each: keys for each, ids in taken.items() if (keys := some.intersection(ids))}
             )

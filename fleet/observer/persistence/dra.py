@@ -9,7 +9,7 @@ from django.db.models import Q
 from fleet.allocation.devices import DraDeviceKey, Offered, offered_on
 from fleet.models import Node, Pod, ResourceClaim
 from fleet.observer.mirror.diff import remember
-from fleet.observer.mirror.dra_offers import fold, unfolded
+from fleet.observer.mirror.dra_offers import merge_offers, unfolded
 from fleet.observer.mirror.kinds import KINDS
 from fleet.observer.mirror.rows import Columns
 from fleet.observer.persistence.upsert import Written, columns_of, save
@@ -28,7 +28,7 @@ def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
     found = Node.objects.filter(cluster_id=cluster_id, name__in=names)
     versions = dict(found.values_list("uid", "resource_version"))
     for old in found.values("id", "uid", *columns_of(Node)):
-        row = remember(old, fold(unfolded(old), offered.get(old["name"])), now=now)
+        row = remember(old, merge_offers(unfolded(old), offered.get(old["name"])), now=now)
         if row != old:
             written.changed.append((old, row))
     if written:

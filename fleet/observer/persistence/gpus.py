@@ -22,7 +22,7 @@ def follow(cluster_id: int, written: Written) -> None:
     _drop_shares(written)
     nodes = [*written.new, *(row for old, row in written.changed if _board(old) != _board(row))]
     by_slices = [row["name"] for row in nodes if any(map(is_dra, row["capacity"]))]
-    fit(nodes, offered_on(cluster_id, by_slices) if by_slices else {})
+    write_gpu_rows(nodes, offered_on(cluster_id, by_slices) if by_slices else {})
 
 
 def _drop_shares(written: Written) -> None:
@@ -36,7 +36,7 @@ def _drop_shares(written: Written) -> None:
             Gpu.objects.filter(node__in=nodes, index__gte=number, uuid="").delete()
 
 
-def fit(nodes: Iterable[Columns], offered: Mapping[str, Offered]) -> None:
+def write_gpu_rows(nodes: Iterable[Columns], offered: Mapping[str, Offered]) -> None:
     counted: list[Columns] = []
     named: list[Columns] = []
     for row in nodes:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from fleet.allocation.counters import kept
+from fleet.allocation.counters import count_written_nodes
 from fleet.freshness.kinds import NODES
 from fleet.messages import announce
 from fleet.models import Node, Observer
@@ -26,7 +26,7 @@ def note_overdue(cluster_id: int, *, epoch: int, now: datetime) -> int:
         return 0
     with transaction.atomic():
         Observer.keep(cluster_id, epoch=epoch, now=now, flushed=True)
-        with kept(cluster_id, late.values_list("pk", flat=True)):
+        with count_written_nodes(cluster_id, late.values_list("pk", flat=True)):
             became = late.update(mig_is_overdue=True)
         seq = Observer.batch_of(cluster_id)
     announce.cluster_changed(cluster_id, seq=seq, prev=seq - 1, nodes=(), kinds=(NODES,), at=now)

@@ -30,7 +30,7 @@ COLUMNS = (*ONE_EACH, "node_name", "namespace", "name", "owner_kind", "owner_nam
 KEPT = ("uid", "namespace", "name", "owner_kind", "owner_name", "resources", "node_name", "started_at")
 
 
-def keep(cluster_id: int, written: Written, *, now: datetime) -> None:
+def record_placements(cluster_id: int, written: Written, *, now: datetime) -> None:
     """Records begins and ends before the pod rows are written, while they still show the GPUs.
 
     A query and a statement for begins; four queries and those of `allocations_on` for ends.
@@ -61,7 +61,7 @@ def end_on(cluster_id: int, nodes: Iterable[str], *, now: datetime) -> None:
         _end_placements(cluster_id, _open_placements(cluster_id).filter(node_uid__in=uids), {}, now=now)
 
 
-def end_all(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> None:
+def end_all_placements(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> None:
     """Ends all placements of an unobserved cluster in short transactions.
 
     :raises LostLease: when another worker took the lease

@@ -8,12 +8,12 @@ from operator import itemgetter
 
 from django.db import models
 
-from fleet.allocation.counters import kept
+from fleet.allocation.counters import count_written_nodes
 from fleet.allocation.cpu_memory import REQUESTED
 from fleet.allocation.devices import offered_on
 from fleet.models import Node, Pod
 from fleet.observer.mirror.diff import remember
-from fleet.observer.mirror.dra_offers import fold
+from fleet.observer.mirror.dra_offers import merge_offers
 from fleet.observer.mirror.kinds import Kind
 from fleet.observer.mirror.rows import Columns
 from fleet.observer.persistence.upsert_statement import keys_of, upsert_lists
@@ -90,7 +90,7 @@ def _existing_rows(cluster_id: int, kind: Kind, uids: Iterable[str]) -> dict[str
 
 def _rows_with_devices(cluster_id: int, rows: Mapping[str, Columns | None]) -> dict[str, Columns | None]:
     offered = offered_on(cluster_id, [row["name"] for row in rows.values() if row])
-    return {uid: row and fold(row, offered.get(row["name"])) for uid, row in rows.items()}
+    return {uid: row and merge_offers(row, offered.get(row["name"])) for uid, row in rows.items()}
 
 
 def _row_as_observed(kind: Kind, old: Columns | None, row: Columns, *, now: datetime) -> Columns:
@@ -107,7 +107,7 @@ def save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now:
         _save(cluster_id, written, versions, now=now)
         return
     there = [*written.gone, *(old for old, _ in written.changed)]
-    with kept(cluster_id, (row["id"] for row in there)) as keeping:
+    with count_written_nodes(cluster_id, (row["id"] for row in there)) as keeping:
         _save(cluster_id, written, versions, now=now)
         ids = keys_of(Node, cluster_id, "uid", [row["uid"] for row in written.new])
         for row in written.new:

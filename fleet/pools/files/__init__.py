@@ -1,7 +1,7 @@
 """A cluster's pools as a file: parsed, compared, imported, exported."""
 
 from fleet.pools.files.comparison import FileChange, FileComparison, compare
-from fleet.pools.files.parser import FileEntry, PoolFile, read
+from fleet.pools.files.parser import FileEntry, PoolFile, parse_pool_file
 from fleet.pools.files.problems import BadPoolFile, FileProblem
 from fleet.pools.files.replacement import OutOfStep, take_over
 from fleet.pools.files.serializer import write
@@ -15,7 +15,7 @@ __all__ = [
     "OutOfStep",
     "PoolFile",
     "compare",
-    "read",
+    "parse_pool_file",
     "take_over",
     "write",
 ]

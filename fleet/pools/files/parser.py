@@ -37,7 +37,7 @@ class PoolFile:
     entries: list[FileEntry] = field(default_factory=list)
 
 
-def read(text: str) -> PoolFile:
+def parse_pool_file(text: str) -> PoolFile:
     """Parses a file.
 
     :raises BadPoolFile: with all problems

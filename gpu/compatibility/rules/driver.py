@@ -33,7 +33,7 @@ def evaluate(case: Case) -> Iterator[Verdict]:
 def _branch_verdict(branch: Branch, today: date) -> Verdict:
     subject = f"Branch R{branch.branch}"
     name = f"R{branch.branch} ({branch.kind})" if branch.kind else f"R{branch.branch}"
-    if has_ended(branch, today):
+    if has_branch_ended(branch, today):
         on = f" in {branch.ends:%B %Y}" if branch.ends else ", on an unknown day"
         sentence = f"{name} reached its end of life{on} and gets no more fixes, not even for CVEs."
         return branch.verdict(RULE, subject, Support.UNSUPPORTED, sentence, "Plan a step to a maintained branch.")
@@ -56,7 +56,7 @@ def _unknown_branch_verdict(driver: str, matrix: Matrix) -> Verdict:
     return newest.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
 
 
-def has_ended(branch: Branch, today: date) -> bool:
+def has_branch_ended(branch: Branch, today: date) -> bool:
     return branch.ended or (branch.ends is not None and branch.ends < today)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpu.compatibility.case import Case
-from gpu.compatibility.conditions import holds
+from gpu.compatibility.conditions import all_conditions_hold
 from gpu.compatibility.facts import Facts
 from gpu.compatibility.verdicts import Support, Verdict
 
@@ -16,7 +16,7 @@ WORDS = frozenset(
 def evaluate(case: Case) -> Iterator[Verdict]:
     values = _fields_of(case.facts)
     for entry in case.matrix.known_bad:
-        result = holds(entry.when, case.facts, case.matrix)
+        result = all_conditions_hold(entry.when, case.facts, case.matrix)
         if result:
             yield entry.verdict(RULE, entry.title, Support(entry.answer), entry.sentence.format(**values), entry.action)
         elif result is None and entry.unseen:

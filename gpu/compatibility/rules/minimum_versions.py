@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpu.compatibility.case import Case
-from gpu.compatibility.conditions import holds
+from gpu.compatibility.conditions import all_conditions_hold
 from gpu.compatibility.entries import Floor
 from gpu.compatibility.ranges import is_older
 from gpu.compatibility.verdicts import Support, Verdict
@@ -13,7 +13,7 @@ RULE = "floor"
 
 def evaluate(case: Case) -> Iterator[Verdict]:
     for entry in case.matrix.floors:
-        if holds(entry.when, case.facts, case.matrix):
+        if all_conditions_hold(entry.when, case.facts, case.matrix):
             yield from _compare_version(entry, "driver", entry.driver, case.facts.driver)
             yield from _compare_version(entry, "Kubernetes", entry.kubernetes, case.facts.kubernetes)
 

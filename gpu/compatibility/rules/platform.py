@@ -6,7 +6,7 @@ from dataclasses import replace
 from gpu.compatibility.case import Case
 from gpu.compatibility.entries import Elsewhere, Platform
 from gpu.compatibility.facts import Facts
-from gpu.compatibility.ranges import is_of, minor, order, within
+from gpu.compatibility.ranges import is_in_range, is_of, minor, order
 from gpu.compatibility.systems import NAMED, NAMES, System
 from gpu.compatibility.verdicts import Support, Verdict
 
@@ -70,7 +70,7 @@ def _ranged(subject: str, entry: Platform, what: str, version: str) -> Verdict:
         return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Find out the version of {what}.")
     short = ".".join(str(part) for part in minor(version))
     subject = f"{subject}, {what} {short}"
-    if within(version, (first, last)):
+    if is_in_range(version, (first, last)):
         sentence = f"{what} {short} is in the range that NVIDIA validated: {first} to {last}."
         return entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
     if minor(version) < minor(first):

@@ -6,7 +6,7 @@ from gpu.compatibility.case import Case
 from gpu.compatibility.conditions import is_system
 from gpu.compatibility.entries import Runtime
 from gpu.compatibility.facts import Facts
-from gpu.compatibility.ranges import minor, numbers, within
+from gpu.compatibility.ranges import is_in_range, minor, numbers
 from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "runtime"
@@ -69,7 +69,7 @@ def _ranged(subject: str, entry: Runtime, name: str, version: str) -> Verdict:
     if not numbers(version):
         sentence = f"NVIDIA validated {name} {first} to {last}; the nodes report no version."
         return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
-    if within(version, (first, last)):
+    if is_in_range(version, (first, last)):
         sentence = f"{name} {version} is in the range that NVIDIA validated: {first} to {last}."
         return entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
     if minor(version) < minor(first):

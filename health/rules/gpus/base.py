@@ -102,13 +102,13 @@ def is_usual(usual_for: frozenset[str], workload_classes: Collection[str]) -> bo
     return not workload_classes or not usual_for.isdisjoint(workload_classes)
 
 
-def at_least(snapshot: TelemetrySnapshot, metric: str, level: float) -> Collection[int]:
+def devices_at_least(snapshot: TelemetrySnapshot, metric: str, level: float) -> Collection[int]:
     """Returns the positions of devices whose last value is at least `level`. Unreported values do not count."""
     column = snapshot.columns.get(metric)
     return [place for place, value in enumerate(column.values) if value >= level] if column is not None else ()
 
 
-def can_see(rule: GpuRule, exported: Collection[str]) -> bool:
+def is_any_metric_exported(rule: GpuRule, exported: Collection[str]) -> bool:
     """Returns whether any metric of the rule is exported. A rule without metrics needs any reporting device."""
     if reads_a_share(rule):
         return frozenset(rule.metrics).issubset(exported)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import Problem, Severity
-from health.rules.gpus.base import GpuFacts, at_least, measured
+from health.rules.gpus.base import GpuFacts, devices_at_least, measured
 from health.rules.steps import DIAGNOSE, DRAIN, REPLACE, RESET, UNCORDON
 from health.telemetry.snapshot import TelemetrySnapshot
 from wording.lists import names
@@ -38,7 +38,7 @@ class DcgmHealth:
     )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
-        return at_least(snapshot, METRIC, WARNING)
+        return devices_at_least(snapshot, METRIC, WARNING)
 
     def evaluate(self, gpu: GpuFacts) -> Problem | None:
         parts = {watch: result for watch, result in gpu.parts.get(METRIC, {}).items() if result <= MOST}

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 from health.rules.base import Problem, Severity
-from health.rules.gpus.base import GpuFacts, at_least, measured
+from health.rules.gpus.base import GpuFacts, devices_at_least, measured
 from health.rules.steps import DRAIN, REPLACE, RESET, SAVE_LOGS, UNCORDON
 from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import grown_by
@@ -38,7 +38,7 @@ class EccUncorrected:
     )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
-        return {*at_least(snapshot, ERRORS, 1), *grown_by(snapshot, ROWS, 1)}
+        return {*devices_at_least(snapshot, ERRORS, 1), *grown_by(snapshot, ROWS, 1)}
 
     def evaluate(self, gpu: GpuFacts) -> Problem | None:
         errors, remapped = gpu.now.get(ERRORS), gpu.grown.get(ROWS)

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import Problem, Severity
-from health.rules.gpus.base import GpuFacts, at_least, measured
+from health.rules.gpus.base import GpuFacts, devices_at_least, measured
 from health.rules.steps import DRAIN, REPLACE, UNCORDON
 from health.telemetry.snapshot import TelemetrySnapshot
 from wording.lists import names
@@ -51,7 +51,7 @@ class Fabric:
     )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
-        return {*at_least(snapshot, STATUS, IN_PROGRESS), *at_least(snapshot, HEALTH, 1)}
+        return {*devices_at_least(snapshot, STATUS, IN_PROGRESS), *devices_at_least(snapshot, HEALTH, 1)}
 
     def evaluate(self, gpu: GpuFacts) -> Problem | None:
         status, faults = int(gpu.now.get(STATUS, SUCCESS)), faults_in(int(gpu.now.get(HEALTH, 0)))

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from gpu.resources.names import Vendor
 from health.rules.base import Problem
-from health.rules.gpus.base import GpuFacts, at_least, measured
+from health.rules.gpus.base import GpuFacts, devices_at_least, measured
 from health.rules.limits import Limits, Scale, beyond
 from health.telemetry.snapshot import TelemetrySnapshot
 from wording.reports import fit
@@ -40,7 +40,7 @@ class Hot:
         return self.limits.warn_after
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
-        return at_least(snapshot, METRIC, self.limits.warn)
+        return devices_at_least(snapshot, METRIC, self.limits.warn)
 
     def evaluate(self, gpu: GpuFacts) -> Problem | None:
         limits = (

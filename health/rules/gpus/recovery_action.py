@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from gpu.xids import ACTIONS, RECOVERY_ACTIONS
 from health.rules.base import Problem, Severity
-from health.rules.gpus.base import GpuFacts, at_least
+from health.rules.gpus.base import GpuFacts, devices_at_least
 from health.rules.steps import REPLACE, SAVE_LOGS, UNCORDON
 from health.telemetry.snapshot import TelemetrySnapshot
 from wording.reports import EvidenceItem, fit
@@ -33,7 +33,7 @@ class RecoveryActionNeeded:
     )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
-        return at_least(snapshot, METRIC, 1)
+        return devices_at_least(snapshot, METRIC, 1)
 
     def evaluate(self, gpu: GpuFacts) -> Problem | None:
         number = int(gpu.now.get(METRIC, 0))

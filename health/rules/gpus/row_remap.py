@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import Problem, Severity
-from health.rules.gpus.base import GpuFacts, at_least, measured
+from health.rules.gpus.base import GpuFacts, devices_at_least, measured
 from health.rules.steps import DRAIN, RESET, UNCORDON
 from health.telemetry.snapshot import TelemetrySnapshot
 from wording.reports import fit
@@ -29,7 +29,7 @@ class RowRemap:
     )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
-        return {*at_least(snapshot, FAILED, 1), *at_least(snapshot, PENDING, 1)}
+        return {*devices_at_least(snapshot, FAILED, 1), *devices_at_least(snapshot, PENDING, 1)}
 
     def evaluate(self, gpu: GpuFacts) -> Problem | None:
         values = {key: gpu.now[key] for key in self.metrics if key in gpu.now}

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import Problem, Severity
-from health.rules.gpus.base import GpuFacts, at_least, measured
+from health.rules.gpus.base import GpuFacts, devices_at_least, measured
 from health.telemetry.metrics import SLOWED_BY, SLOWING_BITS
 from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import grown_by, still_grows
@@ -46,7 +46,7 @@ class Throttled:
                 for place in grown_by(snapshot, reason, 1)
                 if still_grows(snapshot, reason, place)
             ),
-            *at_least(snapshot, CLOCK_EVENTS, 1),
+            *devices_at_least(snapshot, CLOCK_EVENTS, 1),
             *_slowed_now(snapshot),
         }
 

@@ -18,7 +18,7 @@ from gpu.xids import (
     workflow_of,
 )
 from health.rules.base import Problem, Severity
-from health.rules.gpus.base import GpuFacts, XidSeen, at_least
+from health.rules.gpus.base import GpuFacts, XidSeen, devices_at_least
 from health.rules.steps import DRAIN, REPLACE, SAVE_LOGS, UNCORDON
 from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import VOLATILE
@@ -59,7 +59,7 @@ class LastXid:
             for place, device in enumerate(snapshot.devices)
             if device.uuid in boards and device.key in snapshot.past_xids
         ]
-        return {*at_least(snapshot, METRIC, 1), *at_least(snapshot, COUNTED, 1), *past}
+        return {*devices_at_least(snapshot, METRIC, 1), *devices_at_least(snapshot, COUNTED, 1), *past}
 
     def evaluate(self, gpu: GpuFacts) -> Problem | None:
         """Returns the worst of the last Xid, the Xids counted by the exporter, and the Xids since the last reset.

@@ -24,8 +24,8 @@ __all__ = [
     "PodSigns",
     "Signs",
     "Weight",
+    "cause_of",
     "waiting_rule",
-    "why",
     "why_waits",
 ]
 
@@ -121,7 +121,7 @@ UNPLACED_BY_LINES: tuple[CauseRule, ...] = (*BEFORE_THE_PROGRAM, *AFTER_THE_PROG
 TENANTS_LAST: tuple[CauseRule, ...] = (*CONFIGURATION, *table("tenants.last", "crash.ended", "tenants.unready"))
 
 
-def why(signs: Signs) -> Cause | None:
+def cause_of(signs: Signs) -> Cause | None:
     """The cause for an operand on a node. None: it is ready, or no pod is wanted here."""
     if signs.pod is None:
         rules = WITHOUT_POD

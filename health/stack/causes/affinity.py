@@ -13,7 +13,7 @@ StoredRequirement = Mapping[str, Any]  # key, operator, values; field: it is abo
 StoredTerm = Sequence[StoredRequirement]
 
 
-def takes(terms: Sequence[StoredTerm], labels: Mapping[str, str], node: str) -> bool:
+def affinity_takes_node(terms: Sequence[StoredTerm], labels: Mapping[str, str], node: str) -> bool:
     """Returns whether the affinity takes a node. Without a term every node is taken."""
     return not terms or any(_term_matches(term, labels, node) for term in terms)
 

@@ -13,7 +13,7 @@ from string import Formatter
 from typing import Any, Self
 
 from gpu.entry_files import entry_of, make_entries, read_file
-from gpu.versions import read, tag_of
+from gpu.versions import parse_version, tag_of
 from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Signs, Weight
 from health.stack.causes.predicates import PREDICATES, Predicate, PredicateAnswer
 from kube.log_lines import LONGEST, LineWeight, decisive_line, message_of, weight
@@ -99,7 +99,7 @@ def _base_facts(signs: Signs) -> dict[str, str]:
         "times": f", {pod.restarts} restarts so far" if pod and pod.restarts else "",
         "previous": " --previous" if pod and pod.restarts else "",
         "image": image,
-        "image_kernel": read(tag_of(image)).kernel,
+        "image_kernel": parse_version(tag_of(image)).kernel,
         "said": UNSAID,  # the message of the quoted line
     }
 

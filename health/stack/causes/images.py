@@ -4,7 +4,7 @@ The reasons are those of Kubernetes: https://github.com/kubernetes/kubernetes/tr
 """
 
 from gpu.operands import DRIVER
-from gpu.versions import read, tag_of
+from gpu.versions import parse_version, tag_of
 from health.stack.causes.base import Cause, CauseRule, Signs
 from health.stack.causes.entries import QUOTED_IMAGE, CauseMatcher, table
 
@@ -37,7 +37,7 @@ def image_pull(signs: Signs) -> Cause | None:
 
 def _matcher_of_driver_image(message: str, image: str) -> CauseMatcher:
     quoted = QUOTED_IMAGE.search(message)
-    return NO_PRECOMPILED if read(tag_of(quoted[1] if quoted else image)).kernel else NO_DRIVER_IMAGE
+    return NO_PRECOMPILED if parse_version(tag_of(quoted[1] if quoted else image)).kernel else NO_DRIVER_IMAGE
 
 
 RULES: tuple[CauseRule, ...] = (image_pull,)

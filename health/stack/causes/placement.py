@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from health.stack.causes.affinity import takes
+from health.stack.causes.affinity import affinity_takes_node
 from health.stack.causes.base import Signs
 
 
@@ -19,4 +19,4 @@ def differing(selector: Mapping[str, str], labels: Mapping[str, str]) -> dict[st
 def is_selected(signs: Signs) -> bool:
     """Returns whether the DaemonSet wants a pod on the node, taints aside."""
     chosen = signs.has_daemon_set and selects(signs.selector, signs.labels)
-    return chosen and takes(signs.affinity, signs.labels, signs.node)
+    return chosen and affinity_takes_node(signs.affinity, signs.labels, signs.node)

@@ -88,13 +88,13 @@ def vector(body: bytes) -> list[LabelledSample]:
     :raises Unusable: when it is an error, or partial, or not such an answer
     """
     answer = _decoded(body)
-    data = whole(answer, answer.data)
+    data = answer_data(answer, answer.data)
     if data.result_type not in ("vector", ""):
         raise Unusable(f"The server returns a {data.result_type[:40]} instead of a vector.")
     return data.result
 
 
-def whole(answer: AnswerHead, data: T | None) -> T:
+def answer_data(answer: AnswerHead, data: T | None) -> T:
     """Returns the data of the answer.
 
     :raises Unusable: when it is an error, or partial

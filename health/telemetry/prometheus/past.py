@@ -65,7 +65,7 @@ class Past:
 
     def readings(self, asked: Steps, *, offset_s: float = 0.0) -> Iterator[TelemetryReading | MissingSteps]:
         """Yields readings, oldest first. `offset_s` is added to its clock to get ours; `asked` uses its clock."""
-        for chunk in cut(asked, STEPS_AT_ONCE):
+        for chunk in split_instants(asked, STEPS_AT_ONCE):
             try:
                 yield from self._chunk(chunk, offset_s)
             except Unusable as error:
@@ -103,7 +103,7 @@ class Past:
         if not found.devices:
             yield MissingSteps(asked, "The series name neither a node of this cluster nor an existing exporter pod.")
             return
-        for steps in cut(asked, max(1, POINTS_AT_ONCE // len(found.devices))):
+        for steps in split_instants(asked, max(1, POINTS_AT_ONCE // len(found.devices))):
             try:
                 piece = self._piece(
                     [row for name in names for row in SERIES[name] if self._reads(row)], covering, steps
@@ -194,7 +194,7 @@ class Past:
             values[row] = _lines_by_device(self._range(ask(row.name, matchers), steps))
             times[row] = _lines_by_device(self._range(promql.times(row.name, matchers), steps))
             if row.label and row.has_parts:
-                parts[row] = self._range(promql.parts(row.name, row.label, matchers), steps)
+                parts[row] = self._range(promql.non_zero_by_label(row.name, row.label, matchers), steps)
         xids = (
             self._range(promql.last_xids(XID, self.matchers), steps) if any(row.name == XID for row in series) else ()
         )
@@ -211,7 +211,7 @@ class Past:
         return list(series_in(self.client.ask(RANGE_PATH, form), steps, at_most=SERIES_AT_MOST))
 
 
-def cut(asked: Steps, most: int) -> Iterator[Steps]:
+def split_instants(asked: Steps, most: int) -> Iterator[Steps]:
     """Yields the same instants in pieces of at most `most`."""
     for start in range(0, asked.number, most):
         yield Steps(asked.first + start * asked.step_s, asked.step_s, min(most, asked.number - start))

@@ -17,9 +17,9 @@ from health.telemetry.prometheus.answers import (
     AnswerHead,
     Sample,
     Unusable,
+    answer_data,
     labels_in,
     no_json,
-    whole,
     without_infinity,
 )
 
@@ -125,7 +125,7 @@ def series_in(body: bytes, asked: Steps, *, at_most: int) -> "Iterator[tuple[dic
     :raises Unusable: as `lines_in`
     """
     answer = _decoded(body)
-    data = whole(answer, answer.data)
+    data = answer_data(answer, answer.data)
     if data.result_type not in ("matrix", ""):
         raise Unusable(f"The server returns a {data.result_type[:40]} instead of a matrix.")
     if len(data.result) > at_most:

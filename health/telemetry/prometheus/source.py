@@ -272,7 +272,7 @@ class Prometheus:
         found: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
         for row in series:
             matchers = self.matchers.and_one_of(row.label, row.only)
-            for one in self._query(promql.parts(row.name, row.label, matchers))[:PARTS_AT_MOST]:
+            for one in self._query(promql.non_zero_by_label(row.name, row.label, matchers))[:PARTS_AT_MOST]:
                 said, (least, most) = labels(one), row.bounds
                 part, value = said.get(row.label, "")[:PART_CHARS], one.value.value
                 if part and least <= value <= most:

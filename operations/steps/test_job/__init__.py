@@ -21,7 +21,7 @@ from operations.lifecycle import NodeProgress
 from operations.models import NodeTestJob, Operation, OperationNode
 from operations.refusals import BadOperation
 from operations.restraints import stop_reason
-from operations.steps.base import NodeStep, NodeWork, StepResult, done, failed, wait
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.steps.test_job.decision import NodeToTest, sentence_of
 from operations.stop_switch import stopped_by_switch
 from operations.test_job_tracker import TestJobTracker
@@ -164,4 +164,4 @@ def _result_of_row(row: NodeTestJob) -> StepResult:
     sentence = sentence_of(title, row.outcome, row.says, row.said)
     if row.gone_at is None:
         return wait(f"{sentence} {row.trouble or 'The Job is being deleted.'}", again_after=AGAIN_AFTER)
-    return done(sentence) if row.outcome == TestJobOutcome.PASSED else failed(sentence)
+    return done_result(sentence) if row.outcome == TestJobOutcome.PASSED else failed(sentence)

@@ -1,10 +1,19 @@
 """A plan as a document (YAML or JSON): parsed, compared with a draft, applied, written."""
 
-from rollouts.commands.documents.differences import Applied, Applying, NotAsShown, apply, by_document, look
-from rollouts.commands.documents.parser import PlanDocument, StageDocument, read
+from rollouts.commands.documents.differences import Applied, Applying, NotAsShown, apply, by_document, preview_document
+from rollouts.commands.documents.parser import PlanDocument, StageDocument, parse_plan_document
 from rollouts.commands.documents.serializer import content_of, write
 
 __all__ = [
-    "Applied", "Applying", "NotAsShown", "PlanDocument", "StageDocument", "apply", "by_document", "content_of", "look",
-    "read", "write",
+    "Applied",
+    "Applying",
+    "NotAsShown",
+    "PlanDocument",
+    "StageDocument",
+    "apply",
+    "by_document",
+    "content_of",
+    "parse_plan_document",
+    "preview_document",
+    "write",
 ]  # fmt: skip

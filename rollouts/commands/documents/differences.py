@@ -94,7 +94,7 @@ class _Wanted:
         return digest([self.there.pk if self.there else None, differences, self.name])[:LENGTH]
 
 
-def look(document: PlanDocument, *, actor: User, now: datetime) -> Applied:
+def preview_document(document: PlanDocument, *, actor: User, now: datetime) -> Applied:
     """Returns what applying would do, and the preview of the plan. Changes nothing."""
     wanted = _resolve_document(document, actor=actor, now=now)
     told = by_document(preview(wanted.plan, stages=wanted.rows, now=now))

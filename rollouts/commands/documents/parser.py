@@ -56,7 +56,7 @@ class PlanDocument:
     revision: int | None = None  # and which of that draft's
 
 
-def read(text: str | bytes) -> PlanDocument:
+def parse_plan_document(text: str | bytes) -> PlanDocument:
     """Parses the document.
 
     :raises BadPlan: with every problem, each with its path or line

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from gpu.labels import CORDONED_BY, UPGRADE_STATE, WAS_CORDONED
 from kube.structs import NodeSeen
 from rollouts.components.base import Phase
-from rollouts.engine.act.node_writes import Beside, NodeWrite, alone, nothing_else
+from rollouts.engine.act.node_writes import Beside, NodeWrite, as_patch, nothing_else
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import CordonAgain, Uncordon
 from rollouts.models import Cordon, Plan
@@ -58,7 +58,7 @@ def cordon_again(writer: Writer, act: CordonAgain) -> None:
                 return NodeWrite()
             return NodeWrite(annotations=_ours(writer, seen), is_unschedulable=True)
 
-        seen = writer.change(uid, name, alone(cordoned), rows=_of(row))
+        seen = writer.change(uid, name, as_patch(cordoned), rows=_of(row))
         if seen is not None and row.is_of_halt and not is_ours(writer, seen):
             _of(row).end(now=writer.clock(), left_reason="Somebody else had cordoned it before.")
         if seen is None or not (seen.is_unschedulable and is_ours(writer, seen)):
@@ -83,7 +83,7 @@ def uncordon(writer: Writer, act: Uncordon) -> None:
         if (row := rows.get(uid)) is None:
             continue
         away = _away(writer, is_driven=uid not in act.undriven)
-        if (seen := writer.change(uid, name, alone(away), rows=_of(row))) is not None:
+        if (seen := writer.change(uid, name, as_patch(away), rows=_of(row))) is not None:
             settle(writer, seen, row)
         elif writer.is_gone(uid, name):
             _of(row).end(now=writer.clock(), left_reason="The node is gone.")

@@ -18,7 +18,7 @@ from gpu.external_controllers import (
 from gpu.labels import EXCLUDED_BY
 from kube import client
 from kube.structs import NodeSeen
-from rollouts.engine.act.node_writes import Beside, NodeWrite, alone, nothing_else
+from rollouts.engine.act.node_writes import Beside, NodeWrite, as_patch, nothing_else
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import ExcludeAgain, PutBack
 from rollouts.models import Exclusion, Plan
@@ -102,7 +102,9 @@ def exclude_again(writer: Writer, act: ExcludeAgain) -> None:
     node."""
     rows = rows_of(writer.plan, act.nodes)
     for uid, name in writer.some(act.nodes):
-        if seen := writer.change(uid, name, alone(beside_release(writer, rows[uid])), rows=_rows_in_force(rows[uid])):
+        if seen := writer.change(
+            uid, name, as_patch(beside_release(writer, rows[uid])), rows=_rows_in_force(rows[uid])
+        ):
             read_back(writer, seen, rows[uid])
 
 
@@ -117,7 +119,7 @@ def put_back(writer: Writer, act: PutBack) -> None:
     for uid, name in writer.some(dict(in_turn)):
         if not rows[uid]:
             continue
-        seen = writer.change(uid, name, alone(beside_recall(writer, rows[uid])), rows=_rows_in_force(rows[uid]))
+        seen = writer.change(uid, name, as_patch(beside_recall(writer, rows[uid])), rows=_rows_in_force(rows[uid]))
         if seen is not None:
             settle(writer, seen, rows[uid])
         elif writer.is_gone(uid, name):

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from edges.transition_errors import LostRace
 from kube import client
-from operations.ledger.disruptions import NoPlace, take
+from operations.ledger.disruptions import NoPlace, record_disruptions
 from rollouts.engine.act.holds import free_node, want
 from rollouts.engine.act.levers import lever_of
 from rollouts.engine.act.release_checks import why_nothing_is_released
@@ -61,7 +61,7 @@ def _intend(plan: Plan, going: Mapping[str, str], *, now: datetime) -> None:
             raise LostRace(reason)
         want(plan, going, is_wanted=False, now=now)
         try:
-            take(plan.cluster_id, going, by=plan.mark, binds_rollbacks=True, now=now)
+            record_disruptions(plan.cluster_id, going, by=plan.mark, binds_rollbacks=True, now=now)
         except NoPlace as full:
             raise LostRace(str(full)) from full
 

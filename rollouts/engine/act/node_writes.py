@@ -33,11 +33,11 @@ def nothing_else(seen: NodeSeen) -> NodeWrite:  # noqa: ARG001
     return NodeWrite()
 
 
-def both(one: Beside, other: Beside) -> Beside:
+def combine_writes(one: Beside, other: Beside) -> Beside:
     return lambda seen: one(seen) | other(seen)
 
 
-def alone(beside: Beside) -> Callable[[NodeSeen], client.Patch]:
+def as_patch(beside: Beside) -> Callable[[NodeSeen], client.Patch]:
     return lambda seen: patch_of(seen, beside(seen))
 
 

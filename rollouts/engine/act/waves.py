@@ -14,12 +14,12 @@ from edges.slices import slices
 from edges.transition_errors import LostRace
 from kube import client
 from kube.structs import NodeSeen
-from operations.ledger.disruptions import NoPlace, take
+from operations.ledger.disruptions import NoPlace, record_disruptions
 from operations.test_jobs.test_job import resource_of
 from rollouts.approvals.automatic_approvals import GATE, why_live
 from rollouts.engine.act import cordons, exclusions
 from rollouts.engine.act.levers import lever_of
-from rollouts.engine.act.node_writes import both
+from rollouts.engine.act.node_writes import combine_writes
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
@@ -95,7 +95,9 @@ def recall(writer: Writer, act: Recall) -> None:
             exclusions.unwant(writer.plan, [target.node_uid], now=now)
             target.move(TargetState.HELD, now=now, actor="engine", reason=writer.component.says.recalled)
         cordon = cordoned.get(target.node_uid)
-        beside = both(exclusions.beside_recall(writer, off[target.node_uid]), cordons.beside_recall(writer, cordon))
+        beside = combine_writes(
+            exclusions.beside_recall(writer, off[target.node_uid]), cordons.beside_recall(writer, cordon)
+        )
         if seen := lever.call_back(writer, target.node_uid, target.node_name, beside=beside):
             exclusions.settle(writer, seen, off[target.node_uid])
             cordons.settle(writer, seen, cordon)
@@ -228,7 +230,9 @@ def _intend(
 def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:
     taking = {target.node_uid: target.node_name for target in targets}
     try:
-        take(plan.cluster_id, taking, by=plan.mark, is_rollback=stage.is_rollback, binds_rollbacks=True, now=now)
+        record_disruptions(
+            plan.cluster_id, taking, by=plan.mark, is_rollback=stage.is_rollback, binds_rollbacks=True, now=now
+        )
     except NoPlace as full:
         raise LostRace(str(full)) from full
 
@@ -253,7 +257,7 @@ def _release(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
     for target in targets:
         may_go = partial(_is_still_wanted, writer, stage, target)
         rows, cordon = off[target.node_uid], cordoned.get(target.node_uid)
-        beside = both(exclusions.beside_release(writer, rows), cordons.beside_release(writer, cordon))
+        beside = combine_writes(exclusions.beside_release(writer, rows), cordons.beside_release(writer, cordon))
         if seen := lever_of(writer).release(writer, target.node_uid, target.node_name, may_go=may_go, beside=beside):
             Target.objects.filter(pk=target.pk).update(released_at=writer.clock())
             exclusions.read_back(writer, seen, rows)

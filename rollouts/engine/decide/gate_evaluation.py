@@ -41,7 +41,7 @@ def _what_it_shows(stage: StageSnapshot) -> Items:
     return (EvidenceItem("Nodes (n)", nodes), EvidenceItem("Failures", failed), EvidenceItem(RATE, at_most, "%"))
 
 
-def counted(stage: StageSnapshot, results: Mapping[str, GateResult]) -> dict[str, GateResult]:
+def counted_results(stage: StageSnapshot, results: Mapping[str, GateResult]) -> dict[str, GateResult]:
     """Returns the results that may halt, hold or pass the stage: without advisory gates and gates under an override."""
     advisory = {gate.key for gate in stage.gates if gate.advisory}
     left = {key: result for key, result in results.items() if key not in advisory}
@@ -63,7 +63,7 @@ def exceeded_wait_timeout(stage: StageSnapshot, key: str, *, now: datetime) -> s
     return spell(wait_timeout) if now - since > wait_timeout else ""
 
 
-def first(answer: Answer, results: Mapping[str, GateResult]) -> tuple[str, GateResult] | None:
+def first_result(answer: Answer, results: Mapping[str, GateResult]) -> tuple[str, GateResult] | None:
     return next(((key, result) for key, result in results.items() if result.answer is answer), None)
 
 

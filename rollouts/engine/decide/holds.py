@@ -20,7 +20,7 @@ from rollouts.engine.decide.unmanaged_nodes import release_unmanaged_nodes
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
 from wording.lists import names
-from wording.numbers import are, count, either, every
+from wording.numbers import are, count, either, every_one_of
 
 
 def changed_template(snapshot: Snapshot) -> str:
@@ -68,7 +68,9 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
         )
     act = WriteVersion(snapshot.version.old, snapshot.version.new)
     number = len(snapshot.nodes)
-    sentence = snapshot.says.writing.format(version=snapshot.version.new, every=every(number, "node"), are=are(number))
+    sentence = snapshot.says.writing.format(
+        version=snapshot.version.new, every=every_one_of(number, "node"), are=are(number)
+    )
     return Decision(sentence, acts=(act,), look_again_in=SOON)
 
 

@@ -13,13 +13,13 @@ from rollouts.engine.decide.restoration import (
     in_the_operators_hands,
     is_at_work,
     is_ours,
-    may_be_held,
+    may_have_our_hold,
     nobody_changed,
     ours,
     restore,
     unmarked,
 )
-from rollouts.engine.decide.target_progress import lost
+from rollouts.engine.decide.target_progress import lost_targets
 from rollouts.engine.decide.unmanaged_nodes import release_unmanaged_nodes
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import BEGUN, PlanState
@@ -50,7 +50,7 @@ def _as_before(snapshot: Snapshot) -> Decision:
     freeing = restore(snapshot) if snapshot.version.write_intended else _free_before_the_write(snapshot)
     if freeing:
         return freeing
-    if gone := lost(snapshot):
+    if gone := lost_targets(snapshot):
         return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
     if freeing := release_unmanaged_nodes(snapshot):
         return freeing
@@ -97,7 +97,9 @@ def _how_it_was_handed_over(snapshot: Snapshot) -> str:
 def _free_all(snapshot: Snapshot) -> Decision:
     """Releases all nodes. Nothing drives their upgrades now, so nothing waits for the operator."""
     marked = [
-        node for node in (*snapshot.nodes, *snapshot.unmanaged_nodes) if not node.hold_is_foreign and may_be_held(node)
+        node
+        for node in (*snapshot.nodes, *snapshot.unmanaged_nodes)
+        if not node.hold_is_foreign and may_have_our_hold(node)
     ]
     if nodes := {node.uid: node.name for node in marked if not node.is_of_another}:
         sentence = f"Releasing {count(len(nodes), 'node')}: {snapshot.version.object_trouble}"

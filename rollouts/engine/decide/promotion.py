@@ -12,7 +12,7 @@ from rollouts.engine.decide.acts import (
     MoveStage,
     PlaceHolds,
 )
-from rollouts.engine.decide.gate_evaluation import all_pass, counted, evaluate, first
+from rollouts.engine.decide.gate_evaluation import all_pass, counted_results, evaluate, first_result
 from rollouts.engine.decide.holds import changed_template
 from rollouts.engine.decide.node_retries import given_another_try
 from rollouts.engine.decide.releases import (
@@ -127,10 +127,10 @@ def reason_to_halt(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateRe
     if escaped := [node for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)]:
         return current.index, _says_escaped(snapshot, escaped)
     for stage in snapshot.forward:
-        answers = counted(stage, results.get(stage.index, {}))
+        answers = counted_results(stage, results.get(stage.index, {}))
         # A node that failed fails other gates, too, and this one names its cause.
         failed_nodes_first = {key: answers[key] for key in (FailureBudget.key, *answers) if key in answers}
-        if failed := first(Answer.FAIL, failed_nodes_first):
+        if failed := first_result(Answer.FAIL, failed_nodes_first):
             return stage.index, failed[1].sentence
     return None
 
@@ -219,7 +219,7 @@ def _not_sure_any_more(snapshot: Snapshot, results: GateResults, *, now: datetim
     undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
     if evaluated and (emptied := nobody_left(snapshot, last, says="Every stage passed, except:")):
         return emptied
-    waits = first(Answer.WAIT, counted(last, results.get(last.index, {})))
+    waits = first_result(Answer.WAIT, counted_results(last, results.get(last.index, {})))
     if not undone and not waits:
         return None
     reason = (

@@ -10,7 +10,7 @@ from rollouts.components.base import Phase
 from rollouts.components.throttle import Room
 from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave, RequeueFailed
 from rollouts.engine.decide.budget import room
-from rollouts.engine.decide.gate_evaluation import counted, exceeded_wait_timeout
+from rollouts.engine.decide.gate_evaluation import counted_results, exceeded_wait_timeout
 from rollouts.engine.decide.node_retries import to_queue, waiting, waiting_anywhere
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
@@ -143,7 +143,7 @@ def wait_for_gates(
     `says` is the sentence before, where the stage's name is not enough.
     """
     said = says or f"{stage.name}:"
-    waiting = [(key, one) for key, one in counted(stage, answers).items() if one.answer is Answer.WAIT]
+    waiting = [(key, one) for key, one in counted_results(stage, answers).items() if one.answer is Answer.WAIT]
     unhurried = _unhurried(stage, dict(waiting))
     for key, result in waiting:
         if key not in unhurried and (waited := exceeded_wait_timeout(stage, key, now=now)):

@@ -127,7 +127,7 @@ def nobody_changed(snapshot: Snapshot) -> str:
     return f"{names(tuple(gone))}; no other node had changed" if gone else "No node had changed"
 
 
-def held_by_others(snapshot: Snapshot) -> tuple[str, ...]:
+def nodes_with_foreign_hold(snapshot: Snapshot) -> tuple[str, ...]:
     """Returns nodes with a foreign hold and without the old driver: a pod recreated while armed took the new one."""
     return tuple(node.name for node in snapshot.nodes if node.hold_is_foreign and not snapshot.is_as_before(node))
 
@@ -137,7 +137,7 @@ def unmarked(snapshot: Snapshot) -> str:
     kept = tuple(
         node.name
         for node in (*snapshot.nodes, *snapshot.unmanaged_nodes)
-        if node.has_label and node.hold_wanted is not None and not (node.is_held or may_be_held(node))
+        if node.has_label and node.hold_wanted is not None and not (node.is_held or may_have_our_hold(node))
     )
     held = either(len(kept), "keeps the label that held it", "keep the label that held them")
     return f"{names(kept)} {held}, because somebody removed this plan's mark. Remove the label by hand" if kept else ""
@@ -154,9 +154,9 @@ def ours(snapshot: Snapshot, wanted: Callable[[NodeSnapshot], bool] = lambda _: 
 
     Rows are late: a node that we want held, or know to have held, may carry our label before its row shows it.
     """
-    ours = (node for node in snapshot.nodes if not node.hold_is_foreign and may_be_held(node))
+    ours = (node for node in snapshot.nodes if not node.hold_is_foreign and may_have_our_hold(node))
     return {node.uid: node.name for node in ours if wanted(node)}
 
 
-def may_be_held(node: NodeSnapshot) -> bool:
+def may_have_our_hold(node: NodeSnapshot) -> bool:
     return (node.has_label and node.label_is_ours) or node.label_was_placed or node.hold_wanted is True

@@ -21,7 +21,7 @@ from rollouts.engine.decide.acts import (
     RequeueFailed,
 )
 from rollouts.engine.decide.budget import room
-from rollouts.engine.decide.gate_evaluation import all_pass, evaluate, first
+from rollouts.engine.decide.gate_evaluation import all_pass, evaluate, first_result
 from rollouts.engine.decide.releases import (
     SOON,
     recall,
@@ -34,15 +34,15 @@ from rollouts.engine.decide.releases import (
 )
 from rollouts.engine.decide.restoration import (
     came_since,
-    held_by_others,
     in_the_operators_hands,
     is_ours,
     nobody_changed,
+    nodes_with_foreign_hold,
     restore,
     unmarked,
 )
 from rollouts.engine.decide.rollback_retries import ask_for_help, beyond_us, try_again
-from rollouts.engine.decide.target_progress import follow, lost
+from rollouts.engine.decide.target_progress import follow, lost_targets
 from rollouts.engine.decide.unmanaged_nodes import ABORT_FREES
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import Answer, GateResult, When
@@ -58,7 +58,7 @@ def roll_back(snapshot: Snapshot, *, now: datetime) -> Decision:
         return Decision(f"{snapshot.version.object_trouble} No version can be restored. {ABORT_FREES}")
     if restoring := restore(snapshot):
         return restoring
-    if gone := lost(snapshot):
+    if gone := lost_targets(snapshot):
         return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
     if waiting := _without_operator(snapshot):
         return waiting
@@ -86,7 +86,7 @@ def _bring_back(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateResul
         if not stage.targets:
             if waiting := in_the_operators_hands(snapshot):
                 return waiting
-            are_others = held_by_others(snapshot) or unmarked(snapshot)
+            are_others = nodes_with_foreign_hold(snapshot) or unmarked(snapshot)
             gone = "all holds of this plan are removed" if are_others else "every hold is gone"
             is_back = f"{nobody_changed(snapshot)}: {snapshot.says.is_back.format(gone=gone)}"
             reason = " ".join(f"{sentence}." for sentence in (is_back, *_not_on_it(snapshot)))
@@ -111,7 +111,7 @@ def _bring_back(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateResul
 
 def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
     """Returns nodes that this plan cannot roll back: held by others, or joined too late to be held."""
-    theirs, new, version = held_by_others(snapshot), came_since(snapshot), snapshot.version.old
+    theirs, new, version = nodes_with_foreign_hold(snapshot), came_since(snapshot), snapshot.version.old
     parts = (
         f"{names(theirs)} {are(len(theirs))} held by somebody else, and not on {version}" if theirs else "",
         f"{names(new)} joined later, and {are(len(new))} not on {version} yet" if new else "",
@@ -176,7 +176,7 @@ def _release_waves(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now
         why = unqueued_yet(len(held)) if free.nodes else free.reason
         return Decision(f"{count(len(held), 'node')} must still be rolled back; {why}.", look_again_in=SOON)
     if on_the_way:
-        warning = first(Answer.FAIL, answers)
+        warning = first_result(Answer.FAIL, answers)
         but = f" But: {warning[1].sentence}" if warning else ""
         under_way = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} rolling back to {snapshot.version.old}."
         return Decision(f"{under_way}{but}", look_again_in=SOON)
@@ -197,7 +197,7 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datet
         return waiting
     if all_pass(stage, answers) or not stage.evidence.counted:
         return _rolled_back(stage, _how_it_ended(snapshot), "Every gate passed.")
-    if failed := first(Answer.FAIL, answers):
+    if failed := first_result(Answer.FAIL, answers):
         return _rolled_back(stage, f"{snapshot.version.old} is restored, but a gate fails: {failed[1].sentence}")
     waits = [result for result in answers.values() if result.answer is Answer.WAIT]
     # The soak waits for the others, so it waits for ever where one of them can never tell.

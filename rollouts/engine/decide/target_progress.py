@@ -31,7 +31,7 @@ def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
             yield MoveTarget(stage.index, target.uid, target.name, to, found[1], has_escaped=escaped)
 
 
-def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
+def lost_targets(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
     if snapshot.stale_reason or not snapshot.templates.has_daemonsets:
         return ()
     found = (

@@ -55,7 +55,7 @@ def passed(check: Check) -> LiveAnswer:
     return LiveAnswer(LiveResult.PASSED, check)
 
 
-def barred(check: Check) -> LiveAnswer:
+def barring_answer(check: Check) -> LiveAnswer:
     return LiveAnswer(LiveResult.BARRED, check)
 
 
@@ -78,6 +78,6 @@ def unanswered(whether: str, answer: NoAnswer | None, *more: EvidenceItem) -> Li
     return LiveAnswer(LiveResult.UNANSWERED, check, given.is_for_good)
 
 
-def barring(answers: Sequence[LiveAnswer], *, is_overridden: bool) -> list[Check]:
+def blocking_checks(answers: Sequence[LiveAnswer], *, is_overridden: bool) -> list[Check]:
     """Returns the blockers. `is_overridden` means that a person starts the plan despite them, with a reason."""
     return [one.check for one in answers if one.bars and not (is_overridden and one.check.may_be_overridden)]

@@ -17,7 +17,7 @@ from wording.reports import fit
 HELPS = ("Move these workloads first, or add the CUDA compatibility package to their images.",)
 
 
-def fits(facts: PreflightFacts) -> Iterator[Check]:
+def check_cuda(facts: PreflightFacts) -> Iterator[Check]:
     return too_new(facts.pods, driver=facts.to_version, before=facts.from_version, proven=facts.proven_images)
 
 

@@ -8,8 +8,8 @@ from django.db import transaction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fleet.allocation.counters import kept, recount
-from fleet.allocation.sums import TABLES, counted, written
+from fleet.allocation.counters import count_written_nodes, recount
+from fleet.allocation.sums import TABLES, computed_counters, stored_counters
 from fleet.models import Node, NodeSums, Pool
 from fleet.observer.mirror import known_rows
 from fleet.observer.persistence.cluster_removal import forget
@@ -154,9 +154,9 @@ def test_the_kept_sums_are_those_of_a_recount(steps):
         writers = Writers(mirror)
         for step in steps:
             writers.play(*step)
-            assert written(mirror.cluster.pk) == counted(mirror.cluster.pk), step
+            assert stored_counters(mirror.cluster.pk) == computed_counters(mirror.cluster.pk), step
         mirror.flush()
-        assert written(mirror.cluster.pk) == counted(mirror.cluster.pk)
+        assert stored_counters(mirror.cluster.pk) == computed_counters(mirror.cluster.pk)
         assert recount(mirror.cluster.pk) == 0
         for node in Node.objects.filter(cluster=mirror.cluster):
             drivers = node.pods.filter(operand="driver", deleted_at=None).order_by("pk")
@@ -199,20 +199,20 @@ def test_what_was_written_past_the_keeper_is_found_by_a_recount(cluster):
 def test_a_write_that_fails_leaves_the_sums_as_they_were(cluster):
     node = make.a_node(cluster)
     recount(cluster.pk)
-    before = written(cluster.pk)
+    before = stored_counters(cluster.pk)
 
     def fail() -> None:
-        with transaction.atomic(), kept(cluster.pk, [node.pk]):
+        with transaction.atomic(), count_written_nodes(cluster.pk, [node.pk]):
             Node.objects.update(is_ready=False)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         fail()
 
-    assert written(cluster.pk) == before == counted(cluster.pk)
-    with kept(cluster.pk, [node.pk]):
+    assert stored_counters(cluster.pk) == before == computed_counters(cluster.pk)
+    with count_written_nodes(cluster.pk, [node.pk]):
         Node.objects.update(is_held=True)
-    assert written(cluster.pk) == counted(cluster.pk) != before
+    assert stored_counters(cluster.pk) == computed_counters(cluster.pk) != before
 
 
 def test_the_sums_of_a_cluster_go_with_it(cluster):

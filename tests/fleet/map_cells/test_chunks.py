@@ -3,7 +3,7 @@ from base64 import b64decode
 import pytest
 from django.db import transaction
 
-from fleet.allocation.counters import kept, recount
+from fleet.allocation.counters import count_written_nodes, recount
 from fleet.map_cells import chunks
 from fleet.map_cells.cell import CRITICAL
 from fleet.models import MapChunk, Node
@@ -27,7 +27,7 @@ def test_a_node_is_drawn_by_whoever_writes_it(cluster):
     node = make.a_node(cluster)
     recount(cluster.pk)
 
-    with kept(cluster.pk, [node.pk]):
+    with count_written_nodes(cluster.pk, [node.pk]):
         Node.objects.update(is_ready=False)
 
     (drawn,) = chunks.columns_of(MapChunk.objects.get()).nodes()
@@ -39,7 +39,7 @@ def test_a_node_that_is_gone_or_lost_its_gpus_is_on_no_piece(cluster):
     gone, plain, stays = (make.a_node(cluster) for _ in range(3))
     recount(cluster.pk)
 
-    with kept(cluster.pk, [gone.pk, plain.pk]):
+    with count_written_nodes(cluster.pk, [gone.pk, plain.pk]):
         Node.objects.filter(pk=gone.pk).delete()
         Node.objects.filter(pk=plain.pk).update(is_gpu_node=False)
 
@@ -141,7 +141,7 @@ def test_a_write_that_fails_leaves_the_pieces_as_they_were(cluster):
     recount(cluster.pk)
 
     def fail() -> None:
-        with transaction.atomic(), kept(cluster.pk, [node.pk]):
+        with transaction.atomic(), count_written_nodes(cluster.pk, [node.pk]):
             Node.objects.update(is_ready=False)
             chunks.draw(cluster.pk, [node.pk])
             raise ZeroDivisionError

@@ -9,7 +9,7 @@ from hypothesis.extra.django import TestCase
 from fleet.management.commands import import_pools
 from fleet.models import Cluster, Pool
 from fleet.models.pool import PlacementPolicy, WorkloadClass
-from fleet.pools.files import BadPoolFile, FileProblem, OutOfStep, compare, read, take_over, write
+from fleet.pools.files import BadPoolFile, FileProblem, OutOfStep, compare, parse_pool_file, take_over, write
 from people.models import AuditEntry
 from tests import make
 from tests.make import NOON
@@ -30,12 +30,12 @@ pools:
 
 def problems(text: str) -> list[tuple[int, str]]:
     with pytest.raises(BadPoolFile) as refusal:
-        read(text)
+        parse_pool_file(text)
     return [(each.line, each.sentence) for each in refusal.value.lines]
 
 
 def test_a_file_is_read():
-    file = read(FILE)
+    file = parse_pool_file(FILE)
 
     assert file.cluster == "east"
     assert [(entry.name, entry.line) for entry in file.entries] == [("h200", 3), ("spare", 9)]
@@ -102,7 +102,7 @@ def test_no_text_does_more_than_be_refused(text):
 
 def refusals(text: str) -> list[FileProblem]:
     try:
-        read(text)
+        parse_pool_file(text)
     except BadPoolFile as refusal:
         return refusal.lines
     return []
@@ -121,7 +121,7 @@ class TestTakingOver:
         make.a_pool(cluster, "spare", selector="zone=b", environment="old")
         make.a_pool(cluster, "gone")
 
-        comparison = compare(cluster, read(FILE).entries)
+        comparison = compare(cluster, parse_pool_file(FILE).entries)
 
         assert [(each.name, each.what.value) for each in comparison.changes] == [
             ("h200", "created"),
@@ -133,9 +133,9 @@ class TestTakingOver:
 
     def test_taken_over_twice_changes_nothing_more(self):
         cluster = self.a_cluster()
-        take_over(compare(cluster, read(FILE).entries), actor="root", now=NOON)
+        take_over(compare(cluster, parse_pool_file(FILE).entries), actor="root", now=NOON)
 
-        again = compare(cluster, read(FILE).entries)
+        again = compare(cluster, parse_pool_file(FILE).entries)
         take_over(again, actor="root", now=NOON)
 
         assert again.is_quiet
@@ -145,7 +145,7 @@ class TestTakingOver:
     def test_one_that_cannot_go_keeps_all_as_it_was(self):
         cluster = make.a_draft(make.a_fleet("east")).cluster
 
-        comparison = compare(cluster, read("pools:\n- name: new\n  selector: zone=b").entries, prune=True)
+        comparison = compare(cluster, parse_pool_file("pools:\n- name: new\n  selector: zone=b").entries, prune=True)
 
         assert "A pool with a history stays." in comparison.obstacles[0]
         with pytest.raises(Exception, match="history"):
@@ -154,11 +154,11 @@ class TestTakingOver:
 
     def test_what_was_shown_is_what_is_done(self):
         cluster = self.a_cluster()
-        seen = compare(cluster, read(FILE).entries).fingerprint
+        seen = compare(cluster, parse_pool_file(FILE).entries).fingerprint
         make.a_node(cluster, "c")
 
         with pytest.raises(OutOfStep):
-            take_over(compare(cluster, read(FILE).entries), actor="root", now=NOON, expected=seen)
+            take_over(compare(cluster, parse_pool_file(FILE).entries), actor="root", now=NOON, expected=seen)
 
         assert not Pool.objects.exists()
 
@@ -177,7 +177,7 @@ class TestTakingOver:
 
         assert "removed   gone" in said
         assert sorted(Pool.objects.values_list("name", flat=True)) == ["h200", "spare"]
-        assert compare(cluster, read(write(cluster)).entries).is_quiet
+        assert compare(cluster, parse_pool_file(write(cluster)).entries).is_quiet
         assert AuditEntry.objects.filter(actor="shell on the server").count() == 3
 
     def test_a_command_says_in_a_sentence_what_its_cluster_forbids_meanwhile(self, tmp_path):
@@ -230,4 +230,4 @@ class TestAFileOfPools(TestCase):
         for pool in pools:
             make.a_pool(cluster, **pool)
 
-        assert compare(cluster, read(write(cluster)).entries).is_quiet
+        assert compare(cluster, parse_pool_file(write(cluster)).entries).is_quiet

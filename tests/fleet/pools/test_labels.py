@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from fleet.pools.files import compare, read
+from fleet.pools.files import compare, parse_pool_file
 from fleet.pools.membership import Labels, claimed
 from kube import selectors
 from tests import make
@@ -49,7 +49,7 @@ class TestAFileOfManyPools(TestCase):
         make.a_node(cluster)
         text = "pools:\n" + "".join(f"- {{name: p{at}, selector: a=b}}\n" for at in range(number))
         with CaptureQueriesContext(connection) as queries:
-            assert len(compare(cluster, read(text).entries).changes) == number
+            assert len(compare(cluster, parse_pool_file(text).entries).changes) == number
         return len(queries)
 
     def test_what_a_look_costs_does_not_grow_with_its_pools(self):

@@ -10,7 +10,7 @@ from fleet.allocation.counters import recount
 from fleet.models import Cluster, Pool
 from fleet.pools import membership_writes
 from fleet.pools.changes import PoolInUse, change_pool, create_pool, delete_pool
-from fleet.pools.files import compare, read, take_over
+from fleet.pools.files import compare, parse_pool_file, take_over
 from fleet.pools.membership_writes import sort_cluster
 from people.models import AuditEntry
 from tests import make
@@ -57,7 +57,7 @@ def test_a_file_is_imported_in_short_transactions(cluster):
     make.a_pool(cluster, "old", selector="zone")
     make.a_pool(cluster, "b", selector="zone=a")
     sort_cluster(cluster.pk)
-    file = read("pools:\n- {name: a, selector: zone=a}\n- {name: b, selector: zone=b}\n")
+    file = parse_pool_file("pools:\n- {name: a, selector: zone=a}\n- {name: b, selector: zone=b}\n")
 
     imported = written(lambda: take_over(compare(cluster, file.entries, prune=True), **BY))
 

@@ -79,7 +79,7 @@ def pages(node) -> dict[str, str]:
 
 
 def test_where_nothing_is_wrong_every_page_says_so(node):
-    evaluation_round.look(node.cluster, now=NOON)
+    evaluation_round.evaluate_cluster(node.cluster, now=NOON)
 
     seen = pages(node)
 
@@ -95,7 +95,7 @@ def test_what_is_wrong_on_a_node_is_wrong_on_every_page(node, wrong, is_evaluate
     """Judged or not yet: for 66 s the findings said that all was well while the fleet said that 2 were missing."""
     wrong(node)
     if is_evaluated or Pod.objects.exists():  # what only a rule sees is seen when it has looked
-        evaluation_round.look(node.cluster, now=NOON)
+        evaluation_round.evaluate_cluster(node.cluster, now=NOON)
 
     seen = pages(node)
 
@@ -110,7 +110,7 @@ def test_what_is_wrong_on_a_node_is_wrong_on_every_page(node, wrong, is_evaluate
     "given", [{"last_seen_at": NOON - timedelta(minutes=5)}, {"state": "forbidden", "listed_at": None}]
 )
 def test_where_a_kind_that_rules_read_is_not_seen_no_page_is_calm(node, given):
-    evaluation_round.look(node.cluster, now=NOON)
+    evaluation_round.evaluate_cluster(node.cluster, now=NOON)
     Bookmark.objects.filter(cluster=node.cluster, kind="pods").update(**given)
 
     seen = pages(node)
@@ -214,7 +214,7 @@ def test_a_cluster_without_gpus_has_none_to_be_heard(node):
 
 def test_a_cluster_that_nobody_watches_is_told_on_every_page(node):
     unwatched(node)
-    evaluation_round.look(node.cluster, now=NOON)
+    evaluation_round.evaluate_cluster(node.cluster, now=NOON)
 
     for name, text in pages(node).items():
         assert "No worker watches north since 11:58:00 UTC" in text, name
@@ -253,7 +253,7 @@ def test_a_plan_of_a_cluster_that_nobody_watches_says_so(plan):
 
 def test_a_halted_plan_is_as_bad_on_every_page(plan):
     plan.move("halted", now=NOON, actor="engine", reason="A pod does not run.")
-    evaluation_round.look(plan.cluster, now=NOON)
+    evaluation_round.evaluate_cluster(plan.cluster, now=NOON)
     node = plan.cluster.nodes.first()
     viewer = visiting(make.a_user(role="viewer"))
 

@@ -32,7 +32,7 @@ def heard(cluster) -> None:
     warm, busy = (array("d", at) for at in ([NOON.timestamp(), math.nan, math.nan], [NOON.timestamp()] * 3))
     columns = {"temperature_celsius": MetricColumn(warm[:], warm), "gpu_utilisation_ratio": MetricColumn(busy[:], busy)}
     snapshots.forget(cluster.pk)
-    snapshots.keep(
+    snapshots.store(
         cluster.pk, TelemetryReading(TelemetrySnapshot(NOON.timestamp(), devices, columns), frozenset(columns), {})
     )
 

@@ -44,7 +44,7 @@ def test_a_rule_names_the_clusters_in_which_nothing_that_it_reads_is_exported(bo
     make.a_source(by_prometheus, exported=["temperature_celsius"])
     make.a_source(silent, state="silent", exported=["temperature_celsius"])
     make.an_exporter_round(by_exporters, read_at=NOON, answered=1)
-    snapshots.keep(by_exporters.pk, TelemetryReading(TelemetrySnapshot(NOON.timestamp(), ()), frozenset({"xid"}), {}))
+    snapshots.store(by_exporters.pk, TelemetryReading(TelemetrySnapshot(NOON.timestamp(), ()), frozenset({"xid"}), {}))
     make.a_source(make.a_cluster("without-gpus"), exported=["xid"])
     make.a_cluster("without-a-source")
 
@@ -65,7 +65,7 @@ def test_a_rule_says_on_how_many_nodes_of_a_cluster_it_sees_something(bob, now, 
     times = array("d", [NOON.timestamp(), math.nan, math.nan])
     snapshots.forget(cluster.pk)
     snapshot = TelemetrySnapshot(NOON.timestamp(), devices, {"xid": MetricColumn(times[:], times)})
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset({"xid"}), {}))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset({"xid"}), {}))
     make.a_source(cluster, exported=["xid"])
 
     told = rule(bob, "gpu-xid")

@@ -372,9 +372,9 @@ def test_it_opens_and_resolves_what_the_live_look_does(redis, celsius, limits):
         if value is not None:
             snapshot.columns["temperature_celsius"].values[0] = value
             snapshot.columns["temperature_celsius"].times[0] = snapshot.taken_at
-        snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), {}))
+        snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), {}))
         Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
-        evaluation_round.look(cluster, now=at)
+        evaluation_round.evaluate_cluster(cluster, now=at)
         wrong = rule.evaluate(GpuFacts("gpu-001", "GPU 0 of gpu-001", now={"temperature_celsius": value or 0.0}))
         subject = Subject("GPU 0 of gpu-001", node.pk, node.uid, node.name)
         is_told = value is not None

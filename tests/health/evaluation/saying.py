@@ -44,14 +44,14 @@ class Saying:
         remember(before, snapshot)
         xids = {self.devices[place].key: DeviceXid(int(xid), words) for place, xid in dict(told).items()}
         in_parts = {self.devices[place].key: said for place, said in (parts or {}).items()}
-        snapshots.keep(self.cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), xids, parts=in_parts))
+        snapshots.store(self.cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), xids, parts=in_parts))
         self.snapshot = snapshot
         looked(self.cluster, at)
 
 
 def looked(cluster, at) -> None:
     Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
-    evaluation_round.look(cluster, now=at)
+    evaluation_round.evaluate_cluster(cluster, now=at)
 
 
 def open_ones() -> list[tuple[str, str, str]]:

@@ -29,7 +29,7 @@ def look(cluster, *minutes: int) -> None:
     for minute in minutes:
         at = NOON + timedelta(minutes=minute)
         Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
-        evaluation_round.look(cluster, now=at)
+        evaluation_round.evaluate_cluster(cluster, now=at)
 
 
 def on_their_own() -> list[str]:

@@ -37,7 +37,7 @@ def node(cluster):
 def look(cluster, after_s: float) -> None:
     at = NOON + timedelta(seconds=after_s)
     Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
-    evaluation_round.look(cluster, now=at)
+    evaluation_round.evaluate_cluster(cluster, now=at)
 
 
 def allocatable(number: int) -> None:

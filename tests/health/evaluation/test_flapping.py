@@ -35,7 +35,7 @@ def fall_and_rise(node, at, *, is_kubelet_silent=True):
 
 def open_at(cluster, at):
     Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
-    evaluation_round.look(cluster, now=at)
+    evaluation_round.evaluate_cluster(cluster, now=at)
     return list(Finding.objects.open().values_list("rule", "subject"))
 
 

@@ -31,7 +31,7 @@ def looked(cluster, *minutes: float) -> None:
     for each in minutes:
         at = NOON + each * MINUTE
         Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
-        evaluation_round.look(cluster, now=at)
+        evaluation_round.evaluate_cluster(cluster, now=at)
 
 
 def found(rule: str) -> list[str]:

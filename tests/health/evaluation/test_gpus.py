@@ -285,7 +285,7 @@ def test_a_fall_that_was_tried_and_told_is_counted_once(say, cluster):
         say(NOON + timedelta(hours=hours, minutes=40))
     say(NOON + timedelta(hours=3), xid={2: 79})
     row = shadow_mode.begin("gpu-xid", actor="ada", reason="x", now=NOON + timedelta(hours=3))
-    shadow_mode.end(row, actor="ada", reason="x", now=NOON + timedelta(hours=3))
+    shadow_mode.end_shadow_mode(row, actor="ada", reason="x", now=NOON + timedelta(hours=3))
     assert [row.times for row in Finding.objects.filter(rule="gpu-xid").order_by("pk")] == [3, 1, 1]
 
     say(NOON + timedelta(hours=3, minutes=1), xid={2: 79})

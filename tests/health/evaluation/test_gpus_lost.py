@@ -160,11 +160,11 @@ def test_nothing_is_over_reason_an_exporter_names_the_gpu_of_another_node(say):
     first = updated_snapshot(
         TelemetrySnapshot(now, ()), said("gpu-001", a=79, b=0) | said("gpu-002", c=0), nodes=NODES, now=now
     )
-    snapshots.keep(say.cluster.pk, first)
+    snapshots.store(say.cluster.pk, first)
     looked(say.cluster, NOON)
 
     two = said("gpu-001", a=79, b=0) | said("gpu-002", a=0, c=0)
-    snapshots.keep(say.cluster.pk, updated_snapshot(first.snapshot, two, nodes=NODES, now=now + 30))
+    snapshots.store(say.cluster.pk, updated_snapshot(first.snapshot, two, nodes=NODES, now=now + 30))
     looked(say.cluster, NOON + MINUTE / 2)
 
     assert open_ones() == [("gpu-xid", "GPU 0 of gpu-001", "critical")]

@@ -52,9 +52,9 @@ def looked(node, at, *utilisation: float | None) -> None:
         for place, value in enumerate(utilisation):
             if value is not None:
                 column.values[place], column.times[place] = value, snapshot.taken_at
-        snapshots.keep(node.cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), {}))
+        snapshots.store(node.cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), {}))
     Bookmark.objects.update(last_seen_at=at)
-    evaluation_round.look(node.cluster, now=at)
+    evaluation_round.evaluate_cluster(node.cluster, now=at)
 
 
 def a_holder(node, name: str = "idler", *gpus: int, **given):

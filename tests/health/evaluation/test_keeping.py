@@ -100,7 +100,7 @@ def cluster(db):
 def looked(cluster, minutes: float) -> None:
     at = NOON + minutes * MINUTE
     Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
-    evaluation_round.look(cluster, now=at)
+    evaluation_round.evaluate_cluster(cluster, now=at)
 
 
 def a_budget(cluster, *, allowed: int) -> None:

@@ -52,9 +52,9 @@ def reporting(cluster, at):
 def test_a_finding_opens_only_when_it_lasts(cluster):
     node = a_sick_node(cluster)
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
     assert not Finding.objects.open().exists()
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=70))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=70))
 
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.subject, finding.node, finding.since) == (MISSING, "node gpu-001", node, NOON)
@@ -74,8 +74,8 @@ def test_a_finding_is_told_with_the_number_of_a_flush_that_came_while_it_was_loo
     monkeypatch.setattr(evaluation_round, "evaluate_nodes", flushed_meanwhile)
     a_sick_node(cluster)
 
-    evaluation_round.look(cluster, now=NOON)
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=70))
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=70))
 
     assert told == [1, 2]
 
@@ -93,7 +93,7 @@ def test_a_node_that_goes_while_it_is_judged_leaves_no_finding(cluster, monkeypa
     a_node(cluster, "gpu-002", **counts)
     monkeypatch.setattr(evaluation_round, "evaluate_nodes", gone_meanwhile)
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
     connection.check_constraints()
 
     assert list(Finding.objects.values_list("node__name", flat=True)) == ["gpu-001"]
@@ -104,11 +104,11 @@ def test_a_queue_of_upgrades_is_one_finding_once_nothing_moves(cluster):
     moved = {"cluster": cluster, "node_uid": nodes[0].uid, "node_name": nodes[0].name, "kind": "upgrade"}
     for minute in range(0, 60, 5):
         NodeEvent.objects.create(at=NOON + minute * MINUTE, **moved)
-        evaluation_round.look(cluster, now=NOON + minute * MINUTE)
+        evaluation_round.evaluate_cluster(cluster, now=NOON + minute * MINUTE)
         reporting(cluster, NOON + (minute + 5) * MINUTE)
     while_it_moves = list(Finding.objects.values_list("rule", flat=True))
     for minute in range(60, 95, 5):
-        evaluation_round.look(cluster, now=NOON + minute * MINUTE)
+        evaluation_round.evaluate_cluster(cluster, now=NOON + minute * MINUTE)
         reporting(cluster, NOON + (minute + 5) * MINUTE)
 
     assert while_it_moves == []
@@ -120,22 +120,22 @@ def test_a_queue_of_upgrades_is_one_finding_once_nothing_moves(cluster):
 
 def test_what_passes_at_once_leaves_no_trace(cluster):
     a_sick_node(cluster)
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
     Node.objects.update(allocatable={GPU: 8})
 
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=10))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=10))
 
     assert not Finding.objects.exists()
 
 
 def test_a_finding_is_resolved_and_opens_again_as_another(cluster):
     a_sick_node(cluster)
-    evaluation_round.look(cluster, now=NOON)
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=70))
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=70))
     Node.objects.update(allocatable={GPU: 8})
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=80))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=80))
     Node.objects.update(allocatable={GPU: 6})
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=85))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=85))
 
     assert Finding.objects.exclude(resolved_at=None).get().resolved_at == NOON + timedelta(seconds=80)
     assert Finding.objects.get(resolved_at=None).opened_at is None
@@ -144,21 +144,21 @@ def test_a_finding_is_resolved_and_opens_again_as_another(cluster):
 
 def test_nothing_opens_or_is_resolved_while_the_cluster_is_not_seen(cluster):
     a_sick_node(cluster)
-    evaluation_round.look(cluster, now=NOON)
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=70))
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=70))
     Node.objects.update(allocatable={GPU: 8})
 
-    evaluation_round.look(cluster, now=NOON + timedelta(minutes=10))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(minutes=10))
 
     assert Finding.objects.open().filter(rule=MISSING).count() == 1
 
 
 def test_a_look_that_finds_nothing_new_writes_nothing(cluster):
     a_sick_node(cluster)
-    evaluation_round.look(cluster, now=NOON)
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=70))
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=70))
 
-    told = evaluation_round.look(cluster, now=NOON + timedelta(seconds=80))
+    told = evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=80))
 
     assert told == 0
     assert Finding.objects.get().updated_at == NOON + timedelta(seconds=70)
@@ -176,9 +176,9 @@ def test_the_class_of_the_pool_makes_sharing_a_finding(cluster):
         requested={GPU: 3},
     )
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
     reporting(cluster, NOON + timedelta(minutes=6))
-    evaluation_round.look(cluster, now=NOON + timedelta(minutes=6))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(minutes=6))
 
     assert Finding.objects.open().get().rule == "inference-on-time-slices"
 
@@ -186,17 +186,17 @@ def test_the_class_of_the_pool_makes_sharing_a_finding(cluster):
 def test_a_lag_is_found_at_once_even_where_nodes_are_stale(cluster):
     Observer.objects.update(lag_ms=8_000, behind_since=NOON)
 
-    evaluation_round.look(cluster, now=NOON + timedelta(hours=1))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(hours=1))
 
     assert Finding.objects.open().get(rule="observer-behind").subject == "quarterdeck"
 
 
 def test_who_has_died_is_not_behind(cluster):
     Observer.objects.update(lag_ms=8_000, behind_since=NOON, lease_until=NOON + timedelta(seconds=30))
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=44))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=44))
     assert "observer-behind" in Finding.objects.open().values_list("rule", flat=True)
 
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=46))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=46))
 
     assert "observer-behind" not in Finding.objects.open().values_list("rule", flat=True)
 
@@ -204,18 +204,18 @@ def test_who_has_died_is_not_behind(cluster):
 def test_an_operator_that_stays_down_is_a_finding_and_one_that_is_not_seen_any_more_stays_one(cluster):
     a_bookmark(cluster, "deployments.apps")
     an_operator(cluster, ready=0)
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
     reporting(cluster, NOON + timedelta(minutes=2))
-    evaluation_round.look(cluster, now=NOON + timedelta(minutes=2))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(minutes=2))
 
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.subject, finding.node) == ("operator-down", "GPU operator", None)
 
     Workload.objects.update(ready=1)
-    evaluation_round.look(cluster, now=NOON + timedelta(hours=1))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(hours=1))
     assert Finding.objects.open().exists()
     reporting(cluster, NOON + timedelta(hours=1))
-    evaluation_round.look(cluster, now=NOON + timedelta(hours=1))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(hours=1))
     assert not Finding.objects.open().exists()
 
 
@@ -225,14 +225,14 @@ def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert
             a_node(cluster, f"gpu-{number:03}", allocatable={GPU: 8}, expected={GPU: 8})
 
     nodes(0)
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
     with CaptureQueriesContext(connection) as one:
-        evaluation_round.look(cluster, now=NOON + timedelta(seconds=10))
+        evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=10))
     nodes(*range(1, 50))
 
     assert len(one) <= 50
     with django_assert_num_queries(len(one)):
-        evaluation_round.look(cluster, now=NOON + timedelta(seconds=20))
+        evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=20))
 
 
 def a_crashing_pod(node, name="infer", **given):
@@ -255,7 +255,7 @@ def test_an_operand_that_crash_loops_is_found_with_its_cause_or_its_own_words(cl
     pod = a_crashing_pod(a_node(cluster, "gpu-001"), operand="driver", gpus=0)
     a_crash_log(pod, line)
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
 
     found = Finding.objects.get(rule="pods-failing")
     assert found.summary.startswith(summary)
@@ -266,18 +266,18 @@ def test_a_gpu_pod_that_crash_loops_is_a_finding_and_its_node_is_not_well(cluste
     node = a_node(cluster, "gpu-001")
     a_crashing_pod(node)
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
     node.refresh_from_db()
 
     assert (node.state, node.unresolved) == (NodeState.HAS_FINDINGS, 1)
     suspected = Finding.objects.confirming().get()
     assert (suspected.since, suspected.confirmed_at) == (NOON, NOON + timedelta(minutes=1))
 
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=61))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=61))
     assert Finding.objects.open().get().summary == "team-a/infer (CrashLoopBackOff)"
 
     Pod.objects.update(status="Running", is_ready=True, stuck_container="", waiting_reason="")
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=70))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=70))
     node.refresh_from_db()
     assert (node.state, node.unresolved) == (NodeState.READY, 0)
 
@@ -285,7 +285,7 @@ def test_a_gpu_pod_that_crash_loops_is_a_finding_and_its_node_is_not_well(cluste
 def test_a_pod_that_runs_between_two_crashes_still_fails(cluster):
     a_pod(a_node(cluster), restarts=9, status="Running", crashed_at=NOON - timedelta(minutes=4))
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
 
     found = Finding.objects.confirming().get()
     assert found.rule == "pods-failing"
@@ -305,7 +305,7 @@ def test_a_pod_that_runs_between_two_crashes_still_fails(cluster):
 def test_a_pod_that_waits_or_is_over_or_calm_again_is_no_finding(cluster, given):
     a_pod(a_node(cluster), **given)
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
 
     assert not Finding.objects.exists()
 
@@ -330,7 +330,7 @@ def a_failed_pod(node, name="", *, ago=5 * MINUTE, owner="", reason="", **given)
 def test_a_pod_that_its_node_failed_or_that_nobody_makes_again_is_a_finding_with_its_reason(cluster, given, said):
     a_failed_pod(a_node(cluster, "gpu-001"), "one", **given)
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
 
     found = Finding.objects.get()
     assert found.title == "1 pod failed on gpu-001"
@@ -354,7 +354,7 @@ def test_a_pod_that_its_node_failed_or_that_nobody_makes_again_is_a_finding_with
 def test_a_failed_pod_whose_owner_makes_another_or_that_lies_there_for_long_is_none(cluster, given):
     a_failed_pod(a_node(cluster), **{"created_at": NOON - 30 * HOUR, **given})
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
 
     assert not Finding.objects.exists()
 
@@ -376,7 +376,7 @@ def test_pods_of_a_cluster_whose_pods_are_not_heard_are_not_judged(cluster):
     a_crashing_pod(a_node(cluster))
     Bookmark.objects.filter(kind="pods").update(last_seen_at=NOON - timedelta(minutes=5))
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
 
     assert not Finding.objects.filter(rule="pods-failing").exists()
 
@@ -384,7 +384,7 @@ def test_pods_of_a_cluster_whose_pods_are_not_heard_are_not_judged(cluster):
 def test_a_cluster_that_does_not_answer_is_a_finding_with_the_error(cluster):
     Bookmark.objects.update(state="failing", message="Connection refused.", state_since=NOON)
     for seconds in (0, 61):
-        evaluation_round.look(cluster, now=NOON + timedelta(seconds=seconds))
+        evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=seconds))
 
     finding = Finding.objects.open().get()
     assert finding.rule == "cluster-not-seen"
@@ -396,7 +396,7 @@ def test_a_cluster_that_nobody_watches_is_one_at_once(cluster):
     ObservingWorker.report("one:7", threads=1, now=NOON)
     Observer.objects.create(cluster=a_cluster(), lease_until=NOON + timedelta(minutes=1))
 
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=20))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=20))
 
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.severity) == ("cluster-unwatched", "critical")
@@ -409,13 +409,13 @@ def test_what_a_source_said_before_it_fell_silent_opens_no_finding_and_resolves_
     a_source(cluster, state=state)
     exploding = [{"name": "DCGM_EXP_X", "instance": "10.0.0.7:9400", "series": 5000}]
     TelemetrySource.objects.update(exploding=exploding)
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
     assert not Finding.objects.filter(rule="series-explosion").exists()
 
     TelemetrySource.objects.update(state="answering")
-    evaluation_round.look(cluster, now=NOON + MINUTE)
+    evaluation_round.evaluate_cluster(cluster, now=NOON + MINUTE)
     TelemetrySource.objects.update(state=state, exploding=[])
-    evaluation_round.look(cluster, now=NOON + 2 * MINUTE)
+    evaluation_round.evaluate_cluster(cluster, now=NOON + 2 * MINUTE)
 
     assert Finding.objects.open().filter(rule="series-explosion").exists()
 
@@ -423,23 +423,23 @@ def test_what_a_source_said_before_it_fell_silent_opens_no_finding_and_resolves_
 def test_a_source_whose_series_explode_is_a_finding_until_they_do_not(cluster):
     source = a_source(cluster, state="answering")
     TelemetrySource.objects.update(exploding=[{"name": "DCGM_EXP_X", "instance": "10.0.0.7:9400", "series": 5000}])
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
     assert "10.0.0.7:9400 DCGM_EXP_X: 5000 series" in told(Finding.objects.open().get(rule="series-explosion"))
 
     TelemetrySource.objects.filter(pk=source.pk).update(exploding=[])
-    evaluation_round.look(cluster, now=NOON + MINUTE)
+    evaluation_round.evaluate_cluster(cluster, now=NOON + MINUTE)
 
     assert not Finding.objects.open().exists()
 
 
 def test_a_node_made_anew_under_its_name_is_another(cluster):
     a_sick_node(cluster)
-    evaluation_round.look(cluster, now=NOON)
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=70))
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=70))
     Node.objects.get(name="gpu-001").delete()
     again = a_sick_node(cluster, uid="another")
 
-    evaluation_round.look(cluster, now=NOON + timedelta(seconds=80))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=80))
 
     assert not Finding.objects.open().exists()
     assert Finding.objects.confirming().get().node == again
@@ -447,8 +447,8 @@ def test_a_node_made_anew_under_its_name_is_another(cluster):
 
 def silent_reason(cluster, at):
     reporting(cluster, at)
-    evaluation_round.look(cluster, now=at - 3 * MINUTE)
-    evaluation_round.look(cluster, now=at)
+    evaluation_round.evaluate_cluster(cluster, now=at - 3 * MINUTE)
+    evaluation_round.evaluate_cluster(cluster, now=at)
     rows = Finding.objects.open().filter(rule="telemetry-silent")
     return [finding.evidence[0]["value"] for finding in rows]
 

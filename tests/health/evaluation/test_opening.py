@@ -31,7 +31,7 @@ def node(cluster):
 
 def look(cluster, after: timedelta) -> int:
     Bookmark.objects.filter(cluster=cluster).update(last_seen_at=NOON + after)
-    return evaluation_round.look(cluster, now=NOON + after)
+    return evaluation_round.evaluate_cluster(cluster, now=NOON + after)
 
 
 def allocatable(number: int) -> None:
@@ -120,7 +120,7 @@ def test_another_action_is_judged_anew(cluster, node):
 
 
 def test_what_opens_in_the_scope_of_a_mute_is_muted_and_its_end_tells_of_it(cluster, node):
-    row = rule_mutes.of_place(cluster, RULE, node=node)
+    row = rule_mutes.mute_of_place(cluster, RULE, node=node)
     rule_mutes.mute(row, actor="ada", reason="Being replaced.", until=NOON + timedelta(hours=1), now=NOON)
     look(cluster, s(0))
     look(cluster, s(70))
@@ -137,11 +137,15 @@ def test_what_opens_in_the_scope_of_a_mute_is_muted_and_its_end_tells_of_it(clus
 def test_a_mute_ends_although_its_cluster_is_not_seen(cluster, node):
     an_open_one(cluster)
     rule_mutes.mute(
-        rule_mutes.of_place(cluster, RULE), actor="ada", reason="x", until=NOON + timedelta(hours=1), now=NOON + s(75)
+        rule_mutes.mute_of_place(cluster, RULE),
+        actor="ada",
+        reason="x",
+        until=NOON + timedelta(hours=1),
+        now=NOON + s(75),
     )
     assert Finding.objects.get().state == FindingState.MUTED
 
-    evaluation_round.look(cluster, now=NOON + timedelta(hours=2))
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(hours=2))
 
     assert Finding.objects.get(rule=RULE).state == FindingState.OPEN
 
@@ -149,7 +153,7 @@ def test_a_mute_ends_although_its_cluster_is_not_seen(cluster, node):
 def test_a_mute_of_a_pool_is_of_its_nodes_only(cluster, node):
     pool = a_pool(cluster)
     rule_mutes.mute(
-        rule_mutes.of_place(cluster, RULE, pool=pool),
+        rule_mutes.mute_of_place(cluster, RULE, pool=pool),
         actor="ada",
         reason="x",
         until=NOON + timedelta(hours=1),
@@ -165,10 +169,10 @@ def test_a_mute_of_a_pool_is_of_its_nodes_only(cluster, node):
 
 
 def test_a_mute_that_covers_no_more_of_it_leaves_what_another_covers(cluster, node):
-    one = rule_mutes.of_place(cluster, RULE)
+    one = rule_mutes.mute_of_place(cluster, RULE)
     rule_mutes.mute(one, actor="ada", reason="x", until=NOON + timedelta(hours=1), now=NOON)
     rule_mutes.mute(
-        rule_mutes.of_place(cluster, RULE, node=node),
+        rule_mutes.mute_of_place(cluster, RULE, node=node),
         actor="ada",
         reason="y",
         until=NOON + timedelta(hours=1),

@@ -6,7 +6,7 @@ import pytest
 
 from fleet.models import Bookmark, Node, Observer, Pod, Workload
 from health.evaluation import pending_pods
-from health.evaluation.evaluation_round import look
+from health.evaluation.evaluation_round import evaluate_cluster
 from health.evaluation.pending_pods import waiting_workloads
 from health.models import Finding, PoolLimits
 from health.rules.limits import Limits
@@ -34,7 +34,7 @@ def always_due(monkeypatch):
 
 def looked(cluster, at=NOON) -> None:
     Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
-    look(cluster, now=at)
+    evaluate_cluster(cluster, now=at)
 
 
 def waits(cluster, name: str = "train-0", *, ago: timedelta = 3 * HOUR, **given) -> Pod:
@@ -135,7 +135,7 @@ def test_nothing_is_resolved_while_pods_are_not_observed(cluster):
     Pod.objects.update(phase="Running")
 
     Bookmark.objects.filter(kind="pods").update(last_seen_at=NOON - HOUR)
-    look(cluster, now=NOON + MINUTE)
+    evaluate_cluster(cluster, now=NOON + MINUTE)
 
     assert Finding.objects.filter(rule="pods-pending-long").get().state == "open"
 

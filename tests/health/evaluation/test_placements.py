@@ -45,7 +45,7 @@ def test_each_becomes_a_finding(cluster):
 
     for minutes in (0, 61):
         reporting(cluster, NOON + timedelta(minutes=minutes))
-        evaluation_round.look(cluster, now=NOON + timedelta(minutes=minutes))
+        evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(minutes=minutes))
 
     found = set(Finding.objects.open().values_list("rule", "subject"))
     assert found >= {

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark, ClusterEvent, Observer, Pod, ResourceQuota, Workload
-from health.evaluation.evaluation_round import look
+from health.evaluation.evaluation_round import evaluate_cluster
 from health.evaluation.rejected_owners import rejected_owners
 from health.models import Finding
 from health.rules.pods_rejected import PodsRejected
@@ -46,7 +46,7 @@ def told(cluster, owner: Workload, *, ago: timedelta = MINUTE, **given) -> None:
 def looked(cluster, at) -> None:
     """While all kinds are heard."""
     Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
-    look(cluster, now=at)
+    evaluate_cluster(cluster, now=at)
 
 
 def rejected(cluster) -> dict[str, int]:
@@ -148,7 +148,7 @@ def test_the_longest_names_that_kubernetes_allows_are_found_like_any_other(clust
     owner = an_owner(cluster, namespace="n" * 63, owner_name="d" * 253)
     told(cluster, owner)
 
-    look(cluster, now=NOON)
+    evaluate_cluster(cluster, now=NOON)
     looked(cluster, NOON + 6 * MINUTE)
 
     subject = Finding.objects.get(rule="pods-rejected").subject

@@ -39,7 +39,7 @@ def cluster():
 def look(cluster, minutes):
     at = NOON + timedelta(minutes=minutes)
     Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
-    return evaluation_round.look(cluster, now=at)
+    return evaluation_round.evaluate_cluster(cluster, now=at)
 
 
 def counted(cluster) -> set[int]:
@@ -136,7 +136,7 @@ def test_a_mute_of_a_whole_cluster_is_in_short_transactions_and_what_it_left_the
     monkeypatch.setattr(rule_mutes, "TIMEOUT_S", 0.0)
 
     with watch_writes() as muted:
-        rule_mutes.mute(rule_mutes.of_place(cluster, rule), actor="ada", reason="A move.", until=LATER, now=at)
+        rule_mutes.mute(rule_mutes.mute_of_place(cluster, rule), actor="ada", reason="A move.", until=LATER, now=at)
         left = Finding.objects.open().count()
         rule_mutes.go_on(cluster, now=at)
 
@@ -150,7 +150,7 @@ def test_what_a_mute_silenced_opens_in_short_transactions_when_it_is_lifted(clus
     look(cluster, 0)
     look(cluster, 2)
     rule, at = Finding.objects.open().first().rule, NOON + timedelta(minutes=3)
-    row = rule_mutes.mute(rule_mutes.of_place(cluster, rule), actor="ada", reason="A move.", until=LATER, now=at)
+    row = rule_mutes.mute(rule_mutes.mute_of_place(cluster, rule), actor="ada", reason="A move.", until=LATER, now=at)
     rule_mutes.go_on(cluster, now=at)
 
     with watch_writes() as lifted:
@@ -203,7 +203,7 @@ def test_a_rule_on_trial_changes_sides_in_short_transactions_and_the_next_look_e
     look(cluster, 0)
     look(cluster, 2)
     rule, at = Finding.objects.open().first().rule, NOON + timedelta(minutes=3)
-    truly, turns = shadow_mode.turn, []
+    truly, turns = shadow_mode.move_findings, []
 
     def dies(*given):
         turns.append(1)
@@ -211,7 +211,7 @@ def test_a_rule_on_trial_changes_sides_in_short_transactions_and_the_next_look_e
             raise SystemExit
         return truly(*given)
 
-    monkeypatch.setattr(shadow_mode, "turn", dies)
+    monkeypatch.setattr(shadow_mode, "move_findings", dies)
     with watch_writes() as turned, pytest.raises(SystemExit):
         shadow_mode.begin(rule, actor="ada", reason="Too many.", now=at)
     left = Finding.objects.open().count()

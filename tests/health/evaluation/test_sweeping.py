@@ -39,7 +39,7 @@ def test_a_finding_that_was_right_for_long_enough_waits_for_no_sweep(cluster):
 
 def test_a_look_counts_whoever_asked_for_it(cluster, monkeypatch):
     seen = []
-    monkeypatch.setattr(tasks, "look", lambda row, *, now: seen.append((row, now)))
+    monkeypatch.setattr(tasks, "evaluate_cluster", lambda row, *, now: seen.append((row, now)))
 
     tasks.look_for_findings(cluster_id=cluster.pk)
 
@@ -51,7 +51,7 @@ def test_a_look_counts_whoever_asked_for_it(cluster, monkeypatch):
 def test_where_redis_is_away_a_look_is_over_all_the_same_and_due_again(cluster, monkeypatch, settings, tmp_path):
     settings.REDIS_URL = f"unix://{tmp_path}/nobody.sock"
     seen = []
-    monkeypatch.setattr(tasks, "look", lambda row, **_: seen.append(row))
+    monkeypatch.setattr(tasks, "evaluate_cluster", lambda row, **_: seen.append(row))
 
     tasks.look_for_findings(cluster_id=cluster.pk)
 

@@ -27,12 +27,12 @@ def test_findings_of_a_source_stay_until_its_turn(is_redis_up, request, monkeypa
     Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
     found = Finding.objects.unresolved().filter(rule="odd")
 
-    evaluation_round.look(cluster, now=NOON)
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
     assert found.exists() is is_redis_up
     said.clear()
-    evaluation_round.look(cluster, now=NOON + MINUTE)
+    evaluation_round.evaluate_cluster(cluster, now=NOON + MINUTE)
     assert found.exists() is is_redis_up
-    evaluation_round.look(cluster, now=NOON + 61 * MINUTE)
+    evaluation_round.evaluate_cluster(cluster, now=NOON + 61 * MINUTE)
     assert not found.exists()
     if is_redis_up:
         give_back(cluster.pk, "odd")

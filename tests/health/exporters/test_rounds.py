@@ -156,13 +156,13 @@ def test_a_minute_of_each_node_is_kept_where_no_prometheus_is_the_source(cluster
 
 
 def test_a_lease_that_is_lost_after_the_frame_keeps_no_minute(cluster, monkeypatch, redis):
-    keep = snapshots.keep
+    keep = snapshots.store
 
     def lost_after(cluster_id, taken):
         keep(cluster_id, taken)
         ExporterRound.objects.update(epoch=99)
 
-    monkeypatch.setattr(snapshots, "keep", lost_after)
+    monkeypatch.setattr(snapshots, "store", lost_after)
 
     assert ask(cluster) is None
     assert snapshots.newest(cluster.pk) is not None
@@ -173,7 +173,7 @@ def test_a_minute_that_cannot_be_written_costs_nothing_else_of_the_round(cluster
     def refused(*_, **__):
         raise DatabaseError("no such table")
 
-    monkeypatch.setattr(minutes, "keep", refused)
+    monkeypatch.setattr(minutes, "write_minute", refused)
 
     outcome = ask(cluster)
 

@@ -23,7 +23,7 @@ def tell(cluster, *devices: GpuDevice, ages: list[float] | None = None, xids=Non
     for key, values in columns.items():
         snapshot.columns[key] = MetricColumn(array("d", values), array("d", times))
     said = {("GPU-a", ""): DeviceXid(79, "fell off the bus")} if xids is None else xids
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(columns), said))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset(columns), said))
 
 
 def table(user, **wanted: Any) -> GpuTable:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edges.csv_text import FORMULA, as_csv
 from health.gpus.columns import READ
-from health.gpus.serializer import head, line, written
+from health.gpus.serializer import gpu_data, head, line
 from health.models import TelemetrySource
 from health.telemetry.snapshot import GpuDevice
 from tests import make
@@ -124,10 +124,10 @@ def test_a_silent_source_is_said_of_the_columns_of_other_metrics_too(seer, count
 
 def test_a_source_that_is_silent_or_away_is_said_of_every_value(seer, told):
     TelemetrySource.objects.update(state="silent", state_since=NOON - timedelta(minutes=2))
-    first = written(next(table(seer, ordering="node").every()))
+    first = gpu_data(next(table(seer, ordering="node").every()))
     said = page(visiting(seer), "/gpus").text
     TelemetrySource.objects.all().delete()
-    without = written(next(table(seer, ordering="node").every()))
+    without = gpu_data(next(table(seer, ordering="node").every()))
 
     assert (first["metrics"]["temperature_celsius"]["state"], first["metrics"]["power_watts"]["state"]) == (
         "source-silent", "source-silent",
@@ -166,7 +166,7 @@ def test_under_mig_the_boards_own_values_are_not_those_of_a_slice(seer):
         temperature_celsius=[50.0, 50.0], gpu_utilisation_ratio=[0.0, 0.0], memory_used_mib=[10.0, 10.0],
     )  # fmt: skip
 
-    said = written(next(table(seer).every()))
+    said = gpu_data(next(table(seer).every()))
 
     assert said["use"] == "2 MIG slices"
     assert {key: each["state"] for key, each in said["metrics"].items() if each["state"] == "not-applicable"} == {
@@ -182,9 +182,9 @@ def test_a_driver_whose_label_is_gone_is_what_it_was(seer):
     seen = next(table(seer).every())
 
     assert (
-        written(seen)["driver_unknown_since"] == dict(zip(head(READ), line(seen), strict=True))["driver_unknown_since"]
+        gpu_data(seen)["driver_unknown_since"] == dict(zip(head(READ), line(seen), strict=True))["driver_unknown_since"]
     )
-    assert written(seen)["driver_unknown_since"] == "2026-11-21T12:00:00Z"
+    assert gpu_data(seen)["driver_unknown_since"] == "2026-11-21T12:00:00Z"
 
 
 def test_a_board_without_slices_is_whole_where_others_of_its_node_have_theirs(seer):
@@ -196,7 +196,7 @@ def test_a_board_without_slices_is_whole_where_others_of_its_node_have_theirs(se
         temperature_celsius=[50.0, 50.0],
     )  # fmt: skip
 
-    assert [written(each)["use"] for each in table(seer).every()] == ["1 MIG slice", "whole", "MIG mixed"]
+    assert [gpu_data(each)["use"] for each in table(seer).every()] == ["1 MIG slice", "whole", "MIG mixed"]
 
 
 @given(st.lists(st.one_of(st.text(max_size=8), st.sampled_from(["=1+1", "+1", "-1", "@x", "\t=x"])), min_size=1))

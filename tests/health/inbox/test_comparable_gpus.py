@@ -65,19 +65,19 @@ def test_one_that_has_telemetry_goes_first_and_then_one_that_the_same_pod_holds(
 
     make.a_source(cluster, exported=["engine_active_ratio"])
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 2)]
-    snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5, 0.5]))
+    snapshots.store(cluster.pk, told(*devices, engine_active_ratio=[0.5, 0.5]))
     assert comparable(gpu_of(node, 0), root).gpu.index == 2
     assert (
         comparable(gpu_of(node, 0), root).reason
         == "It has no open finding, is on the same node, and it reports telemetry."
     )
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 1, 2)]
-    snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5] * 3))
+    snapshots.store(cluster.pk, told(*devices, engine_active_ratio=[0.5] * 3))
     assert comparable(gpu_of(node, 0), root).reason == (
         "It has no open finding, is on the same node, and it reports telemetry. It is the first of 2 such GPUs."
     )
     devices.append(GpuDevice("gpu-1", 3, "GPU-3"))
-    snapshots.keep(cluster.pk, told(*devices[:2], devices[3], engine_active_ratio=[0.5] * 3))
+    snapshots.store(cluster.pk, told(*devices[:2], devices[3], engine_active_ratio=[0.5] * 3))
     assert comparable(gpu_of(node, 0), root).reason == (
         "It has no open finding, is on the same node, it reports telemetry, and the same pod has both."
     )
@@ -125,7 +125,7 @@ def test_what_is_measured_is_each_ones_own(cluster, pool, root):
     node = like(cluster, "gpu-1", pool, gpus=2)
     make.a_source(cluster, exported=["temperature_celsius"])
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(2)]
-    snapshots.keep(cluster.pk, told(*devices, temperature_celsius=[81.0, 60.0]))
+    snapshots.store(cluster.pk, told(*devices, temperature_celsius=[81.0, 60.0]))
 
     said = {one.title: (one.here, one.there) for one in comparable(gpu_of(node), root).measured}
 

@@ -212,14 +212,14 @@ def test_what_each_slice_says_of_its_board_counts_once_and_the_engine_says_how_b
     reading = told(
         *slices, ecc_uncorrected=[2.0] * 7, gpu_utilisation_ratio=[0.0] * 7, engine_active_ratio=[0.5] * 6 + [1.0]
     )
-    snapshots.keep(cluster.pk, reading)
+    snapshots.store(cluster.pk, reading)
 
     said = measured(here, root)
 
     assert said["Uncorrected ECC errors"] == "2"
     assert said["Utilisation now, mean"] == "57%"
     late = [NOON.timestamp() - 600] + [NOON.timestamp() - 5] * 6
-    snapshots.keep(cluster.pk, told(*slices, at=late, ecc_uncorrected=[2.0] * 7, engine_active_ratio=[0.5] * 7))
+    snapshots.store(cluster.pk, told(*slices, at=late, ecc_uncorrected=[2.0] * 7, engine_active_ratio=[0.5] * 7))
     said = measured(here, root)
     assert said["Uncorrected ECC errors"] == "2"
     assert said["Utilisation now, mean"] == "50% (6 of 7 GPUs and slices)"
@@ -244,7 +244,7 @@ def test_says_of_how_many_gpus_a_number_is_where_not_all_are_fresh(cluster, pool
     make.a_source(cluster, exported=["pcie_replays", "engine_active_ratio"])
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(8)]
     old = [NOON.timestamp() - 600] * 7 + [NOON.timestamp() - 5]
-    snapshots.keep(cluster.pk, told(*devices, at=old, pcie_replays=[3.0] * 8, engine_active_ratio=[0.25] * 8))
+    snapshots.store(cluster.pk, told(*devices, at=old, pcie_replays=[3.0] * 8, engine_active_ratio=[0.25] * 8))
 
     said = measured(here, root)
 

@@ -70,7 +70,7 @@ def node(db, redis, settings):
     without = MetricColumn(no_values(2), array("d", [WITHOUT] * 2))
     snapshot.columns = {"temperature_celsius": without, "power_watts": without.copied()}
     snapshots.forget(row.cluster_id)
-    snapshots.keep(row.cluster_id, TelemetryReading(snapshot, frozenset({"temperature_celsius", "power_watts"}), {}))
+    snapshots.store(row.cluster_id, TelemetryReading(snapshot, frozenset({"temperature_celsius", "power_watts"}), {}))
     return row
 
 
@@ -107,7 +107,7 @@ def test_draws_half_an_hour_on_both_sides_with_its_gpu_first(node):
 
 def test_under_mig_the_line_of_its_board_is_its_own_whichever_slice_says_it(node):
     slices = [GpuDevice("gpu-1", index, f"GPU-{index}", gi_id) for index in (0, 1) for gi_id in ("7", "8")]
-    snapshots.keep(node.cluster_id, TelemetryReading(TelemetrySnapshot(NOON.timestamp(), slices), frozenset(), {}))
+    snapshots.store(node.cluster_id, TelemetryReading(TelemetrySnapshot(NOON.timestamp(), slices), frozenset(), {}))
     finding = make.a_finding(node.cluster, "GPU 1 of gpu-1, slice 8", node=node, since=BEGAN, **HOT)
     hot, busy = [(BEGAN.timestamp(), 92)], [(BEGAN.timestamp(), 0.92)]
 

@@ -39,7 +39,7 @@ def limit(pool: Pool) -> None:
 
 def test_what_is_muted_in_a_pool_while_it_is_deleted_is_not(cluster):
     pool = a_pool(cluster, "late")
-    row = rule_mutes.of_place(cluster, RULE, pool=pool)
+    row = rule_mutes.mute_of_place(cluster, RULE, pool=pool)
 
     refusals = while_it_is_written(
         lambda: delete_pool(Pool.objects.get(pk=pool.pk), actor="ada", now=NOON),
@@ -95,7 +95,7 @@ def test_a_node_goes_while_the_trial_of_a_rule_turns_what_is_wrong_with_it(clust
         if begins:
             shadow_mode.begin(RULE, actor="ada", reason="x", now=NOON)
         else:
-            shadow_mode.end(RuleShadow.objects.get(), actor="ada", reason="x", now=NOON)
+            shadow_mode.end_shadow_mode(RuleShadow.objects.get(), actor="ada", reason="x", now=NOON)
 
     assert while_it_is_written(lose_it, turn) == []
     assert RuleShadow.objects.in_force().exists() is begins

@@ -42,7 +42,7 @@ def cluster():
 def looked(cluster, *minutes: float) -> None:
     for each in minutes:
         Bookmark.objects.filter(cluster=cluster).update(last_seen_at=NOON + each * MINUTE)
-        evaluation_round.look(cluster, now=NOON + each * MINUTE)
+        evaluation_round.evaluate_cluster(cluster, now=NOON + each * MINUTE)
 
 
 def in_shadow_mode(rule: str = RULE) -> RuleShadow:
@@ -94,7 +94,7 @@ def test_whoever_is_told_when_a_trial_ends_is_told_all_that_was_written_of_it(cl
     tried = Finding.objects.filter(is_shadow=True).values(*written).get()
     assert all(tried.values())
 
-    shadow_mode.end(shadow, actor="ada", reason="It is right.", now=NOON + 3 * MINUTE)
+    shadow_mode.end_shadow_mode(shadow, actor="ada", reason="It is right.", now=NOON + 3 * MINUTE)
 
     assert Finding.objects.notified().values(*written).get() == tried
 
@@ -119,7 +119,7 @@ def test_what_was_open_goes_out_of_every_count_and_comes_back(cluster):
     row = in_shadow_mode()
     assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
 
-    shadow_mode.end(row, actor="amy", reason="It is right.", now=NOON + MINUTE)
+    shadow_mode.end_shadow_mode(row, actor="amy", reason="It is right.", now=NOON + MINUTE)
 
     assert what_people_are_told(cluster) == before == (1, 0, 1, 1, 0, 1)
 
@@ -142,9 +142,9 @@ def test_who_comes_second_is_told_who_was_first_and_nothing_is_written(cluster):
 
     with pytest.raises(FindingRefusal, match="ada has already started shadow mode"):
         shadow_mode.begin(RULE, actor="amy", reason="Me, too.", now=NOON)
-    shadow_mode.end(row, actor="ada", reason="Done.", now=NOON)
+    shadow_mode.end_shadow_mode(row, actor="ada", reason="Done.", now=NOON)
     with pytest.raises(FindingRefusal, match="already ended"):
-        shadow_mode.end(RuleShadow.objects.get(pk=row.pk), actor="amy", reason="Done.", now=NOON)
+        shadow_mode.end_shadow_mode(RuleShadow.objects.get(pk=row.pk), actor="amy", reason="Done.", now=NOON)
 
     entries = AuditEntry.objects.filter(subject=f"rule:{RULE}").order_by("number")
     assert [(entry.verb, entry.actor) for entry in entries] == [
@@ -159,7 +159,7 @@ def test_what_people_were_told_stays_in_every_history(cluster):
     looked(cluster, 0, 1)
     row = shadow_mode.begin(RULE, actor="ada", reason="New here.", now=NOON + 30 * MINUTE)
     looked(cluster, 31)
-    shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 150 * MINUTE)
+    shadow_mode.end_shadow_mode(row, actor="ada", reason="Good.", now=NOON + 150 * MINUTE)
     looked(cluster, 151)
 
     at = {minute: list(findings_then(node, user, NOON + minute * MINUTE)) for minute in (20, 100, 151)}
@@ -186,7 +186,7 @@ def test_a_trial_costs_no_more_for_many_findings_than_for_one(cluster, number, d
     with django_assert_max_num_queries(36 + locks):  # SQLite writes forty rows in two statements
         row = in_shadow_mode()
     with django_assert_max_num_queries(38 + locks):
-        shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
+        shadow_mode.end_shadow_mode(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
 
     assert Finding.objects.open().filter(rule=RULE).count() == number
     assert Node.objects.filter(unresolved=1).count() == number
@@ -196,7 +196,7 @@ def test_each_side_has_a_row_of_its_own_that_is_as_old_as_the_trouble(cluster):
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0, 1)
     row = in_shadow_mode()
-    shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
+    shadow_mode.end_shadow_mode(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
 
     rows = Finding.objects.filter(rule=RULE).order_by("pk")
     assert [(each.is_shadow, each.state, each.resolved_reason) for each in rows] == [
@@ -252,7 +252,7 @@ def test_what_comes_back_soon_after_a_trial_is_told_as_if_new(cluster):
     looked(cluster, 0, 1)
     Node.objects.update(is_ready=True)
     looked(cluster, 2)
-    shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
+    shadow_mode.end_shadow_mode(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
     Node.objects.update(is_ready=False)
 
     looked(cluster, 3, 4)

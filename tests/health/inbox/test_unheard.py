@@ -50,7 +50,7 @@ def test_what_only_it_told_is_resolved_and_says_why(cluster, node, hot, take_awa
     idle = a_finding(cluster, node=node, rule="idle-gpus")
     a_finding(cluster, "GPU 5 of gpu-001", node=node, rule="gpu-hot", opened_at=None)
     other = a_finding(cluster, node=node, rule="node-conditions", parent=hot)
-    snapshots.keep(cluster.pk, told(GpuDevice("gpu-001", 3, "GPU-3"), temperature_celsius=[90]))
+    snapshots.store(cluster.pk, told(GpuDevice("gpu-001", 3, "GPU-3"), temperature_celsius=[90]))
 
     with django_capture_on_commit_callbacks(execute=True):
         take_away(cluster)
@@ -131,7 +131,7 @@ def deserted(cluster):
 
 
 def test_what_exporters_told_that_are_all_gone_is_resolved_and_says_why(cluster, hot, deserted):
-    snapshots.keep(cluster.pk, told(GpuDevice("gpu-001", 3, "GPU-3"), temperature_celsius=[90]))
+    snapshots.store(cluster.pk, told(GpuDevice("gpu-001", 3, "GPU-3"), temperature_celsius=[90]))
 
     orphaned_findings.resolve_gone(cluster, now=NOON)
 

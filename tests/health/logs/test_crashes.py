@@ -58,7 +58,7 @@ def a_row(cluster, metadata, status, **given) -> Pod:
 
 
 def test_a_crash_is_read_once_and_tells_why(sick, cluster, crashed):
-    read = [crashes.read(cluster, clock=timezone.now) for _ in range(2)]
+    read = [crashes.read_due_logs(cluster, clock=timezone.now) for _ in range(2)]
 
     (kept,) = CrashLog.objects.all()
     assert read == [1, 0]
@@ -69,10 +69,10 @@ def test_a_crash_is_read_once_and_tells_why(sick, cluster, crashed):
 
 
 def test_the_next_crash_is_read_again(cluster, crashed):
-    crashes.read(cluster, clock=timezone.now)
+    crashes.read_due_logs(cluster, clock=timezone.now)
     Pod.objects.update(restarts=crashed.restarts + 1)
 
-    assert crashes.read(cluster, clock=timezone.now) == 1
+    assert crashes.read_due_logs(cluster, clock=timezone.now) == 1
     assert CrashLog.objects.get().restarts == crashed.restarts + 1
 
 
@@ -84,32 +84,32 @@ def test_what_is_not_allowed_is_said_with_the_rule_and_not_asked_for_again(sick,
     sick.suffer("errors", code=403, path="/log")
     before = len(sick.requests())
 
-    read = crashes.read(cluster, clock=timezone.now)
+    read = crashes.read_due_logs(cluster, clock=timezone.now)
 
     asked = [one for one in sick.requests()[before:] if "/log" in one["path"]]
     sick.delete("/simulator/faults?key=error_500")  # the headers stay missing
     assert (read, len(asked)) == (2, 1)
     assert all("not allowed: the right get on pods/log is missing" in row.refused for row in CrashLog.objects.all())
-    assert crashes.read(cluster, clock=timezone.now) == 0
+    assert crashes.read_due_logs(cluster, clock=timezone.now) == 0
 
 
 def test_another_cluster_in_its_place_is_not_asked(cluster, crashed):
     cluster.uid = "another"
 
-    assert crashes.read(cluster, clock=timezone.now) == 0
+    assert crashes.read_due_logs(cluster, clock=timezone.now) == 0
     assert not CrashLog.objects.exists()
 
 
 def test_a_cluster_that_does_not_answer_costs_nothing(cluster, crashed):
     cluster.kubeconfig = "/nowhere"
 
-    assert crashes.read(cluster, clock=timezone.now) == 0
+    assert crashes.read_due_logs(cluster, clock=timezone.now) == 0
 
 
 def test_a_pod_that_is_gone_is_remembered_as_such(cluster, crashed):
     Pod.objects.update(name="gone")
 
-    crashes.read(cluster, clock=timezone.now)
+    crashes.read_due_logs(cluster, clock=timezone.now)
 
     assert CrashLog.objects.get().refused == "the pod is gone."
 
@@ -211,7 +211,7 @@ def test_what_crashed_comes_before_what_is_slow_and_a_driver_first():
 def test_the_logs_of_pods_that_are_gone_go_with_them(cluster, crashed):
     make.a_crash_log(Pod(cluster=cluster, uid="gone", stuck_container="c", restarts=1), "old")
 
-    crashes.read(cluster, clock=timezone.now)
+    crashes.read_due_logs(cluster, clock=timezone.now)
 
     assert not CrashLog.objects.filter(pod_uid="gone").exists()
 
@@ -219,9 +219,9 @@ def test_the_logs_of_pods_that_are_gone_go_with_them(cluster, crashed):
 def test_a_log_is_kept_without_progress_escapes_and_what_is_too_long():
     lines = ["first", "\x1b[31mred\x1b[0m", "  [#####   ]  69%", ".....", "", "10%\r100%", "x y " * 500]
 
-    assert crashes.kept(lines).splitlines()[:-1] == ["first", "red", "100%"]
-    assert len(crashes.kept(f"{number} " + "word " * 200 for number in range(100))) <= crashes.KEPT_CHARS
-    assert len(crashes.kept(str(number) for number in range(100)).splitlines()) == crashes.KEPT_LINES
+    assert crashes.lines_to_store(lines).splitlines()[:-1] == ["first", "red", "100%"]
+    assert len(crashes.lines_to_store(f"{number} " + "word " * 200 for number in range(100))) <= crashes.KEPT_CHARS
+    assert len(crashes.lines_to_store(str(number) for number in range(100)).splitlines()) == crashes.KEPT_LINES
 
 
 @pytest.mark.parametrize("line", [".", "-", "a.", "token", "a://", "-eyJa", "password=x "])
@@ -230,7 +230,7 @@ def test_a_line_without_an_end_costs_no_more_than_its_length(line):
 
     def cost_s(length: int) -> float:
         began = process_time()
-        crashes.kept([line * (length // len(line)) + "!"])
+        crashes.lines_to_store([line * (length // len(line)) + "!"])
         return process_time() - began
 
     few, many = (min(cost_s(length) for _ in range(3)) for length in (1_000, 8_000))
@@ -242,4 +242,4 @@ def test_what_is_cut_off_a_line_leaves_no_part_of_a_secret():
     secret = "k3" * 20
     said = f"{'word ' * 399}{secret}"
 
-    assert crashes.kept([said, f"{'A1' * 900} {said[-240:]}"]).count("k3") == 0
+    assert crashes.lines_to_store([said, f"{'A1' * 900} {said[-240:]}"]).count("k3") == 0

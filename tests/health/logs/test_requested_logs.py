@@ -7,7 +7,7 @@ from redis.exceptions import RedisError
 
 from fleet.messages import wake
 from health.logs import requested_logs
-from health.logs.requested_logs import BYTES_AT_MOST, bounded, read_requested_log
+from health.logs.requested_logs import BYTES_AT_MOST, bounded_lines, read_requested_log
 from health.sources import pod_log_answers
 from health.sources.pod_log_answers import answer_for
 from kube import client
@@ -121,9 +121,9 @@ def test_rest_answers_503_if_the_lines_cannot_be_handed_over(pod, monkeypatch):
 
 
 def test_the_lines_are_bounded_from_the_end():
-    found = bounded([f"{number} " + "word " * 500 for number in range(1000)])
+    found = bounded_lines([f"{number} " + "word " * 500 for number in range(1000)])
 
     assert found[-1].startswith("999 ")
     assert len(found) <= 200
     assert sum(len(line.encode()) + 1 for line in found) <= BYTES_AT_MOST
-    assert bounded(["x \x1b[31mred\x1b[0m"]) == ["x red"]
+    assert bounded_lines(["x \x1b[31mred\x1b[0m"]) == ["x red"]

@@ -49,7 +49,7 @@ def report(node, **values: float) -> None:
     columns = {key: MetricColumn(array("d", [value]), at[:]) for key, value in values.items()}
     found = TelemetrySnapshot(NOON.timestamp(), (GpuDevice(node.name, 1, "GPU-1"),), columns)
     snapshots.forget(node.cluster_id)
-    snapshots.keep(node.cluster_id, TelemetryReading(found, frozenset(columns), {}))
+    snapshots.store(node.cluster_id, TelemetryReading(found, frozenset(columns), {}))
     make.a_source(node.cluster, exported=sorted(columns))
 
 

@@ -8,7 +8,7 @@ import pytest
 from gpu.xids import WORKFLOWS, XIDS, XidAction, XidPattern, verdict_of, workflow_of
 from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import GpuFacts, XidSeen, can_see
+from health.rules.gpus.base import GpuFacts, XidSeen, is_any_metric_exported
 from health.rules.gpus.called_unhealthy import CalledUnhealthy
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
@@ -281,9 +281,9 @@ def test_power_is_near_its_limit_only_where_both_are_said():
     ids=lambda value: getattr(value, "key", value),
 )
 def test_a_share_is_seen_where_both_its_parts_are_exported(rule, part, whole):
-    assert can_see(rule, {part, whole})
-    assert not can_see(rule, {part})
-    assert not can_see(rule, {whole})
+    assert is_any_metric_exported(rule, {part, whole})
+    assert not is_any_metric_exported(rule, {part})
+    assert not is_any_metric_exported(rule, {whole})
 
 
 def test_a_gpu_that_went_silent_alone_is_lost():
@@ -611,7 +611,7 @@ def test_where_an_exporter_counts_as_it_does_by_default_others_see_what_bad_memo
     """Z23: ECC and NVLink errors are off by default. Xids and rows that are remapped tell of the same, and later."""
     by_default = {*LastXid.metrics, *RowRemap.metrics, "temperature_celsius"}
 
-    blind = {rule.key for rule in GPU_RULES if not can_see(rule, by_default)}
+    blind = {rule.key for rule in GPU_RULES if not is_any_metric_exported(rule, by_default)}
 
     assert {EccCorrected.key, EccUncorrected.key, NvlinkErrors.key} <= blind
     assert {LastXid.key, RowRemap.key}.isdisjoint(blind)

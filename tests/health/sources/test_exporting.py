@@ -7,7 +7,7 @@ import pytest
 
 from fleet.models import Node
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import can_see
+from health.rules.gpus.base import is_any_metric_exported
 from health.sources import snapshots
 from health.sources.cluster_telemetry import standings_of, telemetry_of_clusters
 from health.sources.exported_metrics import NodesCounted, exporting_of
@@ -34,7 +34,7 @@ def keep(cluster, *, exported=None, at=AT) -> None:
     for key in set().union(*(has for _, has in LAST_SAMPLE_AT.values())):
         times = array("d", [at if key in LAST_SAMPLE_AT[device.node_name][1] else math.nan for device in devices])
         snapshot.columns[key] = MetricColumn(times[:], times)
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(exported or snapshot.columns), {}))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset(exported or snapshot.columns), {}))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_rule_sees_where_it_has_anything_to_read(cluster):
     for rule in GPU_RULES:
         said = exporting.of_rule(rule)
         assert said.of == exporting.of
-        assert said.exported == sum(can_see(rule, has) for _, has in LAST_SAMPLE_AT.values())
+        assert said.exported == sum(is_any_metric_exported(rule, has) for _, has in LAST_SAMPLE_AT.values())
         assert said.not_exported == exporting.number_of(exporting.blind(rule))
 
 

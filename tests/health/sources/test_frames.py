@@ -26,7 +26,7 @@ def taken(snapshot: TelemetrySnapshot, **given) -> TelemetryReading:
 
 
 def test_gives_back_what_was_kept():
-    snapshots.keep(CLUSTER, taken(a_frame(*NODES), xids={("GPU-gpu-1-0", ""): DeviceXid(79, "fell off the bus")}))
+    snapshots.store(CLUSTER, taken(a_frame(*NODES), xids={("GPU-gpu-1-0", ""): DeviceXid(79, "fell off the bus")}))
 
     kept = snapshots.newest(CLUSTER)
 
@@ -37,18 +37,18 @@ def test_gives_back_what_was_kept():
 
 @pytest.mark.parametrize("lost", ["devices", "nodes"])
 def test_devices_that_redis_lost_are_written_with_the_next_frame(redis, lost):
-    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.store(CLUSTER, taken(a_frame(*NODES)))
     (key,) = Redis.from_url(redis).keys(f"*:{CLUSTER}:*:{lost}")
     Redis.from_url(redis).delete(key)
 
-    snapshots.keep(CLUSTER, taken(a_frame(*NODES, at=1015.0)))
+    snapshots.store(CLUSTER, taken(a_frame(*NODES, at=1015.0)))
 
     assert snapshots.newest(CLUSTER).snapshot == a_frame(*NODES, at=1015.0)
     assert snapshots.of_node(CLUSTER, "gpu-2").snapshot.devices[0].node_name == "gpu-2"
 
 
 def test_gives_the_devices_of_one_node():
-    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.store(CLUSTER, taken(a_frame(*NODES)))
 
     kept = snapshots.of_node(CLUSTER, "gpu-2")
 
@@ -58,23 +58,23 @@ def test_gives_the_devices_of_one_node():
 
 
 def test_knows_no_cluster_and_no_node_that_nobody_kept():
-    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.store(CLUSTER, taken(a_frame(*NODES)))
 
     assert snapshots.newest(8) is None
     assert snapshots.of_node(CLUSTER, "gpu-9") is None
 
 
 def test_reads_only_the_columns_that_are_asked_for():
-    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.store(CLUSTER, taken(a_frame(*NODES)))
 
     assert snapshots.newest(CLUSTER, ["power_watts"]).snapshot.columns == {}
 
 
 def test_keeps_nothing_of_an_order_that_is_over(redis):
-    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.store(CLUSTER, taken(a_frame(*NODES)))
     number = Redis.from_url(redis).dbsize()
 
-    snapshots.keep(CLUSTER, taken(a_frame("gpu-1", "gpu-3")))
+    snapshots.store(CLUSTER, taken(a_frame("gpu-1", "gpu-3")))
 
     assert Redis.from_url(redis).dbsize() == number
     assert snapshots.of_node(CLUSTER, "gpu-2") is None
@@ -82,7 +82,7 @@ def test_keeps_nothing_of_an_order_that_is_over(redis):
 
 
 def test_forgets_a_cluster_whole(redis):
-    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.store(CLUSTER, taken(a_frame(*NODES)))
 
     snapshots.forget(CLUSTER)
 
@@ -110,7 +110,7 @@ WARM, BOTH = frozenset({"temperature_celsius"}), frozenset({"temperature_celsius
 
 
 def test_knows_of_each_node_what_its_exporter_has():
-    snapshots.keep(CLUSTER, taken(exporting(gpu_2=1000.0, gpu_3=WITHOUT)))
+    snapshots.store(CLUSTER, taken(exporting(gpu_2=1000.0, gpu_3=WITHOUT)))
 
     kept = snapshots.exporters(CLUSTER)
 
@@ -120,9 +120,9 @@ def test_knows_of_each_node_what_its_exporter_has():
 
 @pytest.mark.parametrize("then", [{"gpu_1": 1015.0}, {"gpu_2": WITHOUT}, {}, {"gpu_2": 1015.0, "gpu_3": 1.0}])
 def test_what_an_exporter_has_anew_or_no_more_is_known_at_once(then):
-    snapshots.keep(CLUSTER, taken(exporting(gpu_2=1000.0)))
+    snapshots.store(CLUSTER, taken(exporting(gpu_2=1000.0)))
 
-    snapshots.keep(CLUSTER, taken(exporting(**then)))
+    snapshots.store(CLUSTER, taken(exporting(**then)))
 
     its = {node: BOTH if node.replace("-", "_") in then else WARM for node in NODES}
     assert snapshots.exporters(CLUSTER).by_node == its
@@ -132,13 +132,13 @@ def test_a_node_whose_exporter_has_nothing_that_is_read_was_heard():
     snapshot = a_frame(*NODES)
     snapshot.columns = {}
 
-    snapshots.keep(CLUSTER, taken(snapshot))
+    snapshots.store(CLUSTER, taken(snapshot))
 
     assert snapshots.exporters(CLUSTER).by_node == dict.fromkeys(NODES, frozenset())
 
 
 def test_of_a_frame_from_before_it_is_not_known_which_nodes_have_what(redis):
-    snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
+    snapshots.store(CLUSTER, taken(a_frame(*NODES)))
     (key,) = Redis.from_url(redis).keys(f"*:{CLUSTER}:*:exporters")
     Redis.from_url(redis).delete(key)
 

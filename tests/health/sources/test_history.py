@@ -38,7 +38,7 @@ def keep(cluster, *devices: GpuDevice) -> None:
     snapshot.columns["temperature_celsius"] = MetricColumn.empty(len(snapshot.devices))
     snapshot.columns["temperature_celsius"].values[0] = 61.0
     snapshot.columns["temperature_celsius"].times = array("d", [AT] * len(snapshot.devices))
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset({"temperature_celsius"}), {}))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset({"temperature_celsius"}), {}))
 
 
 def series(name: str, *values: tuple[int, float], uuid: str = "GPU-a", **labels: str) -> dict:

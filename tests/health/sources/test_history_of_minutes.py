@@ -41,8 +41,8 @@ def hear(node, *devices: GpuDevice, minute: float, **values: float) -> None:
     """So many minutes after noon, as a round keeps it."""
     now = AT + 60 * minute
     snapshot = said(now, *(devices or (BOARD,)), **values)
-    snapshots.keep(node.cluster_id, TelemetryReading(snapshot, frozenset(values), {}))
-    minutes.keep(node.cluster_id, snapshot, assert_lease=lambda: None, now=now)
+    snapshots.store(node.cluster_id, TelemetryReading(snapshot, frozenset(values), {}))
+    minutes.write_minute(node.cluster_id, snapshot, assert_lease=lambda: None, now=now)
 
 
 def values_of(told, key: str) -> dict[str, list[float | None]]:
@@ -149,7 +149,7 @@ def test_where_a_prometheus_is_on_it_is_the_source(node, settings):
 
 
 def test_a_gpu_that_was_just_heard_has_its_first_points_soon(node):
-    snapshots.keep(node.cluster_id, TelemetryReading(said(AT, BOARD, power_watts=1.0), frozenset({"power_watts"}), {}))
+    snapshots.store(node.cluster_id, TelemetryReading(said(AT, BOARD, power_watts=1.0), frozenset({"power_watts"}), {}))
 
     assert history_of(node, "1h", now=NOON).trouble == SOON
 

@@ -136,7 +136,7 @@ def test_an_hour_after_which_nothing_has_telemetry_is_written_all_the_same(clust
 
 
 def test_whoever_judges_a_cluster_looks_for_it(cluster, monkeypatch):
-    monkeypatch.setattr(tasks, "look", lambda *_, **__: 0)
+    monkeypatch.setattr(tasks, "evaluate_cluster", lambda *_, **__: 0)
     look(cluster, minute=0)
     look(cluster, minute=1)
     tasks.look_for_findings(cluster_id=cluster.pk)

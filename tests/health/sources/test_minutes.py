@@ -27,7 +27,7 @@ def cluster():
 
 def keep(cluster, *devices: GpuDevice, minute: float, assert_lease=lambda: None, **values: float) -> None:
     now = AT + 60 * minute
-    minutes.keep(cluster.pk, said(now, *(devices or (BOARD,)), **values), assert_lease=assert_lease, now=now)
+    minutes.write_minute(cluster.pk, said(now, *(devices or (BOARD,)), **values), assert_lease=assert_lease, now=now)
 
 
 def line(cluster, device: GpuDevice = BOARD, *, first: float = 0, number: int = 3, metric: str = "power_watts"):

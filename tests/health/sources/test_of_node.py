@@ -8,7 +8,7 @@ from health.models import TelemetrySource
 from health.sources import snapshots
 from health.sources.cluster_telemetry import telemetry_of_clusters
 from health.sources.manual_refresh import SourceOff, ask_now
-from health.sources.node_telemetry import standing_of, telemetry_of
+from health.sources.node_telemetry import source_state, telemetry_of
 from health.sources.readings import ReadingState
 from health.telemetry.base import DeviceXid, TelemetryReading
 from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
@@ -25,7 +25,7 @@ def keep(cluster, *devices: GpuDevice, xids=None, **columns: list[float]) -> Non
     for key, values in columns.items():
         times = array("d", [math.nan if math.isnan(value) else AT for value in values])
         snapshot.columns[key] = MetricColumn(array("d", values), times)
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(columns), xids or {}))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset(columns), xids or {}))
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_without_redis_it_is_silent_and_says_why(node, settings):
     ],
 )
 def test_how_it_stands_with_a_source(given, has_source, is_silent):
-    standing = standing_of(make.a_source(make.a_cluster(), **given), None, now=NOON)
+    standing = source_state(make.a_source(make.a_cluster(), **given), None, now=NOON)
 
     assert (standing.has_source, standing.is_silent) == (has_source, is_silent)
 

@@ -19,7 +19,7 @@ def forgotten(redis):
 
 
 def is_due(at, cluster=OURS) -> bool:
-    return intervals.take_turn(cluster, "idle", every=5 * MINUTE, now=at)
+    return intervals.take_due_turn(cluster, "idle", every=5 * MINUTE, now=at)
 
 
 def test_it_is_due_once_within_its_time():

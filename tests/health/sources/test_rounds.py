@@ -7,7 +7,7 @@ from health.announce import number_of
 from health.inbox.telemetry_sources import BadSource, put_source, remove_source, try_source
 from health.models import SourceState, TelemetrySource
 from health.sources import hours, snapshots, source_round
-from health.sources.node_telemetry import standing_of
+from health.sources.node_telemetry import source_state
 from people.models import AuditEntry
 from tests import make
 from tests.health.telemetry.prometheus.a_prometheus import Playing
@@ -345,7 +345,7 @@ def test_its_card_calls_nothing_answering_of_which_pages_of_gpus_hear_nothing(cl
     source = a_source(cluster, url)
     source.state, source.took_ms, source.answered_at = SourceState.ANSWERING, took_ms, NOON - timedelta(seconds=age_s)
 
-    is_silent = standing_of(source, None, now=NOON).is_silent
+    is_silent = source_state(source, None, now=NOON).is_silent
 
     assert is_silent == (age_s > 90)
     assert source.state_at(NOON) in (("late",) if is_silent else ("answering", "late"))

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.stack.causes.affinity import takes
+from health.stack.causes.affinity import affinity_takes_node
 
 LABELS = {"os": "cos", "gpus": "8", "empty": ""}
 
@@ -40,19 +40,19 @@ TERMS = st.lists(EXPRESSIONS, max_size=3)
     ],
 )
 def test_whether_an_expression_takes_a_node(expression, does):
-    assert takes([[expression]], LABELS, "gpu-1") is does
+    assert affinity_takes_node([[expression]], LABELS, "gpu-1") is does
 
 
 def test_what_requires_nothing_takes_every_node():
-    assert takes([], {}, "gpu-1")
+    assert affinity_takes_node([], {}, "gpu-1")
 
 
 def test_a_term_that_says_nothing_takes_no_node():
-    assert not takes([[]], LABELS, "gpu-1")
+    assert not affinity_takes_node([[]], LABELS, "gpu-1")
 
 
 @given(st.lists(TERMS, min_size=1, max_size=3))
 def test_one_term_is_enough_and_of_it_all_must_hold(terms):
-    alone = [bool(term) and all(takes([[each]], LABELS, "gpu-1") for each in term) for term in terms]
+    alone = [bool(term) and all(affinity_takes_node([[each]], LABELS, "gpu-1") for each in term) for term in terms]
 
-    assert takes(terms, LABELS, "gpu-1") is any(alone)
+    assert affinity_takes_node(terms, LABELS, "gpu-1") is any(alone)

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from gpu.entry_files import BadEntry, entry_of, make_entries
-from health.stack.causes import Signs, why, why_waits
+from health.stack.causes import Signs, cause_of, why_waits
 from health.stack.causes.entries import DATA, LONGEST_TEXT, TABLES, CauseEntry, CauseMatcher
 from tests.health.stack.signs import a_pod, an_event, crashing, signs
 
@@ -118,7 +118,7 @@ def test_every_recording_that_is_a_source_has_the_example():
 def test_an_entry_knows_its_own_example_and_no_earlier_one_takes_it(pair):
     table, rule = pair
     given = signs_of_example(table, rule)
-    cause = why_waits(replace(given, operand="")) if table.startswith("tenants") else why(given)
+    cause = why_waits(replace(given, operand="")) if table.startswith("tenants") else cause_of(given)
 
     assert rule.match([rule.entry.example])
     assert cause is not None

@@ -6,7 +6,7 @@ from fleet.drivers.cluster_drivers import read_drivers
 from fleet.models import Node
 from gpu.compatibility import Support
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
-from health.stack.combinations import AKS, OPENSHIFT, compare, compare_node, look, surroundings
+from health.stack.combinations import AKS, OPENSHIFT, compare, compare_combinations, compare_node, surroundings
 from tests import make
 from tests.make import NOON
 
@@ -131,7 +131,7 @@ def test_counts_only_what_one_may_see(cluster):
     make.a_node(cluster, **AS_LISTED)
     make.counted()
 
-    _, found = look(cluster, user=make.a_user(role="viewer", on=pool), today=TODAY)
+    _, found = compare_combinations(cluster, user=make.a_user(role="viewer", on=pool), today=TODAY)
 
     assert found.nodes == 1
 

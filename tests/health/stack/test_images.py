@@ -1,6 +1,6 @@
 import pytest
 
-from health.stack.causes import why, why_waits
+from health.stack.causes import cause_of, why_waits
 from tests.health.stack.signs import a_pod, an_event, signs
 
 IMAGE = "nvcr.io/nvidia/driver:580.126.20-ubuntu24.04"
@@ -9,7 +9,7 @@ PULL = f'failed to pull and unpack image "{IMAGE}": failed to resolve reference 
 
 def pulling(message: str, *events, **given):
     pod = a_pod(phase="Pending", reason="ImagePullBackOff", message=message, image=IMAGE, events=events)
-    return why(signs("driver", pod, **given))
+    return cause_of(signs("driver", pod, **given))
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,14 @@ def test_a_precompiled_driver_is_missing_for_a_kernel():
 )  # fmt: skip
 def test_more_of_what_runtimes_say_of_a_pull(message, key):
     assert (
-        why(signs("driver", a_pod(reason="ErrImagePull", message=message, image="nvcr.io/nvidia/driver:1"))).key == key
+        cause_of(signs("driver", a_pod(reason="ErrImagePull", message=message, image="nvcr.io/nvidia/driver:1"))).key
+        == key
     )
 
 
 @pytest.mark.parametrize("reason", ["RegistryUnavailable", "SignatureValidationFailed"])
 def test_every_reason_of_the_kubelet_for_an_image_is_one(reason):
-    assert why(signs("driver", a_pod(reason=reason, message=""))).key.startswith("image_")
+    assert cause_of(signs("driver", a_pod(reason=reason, message=""))).key.startswith("image_")
 
 
 def test_events_of_a_tenants_pod_have_the_answer_between_two_tries():

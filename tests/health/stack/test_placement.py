@@ -1,6 +1,6 @@
 import pytest
 
-from health.stack.causes import Weight, why
+from health.stack.causes import Weight, cause_of
 from tests.health.stack.signs import GATE, an_event, signs
 
 PRESENT = {"nvidia.com/gpu.present": "true"}
@@ -19,7 +19,7 @@ PRESENT = {"nvidia.com/gpu.present": "true"}
     ],
 )
 def test_why_there_is_no_pod(labels, key, weight):
-    cause = why(signs(labels=PRESENT | labels))
+    cause = cause_of(signs(labels=PRESENT | labels))
 
     assert (cause.key, cause.weight) == (key, weight)
 
@@ -30,21 +30,21 @@ def test_beside_a_dra_driver_nobody_is_told_to_bring_the_device_plugin_back(oper
     gate = f"nvidia.com/gpu.deploy.{operand}"
     off = {"labels": PRESENT | {gate: "false"}, "selector": {gate: "true"}}
 
-    cause = why(signs(operand, has_dra=True, **off))
+    cause = cause_of(signs(operand, has_dra=True, **off))
 
     assert cause.key == "switched_off"
     assert ("kubectl" not in cause.action) is plugin
-    assert "kubectl label node gpu-1" in why(signs(operand, **off)).action
+    assert "kubectl label node gpu-1" in cause_of(signs(operand, **off)).action
 
 
 def test_an_operand_that_nobody_wants_here_has_no_cause():
     other = {"nvidia.com/gpu.deploy.vgpu-manager": "true"}
 
-    assert why(signs("vgpu-manager", labels=PRESENT | {GATE: "true"}, selector=other)) is None
+    assert cause_of(signs("vgpu-manager", labels=PRESENT | {GATE: "true"}, selector=other)) is None
 
 
 def test_what_was_paused_says_for_which_work():
-    for_mig = why(signs(labels={GATE: "paused-for-mig-change"}))
+    for_mig = cause_of(signs(labels={GATE: "paused-for-mig-change"}))
 
     assert for_mig.title == "Paused while the MIG layout changes"
     assert f"{GATE}=paused-for-mig-change" in for_mig.summary
@@ -53,7 +53,7 @@ def test_what_was_paused_says_for_which_work():
 
 def test_a_driver_on_the_host_is_observed_and_never_managed():
     gate = "nvidia.com/gpu.deploy.driver"
-    cause = why(signs("driver", labels={gate: "pre-installed"}, selector={gate: "true"}))
+    cause = cause_of(signs("driver", labels={gate: "pre-installed"}, selector={gate: "true"}))
 
     assert cause.key == "pre_installed"
     assert "observes this driver and never changes it" in cause.sentence
@@ -61,7 +61,7 @@ def test_a_driver_on_the_host_is_observed_and_never_managed():
 
 def test_a_taint_that_is_not_tolerated_is_named():
     taint = {"key": "dedicated", "value": "ml", "effect": "NoSchedule"}
-    cause = why(signs(taints=[taint], tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]))
+    cause = cause_of(signs(taints=[taint], tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}]))
 
     assert cause.key == "tainted"
     assert "dedicated=ml:NoSchedule" in cause.sentence
@@ -69,26 +69,26 @@ def test_a_taint_that_is_not_tolerated_is_named():
 
 def test_a_daemon_set_that_may_not_make_pods_says_who_refuses():
     refusal = 'Error creating: pods "x" is forbidden: exceeded quota: gpu-operator-quota, requested: pods=1'
-    cause = why(signs(daemon_set_events=[an_event(refusal, "FailedCreate")]))
+    cause = cause_of(signs(daemon_set_events=[an_event(refusal, "FailedCreate")]))
 
     assert (cause.key, cause.quote) == ("cannot_be_made", refusal)
 
 
 def test_a_pod_without_a_node_is_named():
-    cause = why(signs(unscheduled="Unschedulable: 0/3 nodes are available: 1 Insufficient cpu."))
+    cause = cause_of(signs(unscheduled="Unschedulable: 0/3 nodes are available: 1 Insufficient cpu."))
 
     assert (cause.key, cause.quote) == ("unscheduled", "Unschedulable: 0/3 nodes are available: 1 Insufficient cpu.")
 
 
 def test_a_pod_that_cannot_be_seen_is_not_missing():
-    cause = why(signs(sees_pods=False))
+    cause = cause_of(signs(sees_pods=False))
 
     assert (cause.key, cause.weight) == ("unseen", Weight.UNKNOWN)
 
 
 def test_a_node_that_no_driver_selects_is_named_with_its_kernel():
     labels = {"nvidia.com/gpu.deploy.driver": "true"}
-    cause = why(signs("driver", labels=labels, selector={}, has_daemon_set=False, others_have_one=True))
+    cause = cause_of(signs("driver", labels=labels, selector={}, has_daemon_set=False, others_have_one=True))
 
     assert cause.key == "no_driver_selects"
     assert "kernel 6.8.0-60-generic" in cause.sentence
@@ -96,7 +96,7 @@ def test_a_node_that_no_driver_selects_is_named_with_its_kernel():
 
 def test_a_cluster_whose_operator_runs_no_driver_has_it_on_the_host():
     labels = {"nvidia.com/gpu.deploy.driver": "true"}
-    cause = why(signs("driver", labels=labels, selector={}, has_daemon_set=False, runs_version="580.95.05"))
+    cause = cause_of(signs("driver", labels=labels, selector={}, has_daemon_set=False, runs_version="580.95.05"))
 
     assert (cause.key, cause.weight) == ("no_driver_managed", Weight.CHOSEN)
 
@@ -109,29 +109,29 @@ OF_GKE = [[an_expression("cloud.google.com/gke-accelerator", "Exists")]]
 
 
 def test_no_pod_is_missing_where_the_affinity_takes_no_node():
-    assert why(signs(selector={}, affinity=OF_GKE)) is None
+    assert cause_of(signs(selector={}, affinity=OF_GKE)) is None
 
 
 def test_a_pod_is_missing_where_the_affinity_takes_the_node():
     labels = {"cloud.google.com/gke-accelerator": "nvidia-l4"}
 
-    assert why(signs(selector={}, affinity=OF_GKE, labels=labels)).key == "missing"
+    assert cause_of(signs(selector={}, affinity=OF_GKE, labels=labels)).key == "missing"
 
 
 def test_a_taint_is_no_cause_where_the_affinity_takes_no_node():
     taint = {"key": "dedicated", "value": "ml", "effect": "NoSchedule"}
 
-    assert why(signs(selector={}, affinity=OF_GKE, taints=[taint])) is None
+    assert cause_of(signs(selector={}, affinity=OF_GKE, taints=[taint])) is None
 
 
 def test_a_node_that_the_operator_takes_for_one_without_gpus_says_so():
-    cause = why(signs(labels={"nvidia.com/gpu.present": "false"}))  # gpu-operator #1551
+    cause = cause_of(signs(labels={"nvidia.com/gpu.present": "false"}))  # gpu-operator #1551
 
     assert (cause.key, cause.weight) == ("taken_for_none", Weight.WRONG)
 
 
 def test_a_node_without_gpus_misses_nothing():
-    assert why(signs(labels={"nvidia.com/gpu.present": "false"}, is_gpu_node=False)) is None
+    assert cause_of(signs(labels={"nvidia.com/gpu.present": "false"}, is_gpu_node=False)) is None
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_node_without_gpus_misses_nothing():
 )
 def test_a_node_for_virtual_machines_wants_no_driver(workload, words):
     labels = PRESENT | {GATE: "true", "nvidia.com/gpu.workload.config": workload}
-    cause = why(signs("driver", has_daemon_set=False, others_have_one=True, labels=labels))
+    cause = cause_of(signs("driver", has_daemon_set=False, others_have_one=True, labels=labels))
 
     assert cause.weight is Weight.CHOSEN
     assert words in cause.sentence
@@ -160,7 +160,7 @@ def test_a_node_for_virtual_machines_wants_no_driver(workload, words):
     ],
 )  # fmt: skip
 def test_who_refuses_a_pod_is_told_with_what_to_do(refusal, words):
-    cause = why(signs(daemon_set_events=[an_event(f"Error creating: {refusal}", "FailedCreate")]))
+    cause = cause_of(signs(daemon_set_events=[an_event(f"Error creating: {refusal}", "FailedCreate")]))
 
     assert cause.key == "cannot_be_made"
     assert words in cause.action

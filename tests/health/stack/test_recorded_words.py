@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from health.stack import causes
-from health.stack.causes import why, why_waits
+from health.stack.causes import cause_of, why_waits
 from health.stack.causes.entries import CauseMatcher
 from kube.log_lines import decisive_line, is_frame
 from tests.health.logs import logged
@@ -23,7 +23,7 @@ HOOK = (
 def test_what_was_said_is_understood(said):
     lines = logged(said["log"]) if "log" in said else said.get("lines", ())
     mig = {"mig_state": "failed", "mig_config": "all-1g.10gb"} if said["operand"] == "mig-manager" else {}
-    cause = why(signs(said["operand"], crashing(*lines, **said.get("pod", {})), **mig))
+    cause = cause_of(signs(said["operand"], crashing(*lines, **said.get("pod", {})), **mig))
 
     assert cause is not None
     assert cause.key == said["key"]
@@ -91,7 +91,7 @@ def test_the_assertion_that_begins_a_run_of_the_mig_manager_is_not_why_it_failed
     """gpu-operator #322: it is at the level fatal in every run."""
     asserted = 'level=fatal msg="Assertion failure: selected configuration not currently applied"'
     failed = 'level=error msg="Failed to apply MIG config: exit status 1"'
-    cause = why(signs("mig-manager", a_pod(is_ready=True, log=[asserted, failed]), mig_state="failed"))
+    cause = cause_of(signs("mig-manager", a_pod(is_ready=True, log=[asserted, failed]), mig_state="failed"))
 
     assert (cause.key, cause.quote) == ("mig_failed", failed)
 
@@ -108,7 +108,7 @@ def test_the_assertion_that_begins_a_run_of_the_mig_manager_is_not_why_it_failed
     ],
 )
 def test_an_exporter_or_a_plugin_that_crashes_says_why(log, operand, key):
-    cause = why(signs(operand, crashing(*logged(log), container="ctr")))
+    cause = cause_of(signs(operand, crashing(*logged(log), container="ctr")))
 
     assert cause.key == key
     assert cause.quote
@@ -117,7 +117,7 @@ def test_an_exporter_or_a_plugin_that_crashes_says_why(log, operand, key):
 
 
 def test_the_host_engine_is_named_with_its_address():
-    cause = why(signs("dcgm-exporter", crashing(*logged("exporter-traced"))))
+    cause = cause_of(signs("dcgm-exporter", crashing(*logged("exporter-traced"))))
 
     assert cause.title == "DCGM host engine is unreachable at nvidia-dcgm:5555"
 
@@ -132,7 +132,7 @@ def test_a_hook_that_fails_in_two_lines_is_told_by_the_second():
 def test_a_confidential_mode_that_failed_is_no_well_being(state, key):
     labels = {"nvidia.com/cc.mode": "on", "nvidia.com/cc.mode.state": state}
     gate = "nvidia.com/gpu.deploy.cc-manager"
-    cause = why(signs("cc-manager", a_pod(is_ready=True), labels=labels | {gate: "true"}))
+    cause = cause_of(signs("cc-manager", a_pod(is_ready=True), labels=labels | {gate: "true"}))
 
     assert (cause and cause.key) == key
     assert cause is None or "The wanted mode is on." in cause.sentence
@@ -142,14 +142,14 @@ def test_a_confidential_mode_that_failed_is_no_well_being(state, key):
 def test_vgpus_that_were_not_made_are_no_well_being(state, key):
     labels = {"nvidia.com/vgpu.config": "A2-2Q", "nvidia.com/vgpu.config.state": state}
     gate = "nvidia.com/gpu.deploy.vgpu-device-manager"
-    cause = why(signs("vgpu-device-manager", a_pod(is_ready=True), labels=labels | {gate: "true"}))
+    cause = cause_of(signs("vgpu-device-manager", a_pod(is_ready=True), labels=labels | {gate: "true"}))
 
     assert (cause and cause.key) == key
 
 
 @pytest.mark.parametrize(("devices", "key"), [(0, "dra_publishes_nothing"), (8, None), (None, None)])
 def test_a_slice_without_devices_is_no_well_being(devices, key):
-    cause = why(signs("dra-driver", a_pod(is_ready=True), slice_devices=devices))
+    cause = cause_of(signs("dra-driver", a_pod(is_ready=True), slice_devices=devices))
 
     assert (cause and cause.key) == key
 
@@ -158,7 +158,7 @@ def test_a_container_that_its_probe_ends_says_so():
     event = an_event("Liveness probe failed: command timed out: nvidia-smi", "Unhealthy")
     pod = crashing("Starting to serve", "Received signal terminated, shutting down", events=[event], container="ctr")
 
-    assert why(signs("device-plugin", pod)).key == "killed_by_probe"
+    assert cause_of(signs("device-plugin", pod)).key == "killed_by_probe"
 
 
 def test_a_missing_pull_secret_is_named():
@@ -167,7 +167,7 @@ def test_a_missing_pull_secret_is_named():
         phase="Pending", reason="ImagePullBackOff", message="Back-off pulling image",
         events=[an_event("401 Unauthorized", "Failed"), an_event(lost, "FailedToRetrieveImagePullSecret")],
     )  # fmt: skip
-    cause = why(signs("driver", pod))
+    cause = cause_of(signs("driver", pod))
 
     assert (cause.key, cause.quote) == ("image_pull_secret", lost)
 
@@ -212,7 +212,7 @@ def test_a_code_that_nvidia_smi_ends_with_names_what_is_wrong(code, said):
     waiting = "stat: cannot statx '/run/nvidia/validations/.driver-ctr-ready': No such file or directory"
     pod = a_pod(phase="Pending", container="driver-validation", is_overdue=True, log=(ended, waiting))
 
-    cause = why(signs("operator-validator", pod))
+    cause = cause_of(signs("operator-validator", pod))
 
     assert (cause.key, cause.quote) == ("smi_exit", ended)
     assert said in cause.sentence
@@ -227,7 +227,7 @@ def test_no_driver_pod_is_looked_at_where_the_driver_is_the_hosts(given):
     pod = a_pod(phase="Pending", container="driver-validation", is_overdue=True, log=(said, waiting))
     silent = a_pod(phase="Pending", container="driver-validation", is_overdue=True)
 
-    told, untold = (why(signs("operator-validator", each, **given)) for each in (pod, silent))
+    told, untold = (cause_of(signs("operator-validator", each, **given)) for each in (pod, silent))
 
     assert (told.key, told.quote) == ("host_driver_not_seen", said)
     assert untold.key == "driver_validation"
@@ -252,7 +252,7 @@ def test_a_driver_is_called_too_old_only_where_the_nodes_own_is(driver, validato
     )
     pod = crashing(said, container="cuda-validation", image=f"nvcr.io/nvidia/gpu-operator-validator:{validator}")
 
-    cause = why(signs("operator-validator", pod, runs_version=driver))
+    cause = cause_of(signs("operator-validator", pod, runs_version=driver))
 
     assert (cause.key, cause.quote) == (key, said)
     assert (driver and f"this node runs {driver}" in cause.sentence) or key == "cuda_too_new"
@@ -264,8 +264,8 @@ def test_an_exporter_that_lost_its_engine_after_it_had_answered_says_so():
             'engine connection invalid/disconnected"')  # fmt: skip
     answered = 'level=info msg="DCGM successfully initialized!"'
 
-    assert why(signs("dcgm-exporter", crashing(answered, lost))).key == "dcgm_unreachable"
-    assert why(signs("dcgm-exporter", crashing(lost, answered))).key == "crashed"
+    assert cause_of(signs("dcgm-exporter", crashing(answered, lost))).key == "dcgm_unreachable"
+    assert cause_of(signs("dcgm-exporter", crashing(lost, answered))).key == "crashed"
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_an_exporter_that_lost_its_engine_after_it_had_answered_says_so():
     ],
 )
 def test_what_is_said_where_all_goes_well_is_no_cause(operand, benign):
-    cause = why(signs(operand, crashing(benign, "panic: something else")))
+    cause = cause_of(signs(operand, crashing(benign, "panic: something else")))
 
     assert (cause.key, cause.quote) == ("crashed", "panic: something else")
 
@@ -365,7 +365,7 @@ def test_what_a_pod_says_of_itself_comes_before_an_event_that_may_be_over():
     ],
 )
 def test_a_crash_of_an_unknown_cause_has_its_line_and_what_helps(log, sentence, action):
-    cause = why(signs("dcgm-exporter", crashing(*log, container="ctr")))
+    cause = cause_of(signs("dcgm-exporter", crashing(*log, container="ctr")))
 
     assert cause.key == "crashed"
     assert cause.sentence.endswith(sentence)
@@ -376,12 +376,12 @@ def test_a_crash_of_an_unknown_cause_has_its_line_and_what_helps(log, sentence, 
 def test_an_operand_with_a_log_is_not_told_by_how_it_was_created_before():
     old = an_event("failed to create containerd task: OCI runtime create failed: something", "Failed")
 
-    assert why(signs("dcgm", crashing(events=[old]))).key == "container_not_created"
-    assert why(signs("dcgm", crashing("panic: something else", events=[old]))).key == "crashed"
+    assert cause_of(signs("dcgm", crashing(events=[old]))).key == "container_not_created"
+    assert cause_of(signs("dcgm", crashing("panic: something else", events=[old]))).key == "crashed"
 
 
 def test_an_operand_that_never_ran_is_told_by_the_runtimes_line_and_sent_to_no_log():
-    cause = why(signs("dcgm", a_pod(reason="StartError", last_words="something that nobody has heard of")))
+    cause = cause_of(signs("dcgm", a_pod(reason="StartError", last_words="something that nobody has heard of")))
 
     assert (cause.key, cause.quote) == ("crashed", "something that nobody has heard of")
     assert "kubectl" not in cause.action
@@ -411,7 +411,7 @@ def test_without_a_word_of_its_own_a_pod_is_told_by_its_event(pod, key):
 
 @pytest.mark.parametrize("reason", ["StartError", "ContainerCannotRun", "RunContainerError"])
 def test_an_operand_that_never_ran_has_no_log_to_read(reason):
-    cause = why(signs("dcgm", a_pod(reason=reason, container="ctr", restarts=3)))
+    cause = cause_of(signs("dcgm", a_pod(reason=reason, container="ctr", restarts=3)))
 
     assert cause.key == "crashed"
     assert "logs" not in cause.action
@@ -517,14 +517,14 @@ def test_a_program_without_a_gpu_has_the_advice_of_its_nodes_vendor(is_amd, asks
 def test_feature_discovery_that_is_ready_and_labels_nothing_says_so(is_overdue, labels, key):
     """gpu-feature-discovery #36."""
     gate = {"nvidia.com/gpu.deploy.gpu-feature-discovery": "true"}
-    cause = why(signs("gpu-feature-discovery", a_pod(is_ready=True, is_overdue=is_overdue), labels=labels | gate))
+    cause = cause_of(signs("gpu-feature-discovery", a_pod(is_ready=True, is_overdue=is_overdue), labels=labels | gate))
 
     assert (cause and cause.key) == key
 
 
 def test_a_plugin_whose_configuration_was_lost_at_a_restart_is_to_be_deleted():
     """gpu-operator #991."""
-    cause = why(signs("device-plugin", a_pod(phase="Pending", container="config-manager-init", is_overdue=True)))
+    cause = cause_of(signs("device-plugin", a_pod(phase="Pending", container="config-manager-init", is_overdue=True)))
 
     assert cause.key == "init_lost_at_restart"
     assert cause.action.startswith("Delete the pod")

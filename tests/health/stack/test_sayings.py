@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.stack.causes import why
+from health.stack.causes import cause_of
 from tests.health.stack.signs import a_pod, an_event, crashing, signs
 
 # gpu-operator #1390: names nouveau without knowing
@@ -41,20 +41,20 @@ DRIVER_LINES = [
 
 @pytest.mark.parametrize(("line", "key"), DRIVER_LINES)
 def test_what_a_crashing_driver_says(line, key):
-    cause = why(signs("driver", crashing("Starting installation", line, "Stopping NVIDIA persistence daemon...")))
+    cause = cause_of(signs("driver", crashing("Starting installation", line, "Stopping NVIDIA persistence daemon...")))
 
     assert (cause.key, cause.quote) == (key, line)
 
 
 def test_a_driver_that_runs_and_finds_no_gpu_is_told_by_its_probe():
     event = an_event("Startup probe failed: No devices were found", "Unhealthy")  # gpu-operator #641
-    cause = why(signs("driver", a_pod(events=[event])))
+    cause = cause_of(signs("driver", a_pod(events=[event])))
 
     assert cause.key == "no_devices"
 
 
 def test_a_driver_that_did_not_compile_and_still_runs_is_told_by_its_log():
-    cause = why(
+    cause = cause_of(
         signs("driver", a_pod(log=["make: *** [Makefile:82: modules] Error 2", "Done, now waiting for signal"]))
     )
 
@@ -63,7 +63,7 @@ def test_a_driver_that_did_not_compile_and_still_runs_is_told_by_its_log():
 
 
 def test_what_the_driver_says_is_not_read_into_others():
-    cause = why(signs("dcgm-exporter", crashing("Module nvidia is in use")))
+    cause = cause_of(signs("dcgm-exporter", crashing("Module nvidia is in use")))
 
     assert cause.key == "crashed"
 
@@ -80,7 +80,7 @@ def test_what_the_driver_says_is_not_read_into_others():
     ],
 )
 def test_what_a_device_plugin_says(line, key):
-    assert why(signs("device-plugin", crashing(line))).key == key
+    assert cause_of(signs("device-plugin", crashing(line))).key == key
 
 
 @pytest.mark.parametrize(
@@ -102,12 +102,12 @@ def test_what_a_container_runtime_says(operand, said, key):
     if key == "mount":
         pod = a_pod(phase="Pending", events=[an_event(said, "FailedMount")])
 
-    assert why(signs(operand, pod)).key == key
+    assert cause_of(signs(operand, pod)).key == key
 
 
 def test_what_the_toolkit_says_names_the_runtime():
     line = "error running nvidia-toolkit: unable to setup runtime: unable to restart containerd: unable to dial"
-    cause = why(signs("container-toolkit", crashing(line)))
+    cause = cause_of(signs("container-toolkit", crashing(line)))
 
     assert cause.key == "runtime_restart"
     assert "containerd on this node" in cause.sentence
@@ -131,7 +131,7 @@ FROM_THE_RUNTIME = [
 
 @pytest.mark.parametrize(("words", "key"), FROM_THE_RUNTIME)
 def test_a_container_that_the_runtime_cannot_start_says_why(words, key):
-    cause = why(signs("dcgm-exporter", crashing(last_words=words)))
+    cause = cause_of(signs("dcgm-exporter", crashing(last_words=words)))
 
     assert (cause.key, cause.quote) == (key, words)
 
@@ -146,14 +146,16 @@ def test_a_container_that_the_runtime_cannot_start_says_why(words, key):
     ],
 )  # fmt: skip
 def test_a_test_of_the_validator_that_fails_names_what_cuda_lacks(line, key):
-    cause = why(signs("cuda-test", crashing(line, "[Vector addition of 50000 elements]", container="cuda-validation")))
+    cause = cause_of(
+        signs("cuda-test", crashing(line, "[Vector addition of 50000 elements]", container="cuda-validation"))
+    )
 
     assert (cause.key, cause.quote) == (key, line)
 
 
 def test_a_driver_without_precompiled_modules_does_not_ask_for_headers():
     line = "E: Unable to locate package linux-modules-nvidia-535-server-6.1.51-talos"  # siderolabs/talos #8402
-    cause = why(signs("driver", crashing(line, "Stopping NVIDIA persistence daemon...")))
+    cause = cause_of(signs("driver", crashing(line, "Stopping NVIDIA persistence daemon...")))
 
     assert cause.key == "no_precompiled"
 
@@ -162,19 +164,20 @@ PROBE = "Startup probe failed: NVIDIA-SMI has failed because it couldn't communi
 
 
 def test_the_probe_of_a_driver_that_is_still_compiled_is_no_cause():
-    cause = why(signs("driver", a_pod(events=[an_event(PROBE, "Unhealthy")])))
+    cause = cause_of(signs("driver", a_pod(events=[an_event(PROBE, "Unhealthy")])))
 
     assert (cause.key, cause.quote) == ("not_ready_yet", PROBE)
 
 
 def test_the_probe_of_a_driver_that_had_its_time_is_one():
     assert (
-        why(signs("driver", a_pod(events=[an_event(PROBE, "Unhealthy")], is_overdue=True))).key == "driver_not_loaded"
+        cause_of(signs("driver", a_pod(events=[an_event(PROBE, "Unhealthy")], is_overdue=True))).key
+        == "driver_not_loaded"
     )
 
 
 def test_a_container_that_the_runtime_cannot_make_is_not_blamed_on_a_config_map():
-    cause = why(signs("dcgm", a_pod(reason="CreateContainerError", message="context deadline exceeded")))
+    cause = cause_of(signs("dcgm", a_pod(reason="CreateContainerError", message="context deadline exceeded")))
 
     assert "ConfigMap" not in cause.action
     assert cause.quote == "context deadline exceeded"
@@ -192,4 +195,4 @@ def test_a_test_pod_that_the_kubelet_does_not_admit_says_which_gpu_is_wanting(me
     said = f"Pod was rejected: Allocate failed due to {message}, which is unexpected"
     pod = a_pod(phase="Failed", reason="UnexpectedAdmissionError", message=said)
 
-    assert why(signs("plugin-test", pod)).key == key
+    assert cause_of(signs("plugin-test", pod)).key == key

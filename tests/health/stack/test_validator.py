@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.stack.causes import Weight, why
+from health.stack.causes import Weight, cause_of
 from tests.health.logs import logged
 from tests.health.stack.signs import a_pod, crashing, signs
 
@@ -24,7 +24,7 @@ NOT_SHARED = (
 )
 @pytest.mark.parametrize("operand", ["operator-validator", "container-toolkit"])
 def test_the_step_that_failed_is_named_and_not_nvidia_smi(log, key, named, operand):
-    cause = why(signs(operand, crashing(*logged(log), container=STEP, phase="Pending")))
+    cause = cause_of(signs(operand, crashing(*logged(log), container=STEP, phase="Pending")))
 
     assert (cause.key, cause.weight) == (key, Weight.WRONG)
     assert named in cause.sentence
@@ -34,7 +34,7 @@ def test_the_step_that_failed_is_named_and_not_nvidia_smi(log, key, named, opera
 
 @pytest.mark.parametrize("log", ["validator-modeset", "validator-major"])
 def test_what_switches_the_links_off_is_an_action_and_never_the_reason(log):
-    cause = why(signs("operator-validator", crashing(*logged(log), container=STEP, phase="Pending")))
+    cause = cause_of(signs("operator-validator", crashing(*logged(log), container=STEP, phase="Pending")))
 
     assert "DISABLE_DEV_CHAR_SYMLINK_CREATION=true" in cause.action
     assert cause.quote.lstrip().startswith(("Error: ", "time="))
@@ -43,7 +43,7 @@ def test_what_switches_the_links_off_is_an_action_and_never_the_reason(log):
 
 def test_the_same_words_in_the_message_of_a_container_that_ended_are_read():
     said = logged("validator-modeset")[0]
-    cause = why(signs("operator-validator", crashing(container=STEP, phase="Pending", last_words=said)))
+    cause = cause_of(signs("operator-validator", crashing(container=STEP, phase="Pending", last_words=said)))
 
     assert cause.key == "dev_char_module"
 
@@ -52,7 +52,7 @@ def test_the_same_words_in_the_message_of_a_container_that_ended_are_read():
 @pytest.mark.parametrize("operand", ["operator-validator", "container-toolkit"])
 def test_a_mount_that_is_not_shared_comes_before_the_steps_and_what_is_waited_for(operand, not_ready):
     pod = a_pod(reason="CreateContainerError", message=NOT_SHARED, container=STEP, phase="Pending")
-    cause = why(signs(operand, pod, not_ready=not_ready))
+    cause = cause_of(signs(operand, pod, not_ready=not_ready))
 
     assert (cause.key, cause.weight, cause.quote) == ("mount_not_shared", Weight.WRONG, NOT_SHARED)
     assert "mount --make-rshared /run." in cause.action
@@ -68,7 +68,7 @@ def test_a_mount_that_is_not_shared_comes_before_the_steps_and_what_is_waited_fo
 )
 def test_a_container_that_cannot_be_made_quotes_the_kubelet(message, key):
     pod = a_pod(reason="CreateContainerError", message=message, container="toolkit-validation", phase="Pending")
-    cause = why(signs("operator-validator", pod, not_ready=["Container toolkit"]))
+    cause = cause_of(signs("operator-validator", pod, not_ready=["Container toolkit"]))
 
     assert (cause.key, cause.quote) == (key, message)
 
@@ -76,13 +76,13 @@ def test_a_container_that_cannot_be_made_quotes_the_kubelet(message, key):
 def test_a_key_that_is_missing_is_said_by_the_kubelet():
     pod = a_pod(reason="CreateContainerConfigError", message='configmap "plugin-config" not found', phase="Pending")
 
-    assert why(signs("operator-validator", pod)).quote == 'configmap "plugin-config" not found'
+    assert cause_of(signs("operator-validator", pod)).quote == 'configmap "plugin-config" not found'
 
 
 def test_a_step_that_waits_for_the_drivers_container_says_so():
     line = "stat: cannot statx '/run/nvidia/validations/.driver-ctr-ready': No such file or directory"
     pod = a_pod(phase="Pending", container=STEP, log=[line, "command failed, retrying after 5 seconds"])
 
-    assert why(signs("operator-validator", pod)).weight is Weight.WAITING
+    assert cause_of(signs("operator-validator", pod)).weight is Weight.WAITING
     late = a_pod(phase="Pending", container=STEP, log=[line], is_overdue=True)
-    assert why(signs("operator-validator", late)).key == "driver_ctr_not_ready"
+    assert cause_of(signs("operator-validator", late)).key == "driver_ctr_not_ready"

@@ -2,34 +2,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.stack.causes import Weight, why
+from health.stack.causes import Weight, cause_of
 from tests.health.stack.signs import a_pod, crashing, signs
 
 
 def test_nothing_is_said_of_what_is_ready():
-    assert why(signs(pod=a_pod(is_ready=True))) is None
+    assert cause_of(signs(pod=a_pod(is_ready=True))) is None
 
 
 def test_a_pod_that_is_to_go_is_not_ready_whatever_it_says():
-    assert why(signs(pod=a_pod(is_ready=True, is_leaving=True))).key == "leaving"
+    assert cause_of(signs(pod=a_pod(is_ready=True, is_leaving=True))).key == "leaving"
 
 
 def test_a_crash_is_told_with_its_last_line():
-    cause = why(signs("dcgm", crashing("one", "panic: the last", container="nvidia-dcgm-ctr", restarts=4)))
+    cause = cause_of(signs("dcgm", crashing("one", "panic: the last", container="nvidia-dcgm-ctr", restarts=4)))
 
     assert cause.quote == "panic: the last"
     assert "nvidia-dcgm-ctr keeps crashing (CrashLoopBackOff, 4 restarts so far)" in cause.sentence
 
 
 def test_a_crash_without_a_line_says_how_to_get_one():
-    cause = why(signs("dcgm", crashing(container="nvidia-dcgm-ctr")))
+    cause = cause_of(signs("dcgm", crashing(container="nvidia-dcgm-ctr")))
 
     assert cause.action == "kubectl -n gpu-operator logs p -c nvidia-dcgm-ctr --previous"
 
 
 def test_what_waits_for_another_operand_names_it_and_not_its_own_consequence():
     pod = a_pod(phase="Pending", container="toolkit-validation", log=["Failed to initialize NVML"])
-    cause = why(signs(pod=pod, not_ready=["Driver", "Container toolkit"]))
+    cause = cause_of(signs(pod=pod, not_ready=["Driver", "Container toolkit"]))
 
     assert (cause.key, cause.weight) == ("waits", Weight.WAITING)
     assert cause.sentence == (
@@ -40,11 +40,11 @@ def test_what_waits_for_another_operand_names_it_and_not_its_own_consequence():
 def test_an_image_that_cannot_be_pulled_does_not_wait_for_another_operand():
     pod = a_pod(phase="Pending", reason="ImagePullBackOff", message="401 Unauthorized")
 
-    assert why(signs(pod=pod, not_ready=["Driver"])).key == "image_not_allowed"
+    assert cause_of(signs(pod=pod, not_ready=["Driver"])).key == "image_not_allowed"
 
 
 def test_what_crashes_by_itself_does_not_wait():
-    cause = why(signs(pod=crashing("panic", container="nvidia-device-plugin"), not_ready=["Driver"]))
+    cause = cause_of(signs(pod=crashing("panic", container="nvidia-device-plugin"), not_ready=["Driver"]))
 
     assert cause.key == "crashed"
 
@@ -53,7 +53,7 @@ def test_what_crashes_by_itself_does_not_wait():
     "container", ["driver-validation", "toolkit-validation", "cuda-validation", "plugin-validation"]
 )
 def test_a_validation_that_does_not_end_is_named_with_what_it_means(container):
-    cause = why(signs("operator-validator", a_pod(phase="Pending", container=container, is_overdue=True)))
+    cause = cause_of(signs("operator-validator", a_pod(phase="Pending", container=container, is_overdue=True)))
 
     assert cause.key == container.replace("-", "_")
     assert f"Init container {container} does not end. " in cause.sentence
@@ -61,21 +61,21 @@ def test_a_validation_that_does_not_end_is_named_with_what_it_means(container):
 
 @pytest.mark.parametrize("container", ["cuda-validation", "k8s-driver-manager", "something-new"])
 def test_an_init_container_may_take_its_time(container):
-    cause = why(signs("driver", a_pod(phase="Pending", container=container)))
+    cause = cause_of(signs("driver", a_pod(phase="Pending", container=container)))
 
     assert (cause.weight, "at work" in cause.sentence) == (Weight.WAITING, True)
 
 
 @pytest.mark.parametrize(("state", "key"), [("failed", "mig_failed"), ("rebooting", "mig_changing"), ("success", None)])
 def test_a_mig_manager_that_runs_may_have_failed(state, key):
-    cause = why(signs("mig-manager", a_pod(is_ready=True), mig_state=state, mig_config="all-1g.10gb"))
+    cause = cause_of(signs("mig-manager", a_pod(is_ready=True), mig_state=state, mig_config="all-1g.10gb"))
 
     assert (cause and cause.key) == key
 
 
 @pytest.mark.parametrize(("allocatable", "key"), [(0, "plugin_offers_nothing"), (7, None)])
 def test_a_device_plugin_that_is_ready_may_offer_nothing(allocatable, key):
-    cause = why(signs(pod=a_pod(is_ready=True), gpus_expected=8, gpus_allocatable=allocatable))
+    cause = cause_of(signs(pod=a_pod(is_ready=True), gpus_expected=8, gpus_allocatable=allocatable))
 
     assert (cause and cause.key) == key
 
@@ -84,28 +84,28 @@ def test_a_plugin_that_offers_no_more_gpus_says_why_in_its_log():
     """intel-device-plugins-for-kubernetes #1710."""
     said = "I0412 15:28:48.082794       1 gpu_plugin.go:388] Not compatible device: version"
 
-    cause = why(signs("intel-gpu-plugin", a_pod(is_ready=True, log=[said]), gpus_expected=1))
+    cause = cause_of(signs("intel-gpu-plugin", a_pod(is_ready=True, log=[said]), gpus_expected=1))
 
     assert (cause.key, cause.quote) == ("intel_no_driver", said)
     assert cause.summary.startswith("The pod is ready, but the node offers no GPU.")
 
 
 def test_a_pod_on_a_node_that_is_silent_is_old_news():
-    assert why(signs(pod=crashing("x"), is_node_ready=None)).key == "node_silent"
+    assert cause_of(signs(pod=crashing("x"), is_node_ready=None)).key == "node_silent"
 
 
 def test_a_pod_where_its_daemon_set_no_longer_wants_it():
-    assert why(signs(pod=a_pod(), labels={})).key == "misscheduled"
+    assert cause_of(signs(pod=a_pod(), labels={})).key == "misscheduled"
 
 
 def test_more_memory_than_allowed():
     pod = a_pod(reason="OOMKilled", message="exit code 137, 3 restarts", container="nvidia-dcgm-exporter")
 
-    assert why(signs(pod=pod)).key == "out_of_memory"
+    assert cause_of(signs(pod=pod)).key == "out_of_memory"
 
 
 def test_what_is_new_to_us_is_told_in_the_clusters_words():
-    cause = why(signs(pod=a_pod(phase="Pending", reason="SomethingNew", message="it said")))
+    cause = cause_of(signs(pod=a_pod(phase="Pending", reason="SomethingNew", message="it said")))
 
     assert (cause.title, cause.quote) == ("Pod is stuck: SomethingNew", "it said")
 
@@ -117,12 +117,12 @@ PODS = st.builds(
 
 @given(PODS, st.sampled_from(["driver", "device-plugin", "x"]))
 def test_a_pod_that_is_not_ready_always_has_a_cause(pod, operand):
-    assert why(signs(operand, pod)).sentence
+    assert cause_of(signs(operand, pod)).sentence
 
 
 def test_a_ready_plugin_with_a_known_cause_says_first_that_the_node_offers_no_gpu():
     lost = "error starting plugins: error getting plugins: nvml: GPU is lost"
-    cause = why(signs(pod=a_pod(is_ready=True, is_overdue=True, log=[lost])))
+    cause = cause_of(signs(pod=a_pod(is_ready=True, is_overdue=True, log=[lost])))
 
     assert cause.key == "gpu_lost"
     assert cause.summary.startswith("The pod is ready, but the node offers no GPU. ")

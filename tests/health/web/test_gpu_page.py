@@ -255,7 +255,7 @@ def test_of_the_placements_of_other_gpus_none_is_read(node, ada):
 def test_telemetry_is_the_boards_and_its_slices(cluster, node, ada):
     make.a_source(cluster, exported=["temperature_celsius", "engine_active_ratio"])
     devices = [GpuDevice("gpu-1", 1, "GPU-1"), *[GpuDevice("gpu-1", 3, "GPU-3", gi, "1g.18gb") for gi in "79"]]
-    snapshots.keep(cluster.pk, told(*devices, temperature_celsius=[50, 64, 64], engine_active_ratio=[0.1, 0.2, 0.3]))
+    snapshots.store(cluster.pk, told(*devices, temperature_celsius=[50, 64, 64], engine_active_ratio=[0.1, 0.2, 0.3]))
 
     shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
     said = rest(ada, node).json()["telemetry"]["devices"]
@@ -276,7 +276,7 @@ def test_no_page_has_what_partitions_of_some_board_say(cluster, ada):
         cpx | {"serial_number": f"board-{board}", "gpu_id": str(2 * board + part), "gpu_partition_id": str(part)}
         for board in range(2) for part in range(2)
     ]  # fmt: skip
-    snapshots.keep(cluster.pk, told(*[device_of(one, "mi-1") for one in labels], memory_used_mib=[7000.0] * 4))
+    snapshots.store(cluster.pk, told(*[device_of(one, "mi-1") for one in labels], memory_used_mib=[7000.0] * 4))
 
     for index in (0, 1):
         shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/{index}/telemetry").text
@@ -298,7 +298,7 @@ def test_no_page_has_what_partitions_of_some_board_say(cluster, ada):
 def test_its_serial_number_is_said_where_its_exporter_says_it(cluster, node, ada):
     make.a_source(cluster, exported=["temperature_celsius"])
     said = read_node('DCGM_FI_DEV_GPU_TEMP{gpu="3",UUID="GPU-3",DCGM_FI_DEV_SERIAL="1650522003820"} 61', "gpu-1")
-    snapshots.keep(cluster.pk, told(*said.devices.values(), temperature_celsius=[61]))
+    snapshots.store(cluster.pk, told(*said.devices.values(), temperature_celsius=[61]))
 
     (device,) = rest(ada, node).json()["telemetry"]["devices"]
 
@@ -312,7 +312,7 @@ def test_its_serial_number_is_said_where_its_exporter_says_it(cluster, node, ada
 def test_what_only_telemetry_names_has_the_uuid_that_it_last_said(cluster, node, ada, ago_s, says):
     make.a_source(cluster, exported=["temperature_celsius"])
     node.gpus.filter(index=3).update(uuid="")
-    snapshots.keep(
+    snapshots.store(
         cluster.pk, told(GpuDevice("gpu-1", 3, "GPU-lost"), at=[NOON.timestamp() - ago_s], temperature_celsius=[61])
     )
 
@@ -327,7 +327,7 @@ def test_a_uuid_that_may_be_another_boards_is_not_said(cluster, node, ada, uuids
     make.a_source(cluster, exported=["temperature_celsius"])
     node.gpus.filter(index=3).update(uuid="")
     devices = [GpuDevice("gpu-1", 3, uuid) for uuid in uuids]
-    snapshots.keep(cluster.pk, told(*devices, temperature_celsius=[61] * len(devices)))
+    snapshots.store(cluster.pk, told(*devices, temperature_celsius=[61] * len(devices)))
 
     assert "; UUID" not in page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
 
@@ -381,7 +381,7 @@ def test_findings_and_telemetry_are_of_one_board_whatever_its_exporter_calls_it(
     """Kubernetes numbers GPU-0 to GPU-3 in their order; the exporter has 1 and 3 the other way round."""
     make.a_source(cluster, exported=["temperature_celsius"])
     devices = [GpuDevice("gpu-1", 1, "GPU-3"), GpuDevice("gpu-1", 3, "GPU-1")]
-    snapshots.keep(cluster.pk, told(*devices, temperature_celsius=[91, 40]))
+    snapshots.store(cluster.pk, told(*devices, temperature_celsius=[91, 40]))
     hot = make.a_finding(cluster, "GPU 1 of gpu-1", node=node, title="GPU 1 has 91 C.", gpu_uuid="GPU-3")
     lost = make.a_finding(cluster, "GPU 2 of gpu-1", node=node, title="It is away.", gpu_uuid="GPU-z", severity="note")
 
@@ -406,7 +406,7 @@ def test_findings_and_telemetry_are_of_one_board_whatever_its_exporter_calls_it(
 def test_a_finding_about_one_that_nobody_lists_leads_to_what_is_known_of_it(cluster, node, ada):
     finding = make.a_finding(cluster, "GPU 7 of gpu-1", node=node, title="GPU 7 is hot.")
     make.a_source(cluster, exported=["temperature_celsius"])
-    snapshots.keep(cluster.pk, told(GpuDevice("gpu-1", 7, "GPU-7"), temperature_celsius=[91]))
+    snapshots.store(cluster.pk, told(GpuDevice("gpu-1", 7, "GPU-7"), temperature_celsius=[91]))
     there = f"/nodes/{node.pk}/gpus/7"
 
     assert there in page(visiting(ada), f"/findings?finding={finding.pk}").links

@@ -634,7 +634,7 @@ def hear(cluster, **has: frozenset[str]) -> None:
         times = [NOON.timestamp() if key in has[device.node_name] else math.nan for device in snapshot.devices]
         snapshot.columns[key] = MetricColumn(array("d", times), array("d", times))
     snapshots.forget(cluster.pk)
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), {}))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), {}))
     make.a_source(cluster, exported=sorted(snapshot.columns))
 
 

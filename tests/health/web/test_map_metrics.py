@@ -32,7 +32,7 @@ def tell(cluster, *devices: GpuDevice, at: float = AT, **columns: list[float]) -
     snapshot = TelemetrySnapshot(AT, devices)
     for key, values in columns.items():
         snapshot.columns[key] = MetricColumn(array("d", values), array("d", [at] * len(values)))
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(columns), {}))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset(columns), {}))
 
 
 def coloured(client, name: str = "temperature") -> list[int]:
@@ -97,7 +97,7 @@ def test_what_says_how_busy_a_gpu_is_now_stands_before_what_said_it(viewer):
     snapshot = TelemetrySnapshot(AT, (GpuDevice("gpu-1", 0, "a"), GpuDevice("gpu-1", 1, "b")))
     snapshot.columns["gpu_utilisation_ratio"] = MetricColumn(array("d", [0.9, 0.8]), array("d", [AT - 3600] * 2))
     snapshot.columns["engine_active_ratio"] = MetricColumn(array("d", [0.25, 0.1]), array("d", [AT, AT - 7200]))
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset({"engine_active_ratio"}), {}))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset({"engine_active_ratio"}), {}))
 
     assert coloured(viewer, "utilisation") == [25, NOT_OF_NOW]
 

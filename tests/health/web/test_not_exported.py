@@ -15,7 +15,7 @@ from health.gpus.columns import COLUMNS
 from health.inbox.plots import RULES, metrics_of, plots_of
 from health.models import TelemetrySource
 from health.rules.gpus import GPU_RULES
-from health.rules.gpus.base import can_see
+from health.rules.gpus.base import is_any_metric_exported
 from health.sources import history, hours, snapshots, source_round
 from health.sources.exported_metrics import MISSED
 from health.sources.readings import UTILISATION
@@ -200,7 +200,7 @@ def test_plots_of_a_finding_say_which_of_their_metrics_are_not_exported(node, se
     missing = {key, history.INSTEAD.get(key, key)}
     snapshot = TelemetrySnapshot(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),))
     snapshot.columns = {key: MetricColumn(no_values(1), array("d", [WITHOUT])) for key in METRICS if key not in missing}
-    snapshots.keep(node.cluster_id, TelemetryReading(snapshot, frozenset(METRICS) - missing, {}))
+    snapshots.store(node.cluster_id, TelemetryReading(snapshot, frozenset(METRICS) - missing, {}))
     history._kept.clear()
 
     with a_server(saying(b'{"status":"success","data":{"resultType":"matrix","result":[]}}')) as (url, _):
@@ -214,7 +214,7 @@ def test_plots_of_a_finding_say_which_of_their_metrics_are_not_exported(node, se
 def test_plots_of_a_gpu_of_which_nothing_is_read_call_nothing_exported(node, settings):
     settings.TELEMETRY_LOOPBACK = True
     finding = make.a_finding(node.cluster, "GPU 0 of gpu-1", node=node, rule="gpu-hot")
-    snapshots.keep(
+    snapshots.store(
         node.cluster_id,
         TelemetryReading(TelemetrySnapshot(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),)), frozenset(), {}),
     )
@@ -365,7 +365,7 @@ def test_no_filter_by_its_value_finds_it(recorded, root):
 def test_pages_that_call_all_well_say_which_rules_read_nothing(recorded, root):
     """Home, the inbox, the pool; each rule's own page, and REST: the same rules."""
     node, missing = recorded
-    sees = {rule.key: can_see(rule, set(METRICS) - set(missing)) for rule in GPU_RULES}
+    sees = {rule.key: is_any_metric_exported(rule, set(METRICS) - set(missing)) for rule in GPU_RULES}
     blind = [rule for rule in MISSED if not sees[rule.key]]
     pool = node.pools.get()
 

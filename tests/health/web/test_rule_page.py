@@ -129,7 +129,7 @@ def test_what_was_written_of_a_trial_is_said_beside_the_refusal(root):
 
     late = root.post(f"{HOT}/shadow", {"reason": "It is hot here."}, follow=True)
     assert "Your text was not saved: It is hot here." in Page(late.content.decode()).text
-    shadow_mode.end(row, actor="amy", reason="Fine.", now=NOON)
+    shadow_mode.end_shadow_mode(row, actor="amy", reason="Fine.", now=NOON)
     late = root.post(reverse("end-rule-shadow", args=[row.pk]), {"reason": "It is right."}, follow=True)
     assert "Your text was not saved: It is right." in Page(late.content.decode()).text
 

@@ -205,7 +205,7 @@ def test_a_node_shows_values_and_why_others_are_none(admin, cluster, redis):
         ("xid", [79.0, 0.0], [5, 300]),
     ]:
         snapshot.columns[key] = MetricColumn(array("d", values), array("d", [AT - age for age in ages]))
-    snapshots.keep(
+    snapshots.store(
         cluster.pk, TelemetryReading(snapshot, frozenset(keys), {("GPU-a", ""): DeviceXid(79, "fell off the bus")})
     )
 
@@ -220,7 +220,7 @@ def test_a_node_shows_values_and_why_others_are_none(admin, cluster, redis):
 def test_a_metric_that_is_not_exported_says_so(admin, cluster, redis):
     node = make.a_node(cluster, "gpu-1", gpus=1)
     make.a_source(cluster, exported=[])
-    snapshots.keep(
+    snapshots.store(
         cluster.pk, TelemetryReading(TelemetrySnapshot(AT, [GpuDevice("gpu-1", 0, "GPU-a")]), frozenset(), {})
     )
 
@@ -232,7 +232,7 @@ def test_under_mig_no_utilisation_is_shown_as_zero(admin, cluster, redis):
     make.a_source(cluster, exported=["gpu_utilisation_ratio"])
     devices = [GpuDevice("gpu-1", 0, "GPU-a"), GpuDevice("gpu-1", 0, "GPU-a", "7", "1g.18gb")]
     column = MetricColumn(array("d", [0.0, 0.0]), array("d", [AT, AT]))
-    snapshots.keep(
+    snapshots.store(
         cluster.pk, TelemetryReading(TelemetrySnapshot(AT, devices, {"gpu_utilisation_ratio": column}), frozenset(), {})
     )
 
@@ -252,7 +252,7 @@ def test_what_slices_say_of_their_board_stands_once_at_the_board(admin, cluster,
         "temperature_celsius": MetricColumn(array("d", [61.0, 61.0]), array("d", [AT, AT])),
         "engine_active_ratio": MetricColumn(array("d", [0.0, 0.5]), array("d", [AT, AT])),
     }
-    snapshots.keep(cluster.pk, TelemetryReading(TelemetrySnapshot(AT, devices, columns), keys, {}))
+    snapshots.store(cluster.pk, TelemetryReading(TelemetrySnapshot(AT, devices, columns), keys, {}))
 
     said = table(admin, node)
 
@@ -273,7 +273,7 @@ def test_a_source_that_is_silent_keeps_what_it_said(admin, cluster, redis):
     make.a_source(cluster, state="silent", state_since=NOON - timedelta(minutes=3))
     column = MetricColumn(array("d", [61.0]), array("d", [AT - 200]))
     snapshot = TelemetrySnapshot(AT, [GpuDevice("gpu-1", 0, "GPU-a")], {"temperature_celsius": column})
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset({"temperature_celsius"}), {}))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset({"temperature_celsius"}), {}))
 
     said = table(admin, node)
 
@@ -316,7 +316,7 @@ def test_without_a_prometheus_what_an_exporter_said_is_in_the_table(admin, clust
     make.an_exporter_round(cluster, exporters=1, answered=1)
     column = MetricColumn(array("d", [61.0]), array("d", [AT]))
     snapshot = TelemetrySnapshot(AT, (GpuDevice("gpu-001", 0, "GPU-a"),), {"temperature_celsius": column})
-    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset({"temperature_celsius"}), {}))
+    snapshots.store(cluster.pk, TelemetryReading(snapshot, frozenset({"temperature_celsius"}), {}))
 
     said = table(admin, node)
 
@@ -329,7 +329,7 @@ def test_without_a_prometheus_what_an_exporter_said_is_in_the_table(admin, clust
 def test_of_a_node_that_no_exporter_names_it_says_where_to_look(admin, cluster, redis):
     node = make.a_node(cluster, "gpu-001", gpus=1)
     make.an_exporter_round(cluster, exporters=1, answered=1)
-    snapshots.keep(cluster.pk, TelemetryReading(TelemetrySnapshot(AT, ()), frozenset(), {}))
+    snapshots.store(cluster.pk, TelemetryReading(TelemetrySnapshot(AT, ()), frozenset(), {}))
 
     assert "has no series of a GPU of this node: look whether its exporter runs." in table(admin, node)
     make.a_source(cluster)

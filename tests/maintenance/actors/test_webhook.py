@@ -14,7 +14,7 @@ from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase, Repair
 from maintenance.receivers import set_receiver
 from maintenance.refusals import CaseRefused, UnknownRequest
-from operations.ledger.disruptions import take
+from operations.ledger.disruptions import record_disruptions
 from operations.models import Freeze, Quarantine
 from simulator.kinds import CONFIG_MAP, NODE
 from tests.maintenance.actors.ground import a_drained_case, asked, repair_rounds, state
@@ -123,7 +123,7 @@ def test_nothing_is_sent_during_a_stop_a_freeze_or_a_change_of_another(ground: G
     assert "Quarter end." in repair_rounds(ground, repair).says
     freeze.delete()
     Quarantine.objects.in_force().get().end(now=ground.clock())
-    take(ground.cluster.pk, {case.node_uid: CANARY}, by="plan-7", now=ground.clock())
+    record_disruptions(ground.cluster.pk, {case.node_uid: CANARY}, by="plan-7", now=ground.clock())
     assert f"plan-7 already changes {CANARY}" in repair_rounds(ground, repair).says
     assert receiver.received == []
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operations.tenants.disruption_cost import UNKNOWN, Harm, Job, costs, hours, least_first, loading, total
+from operations.tenants.disruption_cost import UNKNOWN, Harm, Job, costs, hours, loading, order_by_disruption, total
 
 
 def a_job(name: str, gpu_hours: float, *, nodes: int = 2) -> Job:
@@ -33,7 +33,7 @@ HARMS = st.dictionaries(
 
 @given(HARMS)
 def test_every_node_is_named_once_and_idle_ones_come_first(harms):
-    order = least_first(harms)
+    order = order_by_disruption(harms)
 
     assert sorted(order) == sorted(harms)
     busy = [bool(harms[key].pods) for key in order]
@@ -43,7 +43,7 @@ def test_every_node_is_named_once_and_idle_ones_come_first(harms):
 @given(HARMS)
 def test_a_node_that_ends_no_further_job_never_waits_for_one_that_does(harms):
     """Z14: once a job is lost, the others of its nodes go before another job is."""
-    order, lost = least_first(harms), set()
+    order, lost = order_by_disruption(harms), set()
     for number, key in enumerate(order):
         new = {job.name for job in harms[key].jobs} - lost
         touched = [other for other in order[number + 1 :] if {job.name for job in harms[other].jobs} & lost]
@@ -55,7 +55,7 @@ def test_fewest_gpu_hours_of_the_whole_job_go_first():
     old, young = a_job("old", 900.0), a_job("young", 20.0)
     harms = {"n1": with_jobs(old), "n2": with_jobs(a_job("other", 100.0)), "n3": with_jobs(young), "n4": Harm()}
 
-    assert least_first(harms) == ["n4", "n3", "n2", "n1"]
+    assert order_by_disruption(harms) == ["n4", "n3", "n2", "n1"]
 
 
 def test_the_nodes_of_one_job_go_next_to_each_other():
@@ -67,13 +67,13 @@ def test_the_nodes_of_one_job_go_next_to_each_other():
         "n4": with_jobs(big),
     }
 
-    assert least_first(harms) == ["n1", "n3", "n2", "n4"]
+    assert order_by_disruption(harms) == ["n1", "n3", "n2", "n4"]
 
 
 def test_of_equals_the_order_stays_but_for_free_gpus():
     harms = {"n1": Harm(pods=1), "n2": Harm(pods=1), "n3": Harm(pods=1, gpus_free=4)}
 
-    assert least_first(harms) == ["n3", "n1", "n2"]
+    assert order_by_disruption(harms) == ["n3", "n1", "n2"]
 
 
 def test_a_job_on_two_nodes_is_lost_once():
@@ -101,7 +101,7 @@ def test_what_loads_for_long_counts_as_harm():
         "n3": with_jobs(replace(a_job("a", 5.0), loading_gpu_hours=1.0)),
     }
 
-    assert least_first(harms) == ["n3", "n2", "n1"]
+    assert order_by_disruption(harms) == ["n3", "n2", "n1"]
     assert harms["n1"].sentence == (
         "Ends PyTorchJob team-a/b (16 GPUs on 2 nodes): 10 GPU-hours at most. "
         "Restarts 1 pod of a service. 8 GPU-hours until Ready again."
@@ -124,7 +124,7 @@ def test_of_a_job_what_loads_is_counted_once():
 def test_of_nodes_that_only_restart_pods_the_one_with_fewest_goes_first():
     harms = {"n1": Harm(pods=8, restarts=8), "n2": Harm(pods=2, restarts=2)}
 
-    assert least_first(harms) == ["n2", "n1"]
+    assert order_by_disruption(harms) == ["n2", "n1"]
 
 
 def test_nodes_on_which_nothing_works_go_after_idle_ones_and_before_the_others():
@@ -138,7 +138,7 @@ def test_nodes_on_which_nothing_works_go_after_idle_ones_and_before_the_others()
         "free": Harm(),
     }
 
-    order = least_first(harms)
+    order = order_by_disruption(harms)
 
     assert order == ["free", "its job does nothing", "does nothing", "works", "its job works elsewhere"]
     assert harms["does nothing"].sentence.endswith("900 GPU-hours until Ready again. Its GPUs are allocated and idle.")
@@ -153,7 +153,7 @@ def test_of_nodes_that_cost_about_as_much_the_one_with_more_stranded_gpus_goes_f
         "dear and stranded": replace(with_jobs(a_job("c", 200.0)), gpus_free=7),
     }
 
-    assert least_first(harms) == ["stranded", "full", "dear and stranded"]
+    assert order_by_disruption(harms) == ["stranded", "full", "dear and stranded"]
 
 
 def test_a_node_of_which_nothing_is_known_is_no_idle_one():

@@ -3,7 +3,7 @@
 import pytest
 
 from operations.test_jobs.node_tests import NODE_TESTS, result_of
-from operations.test_jobs.test_progress import ObservedTestJob, ObservedTestPod, TestJobOutcome, look
+from operations.test_jobs.test_progress import ObservedTestJob, ObservedTestPod, TestJobOutcome, progress_of_test_job
 from tests.make import NOON
 
 PASS = ["| Memory | Pass |", "| Pulse Test | Pass |"]
@@ -27,20 +27,20 @@ PASS = ["| Memory | Pass |", "| Pulse Test | Pass |"]
 def test_three_outcomes(test: str, exit_code: int, lines: list[str], outcome: str, says: str):
     pod = ObservedTestPod(phase="Failed" if exit_code else "Succeeded", exit_code=exit_code)
     job = ObservedTestJob(made_at=NOON, is_complete=not exit_code, pod=pod)
-    result = result_of(NODE_TESTS[test], NODE_TESTS[test].command, 8, job, look(job, now=NOON), lines)
+    result = result_of(NODE_TESTS[test], NODE_TESTS[test].command, 8, job, progress_of_test_job(job, now=NOON), lines)
 
     assert (result.outcome, result.says) == (outcome, says)
 
 
 def test_one_gpu_is_all_of_a_node_with_one():
     job = ObservedTestJob(made_at=NOON, is_complete=True, pod=ObservedTestPod(exit_code=0))
-    result = result_of(NODE_TESTS["vectoradd"], "", 1, job, look(job, now=NOON), ["Test PASSED"])
+    result = result_of(NODE_TESTS["vectoradd"], "", 1, job, progress_of_test_job(job, now=NOON), ["Test PASSED"])
 
     assert result.outcome is TestJobOutcome.PASSED
 
 
 def test_a_test_that_does_not_end_proves_nothing():
     job = ObservedTestJob(made_at=NOON, has_run=True, failed="DeadlineExceeded", pod=ObservedTestPod(is_running=True))
-    result = result_of(NODE_TESTS["dcgm-3"], "dcgmi", 8, job, look(job, now=NOON), [])
+    result = result_of(NODE_TESTS["dcgm-3"], "dcgmi", 8, job, progress_of_test_job(job, now=NOON), [])
 
     assert (result.outcome, result.says) == (TestJobOutcome.UNKNOWN, "The test did not end within 15 min.")

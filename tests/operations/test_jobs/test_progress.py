@@ -7,12 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operations.test_jobs.test_progress import TAKEN_AWAY, ObservedTestJob, ObservedTestPod, TestJobOutcome, look
+from operations.test_jobs.test_progress import (
+    TAKEN_AWAY,
+    ObservedTestJob,
+    ObservedTestPod,
+    TestJobOutcome,
+    progress_of_test_job,
+)
 from tests.make import NOON
 
 
 def told(pod: ObservedTestPod | None = None, *, after_s: float = 0, **given: Any):
-    return look(ObservedTestJob(NOON, pod=pod, **given), now=NOON + timedelta(seconds=after_s))
+    return progress_of_test_job(ObservedTestJob(NOON, pod=pod, **given), now=NOON + timedelta(seconds=after_s))
 
 
 def test_only_a_job_that_completed_passes():

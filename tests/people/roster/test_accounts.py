@@ -9,7 +9,7 @@ from django.db import connection
 
 from people.models import AuditEntry, RoleBinding, User
 from people.models.audit_entry import broken_links
-from people.places import FLEET, every_place
+from people.places import FLEET, all_places
 from people.roster import accounts
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
 from tests.make import NOON, a_cluster, a_pool, a_user
@@ -20,7 +20,7 @@ ACTING = {"actor": "root", "now": NOON}
 
 
 def place_named(name: str):
-    return next(place for place in every_place() if place.name == name)
+    return next(place for place in all_places() if place.name == name)
 
 
 def verbs(person: User) -> list[str]:
@@ -34,7 +34,7 @@ def test_every_act_is_kept():
     a_user("root", role="admin")
     person = accounts.add("ada", **ACTING)
     binding = accounts.grant(person, "operator", FLEET, **ACTING)
-    accounts.take(binding, FLEET, **ACTING)
+    accounts.end_role(binding, FLEET, **ACTING)
     accounts.switch_off(person, **ACTING)
     accounts.switch_on(person, **ACTING)
 
@@ -84,7 +84,7 @@ def test_the_last_admin_stays():
     a_user("elsewhere", role="admin", on=a_cluster())
 
     with pytest.raises(LastAdmin):
-        accounts.take(root.bindings.get(), FLEET, **ACTING)
+        accounts.end_role(root.bindings.get(), FLEET, **ACTING)
     with pytest.raises(LastAdmin):
         accounts.switch_off(root, **ACTING)
 
@@ -101,7 +101,7 @@ def test_two_admins_who_take_each_others_role_at_once_leave_one():
     def take(binding: RoleBinding) -> None:
         barrier.wait()
         try:
-            accounts.take(binding, FLEET, **ACTING)
+            accounts.end_role(binding, FLEET, **ACTING)
         except LastAdmin:
             refused.append(binding)
         finally:

@@ -4,12 +4,14 @@ import pytest
 
 from rollouts.checks import Check
 from rollouts.models import LiveCheck
-from rollouts.preflight.live_checks.answers import barred
+from rollouts.preflight.live_checks.answers import barring_answer
 from tests.callers import calling
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-ABSENT = barred(Check("live-namespace", title="east has no namespace quarterdeck", steps=("Apply the manifest.",)))
+ABSENT = barring_answer(
+    Check("live-namespace", title="east has no namespace quarterdeck", steps=("Apply the manifest.",))
+)
 
 
 def ask(client, plan):

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from demo.visitor import wait_until
 from fleet.pools.approval_rules import set_approval
 from fleet.pools.changes import create_pool
-from operations.ledger.disruptions import take
+from operations.ledger.disruptions import record_disruptions
 from rollouts.commands import plan_control
 from rollouts.commands.maintenance_windows import make_window
 from rollouts.models import MaintenanceWindow, Plan, Stage, Target
@@ -79,7 +79,9 @@ def test_a_wave_is_released_while_somebody_says_who_has_to_be_asked(verb):
     refusals = while_it_is_written(
         lambda: plan.keep_lease(now=NOON),
         say,
-        lambda: take(plan.cluster_id, {target.node_uid: target.node_name}, by=plan, is_rollback=False, now=NOON),
+        lambda: record_disruptions(
+            plan.cluster_id, {target.node_uid: target.node_name}, by=plan, is_rollback=False, now=NOON
+        ),
     )
 
     assert refusals == []

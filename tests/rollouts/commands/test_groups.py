@@ -10,7 +10,7 @@ from people.models import AuditEntry
 from people.roster import groups
 from rollouts.approvals.bundles import bundle_for
 from rollouts.approvals.decisions import awaited, waiting_for_approval
-from rollouts.commands.documents.parser import read
+from rollouts.commands.documents.parser import parse_plan_document
 from rollouts.commands.documents.serializer import write
 from rollouts.commands.plan_approvals import approve, reject
 from rollouts.commands.preview import preview
@@ -178,4 +178,4 @@ def test_a_document_says_the_groups_as_people_write_them(cluster, owner, amy):
     said = write(plan)
 
     assert "groups:\n        sre: 1\n" in said
-    assert read(said).stages[0].gate_options["approval"] == {"groups": {"sre": 1}}
+    assert parse_plan_document(said).stages[0].gate_options["approval"] == {"groups": {"sre": 1}}

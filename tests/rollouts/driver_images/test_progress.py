@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.driver_images.pull_progress import AFTER_THE_PULL, JobLook, PodLook, PullOutcome, look
+from rollouts.driver_images.pull_progress import AFTER_THE_PULL, JobLook, PodLook, PullOutcome, progress_of_pull
 from tests.make import NOON
 
 IMAGE = "nvcr.io/nvidia/driver:580.999.1-ubuntu22.04"
@@ -32,7 +32,9 @@ def later(**given: float) -> Any:
 
 
 def test_a_container_that_ended_proves_its_image_and_says_how_long_it_took():
-    told = look(a_look(a_pod(phase="Succeeded", has_run=True, ran_at=later(seconds=42))), now=later(minutes=1))
+    told = progress_of_pull(
+        a_look(a_pod(phase="Succeeded", has_run=True, ran_at=later(seconds=42))), now=later(minutes=1)
+    )
 
     assert (told.outcome, told.says, told.took) == (PullOutcome.PULLED, "Pulled within 42 s.", timedelta(seconds=42))
 
@@ -40,12 +42,12 @@ def test_a_container_that_ended_proves_its_image_and_says_how_long_it_took():
 @pytest.mark.parametrize("reason", sorted(AFTER_THE_PULL))
 def test_a_container_that_cannot_be_made_or_started_proves_it_too(reason: str):
     """A kubelet pulls first."""
-    assert look(a_look(a_pod(waits=reason)), now=NOON).outcome is PullOutcome.PULLED
+    assert progress_of_pull(a_look(a_pod(waits=reason)), now=NOON).outcome is PullOutcome.PULLED
 
 
 @pytest.mark.parametrize("reason", ["ErrImagePull", "ImagePullBackOff"])
 def test_a_tag_that_does_not_exist_is_an_answer_at_once(reason: str):
-    told = look(a_look(a_pod(waits=reason, waits_message=MISSING)), now=NOON)
+    told = progress_of_pull(a_look(a_pod(waits=reason, waits_message=MISSING)), now=NOON)
 
     assert told.outcome is PullOutcome.FAILED
     assert told.says.startswith(f"Image does not exist: {IMAGE}.")
@@ -56,7 +58,7 @@ def test_what_the_registry_does_not_allow_names_the_pull_secret_that_is_lost():
     lost = "Unable to retrieve some image pull secrets (ngc); attempting to pull the image may not succeed."
     pod = a_pod(waits="ErrImagePull", waits_message=DENIED)
 
-    told = look(a_look(pod, events=[("FailedToRetrieveImagePullSecret", lost)]), now=NOON)
+    told = progress_of_pull(a_look(pod, events=[("FailedToRetrieveImagePullSecret", lost)]), now=NOON)
 
     assert (told.outcome, told.said) == (PullOutcome.FAILED, lost)
     assert "pull secret" in told.says
@@ -64,9 +66,9 @@ def test_what_the_registry_does_not_allow_names_the_pull_secret_that_is_lost():
 
 def after_three_minutes(words: str) -> list[PullOutcome | None]:
     pod = a_pod(waits="ImagePullBackOff", waits_message=words)
-    first = look(a_look(pod), now=NOON)
-    soon = look(a_look(pod, failing_since=NOON), now=later(minutes=2))
-    late = look(a_look(pod, failing_since=NOON), now=later(minutes=3))
+    first = progress_of_pull(a_look(pod), now=NOON)
+    soon = progress_of_pull(a_look(pod, failing_since=NOON), now=later(minutes=2))
+    late = progress_of_pull(a_look(pod, failing_since=NOON), now=later(minutes=3))
     assert first.is_failing
     assert late.said == words
     return [first.outcome, soon.outcome, late.outcome]
@@ -96,7 +98,7 @@ def test_what_is_wrong_with_the_node_is_no_word_about_the_image(words: str):
 def test_a_pod_without_a_place_is_no_word_about_its_image():
     pod = PodLook(phase="Pending", unscheduled="0/64 nodes are available: 1 Insufficient memory.")
 
-    soon, late = (look(a_look(pod), now=later(minutes=minutes)) for minutes in (1, 3))
+    soon, late = (progress_of_pull(a_look(pod), now=later(minutes=minutes)) for minutes in (1, 3))
 
     assert (soon.outcome, late.outcome) == (None, PullOutcome.UNKNOWN)
     assert late.said == "0/64 nodes are available: 1 Insufficient memory."
@@ -105,7 +107,7 @@ def test_a_pod_without_a_place_is_no_word_about_its_image():
 def test_a_job_that_may_make_no_pod_says_who_refuses():
     said = 'pods "x" is forbidden: violates PodSecurity "restricted:latest"'
 
-    told = look(a_look(events=[("FailedCreate", said)]), now=later(minutes=1))
+    told = progress_of_pull(a_look(events=[("FailedCreate", said)]), now=later(minutes=1))
 
     assert (told.outcome, told.says, told.said) == (
         PullOutcome.UNKNOWN,
@@ -115,7 +117,7 @@ def test_a_job_that_may_make_no_pod_says_who_refuses():
 
 
 def test_a_job_that_was_too_slow_proves_nothing():
-    told = look(a_look(failed="DeadlineExceeded"), now=later(minutes=30))
+    told = progress_of_pull(a_look(failed="DeadlineExceeded"), now=later(minutes=30))
 
     assert (told.outcome, told.says) == (
         PullOutcome.UNKNOWN,
@@ -124,7 +126,9 @@ def test_a_job_that_was_too_slow_proves_nothing():
 
 
 def test_an_evicted_pod_proves_nothing():
-    told = look(a_look(a_pod(phase="Failed", reason="Evicted", message="The node was low on disk.")), now=NOON)
+    told = progress_of_pull(
+        a_look(a_pod(phase="Failed", reason="Evicted", message="The node was low on disk.")), now=NOON
+    )
 
     assert (told.outcome, told.said) == (PullOutcome.UNKNOWN, "Evicted: The node was low on disk.")
 
@@ -148,7 +152,7 @@ def test_without_a_container_that_came_after_the_pull_nothing_is_ever_called_pul
 ):
     job = a_look(pod, failed=failed, failing_since=NOON if is_failing else None)
 
-    told = look(job, now=later(seconds=seconds))
+    told = progress_of_pull(job, now=later(seconds=seconds))
 
     assert told.outcome is not PullOutcome.PULLED
     assert told.says

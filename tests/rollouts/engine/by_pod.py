@@ -16,7 +16,7 @@ from kube.structs import NodeSeen, PodSeen
 from operations.node_writer import TRIES
 from rollouts.components.base import ReleaseAct
 from rollouts.components.terms import HoldWords
-from rollouts.engine.act.node_writes import Beside, alone
+from rollouts.engine.act.node_writes import Beside, as_patch
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.live_state import newest_of
 from rollouts.models import Hold
@@ -68,7 +68,7 @@ class ByPod:
     def release(
         self, writer: Writer, uid: str, name: str, *, may_go: Callable[[], bool], beside: Beside
     ) -> NodeSeen | None:
-        seen = writer.change(uid, name, lambda node: alone(beside)(node) if may_go() else [])
+        seen = writer.change(uid, name, lambda node: as_patch(beside)(node) if may_go() else [])
         if seen is None or not may_go():
             return None
         gone = _each_old_pod(writer, uid, name, lambda pod: may_go() and _delete(writer, pod))
@@ -78,7 +78,7 @@ class ByPod:
         return any(_each_old_pod(writer, uid, name, lambda pod: _fence(writer, pod)) or ())
 
     def call_back(self, writer: Writer, uid: str, name: str, *, beside: Beside) -> NodeSeen | None:
-        return writer.change(uid, name, alone(beside))
+        return writer.change(uid, name, as_patch(beside))
 
 
 def _old_pods(writer: Writer, name: str) -> Iterator[PodSeen]:

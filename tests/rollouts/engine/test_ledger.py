@@ -5,7 +5,7 @@ from django.db import transaction
 
 from edges.transition_errors import LostRace
 from fleet.models import Node
-from operations.ledger.disruptions import take
+from operations.ledger.disruptions import record_disruptions
 from operations.models import Disruption, DomainBudget
 from rollouts.commands import plan_control
 from rollouts.engine.act import waves
@@ -48,7 +48,7 @@ def another_plan_has(ground: Ground, name: str) -> Plan:
 def somebody_has(ground: Ground, name: str, by: str = "quarantine") -> None:
     node = Node.objects.get(cluster=ground.cluster, name=name)
     with transaction.atomic():
-        take(ground.cluster.pk, {node.uid: name}, by=by, is_rollback=False, now=ground.clock())
+        record_disruptions(ground.cluster.pk, {node.uid: name}, by=by, is_rollback=False, now=ground.clock())
 
 
 def disruptions() -> list[str]:

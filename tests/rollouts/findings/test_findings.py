@@ -25,7 +25,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON)
     plan.move("halted", now=NOON, actor="ada", reason="gpu-1 failed.")
 
-    evaluation_round.look(plan.cluster, now=NOON)
+    evaluation_round.evaluate_cluster(plan.cluster, now=NOON)
     finding = Finding.objects.get(rule=HALTED.key)
 
     assert (finding.subject, finding.page) == (f"plan {plan.pk}", f"/plans/{plan.pk}")
@@ -35,7 +35,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     assert "If it is not needed, abort the plan." in finding.steps
 
     plan.move("rolling-back", now=NOON, actor="ada", reason="Back.")
-    evaluation_round.look(plan.cluster, now=NOON)
+    evaluation_round.evaluate_cluster(plan.cluster, now=NOON)
     assert not Finding.objects.open().filter(rule=HALTED.key).exists()
 
 

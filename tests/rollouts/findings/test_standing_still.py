@@ -220,13 +220,13 @@ def test_that_no_round_begins_is_told_by_the_clock_of_whoever_evaluates(ahead):
     plan = looked_at("promoting", NOON + ahead, due=NOON + ahead + timedelta(seconds=5))
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON + OF_PEOPLE)
 
-    evaluation_round.look(plan.cluster, now=NOON + 2 * MINUTE)
+    evaluation_round.evaluate_cluster(plan.cluster, now=NOON + 2 * MINUTE)
     assert open_findings(plan) == []
-    evaluation_round.look(plan.cluster, now=NOON + 3 * MINUTE)
+    evaluation_round.evaluate_cluster(plan.cluster, now=NOON + 3 * MINUTE)
 
     assert open_findings(plan) == [NOT_RUN.format(plan.pk)]
     Plan.objects.filter(pk=plan.pk).update(looked_at=NOON + 3 * MINUTE, next_look_at=NOON + 4 * MINUTE, epoch=8)
-    evaluation_round.look(plan.cluster, now=NOON + 3 * MINUTE)
+    evaluation_round.evaluate_cluster(plan.cluster, now=NOON + 3 * MINUTE)
     assert open_findings(plan) == []
 
 
@@ -238,7 +238,7 @@ def test_a_worker_that_goes_on_is_not_called_away_for_its_clock(off):
     for number in range(1, 13):
         at = NOON + number * MINUTE / 2
         Plan.objects.filter(pk=plan.pk).update(looked_at=at + off, next_look_at=at + off, epoch=number)
-        evaluation_round.look(plan.cluster, now=at)
+        evaluation_round.evaluate_cluster(plan.cluster, now=at)
         assert open_findings(plan) == []
 
 
@@ -251,10 +251,10 @@ def test_it_is_a_finding_that_leads_to_the_plan_until_something_moves():
     plan = a_plan("rolling-back")
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON + OF_PEOPLE)
 
-    evaluation_round.look(plan.cluster, now=NOON + 2 * HOUR)
+    evaluation_round.evaluate_cluster(plan.cluster, now=NOON + 2 * HOUR)
     finding = Finding.objects.get(rule=STILL.key)
     assert (finding.severity, finding.page) == ("warning", f"/plans/{plan.pk}")
 
     plan.move("aborting", now=NOON + 2 * HOUR, actor="ada", reason="Enough.")
-    evaluation_round.look(plan.cluster, now=NOON + 2 * HOUR)
+    evaluation_round.evaluate_cluster(plan.cluster, now=NOON + 2 * HOUR)
     assert not Finding.objects.open().filter(rule=STILL.key).exists()

@@ -16,10 +16,10 @@ from operations.models import Freeze
 from people.models import AuditEntry
 from rollouts.commands.image_pulls import ask, cancel
 from rollouts.driver_images.pull_progress import PullOutcome
-from rollouts.image_pulls.base import LANDED_BY, PullRound, bounded
+from rollouts.image_pulls.base import LANDED_BY, PullRound, redacted_line
 from rollouts.image_pulls.image_pull_round import IN_MOTION, LOOK_AGAIN, run_pull
 from rollouts.image_pulls.job_creation import intend
-from rollouts.image_pulls.job_results import look, pod_look, see
+from rollouts.image_pulls.job_results import observe_pull_jobs, pod_look, record_job_progress
 from rollouts.live_checks.required_rights import needed, spared
 from rollouts.models import ImagePull, Plan, PullJob
 from simulator.fleets.plan import Mode
@@ -531,7 +531,7 @@ def test_a_turn_that_was_lost_asks_for_no_job(pulling: Pulling, monkeypatch: pyt
     monkeypatch.setattr(client, "get_job", lambda *_: pytest.fail("asked"))
 
     with pytest.raises(LostRace):
-        see(mine)
+        observe_pull_jobs(mine)
 
 
 def test_a_job_that_may_not_be_deleted_is_named_and_tried_again(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
@@ -641,10 +641,10 @@ def test_an_answer_loses_against_one_that_was_there_before(pulling: Pulling):
     pulling.ask().round()
     pulling.play(DONE, "Succeeded")
     mine, row = a_round(pulling), pulling.row()
-    see(mine)
+    observe_pull_jobs(mine)
     PullJob.objects.update(outcome="failed")
 
-    look(mine, row)
+    record_job_progress(mine, row)
 
     assert pulling.row().outcome == "failed"
     assert not pulling.plan.events.filter(to="image-pulled").exists()
@@ -654,11 +654,11 @@ def test_an_answer_of_a_worker_whose_turn_is_over_is_not_written(pulling: Pullin
     pulling.ask().round()
     pulling.play(DONE, "Succeeded")
     mine, row = a_round(pulling), pulling.row()
-    see(mine)
+    observe_pull_jobs(mine)
     take_the_turn(pulling)
 
     with pytest.raises(LostRace):
-        look(mine, row)
+        record_job_progress(mine, row)
 
     assert pulling.row().outcome == ""
 
@@ -680,7 +680,7 @@ def test_it_does_not_end_while_a_job_may_be_there(pulling: Pulling):
 
 
 def test_what_a_registry_says_is_bounded_and_without_secrets():
-    said = bounded("GET https://ada:hunter2@registry.example/v2/?token=abcdef0123456789\n" + "x " * 2000)
+    said = redacted_line("GET https://ada:hunter2@registry.example/v2/?token=abcdef0123456789\n" + "x " * 2000)
 
     assert "hunter2" not in said
     assert "abcdef0123456789" not in said

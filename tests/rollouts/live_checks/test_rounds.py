@@ -198,7 +198,7 @@ def test_an_api_server_that_falls_silent_is_asked_no_more(one: Checking, monkeyp
     def silent(*_: object) -> bool:
         raise client.Unreachable("The API server did not answer in time.")
 
-    monkeypatch.setattr(client, "may", silent)
+    monkeypatch.setattr(client, "is_access_allowed", silent)
 
     one.ask().round()
 
@@ -385,14 +385,14 @@ def test_a_plan_that_lets_nodes_go_is_asked_again_of_those_still_to_go(one: Chec
 
 
 def forbid(monkeypatch: pytest.MonkeyPatch, verb: str, plural: str) -> None:
-    asks = client.may
+    asks = client.is_access_allowed
 
     def may(connection: client.Connection, access: client.AccessAsked) -> Any:
         told = asks(connection, access)
         is_it = (access.verb, access.resource.plural) == (verb, plural)
         return type(told)(allowed=False) if is_it else told
 
-    monkeypatch.setattr(client, "may", may)
+    monkeypatch.setattr(client, "is_access_allowed", may)
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, refusal: client.ClusterError) -> None:

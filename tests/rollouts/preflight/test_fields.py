@@ -9,7 +9,7 @@ import pytest
 from fleet.models import Node
 from fleet.pools.changes import change_pool
 from rollouts.checks import Check
-from rollouts.commands.documents import by_document, content_of, look, read, write
+from rollouts.commands.documents import by_document, content_of, parse_plan_document, preview_document, write
 from rollouts.commands.plan_start import start
 from rollouts.commands.preview import preview
 from rollouts.commands.refusals import Blocked
@@ -124,7 +124,7 @@ def test_a_pool_that_changed_under_the_draft_is_named_by_its_stage_also_where_it
     later = NOON + timedelta(minutes=2)
 
     drafted = [check for check in said(preview(plan, now=later)) if check.code == "pool-changed"]
-    looked_at = look(read(write(plan)), actor=owner, now=later)
+    looked_at = preview_document(parse_plan_document(write(plan)), actor=owner, now=later)
 
     assert [check.field for check in drafted] == ["stages.1.pool"]
     assert [check.field for check in said(looked_at.preview) if check.code == "pool-changed"] == ["stages[1].pool"]

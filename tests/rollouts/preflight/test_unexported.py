@@ -95,7 +95,7 @@ def heard(cluster, **has) -> None:
             column = frame.columns.setdefault(key, MetricColumn(no_values(len(has)), no_values(len(has))))
             column.times[place] = WITHOUT
     exported = frozenset(key for each in has.values() for key in each)
-    snapshots.keep(cluster.pk, TelemetryReading(frame, exported, {}))
+    snapshots.store(cluster.pk, TelemetryReading(frame, exported, {}))
 
 
 @pytest.fixture(params=["a Prometheus", "exporters"])
@@ -204,7 +204,7 @@ def reports(cluster, **has) -> None:
             column = frame.columns.setdefault(key, MetricColumn.empty(len(devices)))
             column.values[place], column.times[place] = 0.0, NOON.timestamp()
     exported = frozenset(key for each in has.values() for key in each)
-    snapshots.keep(cluster.pk, TelemetryReading(frame, exported, {}))
+    snapshots.store(cluster.pk, TelemetryReading(frame, exported, {}))
 
 
 def test_a_gate_on_telemetry_that_cannot_be_measured_is_named_with_what_would(cluster, owner):

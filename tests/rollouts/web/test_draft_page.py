@@ -176,7 +176,7 @@ def test_advisory_gates_keep_reasons_of_their_own_while_nobody_writes_another():
         "allocatable_restored": {"advisory": True, "reason": "A."},
         "failure_budget": {"tolerate": 0},
     }
-    given = stage_form.written(StageDraft("Canary", "canary", count=1, gate_options=gates))
+    given = stage_form.stage_form_data(StageDraft("Canary", "canary", count=1, gate_options=gates))
     assert given["advisory_reason"] == "A."
 
     (kept,) = DraftForm(as_sent(given)).stages()
@@ -188,7 +188,7 @@ def test_advisory_gates_keep_reasons_of_their_own_while_nobody_writes_another():
 
 def test_options_that_are_long_are_kept_whole():
     reasons = {key: {"advisory": True, "reason": "深\n" * 100} for key, _ in stage_form.advisable()}
-    given = stage_form.written(StageDraft("Canary", "canary", count=1, gate_options=reasons))
+    given = stage_form.stage_form_data(StageDraft("Canary", "canary", count=1, gate_options=reasons))
 
     (kept,) = DraftForm(as_sent(given)).stages()
 
@@ -211,7 +211,7 @@ def test_groups_are_written_as_people_say_them(ada, fleet):
 
     assert canary.gate_options["approval"] == {"needed": 1, "groups": {"platform": 1, "sre": 2}}
     assert rest.gate_options["approval"] == {"needed": 1, "groups": {"sre": 1}}
-    assert stage_form.written(canary)["groups"] == "platform: 1, sre: 2"
+    assert stage_form.stage_form_data(canary)["groups"] == "platform: 1, sre: 2"
     assert "groups 1 of platform, 2 of sre" in page(ada, f"/plans/{plan.pk}").text
 
 

@@ -84,8 +84,8 @@ def test_gpu_samples_of_a_changed_node_are_drawn_from_before_its_change():
     for minute, celsius, xid in ((40, 60.0, 0.0), (44, 64.0, 0.0), (55, 90.0, 79.0)):
         now = (NOON + timedelta(minutes=minute)).timestamp()
         snapshot = said(now, board, temperature_celsius=celsius, xid=xid)
-        snapshots.keep(plan.cluster_id, TelemetryReading(snapshot, frozenset({"temperature_celsius", "xid"}), {}))
-        minutes.keep(plan.cluster_id, snapshot, assert_lease=lambda: None, now=now)
+        snapshots.store(plan.cluster_id, TelemetryReading(snapshot, frozenset({"temperature_celsius", "xid"}), {}))
+        minutes.write_minute(plan.cluster_id, snapshot, assert_lease=lambda: None, now=now)
 
     plots = {plot.gate.key: plot for plot in gate_plots(plan, now=NOON + timedelta(hours=1))}
     heat = plots["thermal"]

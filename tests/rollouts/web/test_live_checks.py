@@ -4,13 +4,15 @@ import pytest
 
 from rollouts.checks import Check
 from rollouts.models import LiveCheck
-from rollouts.preflight.live_checks.answers import barred, passed, unanswered
+from rollouts.preflight.live_checks.answers import barring_answer, passed, unanswered
 from rollouts.preflight.live_checks.facts import NoAnswer
 from tests import make
 from tests.pages import Page, page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-ABSENT = barred(Check("live-namespace", title="north has no namespace quarterdeck", steps=("Apply the manifest.",)))
+ABSENT = barring_answer(
+    Check("live-namespace", title="north has no namespace quarterdeck", steps=("Apply the manifest.",))
+)
 LOST = unanswered("whether it is taken", NoAnswer("It did not answer in time."))
 CANNOT = unanswered("whether it is taken", NoAnswer("No dry run.", may_be_overridden=True))
 

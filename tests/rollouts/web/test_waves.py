@@ -7,7 +7,7 @@ import pytest
 
 from rollouts.models import Cordon, Stage, Wave
 from rollouts.queries.plan_view import plan_on_page
-from rollouts.web.board import column_of, said_of
+from rollouts.web.board import column_of, wave_size_text
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -54,7 +54,7 @@ def test_each_stage_says_it_for_itself():
 def test_a_sentence_without_a_reason_is_said_as_it_is():
     one, two = (Wave(number=number, reason="2 nodes.") for number in (1, 2))
 
-    assert said_of(two, one) == "2 nodes."
+    assert wave_size_text(two, one) == "2 nodes."
 
 
 def test_nodes_of_a_wave_that_is_done_are_fetched_when_it_is_unfolded():

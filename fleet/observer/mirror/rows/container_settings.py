@@ -12,7 +12,7 @@ from fleet.observer.mirror.rows.gpu_requests import requests_of_container
 from fleet.observer.mirror.rows.pod_status import failed_ends
 from fleet.observer.mirror.rows.stuck_containers import words_of
 from fleet.observer.mirror.rows.text import fitted, fitted_instant
-from kube.quantity import whole
+from kube.quantity import whole_quantity
 from kube.structs import PodSeen
 from kube.structs.meta import UNREAD, Struct
 from kube.structs.pod import Container
@@ -73,7 +73,7 @@ def _last_failed_end(seen: PodSeen) -> dict[str, Any]:
         "reason": fitted(ended.reason, MOST_OF_REASON),
         "exit_code": ended.exit_code,
         "at": at.isoformat(),
-        "memory_limit_bytes": whole(limits.get("memory")) or 0,
+        "memory_limit_bytes": whole_quantity(limits.get("memory")) or 0,
         "words": words_of(ended),
     }
     return {key: value for key, value in found.items() if value}

@@ -10,7 +10,7 @@ from typing import Any
 
 from fleet.observer.mirror.rows.nested_json import BIGGEST
 from fleet.observer.mirror.rows.text import fitted, fitted_count
-from kube.quantity import whole
+from kube.quantity import whole_quantity
 from kube.structs.dra import (
     Attribute,
     ClaimSeen,
@@ -65,7 +65,7 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
         "product": _first_attribute(said, "productName") or (_model(said) if driver in INTEL else ""),
         "profile": _first_attribute(said, "profile", "partitionProfile"),
         "driver_version": _first_attribute(said, "driverVersion"),
-        "memory_bytes": min(whole(memory.value) or 0, BIGGEST) if memory else None,
+        "memory_bytes": min(whole_quantity(memory.value) or 0, BIGGEST) if memory else None,
         "taints": [
             {"key": fitted(taint.key, 317), "value": fitted(taint.value, 253), "effect": fitted(taint.effect, 32)}
             for taint in (properties.taints or [])[:MOST]

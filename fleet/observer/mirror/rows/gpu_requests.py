@@ -6,7 +6,7 @@ from fleet.observer.mirror.rows.effective_requests import effective
 from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted
 from gpu.resources import assigned_in, is_gpu_resource
 from gpu.resources.names import GPU, VOLCANO
-from kube.quantity import whole
+from kube.quantity import whole_quantity
 from kube.structs import PodSeen
 from kube.structs.daemonset import PodTemplate
 from kube.structs.pod import Container
@@ -29,7 +29,7 @@ def requests_of_container(container: Container) -> dict[str, int]:
     if resources is None:
         return {}
     asked = (resources.limits or {}) | (resources.requests or {})
-    wanted = {name: whole(amount) or 0 for name, amount in asked.items() if is_gpu_resource(name)}
+    wanted = {name: whole_quantity(amount) or 0 for name, amount in asked.items() if is_gpu_resource(name)}
     return {name.replace("\x00", ""): amount for name, amount in wanted.items() if amount}
 
 

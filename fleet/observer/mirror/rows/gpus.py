@@ -25,7 +25,7 @@ from gpu.resources import (
     vendor_of,
 )
 from gpu.resources.physical import columns_of
-from kube.quantity import whole
+from kube.quantity import whole_quantity
 
 AMD_LABEL = re.compile(r"^(?:beta\.)?amd\.com/gpu\.(?:device-id|family|product-name)\b")
 RESOURCES_AT_MOST = 100
@@ -103,7 +103,7 @@ def _limited_counts(what: str, counts: Counts) -> dict[str, int]:
 
 def _amounts(quantities: Mapping[str, str | int | float]) -> dict[str, int]:
     names = [name for name in quantities if is_gpu_resource(name)][:RESOURCES_AT_MOST]
-    read = {name.replace("\x00", ""): whole(quantities[name]) for name in names}
+    read = {name.replace("\x00", ""): whole_quantity(quantities[name]) for name in names}
     return {name: min(amount, INTEGER_MOST) for name, amount in sorted(read.items()) if amount is not None}
 
 

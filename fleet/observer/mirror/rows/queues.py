@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted, fitted_count, fitted_instant
-from kube.quantity import whole
+from kube.quantity import whole_quantity
 from kube.structs.meta import Condition, ResourceList, Seen, find
 from kube.structs.queues import Flavor, FlavorResource, KueueWorkloadSeen, PodGroupSeen, QueueSeen
 
@@ -135,7 +135,7 @@ def _is_true(condition: Condition | None) -> bool:
 
 
 def _amounts(amounts: ResourceList | None) -> dict[str, int]:
-    read = {fitted(name, 317): whole(amount) for name, amount in list((amounts or {}).items())[:MOST]}
+    read = {fitted(name, 317): whole_quantity(amount) for name, amount in list((amounts or {}).items())[:MOST]}
     return {name: amount for name, amount in read.items() if amount}
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rollouts.checks import Check
-from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, barred, passed, unanswered
+from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, barring_answer, passed, unanswered
 from rollouts.preflight.live_checks.facts import LiveFacts, NoAnswer
 from wording.reports import EvidenceItem
 
@@ -23,7 +23,7 @@ def answers(facts: LiveFacts) -> Iterator[LiveAnswer]:
         uids = (EvidenceItem("UID found", facts.cluster_uid), EvidenceItem("UID expected", plan.cluster_uid))
         steps = ("Correct the address in its kubeconfig.", "If the cluster was rebuilt, accept it on its page.")
         summary = "The namespace kube-system has another UID."
-        yield barred(Check("live-cluster", title=title, summary=summary, evidence=uids, steps=steps))
+        yield barring_answer(Check("live-cluster", title=title, summary=summary, evidence=uids, steps=steps))
     else:
         summary = "The namespace kube-system has the expected UID."
         yield passed(Check("live-cluster", title=f"Cluster {plan.cluster} answers", summary=summary, is_good=True))

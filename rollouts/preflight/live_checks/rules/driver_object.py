@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rollouts.checks import Check
-from rollouts.preflight.live_checks.answers import LiveAnswer, barred, passed, unanswered
+from rollouts.preflight.live_checks.answers import LiveAnswer, barring_answer, passed, unanswered
 from rollouts.preflight.live_checks.facts import LiveFacts, NoAnswer, ObjectFacts, PlanFacts
 from wording.reports import EvidenceItem, fit
 
@@ -15,14 +15,16 @@ def is_as_shown(facts: LiveFacts) -> Iterator[LiveAnswer]:
     if seen is None or isinstance(seen, NoAnswer):
         yield unanswered(f"how {plan.object_title} is now", seen)
     elif not seen.uid:
-        yield barred(Check("live-object", title=fit("{} was deleted", plan.object_title), steps=ANEW))
+        yield barring_answer(Check("live-object", title=fit("{} was deleted", plan.object_title), steps=ANEW))
     elif seen.uid != plan.object_uid:
-        yield barred(Check("live-object", title=fit("{} was deleted and created again", plan.object_title), steps=ANEW))
+        yield barring_answer(
+            Check("live-object", title=fit("{} was deleted and created again", plan.object_title), steps=ANEW)
+        )
     elif plan.is_written:
         yield _answer_after_write(plan, seen)
     elif seen.version != plan.from_version:
         title, summary = _version_title(plan, seen), f"The plan was written for {plan.from_version}."
-        yield barred(Check("live-object", title=title, summary=summary, steps=ANEW))
+        yield barring_answer(Check("live-object", title=title, summary=summary, steps=ANEW))
     elif seen.generation != plan.generation:
         generations = (
             EvidenceItem("Generation in the cluster", seen.generation),
@@ -33,7 +35,7 @@ def is_as_shown(facts: LiveFacts) -> Iterator[LiveAnswer]:
             "Read the preview again, then start the plan.",
         )
         title = fit("{} changed after the preview", plan.object_title)
-        yield barred(Check("live-object", title=title, evidence=generations, steps=steps))
+        yield barring_answer(Check("live-object", title=title, evidence=generations, steps=steps))
     else:
         summary = f"It asks for {seen.version}, generation {seen.generation}."
         title = fit("{} is as in the preview", plan.object_title)
@@ -45,7 +47,7 @@ def _answer_after_write(plan: PlanFacts, seen: ObjectFacts) -> LiveAnswer:
         summary = "The plan wrote this version."
         return passed(Check("live-object", title=_version_title(plan, seen), summary=summary, is_good=True))
     summary, steps = f"The plan wrote {plan.to_version}.", ("Find out who changed it. The plan halts.",)
-    return barred(Check("live-object", title=_version_title(plan, seen), summary=summary, steps=steps))
+    return barring_answer(Check("live-object", title=_version_title(plan, seen), summary=summary, steps=steps))
 
 
 def _version_title(plan: PlanFacts, seen: ObjectFacts) -> str:

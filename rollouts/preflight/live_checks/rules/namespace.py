@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rollouts.checks import Check
-from rollouts.preflight.live_checks.answers import LiveAnswer, barred, passed, unanswered
+from rollouts.preflight.live_checks.answers import LiveAnswer, barring_answer, passed, unanswered
 from rollouts.preflight.live_checks.facts import LiveFacts, NamespaceState, NoAnswer
 
 
@@ -15,10 +15,10 @@ def is_there(facts: LiveFacts) -> Iterator[LiveAnswer]:
         title = f"{plan.cluster} has no namespace {plan.own_namespace}"
         steps = ("Apply deploy/rbac/quarterdeck.yaml, which creates it.",)
         summary = "Quarterdeck keeps its Lease there."
-        yield barred(Check("live-namespace", title=title, summary=summary, steps=steps))
+        yield barring_answer(Check("live-namespace", title=title, summary=summary, steps=steps))
     elif state is NamespaceState.GOING:
         title = f"The namespace {plan.own_namespace} of {plan.cluster} is being deleted"
         again = ("Wait until it is gone.", "Then apply deploy/rbac/quarterdeck.yaml, which creates it again.")
-        yield barred(Check("live-namespace", title=title, steps=again))
+        yield barring_answer(Check("live-namespace", title=title, steps=again))
     else:
         yield passed(Check("live-namespace", title=f"The namespace {plan.own_namespace} exists", is_good=True))

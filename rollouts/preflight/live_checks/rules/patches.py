@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rollouts.checks import Check, each
-from rollouts.preflight.live_checks.answers import LiveAnswer, barred, passed, unanswered
+from rollouts.preflight.live_checks.answers import LiveAnswer, barring_answer, passed, unanswered
 from rollouts.preflight.live_checks.facts import LiveFacts, NoAnswer, Tried
 from wording.numbers import count
 from wording.reports import EvidenceItem, fit
@@ -25,7 +25,7 @@ def version_is_taken(facts: LiveFacts) -> Iterator[LiveAnswer]:
         check = Check(
             "live-version", field="to_version", title=title, summary=tried.refused, evidence=answer, steps=steps
         )
-        yield barred(check)
+        yield barring_answer(check)
     else:
         title = fit("{} accepts {}", plan.object_title, plan.to_version)
         yield passed(Check("live-version", title=title, summary=DRY_RUN, is_good=True))
@@ -44,7 +44,7 @@ def hold_is_taken(facts: LiveFacts) -> Iterator[LiveAnswer]:
         title = f"The API server rejects the hold label on {count(len(refused), 'node')}"
         answers, words = each(refused), refused[0][1]
         steps = ("Ask the owner of that policy or webhook to let Quarterdeck's service account label nodes.",)
-        yield barred(Check("live-hold", title=title, summary=words, evidence=answers, steps=steps))
+        yield barring_answer(Check("live-hold", title=title, summary=words, evidence=answers, steps=steps))
     if len(tries) == len(facts.node_patches) and not refused:
         title = f"The API server accepts the hold label on {count(len(facts.node_patches), 'node')}"
         yield passed(Check("live-hold", title=title, summary=DRY_RUN, is_good=True))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from rollouts.checks import Check, each
-from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, barred, passed, unanswered
+from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, barring_answer, passed, unanswered
 from rollouts.preflight.live_checks.facts import LiveFacts, NoAnswer, Right
 from wording.numbers import count
 
@@ -23,7 +23,7 @@ def are_there(facts: LiveFacts) -> Iterator[LiveAnswer]:
         title = f"Quarterdeck lacks {count(len(needed), 'right')} that the plan needs"
         steps = ("Apply deploy/rbac/quarterdeck.yaml, or add these verbs to the roles of the service account.",)
         summary, lines = f"It may not {_rights_text(needed)}.", each(map(_right_line, needed))
-        yield barred(Check("live-rights", title=title, summary=summary, evidence=lines, steps=steps))
+        yield barring_answer(Check("live-rights", title=title, summary=summary, evidence=lines, steps=steps))
     if spared := [right for right in missing if not right.is_needed]:
         title, lines = "The plan's image cannot be pulled beforehand", each(map(_right_line, spared))
         steps = ("Apply the Role for the operator's namespace in deploy/rbac/quarterdeck.yaml.",)

@@ -189,7 +189,7 @@ def test_what_its_writer_missed_is_put_right_by_the_next_one(mirror):
     assert list(found.all()) == [("came", None), ("left", NOON), ("stays", None)]
 
 
-@pytest.mark.parametrize("act", [placements.reconcile, placements.end_all])
+@pytest.mark.parametrize("act", [placements.reconcile, placements.end_all_placements])
 def test_whose_lease_is_over_ends_nothing(mirror, act):
     mirror.list("nodes", [a_node_seen("gpu-001")])
     mirror.list("pods", [a_pod_seen("train-0")])

@@ -102,7 +102,7 @@ def test_nodes_that_are_gone_are_not_remembered(mirror: Mirror):
     mirror.see("nodes", a_node_seen("gpu-002"), is_gone=True)
     mirror.flush()
 
-    memory.keep(mirror.cluster.pk, mirror.deltas.memory)
+    memory.keep_memory(mirror.cluster.pk, mirror.deltas.memory)
 
     assert set(memory.recall(mirror.cluster.pk, epoch=2).likenesses) == {UID}
 

@@ -9,7 +9,15 @@ from fleet.models import Cluster, DriverObject
 from people.models import AuditEntry
 from people.rights import NotAllowed
 from rollouts.commands import plan_drafts
-from rollouts.commands.documents import Applying, apply, by_document, content_of, look, read, write
+from rollouts.commands.documents import (
+    Applying,
+    apply,
+    by_document,
+    content_of,
+    parse_plan_document,
+    preview_document,
+    write,
+)
 from rollouts.commands.plan_drafts import with_approvals
 from rollouts.commands.preview import preview
 from rollouts.commands.refusals import BadPlan, OutOfDate
@@ -35,7 +43,7 @@ stages:
 
 
 def applied(text: str, owner, **given):
-    return apply(read(text), actor=owner, now=NOON, **given)
+    return apply(parse_plan_document(text), actor=owner, now=NOON, **given)
 
 
 def test_a_document_drafts_a_plan_and_starts_nothing(text, owner):
@@ -49,10 +57,10 @@ def test_a_document_drafts_a_plan_and_starts_nothing(text, owner):
 
 
 def test_a_look_shows_what_it_would_do_and_writes_nothing(text, owner, django_assert_max_num_queries):
-    document = read(text)
+    document = parse_plan_document(text)
 
     with django_assert_max_num_queries(55):
-        shown = look(document, actor=owner, now=NOON)
+        shown = preview_document(document, actor=owner, now=NOON)
 
     assert shown.outcome == Applying.DRAFTED
     assert [len(stage.targets) for stage in shown.preview.stages] == [1, 2]
@@ -61,11 +69,11 @@ def test_a_look_shows_what_it_would_do_and_writes_nothing(text, owner, django_as
 
 
 def test_a_look_shows_what_the_plan_itself_shows_once_it_is_drafted(text, owner):
-    shown = look(read(text), actor=owner, now=NOON)
+    shown = preview_document(parse_plan_document(text), actor=owner, now=NOON)
 
     drafted = applied(text, owner).plan
 
-    assert shown.preview == look(read(text), actor=owner, now=NOON).preview
+    assert shown.preview == preview_document(parse_plan_document(text), actor=owner, now=NOON).preview
     assert shown.preview == by_document(preview(drafted, now=NOON))
 
 
@@ -101,7 +109,7 @@ def test_what_was_changed_by_hand_since_is_not_overwritten(text, owner):
     with pytest.raises(OutOfDate, match=r"by eve and not by a document\. Stages\[1\] is missing in the draft"):
         applied(text, owner)
     with pytest.raises(OutOfDate):
-        look(read(text), actor=owner, now=NOON)
+        preview_document(parse_plan_document(text), actor=owner, now=NOON)
 
     assert Plan.objects.get().revision == 2
 
@@ -128,7 +136,7 @@ def test_a_document_of_an_earlier_revision_loses(cluster, owner):
 
 def test_who_is_second_of_two_at_once_loses(cluster, owner, monkeypatch):
     plan = a_draft(cluster, owner)
-    document = read(write(plan).replace(plan.title, "Mine"))
+    document = parse_plan_document(write(plan).replace(plan.title, "Mine"))
     edit = plan_drafts.edit
 
     def slow(*args, **given):
@@ -185,11 +193,11 @@ def test_what_is_refused_names_its_field(text, cluster, owner, what: str):
 def test_only_who_may_draft_there_applies_or_looks(text):
     viewer, stranger = a_user("bob", role="viewer"), a_user("stranger")
 
-    for what in (apply, look):
+    for what in (apply, preview_document):
         with pytest.raises(NotAllowed):
-            what(read(text), actor=viewer, now=NOON)
+            what(parse_plan_document(text), actor=viewer, now=NOON)
         with pytest.raises(BadPlan, match="does not exist, or you may not see it"):
-            what(read(text), actor=stranger, now=NOON)
+            what(parse_plan_document(text), actor=stranger, now=NOON)
 
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=20).map(str.strip)
@@ -229,11 +237,11 @@ class ReadAfterWrite(TestCase):
         owner, drafted = self.a_draft(title, [canary, *later])
 
         text = write(drafted)
-        done = apply(read(text), actor=owner, now=NOON)
-        as_json = apply(read(json.dumps(content_of(drafted))), actor=owner, now=NOON)
+        done = apply(parse_plan_document(text), actor=owner, now=NOON)
+        as_json = apply(parse_plan_document(json.dumps(content_of(drafted))), actor=owner, now=NOON)
         plain = {key: value for key, value in content_of(drafted).items() if key not in {"plan", "revision"}}
         Plan.objects.filter(pk=drafted.pk).update(state=PlanState.DISCARDED)
-        anew = apply(read(json.dumps(plain)), actor=owner, now=NOON)
+        anew = apply(parse_plan_document(json.dumps(plain)), actor=owner, now=NOON)
 
         assert (done.outcome, done.differences) == (Applying.UNCHANGED, [])
         assert (as_json.outcome, as_json.plan) == (Applying.UNCHANGED, drafted)

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from rollouts.commands.documents import read
+from rollouts.commands.documents import parse_plan_document
 from rollouts.commands.refusals import BadPlan
 from rollouts.commands.stage_drafts import gates_by_default
 
@@ -33,12 +33,12 @@ stages:
 
 def problems(text: str) -> dict[str, str]:
     with pytest.raises(BadPlan) as refusal:
-        read(text)
+        parse_plan_document(text)
     return {each["field"]: each["sentence"] for each in refusal.value.problems}
 
 
 def test_a_document_is_read():
-    document = read(DOCUMENT)
+    document = parse_plan_document(DOCUMENT)
 
     assert (document.cluster, document.kind, document.name) == ("east", "NVIDIADriver", "h200")
     assert (document.from_version, document.to_version, document.title) == ("570.172.08", "580.95.05", "October")
@@ -63,7 +63,7 @@ def test_json_says_the_same():
     }  # fmt: skip
 
     for text in (json.dumps(content), json.dumps(content, indent="\t", ensure_ascii=False)):
-        document = read(text)
+        document = parse_plan_document(text)
 
         assert document.title == "\U0001f680"
         assert document.stages[0].gate_options == {"soak": {"duration_s": 1800}}
@@ -167,7 +167,7 @@ def test_all_problems_are_told_at_once_up_to_fifty():
 def test_a_key_that_is_no_text_is_named_by_its_line_and_told_by_nobody(text, line):
     """YAML and JSON spell it in escapes, and no page could be written with it."""
     with pytest.raises(BadPlan) as refusal:
-        read(text)
+        parse_plan_document(text)
 
     (problem,) = refusal.value.problems
     assert (problem["field"], "cannot be stored" in problem["sentence"]) == (
@@ -178,7 +178,7 @@ def test_a_key_that_is_no_text_is_named_by_its_line_and_told_by_nobody(text, lin
 
 def test_a_length_that_is_no_text_is_not_repeated():
     with pytest.raises(BadPlan) as refusal:
-        read(DOCUMENT.replace("timeout: 2h", 'timeout: "\\uD800"'))
+        parse_plan_document(DOCUMENT.replace("timeout: 2h", 'timeout: "\\uD800"'))
 
     (problem,) = refusal.value.problems
     assert (problem["field"], problem["sentence"][:20]) == ("stages[1].timeout", "This is not a durati")

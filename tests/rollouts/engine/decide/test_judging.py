@@ -1,4 +1,4 @@
-from rollouts.engine.decide.gate_evaluation import evaluate, first
+from rollouts.engine.decide.gate_evaluation import evaluate, first_result
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, GateResult, When
 from rollouts.gates.driver_version import DriverVersion
@@ -42,5 +42,5 @@ def test_finds_the_first_of_an_answer():
         "c": GateResult(Answer.WAIT, title="2"),
     }
 
-    assert first(Answer.WAIT, results) == ("b", GateResult(Answer.WAIT, title="1"))
-    assert first(Answer.FAIL, results) is None
+    assert first_result(Answer.WAIT, results) == ("b", GateResult(Answer.WAIT, title="1"))
+    assert first_result(Answer.FAIL, results) is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rollouts.preflight.live_checks import RULES, evaluate, rules
-from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, barring, passed, unanswered
+from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, blocking_checks, passed, unanswered
 from rollouts.preflight.live_checks.facts import (
     LiveFacts,
     NamespaceState,
@@ -170,9 +170,9 @@ def test_only_what_nobody_could_ask_gives_way_to_a_reason():
     cannot = unanswered("whether it is taken", NoAnswer("No dry run.", may_be_overridden=True))
     lost = unanswered("whether it is taken", LOST)
 
-    assert barring([cannot, lost], is_overridden=False) == [cannot.check, lost.check]
-    assert barring([cannot, lost], is_overridden=True) == [lost.check]
-    assert barring([passed(cannot.check)], is_overridden=False) == []
+    assert blocking_checks([cannot, lost], is_overridden=False) == [cannot.check, lost.check]
+    assert blocking_checks([cannot, lost], is_overridden=True) == [lost.check]
+    assert blocking_checks([passed(cannot.check)], is_overridden=False) == []
 
 
 @pytest.mark.parametrize("answer", [*evaluate(WELL), *evaluate(replace(WELL, version_patch=Tried("no"), lease=LOST))])

@@ -1,4 +1,4 @@
-from rollouts.preflight.rules.cuda import fits
+from rollouts.preflight.rules.cuda import check_cuda
 from tests.rollouts.make import lines_of
 from tests.rollouts.preflight.make import a_pod, facts
 
@@ -6,7 +6,7 @@ OLD, NEW = "570.172.08", "580.95.05"
 
 
 def said(*pods, to=OLD, back=NEW) -> dict:
-    return {check.code: check for check in fits(facts(*pods, to_version=to, from_version=back))}
+    return {check.code: check for check in check_cuda(facts(*pods, to_version=to, from_version=back))}
 
 
 def test_an_image_whose_cuda_is_too_new_for_an_older_driver_is_named_with_what_it_needs():
@@ -49,4 +49,4 @@ def test_an_image_that_runs_on_that_driver_already_is_known_to():
         to_version=OLD, from_version=NEW, proven_images=frozenset({"team/serve:1", "team/new:1"}),
     )  # fmt: skip
 
-    assert [check.code for check in fits(seen)] == ["cuda-too-new"]
+    assert [check.code for check in check_cuda(seen)] == ["cuda-too-new"]

@@ -9,7 +9,7 @@ from fleet.observer.mirror.rows.operand import operand_row, revision_row
 from fleet.observer.mirror.rows.pod import is_kept, pod_row
 from fleet.observer.mirror.watch_scope import WatchScope
 from gpu.resources import product_of
-from kube.quantity import whole
+from kube.quantity import whole_quantity
 from tests.fleet.documents import GPU_LABELS, a_daemonset_seen, a_driver_seen, a_node_seen, a_pod_seen, a_revision_seen
 
 
@@ -195,9 +195,9 @@ def test_a_driver_objects_message_is_that_of_what_is_wrong():
     ],
 )
 def test_quantities_are_read_as_whole_numbers(written, read):
-    assert whole(written) == read
+    assert whole_quantity(written) == read
 
 
 @given(st.text(max_size=12))
 def test_no_text_breaks_a_quantity(text):
-    assert (whole(text) or 0) >= 0
+    assert (whole_quantity(text) or 0) >= 0
