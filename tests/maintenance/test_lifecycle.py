@@ -154,7 +154,7 @@ def test_a_release_that_waits_for_a_validation_leaves_that_act_to_people():
 def test_a_case_does_not_stay_in_a_drain_that_another_operation_followed(progress: NodeProgress):
     """Somebody quarantined the node again before a round saw the end of the drain: people may drain it again."""
     again = NodeOperation(8, "quarantine", progress, False, "bob", "Xid 79.", "Cordoned.")
-    move = next_move(CaseFacts(CaseState.DRAINING, NOON, "gpu-1", has_quarantine=True, begun=again), now=NOON)
+    move = next_case_move(CaseFacts(CaseState.DRAINING, NOON, "gpu-1", has_quarantine=True, begun=again), now=NOON)
 
     assert move is not None
     assert move.to == CaseState.QUARANTINED
