@@ -44,6 +44,7 @@ from wording.instants import to_the_minute
 ACTOR = "automatic quarantine"  # in cases, operations and the audit chain
 BACKTEST = timedelta(days=30)
 AT_REST = ("", UPGRADE_REQUIRED, UPGRADE_DONE)
+ACCEPTED_IN = (CaseState.IN_REPAIR, CaseState.RETIRED)
 JUDGED, ACCEPTED_RATIO = 20, 0.9  # of so many decided cases, fewer accepted ones end mode act
 
 
@@ -173,13 +174,14 @@ def why_wait(node: Node, *, now: datetime) -> str:
 def acceptance_of(row: AutomaticQuarantine) -> tuple[int, int]:
     """Returns how many of the last decided cases people accepted, and how many they decided.
 
-    A case closed without a quarantine, or returned without a validation, was not accepted.
+    A case is accepted once somebody repairs its node, validates it or retires it. A case that was closed or returned
+    without any of these was not accepted. An earlier case is not decided.
     """
     cases = NodeCase.objects.filter(automatic_decisions__automatic=row).order_by("-pk")
-    over = [CaseState.CLOSED, CaseState.RETIRED, CaseState.PROBATION, CaseState.IN_REPAIR, CaseState.VALIDATING]
-    judged = list(cases.filter(state__in=[state.value for state in over])[:JUDGED])
-    accepted = [case for case in judged if case.passed_at or case.repaired_at or case.state == CaseState.RETIRED]
-    return len(accepted), len(judged)
+    accepted = Q(passed_at__isnull=False) | Q(repaired_at__isnull=False) | Q(state__in=ACCEPTED_IN)
+    decided = accepted | Q(state__in=[CaseState.CLOSED, CaseState.PROBATION])
+    judged = cases.filter(decided).annotate(is_accepted=accepted).values_list("is_accepted", flat=True)[:JUDGED]
+    return sum(judged), len(judged)
 
 
 def backtest(pool: Pool, *, now: datetime) -> Sequence[WouldAct]:

@@ -1,5 +1,6 @@
 """Automatic quarantine: only on signs of the node, one step at a time, under a breaker (lifecycle R51 to R58, Z20)."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -308,14 +309,13 @@ def test_a_case_that_somebody_opens_at_the_same_time_is_no_crash(monkeypatch: py
     assert (verdicts(), Operation.objects.exists()) == (["blocked"], False)
 
 
-@pytest.mark.django_db
-def test_cases_that_people_dismiss_end_mode_act():
-    """lifecycle section 7: below 90 % of the last 20 it falls back to suggest by itself."""
+def acting_with(others: Sequence[CaseState]) -> AutomaticQuarantine:
+    """A pool in mode act with 17 accepted cases, and others in these states."""
     pool = a_pool_in(Mode.ACT)
     row = AutomaticQuarantine.objects.get()
-    for number in range(20):
+    for number, state in enumerate([CaseState.CLOSED] * 17 + [*others]):
         node = a_node(pool.cluster, f"old-{number}")
-        case = a_case(node, state=CaseState.CLOSED, passed_at=NOON if number < 17 else None)
+        case = a_case(node, state=state, passed_at=NOON if number < 17 else None)
         AutomaticDecision.objects.create(
             automatic=row,
             at=LONG_AGO,
@@ -325,10 +325,28 @@ def test_cases_that_people_dismiss_end_mode_act():
             verdict="acted",
             case=case,
         )  # fmt: skip
+    return row
+
+
+@pytest.mark.django_db
+def test_cases_that_people_dismiss_end_mode_act():
+    """lifecycle section 7: below 90 % of the last 20 it falls back to suggest by itself."""
+    row = acting_with([CaseState.CLOSED] * 3)
     run_automatic_quarantine(now=NOON)
 
     row.refresh_from_db()
     assert (row.mode, row.reason) == (Mode.SUGGEST, "People accepted 17 of the last 20 automatic cases.")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("state", [CaseState.IN_REPAIR, CaseState.VALIDATING])
+def test_a_node_in_repair_is_no_dismissed_case(state: CaseState):
+    """Three long repairs of hardware at once say nothing against the rules."""
+    row = acting_with([state] * 3)
+    run_automatic_quarantine(now=NOON)
+
+    row.refresh_from_db()
+    assert row.mode == Mode.ACT
 
 
 @pytest.mark.django_db
