@@ -75,7 +75,8 @@ def change_channel(channel: Channel, *, actor: str, now: datetime, was: str = ""
     :raises BadChannel: naming the field
     :raises LostRace: when it changed since it was shown
     """
-    fields = validated_channel({name: getattr(channel, name) for name in GIVEN} | given, known_address=channel.address)
+    known = channel.address if given.get("kind", channel.kind) == channel.kind else ""
+    fields = validated_channel({name: getattr(channel, name) for name in GIVEN} | given, known_address=known)
     with transaction.atomic():
         row = Channel.objects.select_for_update().get(pk=channel.pk)
         concurrent_edits.refuse_unseen(row, GIVEN, was=was, to=fields, labels=LABELS)

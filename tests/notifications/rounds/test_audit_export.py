@@ -227,3 +227,13 @@ def test_an_export_that_is_switched_off_fails_no_longer_and_continues_later(siem
 
     (message,) = siem.wait_for(1)
     assert json.loads(message.split(" - ", 2)[2])["activity_name"] == "start"
+
+
+def test_a_channel_of_another_kind_does_not_keep_an_unfit_address(siem):
+    channel = an_export(siem, is_on=False)
+    given = {"kind": "webhook", "secret_from": "env:QUARTERDECK_CHANNEL_KEY", "audit_format": "none"}
+
+    with pytest.raises(BadChannel) as wrong:
+        change_channel(channel, actor="ada", now=NOON, **given)
+
+    assert wrong.value.field == "address"
