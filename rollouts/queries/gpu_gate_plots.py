@@ -21,7 +21,6 @@ from rollouts.queries.plot_values import GatePlot, Point
 
 BEFORE = timedelta(minutes=30)
 LONGEST = timedelta(hours=6)
-LimitsByMetric = Mapping[str, Sequence[PlotLimit]]
 
 
 def gpu_plots(plan: Plan, stage: Stage, changes: Sequence[datetime], *, now: datetime) -> Iterator[GatePlot]:
@@ -74,15 +73,15 @@ def _filled(
 ) -> GatePlot:
     gate, plots = plot.gate, {its.key: its for its in drawn.plots}
     own = gate.measured_by.metrics if isinstance(gate, NewFindings) and gate.measured_by else ()
-    key = next((key for key in own if key in plots), None)
-    if key is None:
-        return replace(plot, query=_query(own[0], node), why_empty=drawn.trouble or "No sample in this time.")
+    key = next((key for key in own if key in plots), own[0])
     points = [
         Point(datetime.fromtimestamp(at, UTC), value, line.name)
-        for line in plots[key].lines
+        for line in (plots[key].lines if key in plots else ())
         for at, value in zip(drawn.times, line.values, strict=False)
         if value is not None
     ]
+    if not points:  # the source's own message may contain addresses
+        return replace(plot, query=_query(key, node), why_empty=drawn.why_none or "No sample in this time.")
     newest = max(point.at for point in points)
     shown = replace(plot, unit=plots[key].unit, query=_query(key, node), newest_at=newest, why_empty="")
     if key == XID:

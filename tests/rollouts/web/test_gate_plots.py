@@ -8,6 +8,7 @@ from health.sources import history, minutes, snapshots
 from health.telemetry.base import TelemetryReading
 from health.telemetry.snapshot import GpuDevice
 from rollouts.models import ServiceLevelSample, TestJob
+from rollouts.queries import gpu_gate_plots
 from rollouts.queries.gate_plots import gate_plots
 from rollouts.web.gate_plots import draw
 from tests import make
@@ -97,6 +98,24 @@ def test_gpu_samples_of_a_changed_node_are_drawn_from_before_its_change():
     assert plots["nvlink"].why_empty
     text = seen(plan)
     assert "DCGM_FI_DEV_XID_ERRORS of node-1" in text
+
+
+@pytest.mark.parametrize(
+    ("drawn", "why"),
+    [
+        ({"why_none": "No history.", "source_message": "https://prometheus.internal refused"}, "No history."),
+        ({"plots": [history.Plot("temperature_celsius", "", "", [history.PlotLine("", None, "", [None])], 0)]},
+         "No sample in this time."),
+    ],
+)  # fmt: skip
+def test_a_gate_without_samples_has_no_plot_and_shows_no_address_of_the_source(drawn, why, monkeypatch):
+    plan = a_halted_plan(gates={**FEW_GATES, "thermal": {}})
+    answer = history.TelemetryHistory("", history.Steps(0.0, 60.0, 1), history.PlotSource.PROMETHEUS, **drawn)
+    monkeypatch.setattr(gpu_gate_plots, "drawn_of", lambda *_, **__: answer)
+
+    (plot,) = [plot for plot in gate_plots(plan, now=NOON + timedelta(hours=1)) if plot.gate.key == "thermal"]
+
+    assert (plot.why_empty, plot.points) == (why, ())
 
 
 def test_a_plan_without_such_a_gate_shows_no_panel():
