@@ -8,6 +8,8 @@ from edges.arguments import reason
 from fleet.models import Cluster, ClusterMode
 from kube import client
 from operations.writer_lease import Forfeit, take_over
+from people.models import AuditEntry
+from people.roster.accounts import CONSOLE
 from rollouts.engine.record import pause
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
@@ -26,7 +28,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **given: Any) -> None:
         paused = self._pause_plans(given["reason"])
         self.stdout.write(f"{count(paused, 'plan')} paused.")
-        troubles = [*map(self._take, Cluster.objects.filter(mode=ClusterMode.OPERATE))]
+        clusters = Cluster.objects.filter(mode=ClusterMode.OPERATE)
+        troubles = [self._take(cluster, given["reason"]) for cluster in clusters]
         if failed := [trouble for trouble in troubles if trouble]:
             raise CommandError("\n".join(failed))
 
@@ -39,12 +42,14 @@ class Command(BaseCommand):
                 self.stdout.write(f"{plan.mark} is being aborted: a pause does not hold it. Check its page first.")
         return len(plans)
 
-    def _take(self, cluster: Cluster) -> str:
+    def _take(self, cluster: Cluster, why: str) -> str:
         """Takes the Lease of a cluster, and returns why it could not."""
         try:
             with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
                 take_over(connection, cluster, now=timezone.now())
         except (client.ClusterError, Forfeit) as error:
             return f"{cluster.name}: {error}"
+        verb, at = "cluster.accept-restore", timezone.now()
+        AuditEntry.record(f"cluster:{cluster.pk}", verb=verb, actor=CONSOLE, reason=why, now=at)
         self.stdout.write(f"{cluster.name}: this database writes from now on.")
         return ""

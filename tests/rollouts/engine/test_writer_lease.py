@@ -11,6 +11,7 @@ from kube import client
 from operations import writer_lease
 from operations.models import WriterLease
 from operations.writer_lease import LEASE_FOR, LEASE_NAME, Forfeit, take_writer_lease
+from people.models import AuditEntry
 from rollouts.models import Plan
 from simulator.kinds import LEASE, NAMESPACE
 from tests.rollouts.engine.ground import CANARY, Ground
@@ -221,5 +222,7 @@ def test_a_restore_is_accepted_before_any_round_and_every_plan_is_paused(ground:
     pause = ground.plan.commands.in_force().get()
     assert (pause.actor, pause.reason) == ("engine", "The database was restored: incident 4711")
     assert "1 plan paused." in out.getvalue()
+    decision = AuditEntry.objects.get(subject=f"cluster:{ground.cluster.pk}", verb="cluster.accept-restore")
+    assert (decision.actor, decision.reason) == ("shell on the server", "incident 4711")
     ground.round()
     assert ground.releases() == []
