@@ -1,10 +1,10 @@
-import re
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
 
 from fleet.models import Cluster
+from fleet.models.pool import LABEL_KEY
 from operations.failure_domains import DomainKind
 from operations.models import DomainBudget
 from people.models import AuditEntry
@@ -20,7 +20,6 @@ MAY = (
 )  # who agrees on a cluster: an operator who could raise it would take more for their own plan
 MOST = 100_000  # nodes
 LONGEST_LABEL = 317  # of a label's key: a prefix of 253, a slash, a name of 63
-LABEL = re.compile(r"([a-z0-9][-a-z0-9.]{0,252}/)?[A-Za-z0-9][-A-Za-z0-9_.]{0,62}")
 EACH = {DomainKind.ZONE: "zone", DomainKind.RACK: "rack", DomainKind.NVLINK: "NVLink domain"}
 
 
@@ -121,5 +120,5 @@ def _refuse_nonsense(kind: DomainKind, max_unavailable: int | None, label: str) 
         raise BadBudget(("label", "Name the node label with the rack's name. Kubernetes has no such label of its own."))
     if label and not needs_label:
         raise BadBudget(("label", "Only racks need a label name."))
-    if len(label) > LONGEST_LABEL or (label and not LABEL.fullmatch(label)):
+    if len(label) > LONGEST_LABEL or (label and not LABEL_KEY.fullmatch(label)):
         raise BadBudget(("label", "That is not a label key. Write it as topology.example.com/rack."))
