@@ -46,7 +46,8 @@ class PlacementSerializer(serializers.Serializer):
     placement_policy = serializers.ChoiceField(PlacementPolicy.choices, source="policy")
     spread_label = serializers.CharField(source="label", help_text="The node label to spread over. Blank: hosts.")
     state = serializers.ChoiceField(
-        [state.value for state in PolicyState], help_text="unknown: fewer than two domains are known."
+        [state.value for state in PolicyState],
+        help_text="unknown: fewer than two domains are known. no_pods: no running pods to compare.",
     )
     pack = PackSerializer()
     spread = SpreadSerializer()

@@ -31,6 +31,7 @@ OWNER = ("namespace", "owner_kind", "owner_name", "owner_uid")
 class PolicyState(StrEnum):
     NO_POLICY = "no_policy"
     UNKNOWN = "unknown"
+    NO_PODS = "no_pods"  # that the policy compares
     KEPT = "kept"
     BROKEN = "broken"
 
@@ -56,11 +57,13 @@ class PlacementReport:
     def state(self) -> PolicyState:
         if self.policy == PlacementPolicy.NONE:
             return PolicyState.NO_POLICY
-        if self.policy == PlacementPolicy.PACK:
-            return PolicyState.BROKEN if self.pack.is_broken else PolicyState.KEPT
-        if self.spread.domains < 2:
+        is_pack = self.policy == PlacementPolicy.PACK
+        if not is_pack and self.spread.domains < 2:
             return PolicyState.UNKNOWN
-        return PolicyState.BROKEN if self.spread.concentrated else PolicyState.KEPT
+        if not (self.pack.used if is_pack else self.spread.workloads):
+            return PolicyState.NO_PODS
+        is_broken = self.pack.is_broken if is_pack else self.spread.concentrated
+        return PolicyState.BROKEN if is_broken else PolicyState.KEPT
 
 
 def placement_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementReport | None:

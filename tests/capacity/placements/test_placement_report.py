@@ -81,6 +81,16 @@ def test_without_labels_the_spread_is_unknown_and_without_reads_so_is_everything
     assert "were never read" in page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
 
 
+@pytest.mark.parametrize("given", [{"policy": "pack"}, {"policy": "spread", "spread_label": RACK}])
+def test_a_policy_without_pods_to_compare_is_not_kept(bob, given):
+    pool = a_pool(**given)
+    for rack in ("r1", "r2"):
+        make.a_pod(a_node(pool, rack, rack), f"single-{rack}", gpus=0, is_tenant=True, owner_name=rack)
+
+    assert placement(bob, pool)["state"] == "no_pods"
+    assert "No running pods to compare." in page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+
+
 def test_namespaces_on_one_shared_gpu_are_counted(bob):
     pool = a_pool("none")
     node = a_node(pool, "shared", shares_allocatable=4, shares_expected=4, layout="")
