@@ -12,6 +12,7 @@ from fleet.models import Cluster, Pool
 from fleet.models.pool import PlacementPolicy
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
+from kube.resources import NODES, PODS
 from wording.numbers import count
 from wording.reports import EvidenceItem, first_items, fit
 
@@ -83,4 +84,5 @@ BROKEN_POLICY = FindingSource(
     ),
     about="the placement of a pool's pods",
     every=EVERY,
+    reads=(NODES.name, PODS.name),
 )

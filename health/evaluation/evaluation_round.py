@@ -114,7 +114,8 @@ def evaluate_cluster(cluster: Cluster, *, now: datetime) -> int:
     sources = [
         each
         for each in SOURCES.values()
-        if each.every is None or is_turn_of(each.key, cluster, every=each.every, now=now)
+        if live.issuperset(each.reads)
+        and (each.every is None or is_turn_of(each.key, cluster, every=each.every, now=now))
     ]
     signals = [
         *_of_cluster(cluster, observer, observation, source, silent, of_cluster, now=now),

@@ -22,6 +22,7 @@ class FindingSource:
     steps: Sequence[str] = ()  # of its findings, unless a problem has its own
     about: str = "plans and what they hold"
     every: timedelta | None = None  # how often it is evaluated; None: in every round
+    reads: Sequence[str] = ()  # the kinds that must be live for its evaluation
 
 
 SOURCES: dict[str, FindingSource] = {}

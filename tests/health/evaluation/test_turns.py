@@ -36,3 +36,17 @@ def test_findings_of_a_source_stay_until_its_turn(is_redis_up, request, monkeypa
     assert not found.exists()
     if is_redis_up:
         give_back(cluster.pk, "odd")
+
+
+def test_a_source_that_reads_a_stale_kind_is_not_evaluated(monkeypatch):
+    problem = Problem(severity=Severity.NOTE, title="Odd")
+    source = FindingSource("odd", "Odd", timedelta(0), lambda *_, **__: [("thing", problem)], reads=("pods",))
+    monkeypatch.setitem(SOURCES, "odd", source)
+    cluster = a_cluster("east")
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    found = Finding.objects.unresolved().filter(rule="odd")
+
+    evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(hours=1))
+    assert not found.exists()
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
+    assert found.exists()
