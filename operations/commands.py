@@ -28,7 +28,7 @@ TITLES: Mapping[str, str] = {
 MOST_DEBUGGED = 5
 
 
-def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, now: datetime) -> OperationImpact:
+def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, actor: str, now: datetime) -> OperationImpact:
     """:raises BadOperation: when the kind is unknown, or there are no or too many nodes"""
     if kind not in KINDS:
         raise BadOperation(("kind", f"Choose one of {', '.join(KINDS)}."))
@@ -38,7 +38,7 @@ def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, now: datetime
         raise BadOperation(("nodes", f"At most {MOST_NODES} nodes at once."))
     if kind == "debug" and len(nodes) > MOST_DEBUGGED:
         raise BadOperation(("nodes", f"At most {MOST_DEBUGGED} nodes: each has its own output."))
-    return impact_of(cluster, nodes, KINDS[kind], now=now)
+    return impact_of(cluster, nodes, KINDS[kind], actor=actor, now=now)
 
 
 def start(
@@ -55,7 +55,8 @@ def start(
 ) -> Operation:
     """Records the operation with its frozen list of nodes, and wakes a worker. Repeating the key returns the same one.
 
-    Above 20 % of a production pool nothing runs before another person approves it (lifecycle R47).
+    Above 20 % of a production pool nothing runs before another person approves it (lifecycle R47). Operations of one
+    person within 24 h count together.
 
     :raises BadOperation: when the input is invalid
     :raises OperationRefused: when the cluster may not be changed, or the key belongs to another command
@@ -66,7 +67,7 @@ def start(
         return earlier
     if cluster.mode != ClusterMode.OPERATE:
         raise OperationRefused(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
-    impact = preview(cluster, kind, nodes, now=now)
+    impact = preview(cluster, kind, nodes, actor=actor, now=now)
     if vetoes := impact.vetoes:
         raise OperationRefused(" ".join(vetoes[:3]) + (f" And {len(vetoes) - 3} more." if len(vetoes) > 3 else ""))
     if impact.needs_typed_count and typed_count != len(nodes):
@@ -132,7 +133,9 @@ def impact_now(operation: Operation, *, now: datetime) -> OperationImpact | None
     """Returns the impact on its nodes as they are now. None: a node left the cluster."""
     uids = list(operation.nodes.values_list("node_uid", flat=True))
     nodes = list(Node.objects.filter(cluster=operation.cluster, uid__in=uids).order_by("name"))
-    return impact_of(operation.cluster, nodes, operation.steps, now=now) if len(nodes) == len(uids) else None
+    if len(nodes) != len(uids):
+        return None
+    return impact_of(operation.cluster, nodes, operation.steps, actor=operation.asked_by, now=now)
 
 
 def pause(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:

@@ -13,7 +13,7 @@ from kube.selectors import readable
 from operations.ledger.disruptions import read_budgets
 from operations.ledger.services import services_of
 from operations.models import Disruption, Quarantine
-from operations.pool_shares import shares_of
+from operations.pool_shares import shares_of, taken_by
 from operations.restraints import freezes_of, release_vetoes, stop_reason
 from operations.steps import STEPS
 from operations.steps.debug_pod import WITHOUT_GPU, free_resource, runtime_class_on
@@ -94,7 +94,9 @@ class OperationImpact:
         } | {name: list(getattr(self, name))[:100] for name in LISTS}  # fmt: skip
 
 
-def impact_of(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now: datetime) -> OperationImpact:
+def impact_of(
+    cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, actor: str, now: datetime
+) -> OperationImpact:
     """Returns the impact on these nodes of one cluster. At most 30 queries, whatever the number of nodes."""
     node_names = [node.name for node in nodes]
     is_drain = "drain" in steps
@@ -103,7 +105,8 @@ def impact_of(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, 
     known = [node.physical_gpus for node in nodes]
     harms = list(harm_of(cluster.pk, nodes, now=now).values()) if is_drain else []
     jobs = {job.name: job for harm in harms for job in harm.jobs}
-    shares = shares_of(cluster, nodes)
+    leaves_service = "cordon" in steps
+    shares = shares_of(cluster, nodes, taken=taken_by(actor, cluster, now=now) if leaves_service else ())
     return OperationImpact(
         nodes=nodes,
         steps=steps,
@@ -120,7 +123,7 @@ def impact_of(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, 
         vetoes=sorted(vetoes_of(nodes, steps).values()),
         waits=list(_waits(cluster, nodes, steps, now=now)),
         warnings=list(_warnings(nodes, steps)),
-        approvals=[share.why_approval for share in shares if share.why_approval] if "cordon" in steps else [],
+        approvals=[share.why_approval for share in shares if share.why_approval] if leaves_service else [],
         needs_typed_count=len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares),
     )
 

@@ -1,14 +1,20 @@
 """The shares of pools that chosen nodes are, and the nodes in service before and after."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q
 
 from fleet.models import Cluster, Node, Pool
-from wording.numbers import count
+from operations.lifecycle import OperationState
+from operations.models import OperationNode, Quarantine
+from wording.numbers import are, count
 
 LARGE = 0.05  # of a pool; of nodes without one: of the cluster's GPU nodes
 NEEDS_APPROVAL = 0.2  # of a production pool
+SUMMED = timedelta(hours=24)  # operations of one person within it count together
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,7 @@ class PoolShare:
     in_service: int
     after: int  # in service, without the chosen nodes
     is_production: bool = False
+    taken: int = 0  # other nodes that the same person took out of service lately, without another person
 
     @property
     def is_large(self) -> bool:
@@ -29,10 +36,12 @@ class PoolShare:
     @property
     def why_approval(self) -> str:
         """Returns why another person has to approve that these nodes leave service. Blank: nobody has to."""
-        if not self.is_production or self.chosen <= max(1, self.total * NEEDS_APPROVAL):
+        if not self.is_production or self.chosen + self.taken <= max(1, self.total * NEEDS_APPROVAL):
             return ""
-        chosen = f"{self.chosen} of {count(self.total, 'node')} are chosen, more than {NEEDS_APPROVAL * 100:.0f} %"
-        return f"Pool {self.pool} is production, and {chosen}: another person approves."
+        chosen = f"{self.chosen} of {count(self.total, 'node')} {are(self.chosen)} chosen"
+        beside = f", beside {self.taken} of the same person within 24 h" if self.taken else ""
+        limit = f"More than {NEEDS_APPROVAL * 100:.0f} % needs another person's approval."
+        return f"Pool {self.pool} is production. {chosen}{beside}. {limit}"
 
     @property
     def sentence(self) -> str:
@@ -40,8 +49,25 @@ class PoolShare:
         return f"{chosen}. {self.in_service} of the pool are in service now, {self.after} without the chosen nodes."
 
 
-def shares_of(cluster: Cluster, nodes: Sequence[Node]) -> list[PoolShare]:
-    """Returns a share for each pool of the nodes, and one for nodes without a pool. Three queries."""
+def taken_by(actor: str, cluster: Cluster, *, now: datetime) -> set[int]:
+    """Returns the keys of nodes that this person alone took out of service in the last 24 h. One query.
+
+    An operation that another person approved does not count, and neither does a node that is back in service.
+    """
+    its = OperationNode.objects.filter(
+        operation__cluster=cluster, operation__asked_by=actor, operation__asked_at__gte=now - SUMMED,
+        operation__steps__0="cordon", operation__preview__approvals=[],
+    ).exclude(operation__state=OperationState.PROPOSED)  # fmt: skip
+    quarantines = Quarantine.objects.in_force().filter(node_uid=OuterRef("node_uid"), operation=OuterRef("operation"))
+    out = its.filter(Q(pk__in=its.unfinished()) | Exists(quarantines))
+    return set(Node.objects.filter(cluster=cluster, uid__in=out.values("node_uid")).values_list("pk", flat=True))
+
+
+def shares_of(cluster: Cluster, nodes: Sequence[Node], *, taken: Collection[int] = ()) -> list[PoolShare]:
+    """Returns a share for each pool of the nodes, and one for nodes without a pool. Three queries.
+
+    `taken` are keys of nodes that the same person took out of service before.
+    """
     chosen = {node.pk for node in nodes}
     pools = {pool.pk: pool for pool in Pool.objects.filter(cluster=cluster, nodes__in=chosen).distinct()}
     members: dict[int | None, list[tuple[int, bool]]] = defaultdict(list)
@@ -59,6 +85,7 @@ def shares_of(cluster: Cluster, nodes: Sequence[Node]) -> list[PoolShare]:
             in_service=sum(serves for _, serves in rows),
             after=sum(serves and key not in chosen for key, serves in rows),
             is_production=pool is not None and pools[pool].is_production,
+            taken=sum(key in taken and key not in chosen for key, _ in rows),
         )
         for pool, rows in members.items()
     ]

@@ -200,7 +200,11 @@ class OperationPreviews(OperationEdge):
         asked = self.read(OperationAsked)
         cluster, nodes = self.chosen(asked)
         return Response(
-            OperationImpactSerializer(commands.preview(cluster, asked["kind"], nodes, now=timezone.now()).as_kept).data
+            OperationImpactSerializer(
+                commands.preview(
+                    cluster, asked["kind"], nodes, actor=self.user.get_username(), now=timezone.now()
+                ).as_kept
+            ).data
         )
 
 

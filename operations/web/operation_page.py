@@ -97,7 +97,7 @@ def new_operation(request: PersonRequest) -> HttpResponse:
         messages.error(request, str(refusal))
         return redirect(f"{reverse('fleet')}#nodes")
     now = timezone.now()
-    impact = commands.preview(cluster, kind, nodes, now=now)
+    impact = commands.preview(cluster, kind, nodes, actor=request.user.get_username(), now=now)
     form = _form(kind, request)
     reason = why_not(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
     status = 200

@@ -8,6 +8,7 @@ from operations import commands
 from operations.lifecycle import OperationState
 from operations.models import Operation, Quarantine
 from operations.operation_round import run_operation
+from operations.pool_shares import SUMMED
 from operations.refusals import OperationRefused
 from people.models import AuditEntry
 from people.rights import NotAllowed
@@ -45,6 +46,22 @@ def test_a_single_node_and_a_pool_that_is_not_production_wait_for_nobody(nodes):
 
     assert begin([a_node(small.cluster, "gpu-s", pool=small)]).state == OperationState.RUNNING
     assert begin([a_node(test.cluster, f"gpu-t{each}", pool=test) for each in range(2)]).state == "running"
+
+
+def test_operations_of_one_person_within_a_day_count_together(nodes):
+    """Three drains of one node each are a drain of three nodes."""
+    begin(nodes[:1])
+    first = begin(nodes[1:2], "drain")
+    assert begin(nodes[2:3], actor="bob").state == OperationState.RUNNING
+    third = begin(nodes[3:4])
+
+    assert third.state == OperationState.PROPOSED
+    (sentence,) = third.preview["approvals"]
+    assert "1 of 10 nodes is chosen, beside 2 of the same person within 24 h. More than 20 % needs" in sentence
+    commands.cancel(third, actor="ada", reason="Later.", now=NOON)
+    commands.cancel(first, actor="ada", reason="Back in service.", now=NOON)
+    assert begin(nodes[4:5]).state == OperationState.RUNNING
+    assert begin(nodes[5:6], now=NOON + SUMMED * 1.1).state == OperationState.RUNNING
 
 
 def test_nothing_is_written_before_another_person_approves(nodes):
@@ -90,7 +107,7 @@ def test_pages_and_rest_show_the_proposal_to_approvers_only(nodes):
     made = calling(ada).post("/api/v1/operations", asked, format="json").json()
     path = f"/operations/{made['id']}"
     assert made["state"] == "proposed"
-    assert "3 of 10 nodes are chosen, more than 20 %" in page(visiting(ada), path).text
+    assert "3 of 10 nodes are chosen. More than 20 % needs" in page(visiting(ada), path).text
     assert "Impact now: 3 nodes, 24 GPUs" in page(visiting(amy), path).text
     refused = calling(ada).post(f"/api/v1{path}/approvals", {"reason": "Go."}, format="json")
     assert refused.status_code == 403
