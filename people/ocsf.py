@@ -42,6 +42,8 @@ def event_of(row: Mapping[str, Any], *, instance: str, version: str) -> dict[str
     verb, evidence = row["verb"], row["evidence"] or {}
     class_uid, activity = OF_PEOPLE.get(verb) or (ENTITY_MANAGEMENT, OF_ENTITIES.get(verb.rpartition(".")[2], OTHER))
     at: datetime = row["at"]
+    own = _target(class_uid, kind, key, row, evidence)
+    rest = () if "entity" in own else ("reason", "evidence")  # other classes have no field for them
     return {
         "category_uid": IAM,
         "class_uid": class_uid,
@@ -53,7 +55,7 @@ def event_of(row: Mapping[str, Any], *, instance: str, version: str) -> dict[str
         "status_id": FAILURE if verb.endswith("refused") else SUCCESS,
         "message": f"{row['actor']}: {verb} {row['subject']}",
         "actor": {"user": {"name": row["actor"]}},
-        **_target(class_uid, kind, key, row, evidence),
+        **own,
         "metadata": {
             "version": SCHEMA,
             "product": {"name": "Quarterdeck", "vendor_name": "Quarterdeck", "version": version, "uid": instance},
@@ -62,7 +64,7 @@ def event_of(row: Mapping[str, Any], *, instance: str, version: str) -> dict[str
             "event_code": verb,
             "log_name": "audit",
         },
-        "unmapped": {name: row[name] for name in ("subject", "number", "hash", "previous_hash")},
+        "unmapped": {name: row[name] for name in ("subject", "number", "hash", "previous_hash", *rest)},
     }
 
 

@@ -41,6 +41,14 @@ def test_each_decision_is_an_event_of_its_class(verb, subject, evidence, type_ui
     assert (found["time"], found["activity_name"]) == (1795262400000, verb)
 
 
+def test_a_decision_about_a_person_keeps_its_reason_and_evidence():
+    evidence = PERSON | {"kind": "passkey", "name": "key ring"}
+
+    rest = event("person.second-factor", "person:3", **evidence)["unmapped"]
+
+    assert (rest["reason"], rest["evidence"]) == ("incident 4711", evidence)
+
+
 def test_an_entity_has_the_reason_and_the_evidence_and_the_hashes_stay():
     found = event("approve", "plan-7", stage=1)
 
