@@ -40,8 +40,8 @@ def small_workloads(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, P
             "requests of workloads",
             Problem(
                 severity=Severity.NOTE,
-                title=fit("Small workloads have whole GPUs in {}", cluster.name),
-                summary=f"In each hour of {DAYS} days, a quarter of the GPU's memory was enough.",
+                title=fit("Small workloads had whole GPUs in {}", cluster.name),
+                summary=f"In each measured hour of {DAYS} days, a quarter of the GPU's memory was enough.",
                 evidence=items,
                 identity=" ".join(sorted(item.label for item in items)),
             ),

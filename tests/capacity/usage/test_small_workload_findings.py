@@ -32,7 +32,7 @@ def test_workloads_that_a_quarter_of_a_card_would_serve_are_listed_once():
 
     [(subject, problem)] = small_workloads(cluster, now=NOON)
 
-    assert (subject, problem.title) == ("requests of workloads", "Small workloads have whole GPUs in east")
+    assert (subject, problem.title) == ("requests of workloads", "Small workloads had whole GPUs in east")
     assert [(item.label, item.value) for item in problem.evidence] == [
         ("Deployment/small in team-a", "a quarter of the memory was enough, 10% busy")
     ]
