@@ -27,7 +27,7 @@ class CordonStep(NodeStep):
     def run(self, work: NodeWork) -> StepResult:
         row = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation").first()
         if row is None:  # an earlier try ended it, and its result was lost; or the node left
-            return failed("The node has no cordon of Quarterdeck: another one, or none. Retry to look again.")
+            return failed("Quarterdeck has no cordon on the node. Retry to read the node again.")
 
         def cordoned(observed: NodeSeen) -> client.Patch:
             owner = observed.annotations.get(CORDONED_BY)

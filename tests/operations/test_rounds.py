@@ -115,7 +115,7 @@ def test_a_quarantine_whose_result_was_lost_ends_with_a_way_out(ground: Ground, 
 
     operation = rounds(ground, operation, 2)
     assert (operation.state, node(operation).state) == (OperationState.FINISHED, NodeProgress.FAILED)
-    assert node(operation).reason == "The node has no cordon of Quarterdeck: another one, or none. Retry to look again."
+    assert node(operation).reason == "Quarterdeck has no cordon on the node. Retry to read the node again."
 
 
 def test_the_quarantine_of_a_node_that_left_ends_and_gives_its_place_back(ground: Ground):
