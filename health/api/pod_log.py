@@ -9,11 +9,10 @@ from rest_framework.response import Response
 
 from edges.rest import Edge
 from fleet.models import Pod
-from health.inbox.pod_logs import ask_log, why_not_log
+from health.inbox.pod_logs import NO_REDIS, ask_log, why_not_log
 from health.sources.pod_log_answers import KEPT, PodLogAnswer, answer_for
 from health.sources.snapshots import SnapshotsUnavailable
 
-NO_REDIS = "Redis does not answer: the log cannot be handed over."
 KEPT_S = int(KEPT.total_seconds())
 
 

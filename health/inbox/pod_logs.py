@@ -10,6 +10,7 @@ from people.rights import NotAllowed, Permission, why_not
 
 TASK = "health.tasks.read_pod_log"
 EXPIRES_S = 30.0
+NO_REDIS = "Redis does not answer: the log cannot be handed over."
 
 
 def why_not_log(user: User, pod: Pod) -> str:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Pod
-from health.inbox.pod_logs import ask_log, why_not_log
+from health.inbox.pod_logs import NO_REDIS, ask_log, why_not_log
 from health.sources.pod_log_answers import answer_for
 from health.sources.snapshots import SnapshotsUnavailable
 from people.rights import NotAllowed
@@ -29,7 +29,7 @@ def ask(request: PersonRequest, pod_id: int) -> HttpResponse:
     except NotAllowed as refusal:
         return _shown(request, pod, str(refusal), status=403)
     except SnapshotsUnavailable:
-        return _shown(request, pod, "Redis does not answer: the log cannot be handed over.", status=503)
+        return _shown(request, pod, NO_REDIS, status=503)
     return _shown(request, pod)
 
 
@@ -44,5 +44,5 @@ def _shown(request: PersonRequest, pod: Pod, problem: str = "", *, status: int =
         try:
             context["answer"] = answer_for(pod.uid, request.user.pk)
         except SnapshotsUnavailable:
-            context["problem"] = problem or "Redis does not answer: the log cannot be handed over."
+            context["problem"] = problem or NO_REDIS
     return render(request, "health/pod/_log.html", context, status=status)
