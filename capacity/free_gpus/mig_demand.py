@@ -55,7 +55,7 @@ class MigDemand:
     @property
     def spare(self) -> int:
         """Returns the GPUs that the best layout does not need."""
-        return self.gpus - sum(each.gpus for each in self.profiles)
+        return self.gpus - sum(profile.gpus for profile in self.profiles)
 
 
 def mig_demand(
@@ -70,10 +70,10 @@ def mig_demand(
     by_profile: dict[str, list[ProfileRequest]] = defaultdict(list, {profile: [] for profile in offered})
     for request in requests:
         by_profile[request.profile].append(request)
-    sizes = {each: 1 if each == WHOLE else slices_of_a_board(each, product) for each in sorted(by_profile)}
+    sizes = {name: 1 if name == WHOLE else slices_of_a_board(name, product) for name in sorted(by_profile)}
     known = [profile for profile, size in sizes.items() if size]
-    curves = {each: _hours_at_least(by_profile[each], begin=begin, end=end) for each in known}
-    boards = {each: _hours_by_gpu(curves[each], sizes[each]) for each in known}
+    curves = {name: _hours_at_least(by_profile[name], begin=begin, end=end) for name in known}
+    boards = {name: _hours_by_gpu(curves[name], sizes[name]) for name in known}
     chosen = _best_layout(boards, gpus)
     total = (end - begin) / HOUR
     return MigDemand(
@@ -81,26 +81,26 @@ def mig_demand(
         gpus,
         [
             ProfileDemand(
-                each, sizes[each], offered.get(each, 0), len(curves[each]),
-                sum(hours > (1 - USUAL) * total for hours in curves[each]), chosen[each],
+                name, sizes[name], offered.get(name, 0), len(curves[name]),
+                sum(hours > (1 - USUAL) * total for hours in curves[name]), chosen[name],
             )
-            for each in known
+            for name in known
         ],
         [profile for profile, size in sizes.items() if not size],
         sum(map(sum, boards.values())),
-        sum(sum(boards[each][: chosen[each]]) for each in known),
-        sum(sum(curves[each][: offered.get(each, 0)]) / sizes[each] for each in known),
+        sum(sum(boards[name][: chosen[name]]) for name in known),
+        sum(sum(curves[name][: offered.get(name, 0)]) / sizes[name] for name in known),
     )  # fmt: skip
 
 
 def _hours_at_least(requests: Iterable[ProfileRequest], *, begin: datetime, end: datetime) -> list[float]:
     """Returns for how many hours at least 1, 2, 3, … units were requested at the same time."""
     changes: Counter[datetime] = Counter()
-    for each in requests:
-        since, until = max(each.since, begin), min(each.until, end)
+    for request in requests:
+        since, until = max(request.since, begin), min(request.until, end)
         if since < until:
-            changes[since] += each.number
-            changes[until] -= each.number
+            changes[since] += request.number
+            changes[until] -= request.number
     hours: dict[int, float] = defaultdict(float)
     level, before = 0, begin
     for at in sorted(changes):
@@ -120,5 +120,5 @@ def _hours_by_gpu(curve: Sequence[float], size: int) -> list[float]:
 
 def _best_layout(boards: Mapping[str, Sequence[float]], gpus: int) -> Counter[str]:
     """Returns the number of GPUs by profile. Each GPU goes where it serves the most of what is left."""
-    offers = ((hours, profile) for profile, each in boards.items() for hours in each)
+    offers = ((hours, profile) for profile, gpu_hours in boards.items() for hours in gpu_hours)
     return Counter(profile for _, profile in sorted(offers, key=lambda offer: (-offer[0], offer[1]))[:gpus])

@@ -59,7 +59,7 @@ def mig_demand_of_pool(pool: Pool, user: User, *, now: datetime) -> MigDemandRep
         mig_demand(product, gpus[product], offered[product], requests[product], begin=begin, end=now)
         for product in sorted(gpus)
     )
-    shown = [each for each in found if each.unknown or any(line.profile for line in each.profiles)]
+    shown = [demand for demand in found if demand.unknown or any(line.profile for line in demand.profiles)]
     return MigDemandReport(begin, shown, len(times) > PLACEMENTS_AT_MOST)
 
 

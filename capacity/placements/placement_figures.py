@@ -92,9 +92,9 @@ def spread_figures(workloads: Mapping[str, Mapping[str, int]], *, domains: int, 
     found = [
         ConcentratedWorkload(name, sum(places.values()), domain, places[domain])
         for name, places in several.items()
-        if _is_concentrated(places, domain := max(places, key=lambda each: (places[each], each)), domains)
+        if _is_concentrated(places, domain := max(places, key=lambda name: (places[name], name)), domains)
     ]
-    found.sort(key=lambda each: (-each.pods_in_domain, each.name))
+    found.sort(key=lambda workload: (-workload.pods_in_domain, workload.name))
     return SpreadFigures(domains, unlabelled, len(several), len(found), tuple(found[:SHOWN]))
 
 

@@ -53,15 +53,15 @@ def _concentrated(pool: Pool, report: PlacementReport) -> Problem:
         summary=fit("More than half of their pods share one {}. Its failure stops these pods.", where, longest=140),
         evidence=(
             EvidenceItem("Concentrated workloads", report.spread.concentrated),
-            *first_items(EvidenceItem(each.name, _pods_text(each)) for each in report.spread.worst),
+            *first_items(EvidenceItem(workload.name, _pods_text(workload)) for workload in report.spread.worst),
         ),
         facts={"pool": pool.pk},
         identity=f"spread {where}",
     )
 
 
-def _pods_text(each: ConcentratedWorkload) -> str:
-    return f"{each.pods_in_domain} of {count(each.pods, 'pod')} on {each.domain}"
+def _pods_text(workload: ConcentratedWorkload) -> str:
+    return f"{workload.pods_in_domain} of {count(workload.pods, 'pod')} on {workload.domain}"
 
 
 def page_of_pool(facts: Mapping[str, Any]) -> str:

@@ -144,14 +144,14 @@ def _shared(nodes: Any, *, now: datetime) -> SharedFigures | None:
     read = list(nodes[:SHARED_AT_MOST])
     found = list(allocations_on(read, now=now).values())
     tenants = [
-        len({each.pod.namespace for each in board.allocations if not each.only_looks})
+        len({holder.pod.namespace for holder in board.allocations if not holder.only_looks})
         for its in found
         for board in its.boards
     ]
     return SharedFigures(
         number,
         len(read),
-        sum(each > 1 for each in tenants),
+        sum(namespaces > 1 for namespaces in tenants),
         max(tenants, default=0),
-        len({each.pod.pk for its in found for each in its.unplaced}),
+        len({holder.pod.pk for its in found for holder in its.unplaced}),
     )
