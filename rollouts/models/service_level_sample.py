@@ -3,17 +3,17 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import models
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from rollouts.gates.base import ServiceLevel
-from rollouts.gates.slo import Slo
+from rollouts.gates.slo import WINDOWS_AHEAD, Slo
 
 KEPT = timedelta(days=1)
 FINDINGS = ("value", "samples", "newest_at", "baseline", "baseline_samples", "baseline_nodes", "trouble", "cause")
 
 
 class ServiceLevelSample(models.Model):
-    """A measurement of the service that a stage's gate watches. A stage keeps those of a day."""
+    """A measurement of the service that a stage's gate watches. A stage keeps those of a day, and more windows."""
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="service_levels", db_index=False)
     at = models.DateTimeField()
@@ -43,7 +43,8 @@ class ServiceLevelSample(models.Model):
     def keep(cls, stage_id: int, level: ServiceLevel, gate: Slo) -> None:
         """Stores a measurement. Three queries."""
         rows = cls.objects.filter(stage=stage_id)
-        rows.filter(at__lt=level.asked_at - KEPT).delete()
+        day, windows = level.asked_at - KEPT, level.asked_at - max(KEPT, WINDOWS_AHEAD * gate.window)
+        rows.filter(Q(at__lt=windows) | Q(at__lt=day, is_window=False)).delete()
         last = rows.filter(is_window=True).order_by("-at").values_list("at", flat=True).first()
         found = {name: getattr(level, name) for name in FINDINGS} | {"trouble": level.trouble[:500]}
         is_window = gate.is_window(level, last)
@@ -51,10 +52,14 @@ class ServiceLevelSample(models.Model):
 
     @classmethod
     def windows(cls, stage_ids: Collection[int]) -> dict[int, list[ServiceLevel]]:
-        """Returns the measurements of each stage whose windows do not overlap, the oldest first. One query."""
+        """Returns the measurements of each stage whose windows do not overlap, the oldest first. One query.
+
+        They do not name their nodes, which are many.
+        """
         found: dict[int, list[ServiceLevel]] = defaultdict(list)
-        for row in cls.objects.filter(stage__in=stage_ids, is_window=True).order_by("at"):
-            found[row.stage_id].append(row.evidence)
+        rows = cls.objects.filter(stage__in=stage_ids, is_window=True).order_by("at")
+        for stage_id, at, *values in rows.values_list("stage", "at", *FINDINGS):
+            found[stage_id].append(ServiceLevel(at, (), **dict(zip(FINDINGS, values, strict=True))))
         return found
 
     def is_older_than(self, age: timedelta, *, now: datetime) -> bool:

@@ -1,6 +1,7 @@
 """The engine asks the cluster's Prometheus for a service level, keeps the answer, and the gate halts the plan."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -10,11 +11,13 @@ import pytest
 
 from fleet.models import Node, PodPlacement
 from rollouts.engine import service_levels
+from rollouts.gates.slo import Slo
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, ServiceLevelSample
 from tests.health.telemetry.prometheus.a_server import a_server
-from tests.make import a_source
+from tests.make import NOON, a_source
 from tests.rollouts.engine.ground import CANARY, REST, Ground
+from tests.rollouts.make import a_service_level
 
 pytestmark = pytest.mark.rounds
 GATES: dict[str, dict[str, Any]] = {"driver_version": {}, "failure_budget": {}, "slo": {"baseline": "past"}}
@@ -151,3 +154,18 @@ def test_no_query_is_made_for_a_plan_without_the_gate(service: Service, django_a
 
     with django_assert_num_queries(1):
         assert not service_levels.measure_service_levels(service.ground.plan, now=service.ground.clock())
+
+
+@pytest.mark.parametrize(("window_min", "kept"), [(5, [12, 24]), (720, [0, 12, 24])])
+def test_windows_stay_until_enough_of_them_can_prove_a_difference(ground: Ground, window_min, kept):
+    ground.armed()
+    gate = Slo(window=timedelta(minutes=window_min))
+    for hours in (0, 12, 24.01):
+        at = NOON + timedelta(hours=hours)
+        level = a_service_level(newest_at=at - timedelta(seconds=20))
+        ServiceLevelSample.keep(ground.stage().pk, replace(level, asked_at=at), gate)
+
+    windows = ServiceLevelSample.windows([ground.stage().pk])[ground.stage().pk]
+
+    assert [round((level.asked_at - NOON) / timedelta(hours=1)) for level in windows] == kept
+    assert {level.nodes for level in windows} == {()}
