@@ -7,6 +7,9 @@ from django.utils import timezone
 from edges.arguments import reason
 from fleet.models import Cluster, ClusterMode
 from kube import client
+from operations import commands as operations
+from operations.lifecycle import OperationState
+from operations.models import Operation
 from operations.writer_lease import Forfeit, take_over
 from people.models import AuditEntry
 from people.roster.accounts import CONSOLE
@@ -18,16 +21,17 @@ from wording.numbers import count
 
 class Command(BaseCommand):
     help = (
-        "Continue with a database from a backup: pause every plan in progress, and take the Lease of every operated "
-        "cluster. A Quarterdeck with the newer database is refused from then on. Stop its workers first."
+        "Continue with a database from a backup: pause every plan and operation in progress, and take the Lease of "
+        "every operated cluster. A Quarterdeck with the newer database is refused from then on. Stop its workers first."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--reason", type=reason, required=True, help="shown by every paused plan; kept permanently")
+        parser.add_argument("--reason", type=reason, required=True, help="shown where it pauses; kept permanently")
 
     def handle(self, *args: Any, **given: Any) -> None:
         paused = self._pause_plans(given["reason"])
-        self.stdout.write(f"{count(paused, 'plan')} paused.")
+        stopped = self._pause_operations(given["reason"])
+        self.stdout.write(f"{count(paused, 'plan')} paused. {count(stopped, 'operation')} paused.")
         clusters = Cluster.objects.filter(mode=ClusterMode.OPERATE)
         troubles = [self._take(cluster, given["reason"]) for cluster in clusters]
         if failed := [trouble for trouble in troubles if trouble]:
@@ -41,6 +45,12 @@ class Command(BaseCommand):
             if plan.state == PlanState.ABORTING:
                 self.stdout.write(f"{plan.mark} is being aborted: a pause does not hold it. Check its page first.")
         return len(plans)
+
+    def _pause_operations(self, why: str) -> int:
+        running = list(Operation.objects.filter(state=OperationState.RUNNING))
+        for operation in running:
+            operations.pause(operation, actor=CONSOLE, reason=f"The database was restored: {why}", now=timezone.now())
+        return len(running)
 
     def _take(self, cluster: Cluster, why: str) -> str:
         """Takes the Lease of a cluster, and returns why it could not."""

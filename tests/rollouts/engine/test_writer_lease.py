@@ -14,6 +14,7 @@ from operations.writer_lease import LEASE_FOR, LEASE_NAME, Forfeit, take_writer_
 from people.models import AuditEntry
 from rollouts.models import Plan
 from simulator.kinds import LEASE, NAMESPACE
+from tests.make import an_operation
 from tests.rollouts.engine.ground import CANARY, Ground
 
 pytestmark = pytest.mark.sqlite
@@ -216,12 +217,15 @@ def test_a_lease_that_is_written_each_time_ends_the_round(ground: Ground, monkey
 
 def test_a_restore_is_accepted_before_any_round_and_every_plan_is_paused(ground: Ground):
     ground.armed()
+    operation = an_operation(ground.cluster)
 
     call_command("accept_restore", reason="incident 4711", stdout=(out := StringIO()))
 
     pause = ground.plan.commands.in_force().get()
     assert (pause.actor, pause.reason) == ("engine", "The database was restored: incident 4711")
-    assert "1 plan paused." in out.getvalue()
+    assert "1 plan paused. 1 operation paused." in out.getvalue()
+    operation.refresh_from_db()
+    assert (operation.state, "incident 4711" in operation.state_reason) == ("paused", True)
     decision = AuditEntry.objects.get(subject=f"cluster:{ground.cluster.pk}", verb="cluster.accept-restore")
     assert (decision.actor, decision.reason) == ("shell on the server", "incident 4711")
     ground.round()
