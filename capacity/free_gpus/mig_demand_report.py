@@ -45,7 +45,7 @@ def mig_demand_of_pool(pool: Pool, user: User, *, now: datetime) -> MigDemandRep
         gpus[product] += cut + whole
         offered[product].update(dict(_by_profile(json.loads(offers), layouts[uid])))
     lasting = Q(until=None) | Q(until__gt=begin)
-    placements = PodPlacement.objects.filter(lasting, cluster=pool.cluster_id, node_uid__in=nodes.values("uid"))
+    placements = PodPlacement.objects.filter(lasting, cluster=pool.cluster_id, node_uid__in=list(layouts))
     times = list(
         placements.filter(since__lt=now)
         .order_by("-since")
