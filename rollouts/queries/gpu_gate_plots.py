@@ -74,16 +74,15 @@ def _filled(
     gate, plots = plot.gate, {its.key: its for its in drawn.plots}
     own = gate.measured_by.metrics if isinstance(gate, NewFindings) and gate.measured_by else ()
     key = next((key for key in own if key in plots), own[0])
-    points = [
+    points = sorted(
         Point(datetime.fromtimestamp(at, UTC), value, line.name)
         for line in (plots[key].lines if key in plots else ())
         for at, value in zip(drawn.times, line.values, strict=False)
         if value is not None
-    ]
+    )
     if not points:  # the source's own message may contain addresses
-        return replace(plot, query=_query(key, node), why_empty=drawn.why_none or "No sample in this time.")
-    newest = max(point.at for point in points)
-    shown = replace(plot, unit=plots[key].unit, query=_query(key, node), newest_at=newest, why_empty="")
+        return replace(plot, query=_query(key, node), why_empty=drawn.why_none or "No samples in this time.")
+    shown = replace(plot, unit=plots[key].unit, query=_query(key, node), newest_at=points[-1].at, why_empty="")
     if key == XID:
         return _of_xids(shown, [mark.at for mark in drawn.marks if mark.kind == XID], points[0].at, released_at)
     before = [point.value for point in points if point.at < released_at]
@@ -97,7 +96,7 @@ def _of_xids(plot: GatePlot, at: Sequence[datetime], begin: datetime, released_a
     before = float(sum(when < released_at for when in at))
     points = [Point(begin, 0.0), *chain.from_iterable(steps), Point(plot.newest_at or begin, float(len(at)))]
     limits = [("At most, without Xids of applications", before)]
-    return replace(plot, unit="Xids", points=points, limits=limits, baseline=[0.0, before])
+    return replace(plot, unit="", points=points, limits=limits, baseline=[0.0, before])
 
 
 def _query(metric: str, node: Node) -> str:

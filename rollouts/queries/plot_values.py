@@ -21,7 +21,7 @@ class GatePlot:
     stage: Stage
     unit: str
     query: str  # what is measured: an expression, a path, or words
-    points: Sequence[Point] = ()  # the oldest first
+    points: Sequence[Point] = ()  # the oldest first; of one time, the highest last
     limits: Sequence[tuple[str, float]] = ()
     baseline: Sequence[float] = ()  # its values; empty: there is none
     changes: Sequence[datetime] = ()  # of nodes
