@@ -351,7 +351,7 @@ def test_a_reason_is_needed_where_a_gate_is_not_green(amy, stage, second):
     )
     assert html.count("Give a reason for the approval") == 1
     assert not second.approvals.exists()
-    assert "To approve, say why: 1 gate does not pass." in said
+    assert "An approval needs a reason: 1 gate does not pass." in said
 
 
 def test_what_nobody_asks_any_more_is_not_called_green(amy, stage, second):
@@ -362,7 +362,7 @@ def test_what_nobody_asks_any_more_is_not_called_green(amy, stage, second):
 
     assert "as of 11:55:00 UTC: not evaluated since" in seen
     assert "green" not in seen.partition("Gate")[0]
-    assert "To approve, say why: no gate was evaluated since 11:55 UTC" in seen
+    assert "An approval needs a reason: no gate was evaluated since 11:55 UTC" in seen
 
 
 def test_a_look_that_is_forgotten_locks_it(amy, second):
