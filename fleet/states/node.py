@@ -40,6 +40,11 @@ TITLES: dict[NodeState, str] = {
 }
 
 
+def title_in_text(state: NodeState) -> str:
+    """Returns the state's title for the middle of a sentence: not ready, GPUs missing."""
+    return TITLES[state] if state is NodeState.GPUS_MISSING else TITLES[state].lower()
+
+
 def state_key(state: NodeState) -> str:
     """Returns the state's name in URLs: not-ready, gpus-missing."""
     return state.name.lower().replace("_", "-")

@@ -19,7 +19,7 @@ from fleet.messages.numbers import numbers_of
 from fleet.models import Node, Pool
 from fleet.queries import OF_ONE_NODE, ClusterRow, pool_names
 from fleet.segments.facets import UNKNOWN
-from fleet.states.node import TITLES, state_key
+from fleet.states.node import TITLES, state_key, title_in_text
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, words_of
 from fleet.web.summary import FleetRead, alike_nodes, freshness_by_cluster, lines_for, not_counted, read_fleet
@@ -191,6 +191,6 @@ def _choices(clusters: list[ClusterRow], read: FleetRead) -> dict[str, Any]:
     return {
         "cluster_choices": [line.cluster.name for line in clusters],
         "pool_choices": [f"{line.pool.cluster.name}/{line.pool.name}" for line in read.pools],
-        "state_choices": [(state_key(state), title.lower()) for state, title in TITLES.items()],
+        "state_choices": [(state_key(state), title_in_text(state)) for state in TITLES],
         "order_choices": [(key, title) for key, (title, _) in ORDERS.items()],
     }

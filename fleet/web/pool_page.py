@@ -17,7 +17,7 @@ from fleet.models import Pool, SegmentSums
 from fleet.queries import see_pool
 from fleet.segments.facet_counts import CountsByValue, counts_of, groups_of
 from fleet.segments.facets import BY_KEY, words_of
-from fleet.states.node import TITLES, NodeState, state_key
+from fleet.states.node import NodeState, state_key, title_in_text
 from fleet.web import states
 from people.models import AuditEntry
 from people.rights import Permission, why_not
@@ -75,7 +75,7 @@ def _price_per_hour(pool: Pool, sums: Tally) -> Decimal | None:
 def _nodes_by_state(sums: Tally) -> list[tuple[str, str, str, int]]:
     """Returns glyph, word, filter key and nodes by state, the worst first."""
     return [
-        (states.GLYPHS[state], TITLES[state].lower(), state_key(state), sums.by_state[state])
+        (states.GLYPHS[state], title_in_text(state), state_key(state), sums.by_state[state])
         for state in NodeState
         if sums.by_state.get(state)
     ]

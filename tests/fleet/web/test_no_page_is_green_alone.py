@@ -193,7 +193,7 @@ def test_where_some_rules_have_nothing_to_read_the_green_word_says_so(node):
     viewer = visiting(make.a_user("bob", role="viewer"))
     pool = make.a_pool(node.cluster)
     pool.nodes.add(node)
-    blind = f"{len(MISSED) - 1} rules find nothing on some GPUs: what they read is not exported there."
+    blind = f"{len(MISSED) - 1} rules cannot check some GPUs: their metrics are not exported there."
 
     seen = {**pages(node), "pool": page(viewer, f"/parts/pools/{pool.pk}/findings").text}
 

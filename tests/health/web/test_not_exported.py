@@ -375,10 +375,8 @@ def test_pages_that_call_all_well_say_which_rules_read_nothing(recorded, root):
         says = "that rules need is exported"
         assert all("No findings." not in text for text in places)
     else:
-        of = "1 rule finds" if len(blind) == 1 else f"{len(blind)} rules find"
-        says = (
-            f"{of} nothing on some GPUs: what {'it reads' if len(blind) == 1 else 'they read'} is not exported there."
-        )
+        rules, whose = ("1 rule", "its") if len(blind) == 1 else (f"{len(blind)} rules", "their")
+        says = f"{rules} cannot check some GPUs: {whose} metrics are not exported there."
     for text in places:
         assert says in text
     for rule in blind:
