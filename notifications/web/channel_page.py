@@ -54,7 +54,10 @@ class ChannelForm(forms.Form):
 @for_the_fleet(Permission.ADMINISTER)
 def add(request: PersonRequest) -> HttpResponse:
     kind = request.GET.get("kind", "")
-    initial = {"kind": kind, "is_on": True, "heartbeat_min": CHANNELS[kind].heartbeat_min if kind in CHANNELS else 0}
+    initial = {
+        "kind": kind, "is_on": True, "heartbeat_min": CHANNELS[kind].heartbeat_min if kind in CHANNELS else 0,
+        "audit_format": request.GET.get("audit_format", AuditFormat.NONE),
+    }  # fmt: skip
     form = ChannelForm(request.POST if request.method == "POST" else None, initial=initial)
     if request.method == "POST" and form.is_valid():
         given = dict(form.cleaned_data)
@@ -131,7 +134,7 @@ def _form(
         "was": was,
         "kinds": list(CHANNELS.values()),
         "chosen": chosen,
-        "secret_hint": f"{chosen.asks}. Say its place, never the secret: {CHANNEL_SECRETS.places}",
+        "secret_hint": f"{chosen.asks}. Enter its location, never the secret: {CHANNEL_SECRETS.places}",
         "log": deliveries(channel=channel.name)[:SHOWN] if channel else (),
         "why_not": why_not_change(request),
     }
