@@ -36,6 +36,7 @@ from edges.rest import Edge
 from fleet.api.filters import NodeFilters, PodFilters
 from fleet.api.node_history import TimelineAsked
 from fleet.models import Cluster, Node, Pod
+from fleet.models.pool import LABEL_KEY
 from fleet.pools.files import BadPoolFile
 from fleet.pools.files import parse_pool_file as read_pool_file
 from fleet.web.cluster_commands import AcceptForm, ApprovalForm
@@ -83,7 +84,7 @@ from people.web.roster_forms import GroupForm, GroupMappingForm, PersonForm, Rol
 from rollouts.api.gate_reviews import GateTrialAsked
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.commands.documents import parse_plan_document as read_plan_document
-from rollouts.commands.domain_budgets import LABEL, LONGEST_LABEL
+from rollouts.commands.domain_budgets import LONGEST_LABEL
 from rollouts.commands.refusals import BadPlan
 from rollouts.components.driver import is_version
 from rollouts.gates import GATES
@@ -394,7 +395,8 @@ PARSERS = (
            _fields(OverrideForm, "reason", "hours", "confirm"), ("rollouts.web.break_glass",)),
     Parser("budget of failure domains", "18 digits, 1,000 characters, compared", FORM_BYTES,
            _fields(BudgetForm, "kind", "max_unavailable", "label", "reason"), ("rollouts.web.ledger_page",)),
-    Parser("label that names racks", "317 characters", FORM_BYTES, lambda text: LABEL.fullmatch(text[:LONGEST_LABEL])),
+    Parser("label that names racks", "317 characters", FORM_BYTES,
+           lambda text: LABEL_KEY.fullmatch(text[:LONGEST_LABEL])),
     Parser("filter of findings on a page", "63 characters each, 18 digits", HEADERS_BYTES, _findings_filter,
            ("health.web.inbox_page",)),
     Parser("act on a finding", "1,000, 150 and 100 characters", FORM_BYTES,
