@@ -222,6 +222,7 @@ def test_the_variables_are_a_complete_configuration_for_production(values):
         value = one.get("value", "10.0.0.7" if one["name"] == "POD_IP" else "of-a-Secret-" * 6)
         given[one["name"]] = re.sub(r"\$\((\w+)\)", lambda found: given[found[1]], value)
     given["QUARTERDECK_SMTP_URL"] = "smtp+tls://user:secret@mail.example.com:587"
+    given["QUARTERDECK_TOKEN_PEPPERS"] = "b:" + "of-a-Secret-" * 6
 
     command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
     ended = subprocess.run(command, cwd=DEPLOY.parent, env=given, capture_output=True, text=True, check=False)

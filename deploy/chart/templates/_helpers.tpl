@@ -109,6 +109,10 @@ valueFrom: {secretKeyRef: {name: {{ index . 0 | quote }}, key: {{ index . 1 | qu
   value: "{{ ternary "rediss" "redis" $valkey.tls }}://{{ if $valkey.passwordKey }}:$(VALKEY_PASSWORD)@{{ end }}
   {{- $valkey.host | required "Set valkey.host, or valkey.urlKey, or trial.enabled for a bundled PostgreSQL and Valkey." }}:{{ $valkey.port }}/{{ $valkey.database }}"
 {{- end }}
+{{- with .Values.tokenPeppers.existingSecret }}
+- name: QUARTERDECK_TOKEN_PEPPERS
+  {{ include "quarterdeck.secretKeyRef" (list . $.Values.tokenPeppers.key) }}
+{{- end }}
 {{- with .Values.smtp.existingSecret }}
 - name: QUARTERDECK_SMTP_URL
   {{ include "quarterdeck.secretKeyRef" (list . $.Values.smtp.urlKey) }}
