@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from django.db import transaction
 
+from edges.digests import digest
 from edges.slices import slices
 from fleet.retention import delete
 from rollouts.engine.snapshot import StageSnapshot
@@ -81,9 +82,10 @@ def record_looks(plan: Plan, stages: Sequence[Stage], seen: Iterable[StageSnapsh
     for (stage_id, uid), its in looks.items():
         before = last.get((stage_id, uid))
         number = before.number + 1 if before else 1
-        if number <= MOST and (before is None or _steady(before.seen) != _steady(its)):
+        compared = digest(_steady(its))
+        if number <= MOST and (before is None or before.digest != compared):
             its = its if number < MOST else {}
-            rows.append(GateLook(stage_id=stage_id, node_uid=uid, at=now, number=number, seen=its))
+            rows.append(GateLook(stage_id=stage_id, node_uid=uid, at=now, number=number, seen=its, digest=compared))
     for some in slices(rows):
         with transaction.atomic():
             plan.keep_lease(now=now)

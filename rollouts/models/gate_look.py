@@ -16,6 +16,7 @@ class GateLook(models.Model):
     at = models.DateTimeField()
     number = models.PositiveIntegerField()  # of this node in this stage: 1, 2, 3 …
     seen = models.JSONField()  # empty: nothing is recorded from here on
+    digest = models.CharField(max_length=64, default="", db_default="")  # of what is compared in `seen`
 
     class Meta:
         indexes = [models.Index(fields=["stage", "node_uid", "-at"]), models.Index(fields=["at"])]
@@ -26,9 +27,9 @@ class GateLook(models.Model):
 
     @classmethod
     def newest(cls, stage_ids: Collection[int]) -> "dict[tuple[int, str], GateLook]":
-        """Returns the newest of each node of these stages, and of the stages themselves. One query."""
+        """Returns the newest of each node of these stages, and of the stages themselves, without `seen`. One query."""
         keys = cls.objects.filter(stage__in=stage_ids).order_by().values("stage", "node_uid").annotate(newest=Max("pk"))
-        rows = cls.objects.filter(pk__in=keys.values("newest")).order_by()
+        rows = cls.objects.filter(pk__in=keys.values("newest")).order_by().defer("seen")
         return {(row.stage_id, row.node_uid): row for row in rows}
 
     @classmethod
