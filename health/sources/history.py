@@ -102,6 +102,7 @@ class PlotMark:
     kind: str  # xid, finding, plan, or the kind of an event of the node
     sentence: str
     href: str = ""  # the page of what did it
+    xid: int = 0  # of kind xid
 
 
 @dataclass(frozen=True)
@@ -380,7 +381,7 @@ def _xid_marks(lines: PlotLines, devices: Sequence[DeviceTelemetry], asked: Step
                 continue
             if xid and before == before and xid != before:
                 at = datetime.fromtimestamp(asked.first + place * asked.step_s, UTC)
-                found.append(PlotMark(at, XID, f"Xid {xid:.0f} on {device.name}"))
+                found.append(PlotMark(at, XID, f"Xid {xid:.0f} on {device.name}", xid=int(xid)))
             before = xid
     return found
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 from fleet.models import Node
+from gpu.conditions import is_applications
 from health.inbox.plots import BITS, limits_for
 from health.sources.history import XID, PlotLimit, TelemetryHistory, drawn_of
 from health.telemetry.metrics import DCGM, EXPORTERS, METRICS, MetricKind
@@ -84,18 +85,19 @@ def _filled(
         return replace(plot, query=_query(key, node), why_empty=drawn.why_none or "No samples in this time.")
     shown = replace(plot, unit=plots[key].unit, query=_query(key, node), newest_at=points[-1].at, why_empty="")
     if key == XID:
-        return _of_xids(shown, [mark.at for mark in drawn.marks if mark.kind == XID], points[0].at, released_at)
+        counted = [mark.at for mark in drawn.marks if mark.xid and not is_applications(mark.xid)]
+        return _of_xids(shown, counted, points[0].at, released_at)
     before = [point.value for point in points if point.at < released_at]
     of_metric = [(limit.severity.capitalize(), limit.value) for limit in limits.get(key, ())]
     return replace(shown, points=points, limits=of_metric, baseline=before)
 
 
 def _of_xids(plot: GatePlot, at: Sequence[datetime], begin: datetime, released_at: datetime) -> GatePlot:
-    """Returns the count of new Xids, at least: the gauge hides a repeated number."""
+    """Returns the count of new Xids that the gate counts, at least: the gauge hides a repeated number."""
     steps = [(Point(when, float(number)), Point(when, number + 1.0)) for number, when in enumerate(sorted(at))]
     before = float(sum(when < released_at for when in at))
     points = [Point(begin, 0.0), *chain.from_iterable(steps), Point(plot.newest_at or begin, float(len(at)))]
-    limits = [("At most, without Xids of applications", before)]
+    limits = [("At most. Xids of applications do not count", before)]
     return replace(plot, unit="", points=points, limits=limits, baseline=[0.0, before])
 
 

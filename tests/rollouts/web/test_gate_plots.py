@@ -86,7 +86,7 @@ def test_gpu_samples_of_a_changed_node_are_drawn_from_before_its_change():
         now = (NOON + timedelta(minutes=minute)).timestamp()
         snapshot = said(now, *boards, temperature_celsius=celsius, xid=xid)
         snapshot.columns["temperature_celsius"].values[1] = 30.0
-        snapshot.columns["xid"].values[1] = 0.0
+        snapshot.columns["xid"].values[1] = 13.0 if xid else 0.0  # an application's does not count
         snapshots.store(plan.cluster_id, TelemetryReading(snapshot, frozenset({"temperature_celsius", "xid"}), {}))
         minutes.write_minute(plan.cluster_id, snapshot, assert_lease=lambda: None, now=now)
 
