@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache, lru_cache
-from typing import Any
+from functools import cache
+from threading import Lock
+from typing import Any, NamedTuple
 
 from django.db.models import TextField
 from django.db.models.fields.json import KeyTextTransform
@@ -36,7 +37,7 @@ GENERAL = frozenset(
     {"matches_no_node", "offered_by_no_node", "larger_than_any_node", "no_room", "fragmented", "fits_no_node"}
 )
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-KEPT_S = 30
+KEPT_S, SHARED_S = 30, 3
 INDEXES_AT_MOST = 4  # that a process remembers: 5 MB each with 5,000 nodes
 LABELS_AT_MOST = 12  # labels that are read one by one; with more, whole sets of labels are read
 COLUMNS = (
@@ -45,6 +46,16 @@ COLUMNS = (
 )  # fmt: skip
 
 AS_TEXT = {f"{column}_text": column for column in ("taints", "allocatable", "requested", "expected")}
+
+
+class KeptIndex(NamedTuple):
+    mark: tuple[int, int] | None  # epoch and number of the observer's flush before it was read
+    at: float  # monotonic
+    nodes: NodeIndex
+
+
+_lock = Lock()
+_kept: dict[tuple[int, frozenset[str] | None], KeptIndex] = {}
 
 
 def is_waiting(pod: Pod) -> bool:
@@ -107,22 +118,33 @@ def facts_of(pod: Pod) -> WaitingPod:
 
 
 def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
-    """Returns the nodes of a cluster with the labels that these pods mention. One or two queries."""
-    keys = frozenset(each.key for pod in pods for each in _requirements(pod) if not each.is_field)
-    written = Observer.objects.filter(cluster=cluster_id).values_list("epoch", "batch").first()
-    return read_index(
-        cluster_id, keys if len(keys) <= LABELS_AT_MOST else None, written, int(time.monotonic() // KEPT_S)
-    )
+    """Returns the nodes of a cluster with the labels that these pods mention. One or two queries.
 
-
-@lru_cache(INDEXES_AT_MOST)
-def read_index(
-    cluster_id: int, keys: frozenset[str] | None, _written: tuple[int, int] | None, _period: int
-) -> NodeIndex:
-    """Reads the nodes of a cluster with these labels; None: with all. One query.
-
-    Remembered until the next flush of the observer, which writes all that is read here, and for `KEPT_S` at most.
+    It is remembered until the next flush of the observer, which writes all that is read here, and `SHARED_S` beyond:
+    on a busy cluster every flush makes every open page ask.
     """
+    every = frozenset(each.key for pod in pods for each in _requirements(pod) if not each.is_field)
+    keys = every if len(every) <= LABELS_AT_MOST else None
+    mark = Observer.objects.filter(cluster=cluster_id).values_list("epoch", "batch").first()
+    with _lock:
+        kept = _kept.get((cluster_id, keys))
+    if kept and time.monotonic() - kept.at < (KEPT_S if kept.mark == mark else SHARED_S):
+        return kept.nodes
+    read = KeptIndex(mark, time.monotonic(), _read_index(cluster_id, keys))
+    with _lock:
+        _kept[cluster_id, keys] = read
+        while len(_kept) > INDEXES_AT_MOST:
+            _kept.pop(min(_kept, key=lambda key: _kept[key].at))
+    return read.nodes
+
+
+def forget_indexes() -> None:
+    with _lock:
+        _kept.clear()
+
+
+def _read_index(cluster_id: int, keys: frozenset[str] | None) -> NodeIndex:
+    """Reads the nodes of a cluster with these labels; None: with all. One query."""
     # Most nodes have equal values, which are decoded once.
     written: Any = Node.objects.filter(cluster=cluster_id).order_by("name")
     rows = written.annotate(**{name: Cast(column, TextField()) for name, column in AS_TEXT.items()})

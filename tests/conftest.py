@@ -13,7 +13,7 @@ from celery import current_app
 from django.db import connection
 from django.test import Client
 
-from capacity.waiting_pods import read_index
+from capacity.waiting_pods import forget_indexes
 from config.garbage import freeze_collector
 from fleet.messages import wake
 from health.gpus import roster_cache
@@ -59,7 +59,7 @@ def _rows_by_hand(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         yield
         return
     roster_cache.forget()  # keys of rows that a test before this one rolled back
-    read_index.cache_clear()
+    forget_indexes()
     ask = Client.request
     is_counted = False
 
@@ -67,7 +67,7 @@ def _rows_by_hand(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         nonlocal is_counted
         if changes_fleet(sql):
             is_counted = False
-            read_index.cache_clear()
+            forget_indexes()
         return execute(sql, params, many, context)
 
     def counted_first(client: Client, **asked: Any) -> Any:
