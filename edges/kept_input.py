@@ -28,7 +28,7 @@ class BadForm(Exception):
         super().__init__(" ".join(problem["sentence"] for problem in self.problems))
 
 
-def restored_input(form: forms.BaseForm) -> dict[str, Any]:
+def cleaned_input(form: forms.BaseForm) -> dict[str, Any]:
     """Returns the cleaned input of a form.
 
     :raises BadForm: with a sentence per problem

@@ -6,7 +6,7 @@ from django import forms
 from django.http import QueryDict
 
 from edges.fields import Reason
-from edges.kept_input import restored_input
+from edges.kept_input import cleaned_input
 from edges.requests import PersonRequest
 
 SAY_WHY = "Give a reason. It is shown to the next person on this page."
@@ -30,5 +30,5 @@ def reason_of(request: PersonRequest, *, missing: str = SAY_WHY) -> str:
 
     :raises BadForm: when the reason is empty or too long
     """
-    reason: str = restored_input(WhyForm(request.POST, missing=missing))["reason"]
+    reason: str = cleaned_input(WhyForm(request.POST, missing=missing))["reason"]
     return reason

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason
-from edges.kept_input import BadForm, kept_if_refused, restored_input
+from edges.kept_input import BadForm, cleaned_input, kept_if_refused
 from edges.reason_form import SAY_WHY
 from edges.requests import PersonRequest, report_act
 from fleet.clusters import acceptance
@@ -78,13 +78,13 @@ def _run(
 
 def _accept(request: PersonRequest, row: Cluster) -> str:
     acceptance.accept(
-        row, **restored_input(AcceptForm(request.POST)), actor=request.user.get_username(), now=timezone.now()
+        row, **cleaned_input(AcceptForm(request.POST)), actor=request.user.get_username(), now=timezone.now()
     )
     return f"{row.name} is now the cluster {row.uid}. A worker lists its objects again."
 
 
 def _set_approval(request: PersonRequest, row: Cluster) -> str:
-    given = restored_input(ApprovalForm(request.POST))
+    given = cleaned_input(ApprovalForm(request.POST))
     actor, now = request.user.get_username(), timezone.now()
     set_approval(row, given["approval"], actor=actor, reason=given["reason"], now=now)
     return f"{row.name} now has “approval: {row.approval}”."

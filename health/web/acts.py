@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import restored_input
+from edges.kept_input import cleaned_input
 from edges.reason_form import reason_of
 from edges.requests import PersonRequest, report_act
 from health.inbox import acts, rule_mutes
@@ -53,14 +53,14 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
 
 
 def _run_command(request: PersonRequest, finding: Finding, verb: str) -> None:
-    given = restored_input(ActForm(request.POST))
+    given = cleaned_input(ActForm(request.POST))
     taken = {"reason", "key"} | ({"to"} if verb == "assign" else set()) | ({"seen"} if VERBS[verb].changes else set())
     asked = {name: given[name] for name in taken}
     COMMANDS[verb](finding, **asked, actor=request.user.get_username(), now=timezone.now())
 
 
 def _mute(request: PersonRequest, finding: Finding) -> None:
-    given = restored_input(MuteForm(request.POST, finding=finding, user=request.user))
+    given = cleaned_input(MuteForm(request.POST, finding=finding, user=request.user))
     row, now = given["scope"], timezone.now()
     require_mute(request.user, row)
     until = now + timedelta(hours=given["hours"])

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole_number
 from edges.fields import WholeNumber
-from edges.kept_input import BadForm, restored_input
+from edges.kept_input import BadForm, cleaned_input
 from edges.reason_form import WhyForm, reason_of
 from edges.requests import PersonRequest, reason, report_act
 from edges.transition_errors import LostRace
@@ -111,7 +111,7 @@ def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
     try:
         with report_act(request, (BadForm, BadAct, NotAllowed), done=done, ends_form=True):
             require_limit(request.user, row.pool)
-            asked = restored_input(UnlimitForm(request.POST))
+            asked = cleaned_input(UnlimitForm(request.POST))
             del asked["key"]
             remove_limits(row, **asked, actor=request.user.get_username(), now=timezone.now())
     except LostRace as refusal:

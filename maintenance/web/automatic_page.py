@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason
-from edges.kept_input import BadForm, restored_input
+from edges.kept_input import BadForm, cleaned_input
 from edges.reason_form import reason_of
 from edges.requests import PersonRequest, report_act
 from fleet.models import Pool
@@ -66,7 +66,7 @@ def change_mode(request: PersonRequest, pool_id: int) -> HttpResponse:
     with report_act(request, REFUSALS, done="The mode is changed.", ends_form=True):
         where = f"cluster {row.cluster.name}"
         require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where)
-        given = restored_input(ModeForm(request.POST))
+        given = cleaned_input(ModeForm(request.POST))
         automatic.change_mode(row, actor=request.user.get_username(), now=timezone.now(), **given)
     return redirect("automatic-quarantine", pool_id=pool_id)
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason, WholeNumber
-from edges.kept_input import BadForm, restored_input
+from edges.kept_input import BadForm, cleaned_input
 from edges.parts import part_response
 from edges.requests import PersonRequest, report_act
 from edges.transition_errors import IllegalMove
@@ -84,7 +84,7 @@ def new_case(request: PersonRequest) -> HttpResponse:
     if form.is_bound:
         try:
             require(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-            reason = restored_input(form)["reason"]
+            reason = cleaned_input(form)["reason"]
             actor, now = request.user.get_username(), timezone.now()
             case = commands.open_case(node, actor=actor, reason=reason, finding=finding, now=now)
         except BadForm:
@@ -139,7 +139,7 @@ def carry_out(request: PersonRequest, case_id: int, act: str) -> HttpResponse:
     with report_act(request, REFUSALS, ends_form=True):
         require(request.user, Permission.RUN, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
         command, form = COMMANDS[act]
-        command(row, actor=request.user.get_username(), now=timezone.now(), **restored_input(form(request.POST)))
+        command(row, actor=request.user.get_username(), now=timezone.now(), **cleaned_input(form(request.POST)))
         messages.success(request, f"Recorded. {row.node_name}: {row.title.lower()}.")
     return redirect("case", case_id=case_id)
 

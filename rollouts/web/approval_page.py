@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from edges.kept_input import BadForm, restored_input
+from edges.kept_input import BadForm, cleaned_input
 from edges.parts import part_response
 from edges.requests import PersonRequest, text_of
 from edges.transition_errors import IllegalMove, LostRace
@@ -65,7 +65,7 @@ def _post_decision(request: PersonRequest, stage: Stage) -> HttpResponse:
     look = recall(request, request.POST.get("look", ""))
     try:
         require(request.user, Permission.APPROVE, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        given = restored_input(form)
+        given = cleaned_input(form)
         if given["decision"] == "approve":
             require_recent_sign_in(request)
         decide = DECISIONS[given.pop("decision")]

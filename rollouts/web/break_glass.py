@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole_number
 from edges.fields import Reason
-from edges.kept_input import BadForm, restored_input
+from edges.kept_input import BadForm, cleaned_input
 from edges.requests import PersonRequest, report_act
 from people.rights import NotAllowed, Permission, require
 from people.sign_in.step_up import NotConfirmed, require_recent_sign_in
@@ -38,7 +38,7 @@ def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
     with report_act(request, REFUSALS), kept_if_refused(request, stage.plan, "override", (*REFUSALS, NotConfirmed)):
         require_recent_sign_in(request)
-        given = restored_input(OverrideForm(request.POST))
+        given = cleaned_input(OverrideForm(request.POST))
         given["valid_for"] = given.pop("hours")
         override = override_gate(stage, gate, actor=request.user, **given, now=timezone.now())
         counts = f"The gate counts again from {moment(override.until, now=override.at)} on"

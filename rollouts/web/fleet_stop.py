@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, restored_input
+from edges.kept_input import BadForm, cleaned_input
 from edges.parts import part_response
 from edges.reason_form import WhyForm, reason_of
 from edges.requests import PersonRequest, report_act
@@ -45,7 +45,7 @@ def put_in_force(request: PersonRequest) -> HttpResponse:
     done = "Stopped: no node of any cluster is released until somebody lifts the stop."
     with report_act(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.STOP)
-        fleet_freezes.stop(actor=request.user.username, **restored_input(WhyForm(request.POST)), now=timezone.now())
+        fleet_freezes.stop(actor=request.user.username, **cleaned_input(WhyForm(request.POST)), now=timezone.now())
     return redirect("freezes")
 
 

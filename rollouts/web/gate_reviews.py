@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, restored_input
+from edges.kept_input import BadForm, cleaned_input
 from edges.parts import part_response
 from edges.requests import PersonRequest, report_act
 from people.rights import NotAllowed, Permission, require, why_not
@@ -51,7 +51,7 @@ class TrialForm(forms.Form):
                 self.fields[wire_name(name, its)] = _field_of(its, wire_name(name, its))
 
     def options(self) -> dict[str, Any]:
-        return {name: value for name, value in restored_input(self).items() if value not in (None, "")}
+        return {name: value for name, value in cleaned_input(self).items() if value not in (None, "")}
 
 
 def _field_of(kind: type, label: str) -> forms.Field:
@@ -100,6 +100,6 @@ def add_gate(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = made = plan_for(request.user, plan_id)
     with report_act(request, (BadForm, NotAllowed, Refusal), done="Draft created. Its stages have the gate."):
         require(request.user, Permission.DRAFT, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        gate = restored_input(GateForm(request.POST))["gate"]
+        gate = cleaned_input(GateForm(request.POST))["gate"]
         made = draft_with_gate(plan, gate=gate, options=usual_options(gate), actor=request.user, now=timezone.now())
     return redirect("plan", plan_id=made.pk)

@@ -5,7 +5,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, restored_input
+from edges.kept_input import BadForm, cleaned_input
 from edges.parts import part_response
 from edges.reason_form import reason_of
 from edges.requests import PersonRequest, report_act
@@ -48,7 +48,7 @@ def pull(request: PersonRequest, plan_id: int) -> HttpResponse:
     )
     with asked_for, kept_if_refused(request, plan, "pull", REFUSALS):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        ask(plan, actor=request.user, **restored_input(PullForm(request.POST)), now=timezone.now())
+        ask(plan, actor=request.user, **cleaned_input(PullForm(request.POST)), now=timezone.now())
     return redirect("plan", plan_id=plan_id)
 
 

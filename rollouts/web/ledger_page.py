@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, kept_if_refused, pop_kept_input, restored_input
+from edges.kept_input import BadForm, cleaned_input, kept_if_refused, pop_kept_input
 from edges.parts import part_response
 from edges.requests import PersonRequest, report_act
 from fleet.freshness.cluster import load_cluster_freshness
@@ -57,7 +57,7 @@ def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
     kept = kept_if_refused(request, _input_key(cluster.pk), *WRITTEN, refusals=REFUSALS, verb="budget")
     with report_act(request, REFUSALS), kept:
         require(request.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-        given = restored_input(BudgetForm(request.POST))
+        given = cleaned_input(BudgetForm(request.POST))
         kind, most = given.pop("kind"), given.pop("max_unavailable")
         said = set_budget(cluster, kind, most, **given, actor=request.user.username, now=timezone.now())
         messages.success(request, said)

@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, restored_input
+from edges.kept_input import BadForm, cleaned_input
 from edges.reason_form import WhyForm, reason_of
 from edges.requests import PersonRequest
 from edges.transition_errors import IllegalMove, LostRace
@@ -49,7 +49,7 @@ def command(request: PersonRequest, plan_id: int, verb: str) -> HttpResponse:
 
 
 def _call(request: PersonRequest, plan: Plan, verb: str) -> str | None:
-    asked = restored_input(FORMS.get(verb, WhyForm)(request.POST))
+    asked = cleaned_input(FORMS.get(verb, WhyForm)(request.POST))
     if verb == "start":
         asked["expected_revision"] = asked.pop("revision")
     elif verb == "discard":

@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, restored_input
+from edges.kept_input import BadForm, cleaned_input
 from edges.parts import part_response
 from edges.requests import PersonRequest, report_act
 from people.rights import NotAllowed, Permission, require
@@ -46,5 +46,5 @@ def rehearse(request: PersonRequest, plan_id: int) -> HttpResponse:
     done = "Rehearsal requested. The outcome appears under “Rehearse”."
     with report_act(request, (BadForm, NotAllowed, Refusal), done=done):
         require(request.user, Permission.DRAFT, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        ask(plan, actor=request.user, **restored_input(RehearsalForm(request.POST)), now=timezone.now())
+        ask(plan, actor=request.user, **cleaned_input(RehearsalForm(request.POST)), now=timezone.now())
     return redirect("plan", plan_id=plan_id)

@@ -2,7 +2,7 @@ import pytest
 from django import forms
 from django.test import RequestFactory
 
-from edges.kept_input import AT_MOST, BadForm, keep_input, kept_if_refused, pop_kept_input, restored_input
+from edges.kept_input import AT_MOST, BadForm, cleaned_input, keep_input, kept_if_refused, pop_kept_input
 
 
 class Refused(Exception):
@@ -40,12 +40,12 @@ def test_what_is_wrong_comes_back_by_field_and_as_one_sentence():
     request = asked(session, hours="many")
 
     with pytest.raises(BadForm) as refused, kept_if_refused(request, "mute-7", "hours", refusals=(BadForm,)):
-        restored_input(HoursForm(request.POST))
+        cleaned_input(HoursForm(request.POST))
 
     assert str(refused.value) == "Hours are a number. Say why."
     kept = pop_kept_input(asked(session), "mute-7")
     assert kept == {"verb": "", "hours": "many", "wrong": {"hours": "Hours are a number.", "reason": "Say why."}}
-    assert restored_input(HoursForm({"hours": "2", "reason": " So. "})) == {"hours": 2, "reason": "So."}
+    assert cleaned_input(HoursForm({"hours": "2", "reason": " So. "})) == {"hours": 2, "reason": "So."}
 
 
 def test_what_was_done_is_not_kept():
