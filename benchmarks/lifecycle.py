@@ -22,7 +22,7 @@ from benchmarks.figures import Figures, percentile
 from demo.numbers import whole
 
 if TYPE_CHECKING:
-    from benchmarks.living.month import Month, Trouble
+    from benchmarks.virtual_month.month import Month, Trouble
 
 NODES, FAULTS = 1000, 500
 STEPS = {"quarantined": "case.quarantined", "drained": "case.drained", "in_service": "case.probation"}
@@ -54,7 +54,7 @@ def main() -> None:
     figures.measure_reference()
     make_ready()
     from benchmarks.crashing.world import in_this_process
-    from benchmarks.living.month import Month
+    from benchmarks.virtual_month.month import Month
     from maintenance.triggers import BreakerNumbers
 
     month = Month(seed, asked.nodes, asked.faults, has_storm=not asked.no_storm)
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def told_of(month: "Month") -> Iterator[Told]:
-    from benchmarks.living.month import lives_in
+    from benchmarks.virtual_month.month import lives_in
     from maintenance.automatic import ACTOR
     from maintenance.models import NodeCase
 
@@ -107,7 +107,7 @@ def report(figures: Figures, month: "Month", cases: Sequence[Told]) -> None:
 
 def lost(real: Iterable["Trouble"], cases: Sequence[Told]) -> Iterator["Trouble"]:
     """Yields the faults after which the node did not return into service."""
-    from benchmarks.living.month import BEGINS, MONTH
+    from benchmarks.virtual_month.month import BEGINS, MONTH
 
     for each in real:
         its = (case for case in cases if case.node_uid == each.node.uid)

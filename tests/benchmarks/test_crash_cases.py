@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.crashing.case_reading import Breaker, CaseReading
+from benchmarks.crashing.case_oracle import Breaker, CaseOracle
 from benchmarks.crashing.nodes_seen import CORDONED_BY
 from benchmarks.crashing.tenants import PODS
 from benchmarks.crashing.words import Word
@@ -48,7 +48,7 @@ def found(*entries: dict, words: tuple[Word, ...] = (), owner: str = MARK) -> se
         "spec": {"unschedulable": True},
     }
     cases = {UID: [(NOON - DAY, None)]}
-    reading = CaseReading(entries, words, [node], cases=cases, nodes_of={MARK: {NODE}})
+    reading = CaseOracle(entries, words, [node], cases=cases, nodes_of={MARK: {NODE}})
     return {violation.figure for violation in reading.read()}
 
 

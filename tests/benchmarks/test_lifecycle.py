@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.living.faults import FAULTS, STORM
+from benchmarks.virtual_month.faults import FAULTS, STORM
 from health.rules import RULES
 from health.rules.gpus import GPU_RULES
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from benchmarks.living.faults import FAULTS, STORM, Fault, Shown
-from benchmarks.living.virtual_steps import VirtualSteps
+from benchmarks.virtual_month.faults import FAULTS, STORM, Fault, Shown
+from benchmarks.virtual_month.virtual_steps import VirtualSteps
 from fleet.models import Bookmark, Cluster, Node, Pool
 from health.lifecycle import FindingState
 from health.models import Finding

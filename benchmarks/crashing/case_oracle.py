@@ -59,7 +59,7 @@ class Told:
         return "no test has passed since the last fault or repair, and nobody has overridden it"
 
 
-class CaseReading:
+class CaseOracle:
     """`cases`: when the case of a node was open, by UID. `nodes_of`: names of nodes by the mark of their operation."""
 
     def __init__(
