@@ -213,7 +213,7 @@ def _claim_keys(pod: Pod) -> list[tuple[str, str]]:
 def _claims(cluster_id: int, pods: Sequence[Pod]) -> dict[tuple[str, str], ClaimFacts] | None:
     """Returns the claims of these pods. None: no pod has claims, or claims were never read."""
     names = {name for pod in pods for name in pod.claims}
-    if not names or not Bookmark.objects.known(RESOURCE_CLAIMS.name).filter(cluster=cluster_id).exists():
+    if not names or not Bookmark.objects.knows_all(cluster_id, RESOURCE_CLAIMS.name):
         return None
     rows = ResourceClaim.objects.filter(cluster=cluster_id, name__in=names)
     return {
@@ -226,7 +226,7 @@ def _claims(cluster_id: int, pods: Sequence[Pod]) -> dict[tuple[str, str], Claim
 
 def _device_classes(cluster_id: int) -> Collection[str] | None:
     """Returns the names of device classes. None: they were never read."""
-    if not Bookmark.objects.known(DEVICE_CLASSES.name).filter(cluster=cluster_id).exists():
+    if not Bookmark.objects.knows_all(cluster_id, DEVICE_CLASSES.name):
         return None
     return set(DeviceClass.objects.filter(cluster=cluster_id).values_list("name", flat=True))
 

@@ -83,8 +83,7 @@ def _report_of_members(pool: Pool, nodes: Any, pods: Any) -> FreeGpuReport | Non
 
 
 def _report(cluster_id: int, visible_nodes: Any, visible_pods: Any, pods_of: Q) -> FreeGpuReport | None:
-    known = Bookmark.objects.known(NODES.name) | Bookmark.objects.known(PODS.name)
-    if known.filter(cluster=cluster_id).count() < len((NODES, PODS)):
+    if not Bookmark.objects.knows_all(cluster_id, NODES.name, PODS.name):
         return None
     nodes = visible_nodes.filter(cluster=cluster_id).with_gpus().order_by()
     pods = visible_pods.filter(cluster=cluster_id).tenants().not_done().order_by()

@@ -29,8 +29,7 @@ class MigDemandReport:
 
 def mig_demand_of_pool(pool: Pool, user: User, *, now: datetime) -> MigDemandReport | None:
     """Returns the demand on the pool's NVIDIA GPUs. None: nodes or pods were never read. Three queries."""
-    known = Bookmark.objects.known(NODES.name) | Bookmark.objects.known(PODS.name)
-    if known.filter(cluster=pool.cluster_id).count() < len((NODES, PODS)):
+    if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name):
         return None
     begin = max(now - timedelta(days=DAYS), pool.cluster.added_at)
     nodes = Node.objects.visible_to(user).filter(pk__in=members_of([pool.pk]), gpu_vendor=Vendor.NVIDIA).order_by()

@@ -89,8 +89,7 @@ def _gpu_nodes(pool: Pool, nodes: Any) -> Any:
 
 
 def _report(pool: Pool, nodes: Any, pods: Any) -> PlacementReport | None:
-    known = Bookmark.objects.known(NODES.name) | Bookmark.objects.known(PODS.name)
-    if known.filter(cluster=pool.cluster_id).count() < len((NODES, PODS)):
+    if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name):
         return None
     domain = KeyTextTransform(pool.spread_label, "labels") if pool.spread_label else F("name")
     rows = list(

@@ -24,6 +24,11 @@ class BookmarkQuerySet(models.QuerySet["Bookmark"]):
         """Filters to clusters with complete rows of this kind, like `Bookmark.is_known`."""
         return self.filter(kind=kind, listed_at__isnull=False).exclude(state__in=VOID)
 
+    def knows_all(self, cluster_id: int, *kinds: str) -> bool:
+        """Tells whether the rows of all these kinds of a cluster are complete. One query."""
+        known = self.filter(cluster=cluster_id, kind__in=kinds, listed_at__isnull=False).exclude(state__in=VOID)
+        return known.count() == len(kinds)
+
 
 class Bookmark(models.Model):
     """The state of the watch of one kind of one cluster, with its last update."""

@@ -46,7 +46,7 @@ def harm_of(cluster_id: int, nodes: Iterable[Node], *, now: datetime) -> dict[st
 
     Only whole GPUs count as GPU-hours; the share of a slice is unknown.
     """
-    if not Bookmark.objects.known(PODS.name).filter(cluster=cluster_id).exists():
+    if not Bookmark.objects.knows_all(cluster_id, PODS.name):
         return {node.name: UNKNOWN for node in nodes}
     owners, idle = _owners(cluster_id), idle_gpus_of(cluster_id)
     gangs: dict[str, _Gang] = defaultdict(_Gang)
