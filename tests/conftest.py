@@ -13,7 +13,7 @@ from celery import current_app
 from django.db import connection
 from django.test import Client
 
-from capacity.waiting_pods import forget_indexes
+from capacity.compared_nodes import forget_indexes
 from config.garbage import freeze_collector
 from fleet.messages import wake
 from health.gpus import roster_cache

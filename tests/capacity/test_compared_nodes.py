@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from capacity import waiting_pods
-from capacity.waiting_pods import SHARED_S, index_of
+from capacity import compared_nodes
+from capacity.compared_nodes import SHARED_S, index_of
 from fleet.models import Node, Observer
 from tests import conftest, make
 from tests.make import NOON
@@ -25,6 +25,6 @@ def test_nodes_are_read_again_once_the_observer_has_written(monkeypatch):
     assert len(queries) == 1
     Observer.keep(cluster.pk, epoch=1, now=NOON, flushed=True)
     assert index_of(cluster.pk, []) is before  # for all pages that ask at once
-    ((key, kept),) = waiting_pods._kept.items()
-    monkeypatch.setitem(waiting_pods._kept, key, kept._replace(at=kept.at - SHARED_S))
+    ((key, kept),) = compared_nodes._kept.items()
+    monkeypatch.setitem(compared_nodes._kept, key, kept._replace(at=kept.at - SHARED_S))
     assert index_of(cluster.pk, []).cordoned == 1

@@ -1,0 +1,102 @@
+"""The nodes of a cluster with which waiting pods are compared: read and indexed once for all who ask together."""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from threading import Lock
+from typing import Any, NamedTuple
+
+from django.db.models import TextField
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+
+from capacity.wait_reasons.node_index import ComparedNode, NodeIndex
+from capacity.wait_reasons.obstacles import CPU, MEMORY
+from capacity.wait_reasons.requirements import LabelRequirement, WaitingPod, read_taint
+from fleet.allocation.cpu_memory import WHOSE
+from fleet.models import Node, Observer
+
+KEPT_S, SHARED_S = 30, 3  # without a flush of the observer, and despite one
+INDEXES_AT_MOST = 4  # that a process remembers: 5 MB each with 5,000 nodes
+LABELS_AT_MOST = 12  # labels that are read one by one; with more, whole sets of labels are read
+COLUMNS = (
+    "pk", "name", "is_unschedulable", "cpu_allocatable_m", "memory_allocatable_bytes",
+    *(f"cpu_{whose}_m" for whose in WHOSE), *(f"memory_{whose}_bytes" for whose in WHOSE),
+)  # fmt: skip
+
+AS_TEXT = {f"{column}_text": column for column in ("taints", "allocatable", "requested", "expected")}
+
+
+class KeptIndex(NamedTuple):
+    mark: tuple[int, int] | None  # epoch and number of the observer's flush before it was read
+    at: float  # monotonic
+    nodes: NodeIndex
+
+
+_lock = Lock()
+_kept: dict[tuple[int, frozenset[str] | None], KeptIndex] = {}
+
+
+def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
+    """Returns the nodes of a cluster with the labels that these pods mention. One or two queries.
+
+    It is remembered until the next flush of the observer, which writes all that is read here, and `SHARED_S` beyond:
+    on a busy cluster every flush makes every open page ask.
+    """
+    every = frozenset(each.key for pod in pods for each in _requirements(pod) if not each.is_field)
+    keys = every if len(every) <= LABELS_AT_MOST else None
+    mark = Observer.objects.filter(cluster=cluster_id).values_list("epoch", "batch").first()
+    with _lock:
+        kept = _kept.get((cluster_id, keys))
+    if kept and time.monotonic() - kept.at < (KEPT_S if kept.mark == mark else SHARED_S):
+        return kept.nodes
+    read = KeptIndex(mark, time.monotonic(), _read_index(cluster_id, keys))
+    with _lock:
+        _kept[cluster_id, keys] = read
+        while len(_kept) > INDEXES_AT_MOST:
+            _kept.pop(min(_kept, key=lambda key: _kept[key].at))
+    return read.nodes
+
+
+def forget_indexes() -> None:
+    with _lock:
+        _kept.clear()
+
+
+def _read_index(cluster_id: int, keys: frozenset[str] | None) -> NodeIndex:
+    """Reads the nodes of a cluster with these labels; None: with all. One query."""
+    # Most nodes have equal values, which are decoded once.
+    written: Any = Node.objects.filter(cluster=cluster_id).order_by("name")
+    rows = written.annotate(**{name: Cast(column, TextField()) for name, column in AS_TEXT.items()})
+    decoded = cache(json.loads)
+    if keys is None:
+        return NodeIndex(_node(row, row["labels"], decoded) for row in rows.values(*COLUMNS, *AS_TEXT, "labels"))
+    names = {f"label_{number}": key for number, key in enumerate(sorted(keys))}
+    read = rows.annotate(**{name: KeyTextTransform(key, "labels") for name, key in names.items()})
+    return NodeIndex(
+        _node(row, {key: value for name, key in names.items() if (value := row[name]) is not None}, decoded)
+        for row in read.values(*COLUMNS, *AS_TEXT, *names)
+    )
+
+
+def _requirements(pod: WaitingPod) -> list[LabelRequirement]:
+    return [*pod.selector, *(each for term in pod.terms for each in term)]
+
+
+def _node(row: Mapping[str, Any], labels: Mapping[str, str], decoded: Callable[[str], Any]) -> ComparedNode:
+    cpu = {CPU: row["cpu_allocatable_m"] or 0, MEMORY: row["memory_allocatable_bytes"] or 0}
+    used = {
+        CPU: sum(row[f"cpu_{whose}_m"] for whose in WHOSE),
+        MEMORY: sum(row[f"memory_{whose}_bytes"] for whose in WHOSE),
+    }
+    return ComparedNode(
+        key=row["pk"],
+        name=row["name"],
+        labels=labels,
+        taints=tuple(map(read_taint, decoded(row["taints_text"]))),
+        is_cordoned=row["is_unschedulable"],
+        allocatable={**decoded(row["allocatable_text"]), **cpu},
+        requested={**decoded(row["requested_text"]), **used},
+        expected=decoded(row["expected_text"]),
+    )
