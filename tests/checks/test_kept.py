@@ -27,6 +27,7 @@ REMEMBERS = {
     "rollouts/windows/schedule.py:zones": "no key",
 }
 CONTAINERS = {
+    "capacity/compared_nodes.py:_kept": "so many, and the oldest goes",
     "config/sqlite3/base.py:_private_files": "databases of this process",
     "fleet/clusters/acceptance.py:OBJECTIONS": REGISTERED,
     "fleet/history/lines.py:MORE": REGISTERED,
