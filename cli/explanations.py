@@ -73,8 +73,11 @@ def _lines_of_plan(plan: dict[str, Any]) -> Iterator[str]:
         if stage["id"] == plan["current_stage"]:
             counts = ", ".join(f"{state}: {number}" for state, number in stage["targets_by_state"].items())
             yield f"Stage {stage['name']} is {stage['state']}. Nodes by state: {counts}."
-            answers = [answer for answer in stage["answers"] if answer["answer"] != "pass"]
-            yield from (f"  {answer['gate_title']} ({answer['answer']}): {answer['title']}" for answer in answers)
+            titles = {answer["gate"]: answer["gate_title"] for answer in stage["answers"]}
+            fails = [answer for answer in stage["answers"] if answer["answer"] == "fail"]
+            yield from (f"  {answer['gate_title']} (fail): {answer['title']}" for answer in fails)
+            for wait in stage.get("waits", ()):
+                yield f"  {', '.join(titles[gate] for gate in wait['gates'])} (wait): {wait['title']}"
     yield f"As of {plan['looked_at'] or 'unknown: no worker has evaluated it yet'}"
 
 

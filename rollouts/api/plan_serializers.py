@@ -11,6 +11,7 @@ from rollouts.api.serializers import (
     KEY_MOST,
     AnswerSerializer,
     ApprovalSerializer,
+    SharedWaitSerializer,
     StageDraftSerializer,
     StageRowSerializer,
 )
@@ -90,10 +91,11 @@ class StageOnPlanSerializer(StageRowSerializer):
     row = "stage"
     targets_by_state = serializers.DictField(source="counts", child=serializers.IntegerField())
     answers = serializers.SerializerMethodField(help_text="Current result of each gate, failing gates first.")
+    waits = SharedWaitSerializer(many=True, help_text="Each reason for which gates wait, once.")
     approvals = ApprovalSerializer(many=True)
 
     class Meta(StageRowSerializer.Meta):
-        fields = (*StageRowSerializer.Meta.fields, "targets_by_state", "answers", "approvals")
+        fields = (*StageRowSerializer.Meta.fields, "targets_by_state", "answers", "waits", "approvals")
 
     @extend_schema_field(AnswerSerializer(many=True))
     def get_answers(self, stage: Flat) -> list[dict[str, Any]]:

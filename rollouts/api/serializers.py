@@ -11,6 +11,7 @@ from rollouts.gates import GATES
 from rollouts.gates.approval import MOST_GROUPS, MOST_OF_ONE
 from rollouts.gates.base import Answer, Gate
 from rollouts.gates.options import LONGEST_EXPRESSION, kinds_of, wire_name
+from rollouts.gates.shared_waits import SharedWait
 from rollouts.lifecycle import TargetState
 from rollouts.models import Approval, Cordon, Exclusion, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
@@ -123,6 +124,20 @@ class AnswerSerializer(RowSerializer):
 
     def get_gate_title(self, answer: GateAnswer) -> str:
         return GATES[answer.gate].title if answer.gate in GATES else answer.gate
+
+
+class SharedWaitSerializer(serializers.Serializer):
+    """A reason for which one or more gates wait."""
+
+    title = serializers.CharField()
+    summary = serializers.CharField()
+    nodes = serializers.ListField(child=serializers.CharField())
+    steps = serializers.ListField(child=serializers.CharField(), help_text="Recommended actions of all of its gates.")
+    gates = serializers.SerializerMethodField(help_text="Keys of the gates that wait for this reason.")
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_gates(self, wait: SharedWait[GateAnswer]) -> list[str]:
+        return [answer.gate for answer in wait.lines]
 
 
 class ApprovalSerializer(RowSerializer):

@@ -15,6 +15,7 @@ from rollouts.api.serializers import (
     KEY_MOST,
     AnswerSerializer,
     ApprovalSerializer,
+    SharedWaitSerializer,
     StageRowSerializer,
     TargetSerializer,
     WaveSerializer,
@@ -24,7 +25,7 @@ from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
 from rollouts.preflight.canary_proof import proof_for
 from rollouts.preflight.remaining_nodes import ahead_of
-from rollouts.queries.plan_view import cordons_of, exclusions_of
+from rollouts.queries.plan_view import cordons_of, exclusions_of, waits_of
 from rollouts.queries.remedies import remedies
 
 HISTORY_AT_MOST = 200
@@ -87,6 +88,7 @@ class StageSerializer(StageRowSerializer):
         many=True,
         help_text=f"Earlier gate results, newest first, at most {HISTORY_AT_MOST}.",
     )
+    waits = serializers.SerializerMethodField(help_text="Each reason for which gates wait, once.")
     approvals = ApprovalSerializer(many=True)
     proof = serializers.SerializerMethodField(help_text="The proof by the canary. Null: the stage is a rollback.")
     remedies = serializers.SerializerMethodField(help_text="The actions that end the wait of a gate without evidence.")
@@ -97,11 +99,16 @@ class StageSerializer(StageRowSerializer):
             "targets",
             "waves",
             "answers",
+            "waits",
             "history",
             "approvals",
             "proof",
             "remedies",
         )
+
+    @extend_schema_field(SharedWaitSerializer(many=True))
+    def get_waits(self, stage: Stage) -> list[dict[str, Any]]:
+        return list(SharedWaitSerializer(waits_of(stage, stage.answers_now), many=True).data)  # type: ignore[attr-defined]
 
     @extend_schema_field(CanaryProofSerializer(allow_null=True))
     def get_proof(self, stage: Stage) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """The bundle: what an approval binds, and what is shown beside it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,7 @@ class Bundle:
     content: dict[str, Any]
     hash: str
     evidence: dict[str, Any]  # the sentences and numbers behind the answers; new numbers do not void an approval
+    nodes: Mapping[str, Sequence[str]]  # that an answer is about, by key of `evidence`; not stored with an approval
 
     def unasked_since(self, *, now: datetime) -> datetime | None:
         """Returns when a gate was last evaluated, if that is too long ago; None otherwise.
@@ -54,7 +56,8 @@ def bundle_for(stage: Stage) -> Bundle:
         }
         for row in rows
     }
-    return Bundle(content, digest(content), evidence)
+    nodes = {f"{row.stage.index}:{row.gate}": row.nodes for row in rows}
+    return Bundle(content, digest(content), evidence, nodes)
 
 
 def _overrides(stage: Stage) -> dict[str, dict[str, str]]:

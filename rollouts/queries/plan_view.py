@@ -14,6 +14,7 @@ from health.suspects import Suspects
 from people.rights import why_not
 from rollouts.gates import GATES
 from rollouts.gates.base import GAVE_UP, Answer
+from rollouts.gates.shared_waits import SharedWait, shared_waits
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import (
     Approval,
@@ -57,6 +58,17 @@ class StageOnPage:
     @property
     def worst_first(self) -> list[GateAnswer]:
         return sorted(self.answers.values(), key=lambda answer: rank(answer.answer))
+
+    @property
+    def waits(self) -> list[SharedWait[GateAnswer]]:
+        return waits_of(self.stage, self.answers.values())
+
+
+def waits_of(stage: Stage, answers: Iterable[GateAnswer]) -> list[SharedWait[GateAnswer]]:
+    """Returns each reason for which counting gates wait, once; none of a finished stage."""
+    is_over = stage.state in OVER or stage.plan.is_final
+    waiting = (each for each in answers if each.answer == Answer.WAIT and not each.is_advisory)
+    return [] if is_over else shared_waits((answer, answer) for answer in waiting)
 
 
 @dataclass(frozen=True, kw_only=True)

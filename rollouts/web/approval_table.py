@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from rollouts.approvals.bundles import Bundle
 from rollouts.approvals.shown_bundles import in_one
+from rollouts.gates.base import Answer
+from rollouts.gates.shared_waits import SharedWait, shared_waits
 from rollouts.queries.plan_view import rank
 from rollouts.web.shown_evidence import Look
 
@@ -18,6 +21,19 @@ class GateComparison:
     opened_title: str
     now: str  # answer; blank: not asked any more
     shown: Mapping[str, Any]  # title, summary, evidence and steps now; empty: not asked any more
+    nodes: tuple[str, ...] = ()  # that the result is about now
+
+    @property
+    def title(self) -> str:
+        return self.shown.get("title", "")
+
+    @property
+    def summary(self) -> str:
+        return self.shown.get("summary", "")
+
+    @property
+    def steps(self) -> Sequence[str]:
+        return self.shown.get("steps", ())
 
     @property
     def is_changed(self) -> bool:
@@ -44,6 +60,19 @@ class ApprovalTable:
     locked_reason: str  # why nobody may decide before they have looked again; blank: it is what was seen
 
     @property
+    def groups(self) -> list[GateComparison | SharedWait[GateComparison]]:
+        """Returns the rows in their order. Gates of a stage that wait for the same reason are one group."""
+        found: list[GateComparison | SharedWait[GateComparison]] = []
+        for _, its in groupby(self.rows, lambda row: (row.index, row.is_changed, row.now)):
+            rows = list(its)
+            if rows[0].now == Answer.WAIT and not rows[0].is_changed:
+                shared = shared_waits((row, row) for row in rows)
+                found += [group if len(group.lines) > 1 else group.lines[0] for group in shared]
+            else:
+                found += rows
+        return found
+
+    @property
     def not_green(self) -> int:
         return sum(row.now != "pass" for row in self.rows)
 
@@ -53,7 +82,7 @@ def table_of(bundle: Bundle, look: Look | None, changed: Sequence[str]) -> Appro
     opened = look.answers if look else {}
     titles = look.titles if look else {}
     now: Mapping[str, str] = bundle.content["answers"]
-    rows = [_compare_gate(place, opened, titles, now, bundle.evidence.get(place, {})) for place in {*opened, *now}]
+    rows = [_compare_gate(place, opened, titles, now, bundle) for place in {*opened, *now}]
     return ApprovalTable(sorted(rows, key=lambda row: row.place), list(_advisory(bundle)), _locked(look, changed))
 
 
@@ -65,7 +94,7 @@ def _advisory(bundle: Bundle) -> Iterator[AdvisoryRow]:
 
 
 def _compare_gate(
-    place: str, opened: Mapping[str, str], titles: Mapping[str, str], now: Mapping[str, str], shown: Mapping[str, Any]
+    place: str, opened: Mapping[str, str], titles: Mapping[str, str], now: Mapping[str, str], bundle: Bundle
 ) -> GateComparison:
     index, _, gate = place.partition(":")
     return GateComparison(
@@ -74,7 +103,8 @@ def _compare_gate(
         opened=opened.get(place, ""),
         opened_title=titles.get(place, ""),
         now=now.get(place, ""),
-        shown=shown,
+        shown=bundle.evidence.get(place, {}),
+        nodes=tuple(bundle.nodes.get(place, ())),
     )
 
 

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from edges.digests import digest
-from rollouts.gates.base import NEVER_OVERRIDDEN, Gate, When
+from rollouts.gates.base import NEVER_OVERRIDDEN, Answer, Gate, When
 from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.shared_waits import SharedWait, shared_waits
 from rollouts.gates.soak import UNTIL, Soak
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, GateOverride, Stage, StageKind, Target, Wave
@@ -47,6 +48,12 @@ class GateLine:
         if self.answer is None:
             return "was not asked" if self.is_over else "not asked yet"
         return PAST[self.answer.answer] if self.is_over else self.answer.answer
+
+    @property
+    def may_share(self) -> bool:
+        """Returns whether the line may be part of a group: it waits, and a person has nothing to decide about it."""
+        is_wait = self.answer is not None and self.answer.answer == Answer.WAIT and not self.is_over
+        return is_wait and not (self.gate.advisory or self.remark or self.remedies or self.overrides)
 
     @property
     def place(self) -> tuple[bool, int]:
@@ -133,6 +140,14 @@ class Column:
     is_shown: bool
     soak_until: datetime | None
     at_once: AtOnce | None  # None: it is over, or nobody knows what its operator allows
+
+    @property
+    def gate_groups(self) -> list[SharedWait[GateLine] | GateLine]:
+        """Returns the gates in their order. Gates that wait for the same reason are one group."""
+        waits = [(line, line.answer) for line in self.gates if line.answer and line.may_share]
+        groups = {its.lines[0].gate.key: its for its in shared_waits(waits) if len(its.lines) > 1}
+        inside = {line.gate.key for its in groups.values() for line in its.lines[1:]}
+        return [groups.get(line.gate.key, line) for line in self.gates if line.gate.key not in inside]
 
     @property
     def is_over(self) -> bool:

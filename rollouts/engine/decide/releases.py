@@ -13,8 +13,10 @@ from rollouts.engine.decide.budget import room
 from rollouts.engine.decide.gate_evaluation import counted_results, exceeded_wait_timeout
 from rollouts.engine.decide.node_retries import to_queue, waiting, waiting_anywhere
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import TO_COME, UNPROVED, UNTIMED_WAITS, Answer, GateResult, When
+from rollouts.gates.shared_waits import gates_sentence, shared_waits
 from rollouts.gates.soak import Soak
 from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.window import Window, comes_by_itself
@@ -150,7 +152,10 @@ def wait_for_gates(
             sentence = f"{said} {result.sentence} It has waited for {waited}"
             asks = f"{sentence}: a person decides whether to wait, exclude the nodes or roll back."
             return Decision(asks, pause_reason=asks)
-    return Decision(f"{said} {waiting[0][1].sentence}") if waiting else None
+    if not waiting:
+        return None
+    first = shared_waits((GATES[key].title, result) for key, result in waiting)[0]
+    return Decision(f"{said} {first.sentence} {gates_sentence(first.lines)}".rstrip())
 
 
 def _unhurried(stage: StageSnapshot, waiting: Mapping[str, GateResult]) -> frozenset[str]:

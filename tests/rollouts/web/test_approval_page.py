@@ -256,6 +256,16 @@ def second(stage):
     return following
 
 
+def test_gates_that_wait_for_the_same_reason_are_one_row(amy, stage, second):
+    for gate in ("operands_ready", "mig_state"):
+        answered(stage, gate, "wait", title="gpu-0 is silent", nodes=["gpu-0"])
+
+    seen = live(amy, second, opened(amy, second))
+
+    assert "MIG as before , Operands ready stage 1 wait" in Page(seen).text
+    assert seen.count('<tr class="is-wait">') == 1
+
+
 def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
     look = opened(amy, second)
     assert "disabled" not in approve_button(live(amy, second, look))

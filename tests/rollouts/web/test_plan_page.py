@@ -71,6 +71,24 @@ def test_shows_a_gates_answer_sentence_and_numbers(viewer):
     assert "Nodes 1 Changed 0" in seen.text
 
 
+def test_gates_that_wait_for_the_same_reason_are_one_entry_after_the_failing_one(viewer):
+    stage = make.a_stage_to_approve()
+    every = ("driver_version", "operands_ready", "workloads_ready", "soak")
+    type(stage).objects.filter(pk=stage.pk).update(state="soaking", gate_options={key: {} for key in every})
+    for gate in every[:2]:
+        an_answer(stage, gate, title="gpu-0 is silent", nodes=["gpu-0"], steps=[f"Check {gate}."])
+    an_answer(stage, "workloads_ready", "fail", "A pod does not run.", nodes=["gpu-0"])
+
+    html = viewer.get(f"/plans/{stage.plan_id}").content.decode()
+    waits = viewer.get(f"/api/v1/plans/{stage.plan_id}").json()["stages"][0]["waits"]
+
+    group = "2 gates wait gpu-0 is silent Driver version Operands ready Check driver_version. Check operands_ready."
+    assert f"{group} Each of these gates" in (text := Page(html).text)
+    assert text.rindex("A pod does not run.") < text.index(group)
+    assert [(wait["title"], sorted(wait["gates"])) for wait in waits] == [("gpu-0 is silent", list(every[:2]))]
+    assert viewer.get(f"/api/v1/stages/{stage.pk}").json()["waits"] == waits
+
+
 @pytest.mark.parametrize(("state", "runs"), [("soaking", True), ("halted", False)])
 def test_a_soak_counts_down_while_it_runs(viewer, state, runs):
     stage = make.a_stage_to_approve()

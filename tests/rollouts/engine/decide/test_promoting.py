@@ -20,12 +20,14 @@ from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, NextWave, PodWants, TargetEvidence, WindowEvidence
 from rollouts.gates.driver_version import DriverVersion
+from rollouts.gates.ecc import Ecc
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.operands_ready import OperandsReady
 from rollouts.gates.slo import Slo
 from rollouts.gates.soak import Soak
 from rollouts.gates.window import Window
+from rollouts.gates.xid import Xid
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from tests.make import NOON
 from tests.rollouts.make import (
@@ -506,6 +508,15 @@ def test_a_gate_that_waits_for_too_long_asks_a_person(minutes: int, asks: bool):
 
     assert bool(decision.pause_reason) is asks
     assert not decision.moves
+
+
+def test_gates_that_wait_for_the_same_reason_give_it_once():
+    stage = a_stage(a_target("a"), state=SOAKING, gates=(Xid(), Ecc()))
+
+    assert decided(a_snapshot(stage, nodes=(a_changed_node("a"),))).waiting_for == (
+        "Stage 0: The findings of a are not evaluated yet. The rules run again 2 min after the change. "
+        "2 gates wait for it: Xids, ECC errors."
+    )
 
 
 @pytest.mark.parametrize(("seconds", "asks"), [(29, False), (31, True)])
