@@ -143,9 +143,11 @@ class Column:
 
     @property
     def gate_groups(self) -> list[SharedWait[GateLine] | GateLine]:
-        """Returns the gates in their order. Gates that wait for the same reason are one group."""
+        """Returns the gates in their order. Gates that wait for the same reason are one group, as are unasked ones."""
         waits = [(line, line.answer) for line in self.gates if line.answer and line.may_share]
-        groups = {its.lines[0].gate.key: its for its in shared_waits(waits) if len(its.lines) > 1}
+        unasked = tuple(line for line in self.gates if line.answer is None and not (line.is_over or line.gate.advisory))
+        shared = [*shared_waits(waits), SharedWait("Not asked yet", "", (), (), unasked)]
+        groups = {its.lines[0].gate.key: its for its in shared if len(its.lines) > 1}
         inside = {line.gate.key for its in groups.values() for line in its.lines[1:]}
         return [groups.get(line.gate.key, line) for line in self.gates if line.gate.key not in inside]
 
