@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import ClassVar
 
 from fleet.states.node import AT_REST, RECONFIGURING
@@ -30,8 +29,8 @@ from rollouts.gates.base import (
     TargetEvidence,
     When,
 )
+from rollouts.gates.first_events import FirstEvents, Firsts
 from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, unknown_before, wait
-from rollouts.gates.sequential_test import ComparedTrial, is_proved, trials_until_proof
 from rollouts.gates.telemetry_fresh import ByNode, reporting, unmeasured
 from wording.durations import spell
 from wording.numbers import count, either
@@ -41,54 +40,6 @@ READ_FINDING = ("Read the finding on the page of the node.", "Then roll back, or
 CHECK_WORKERS = ("Check the workers of the queue “default”.", *OVERRIDE)
 RUNS_WITHIN = timedelta(minutes=2)  # the rules run every 30 s
 Pairs = Sequence[tuple[TargetEvidence, FindingEvidence]]
-Firsts = dict[str, datetime]  # by name of a node
-
-
-@dataclass(frozen=True)
-class _Comparison:
-    """The nodes with findings of one rule since the change: changed ones, and unchanged ones.
-
-    Each node's first finding is a trial. By chance it is on a changed node as often as such nodes are among the nodes
-    that are still without one.
-    """
-
-    rule: str
-    here: Firsts
-    nodes: int
-    there: Firsts
-    peers: int
-
-    @property
-    def is_as_often(self) -> bool:
-        return len(self.there) * self.nodes >= len(self.here) * self.peers
-
-    @cached_property
-    def trials(self) -> list[ComparedTrial]:
-        found, left = [], {True: self.nodes, False: self.peers}
-        for _, is_here in sorted(
-            [(at, True) for at in self.here.values()] + [(at, False) for at in self.there.values()]
-        ):
-            found.append(ComparedTrial(is_here, left[True] / (left[True] + left[False])))
-            left[is_here] -= 1
-        return found
-
-    @property
-    def is_proved(self) -> bool:
-        return not self.is_as_often and is_proved(self.trials)
-
-    @property
-    def items(self) -> Items:
-        here, there = len(self.here), len(self.there)
-        left = range(self.nodes - here, 0, -1)
-        further = [ComparedTrial(is_against=True, chance=nodes / (nodes + self.peers - there)) for nodes in left]
-        more = trials_until_proof(self.trials, further)
-        fails_from = f"never with {self.nodes} nodes" if more is None else f"{here + more} of {self.nodes} nodes"
-        return (
-            EvidenceItem(f"{self.rule}: changed nodes", f"{here} of {self.nodes}"),
-            EvidenceItem(f"{self.rule}: unchanged nodes", f"{there} of {self.peers}"),
-            EvidenceItem(f"{self.rule}: effect", round(here * self.peers / (self.nodes * there), 1), "times"),
-            EvidenceItem(f"{self.rule}: fails from", fails_from),
-        )
 
 
 @dataclass(frozen=True)
@@ -163,7 +114,7 @@ class NewFindings(Gate):
             if is_asked and RANKS[one.severity] <= RANKS[self.severity]:
                 yield one
 
-    def _compare(self, health: HealthEvidence | None, new: Pairs, *, nodes: int) -> dict[str, _Comparison]:
+    def _compare(self, health: HealthEvidence | None, new: Pairs, *, nodes: int) -> dict[str, FirstEvents]:
         """Returns the comparison of each rule with new findings on changed and on unchanged nodes."""
         peers = health.peers if health else {}
         if min(nodes, len(peers)) < FEWEST_PEERS:
@@ -175,7 +126,7 @@ class NewFindings(Gate):
             for one in self._counted(found):
                 _note_first(there[one.rule], name, one)
         return {
-            rule: _Comparison(rule, its, nodes, there[rule], len(peers)) for rule, its in here.items() if there[rule]
+            rule: FirstEvents(rule, its, nodes, there[rule], len(peers)) for rule, its in here.items() if there[rule]
         }
 
     def _is_certain(self, finding: FindingEvidence, target: TargetEvidence, health: HealthEvidence | None) -> bool:
