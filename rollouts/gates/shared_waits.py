@@ -8,10 +8,10 @@ from wording.lists import names
 from wording.reports import sentence_of
 from wording.sentences import capitalized
 
-Line = TypeVar("Line")
+GateT = TypeVar("GateT")
 
 
-class Wait(Protocol):
+class WaitReport(Protocol):
     """The result of a gate that waits, or a row of it."""
 
     @property
@@ -25,26 +25,26 @@ class Wait(Protocol):
 
 
 @dataclass(frozen=True)
-class SharedWait(Generic[Line]):
+class SharedWait(Generic[GateT]):
     """A reason for which one or more gates wait."""
 
     title: str
     summary: str  # blank: its gates have different ones
     nodes: tuple[str, ...]
     steps: tuple[str, ...]  # of all of its gates, each once
-    lines: tuple[Line, ...]  # what the caller has of each gate
+    lines: tuple[GateT, ...]  # what the caller has of each gate
 
     @property
     def sentence(self) -> str:
         return sentence_of(self.title, self.summary)
 
 
-def shared_waits(waits: Iterable[tuple[Line, Wait]]) -> list[SharedWait[Line]]:
+def shared_waits(waits: Iterable[tuple[GateT, WaitReport]]) -> list[SharedWait[GateT]]:
     """Returns each reason once, in the order of its first gate.
 
     A reason is the title and the nodes of a result, without the name of a rule before a colon.
     """
-    groups: dict[tuple[str, tuple[str, ...]], list[tuple[Line, Wait]]] = {}
+    groups: dict[tuple[str, tuple[str, ...]], list[tuple[GateT, WaitReport]]] = {}
     for line, wait in waits:
         groups.setdefault((_reason(wait.title), tuple(wait.nodes)), []).append((line, wait))
     return [
