@@ -8,7 +8,16 @@ import rollouts.gates
 from rollouts.gates import GATES
 from rollouts.gates.base import Gate, When
 
-BESIDE_THE_GATES = {"__init__", "base", "options", "results", "sequential_test", "versions"}
+BESIDE_THE_GATES = {
+    "__init__",
+    "base",
+    "first_events",
+    "options",
+    "results",
+    "sequential_test",
+    "shared_waits",
+    "versions",
+}
 ALL = pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
 
 
