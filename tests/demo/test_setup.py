@@ -16,7 +16,7 @@ class Machine:
     """A checkout with one command, and a PATH with nothing on it but what a test puts there."""
 
     def __init__(self, folder: Path) -> None:
-        self.root, self.path = folder / "checkout", folder / "path"
+        self.root, self.path, self.system = folder / "checkout", folder / "path", folder / "system-python"
         (self.root / "bin").mkdir(parents=True)
         self.path.mkdir()
         shutil.copy(ROOT / "bin" / "_setup", self.root / "bin")
@@ -25,8 +25,8 @@ class Machine:
         for tool in TOOLS:
             (self.path / tool).symlink_to(shutil.which(tool) or tool)
 
-    def has_python(self, script: str = 'exec "$REAL" "$@"') -> None:
-        python = self.path / "python3"
+    def has_python(self, script: str = 'exec "$REAL" "$@"', *, of_the_system: bool = False) -> None:
+        python = self.system if of_the_system else self.path / "python3"
         python.write_text(f"#!/bin/sh\nREAL={sys.executable}\n{script}\n")
         python.chmod(0o755)
 
@@ -34,7 +34,7 @@ class Machine:
         return subprocess.Popen(
             ["sh", "bin/show"],
             cwd=self.root,
-            env={"PATH": str(self.path)},
+            env={"PATH": str(self.path), "QUARTERDECK_PYTHON": str(self.system)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -74,6 +74,13 @@ def test_a_python_that_cannot_make_an_environment_is_named_with_the_remedy(machi
 
     assert status == 1
     assert "apt-get install python3-venv" in said
+
+
+def test_the_system_s_python_comes_before_others(machine: Machine):
+    machine.has_python("exit 1")
+    machine.has_python(of_the_system=True)
+
+    assert machine.run()[:2] == (0, "ready\n")
 
 
 def test_two_first_starts_install_once_and_both_run(machine: Machine):
