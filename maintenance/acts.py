@@ -53,6 +53,10 @@ ACTS: Mapping[str, CaseAct] = {
             "retire", "Retire", frozenset(S) - FINAL,
             says="The node does not return to service. Quarterdeck's cordon, if there is one, stays.",
         ),
+        CaseAct(
+            "take-over", "Take over", frozenset(S) - FINAL - {S.PROBATION},
+            says="Ends the automatic steps. A running operation or repair continues; cancel an operation on its page.",
+        ),
     )
 }  # fmt: skip
 
@@ -62,6 +66,12 @@ def why_not(act: str, case: CaseFacts) -> str:
     now = f"The case is {TITLES[case.state].lower()}."
     if case.state not in ACTS[act].states:
         return now
+    if act == "take-over":
+        return "" if case.is_automatic else "The case has no automatic steps."
+    return _why_not_yet(act, case, now)
+
+
+def _why_not_yet(act: str, case: CaseFacts, now: str) -> str:
     if act == "repair" and case.state != CaseState.DRAINED and case.is_ready:
         return f"{now} Drain the node first: its pods still run."
     if act == "test" and not case.is_ready:
@@ -83,10 +93,11 @@ def why_not(act: str, case: CaseFacts) -> str:
 def acts_of(case: CaseFacts) -> list[CaseAct]:
     """Returns the acts that are possible now, the next step first.
 
-    While an operation is in progress there are none, but for what its release waits for.
+    While an operation is in progress there are none, but for what its release waits for, and to take the case over.
     """
     possible = [act for act in ACTS.values() if not why_not(act.key, case)]
     if case.is_busy:
         waits = case.newest is not None and case.newest.kind == "release" and case.why_no_return
-        return [act for act in possible if act.key in ("validate", "override")] if waits else []
+        offered = ("validate", "override", "take-over") if waits else ("take-over",)
+        return [act for act in possible if act.key in offered]
     return [ACTS["quarantine"], *possible] if case.is_uncordoned else possible

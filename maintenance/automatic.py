@@ -45,6 +45,8 @@ ACTOR = "automatic quarantine"  # in cases, operations and the audit chain
 BACKTEST = timedelta(days=30)
 AT_REST = ("", UPGRADE_REQUIRED, UPGRADE_DONE)
 ACCEPTED_IN = (CaseState.IN_REPAIR, CaseState.RETIRED)
+# Columns of the switches of mode act.
+SWITCHES_OFF = {"drain_since": None, "drain_by": "", "repair_since": None, "repair_by": "", "repair_through": ""}
 JUDGED, ACCEPTED_RATIO = 20, 0.9  # of so many decided cases, fewer accepted ones end mode act
 
 
@@ -61,8 +63,9 @@ def change_mode(pool: Pool, *, mode: str, actor: str, reason: str, now: datetime
             allowed = ", ".join(sorted(MODE_MOVES[was]))
             raise CaseRefused(f"The mode of pool {pool.name} is {was}. From there it may become {allowed}.")
         del columns["breaker_since"]
+        switches = {} if to == Mode.ACT else SWITCHES_OFF
         try:
-            row.change(mode=to.value, **columns)
+            row.change(mode=to.value, **columns, **switches)
         except LostRace as lost:
             raise CaseRefused(f"{lost} Read it again.") from lost
         AuditEntry.record(
@@ -175,9 +178,10 @@ def acceptance_of(row: AutomaticQuarantine) -> tuple[int, int]:
     """Returns how many of the last decided cases people accepted, and how many they decided.
 
     A case is accepted once somebody repairs its node, validates it or retires it. A case that was closed or returned
-    without any of these was not accepted. An earlier case is not decided.
+    without any of these was not accepted. An earlier case is not decided, and neither is one that no person had.
     """
     cases = NodeCase.objects.filter(automatic_decisions__automatic=row).order_by("-pk")
+    cases = cases.filter(Q(automatic_at=None) | Q(handed_over_at__isnull=False))
     accepted = Q(passed_at__isnull=False) | Q(repaired_at__isnull=False) | Q(state__in=ACCEPTED_IN)
     decided = accepted | Q(state__in=[CaseState.CLOSED, CaseState.PROBATION])
     judged = cases.filter(decided).annotate(is_accepted=accepted).values_list("is_accepted", flat=True)[:JUDGED]

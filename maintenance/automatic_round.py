@@ -136,6 +136,8 @@ class PoolRound:
                     evidence=decision.evidence,
                 )  # fmt: skip
                 AutomaticDecision.objects.filter(pk=decision.pk).update(case=case)
+                if is_acting and self.row.drain_since:
+                    case.write(automatic_at=self.now)
                 if is_acting:
                     key = f"automatic-{decision.pk}"
                     operations.start(

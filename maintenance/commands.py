@@ -169,6 +169,12 @@ def override(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: da
         case.record("override", actor=actor, reason=reason, now=now, evidence={"why": facts.why_unvalidated})
 
 
+def take_over(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: datetime) -> None:
+    """Ends the automatic steps of the case: the person does the next ones. Raises as `changed` does."""
+    with changed(case, "take-over", seen=seen):
+        case.hand_over(actor, actor=actor, reason=reason, now=now)
+
+
 @contextmanager
 def changed(case: NodeCase, act: str, *, seen: str) -> Iterator[CaseFacts]:
     """Runs an act in one transaction, and gives the facts before it. `seen`: the state that the person saw; blank: any.

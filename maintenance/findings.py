@@ -50,6 +50,10 @@ def _why_waiting(facts: CaseFacts, *, now: datetime) -> str:
         return ""
     if facts.state in SOON and facts.obstacle:
         return facts.obstacle
+    if facts.handed_over and not facts.is_busy:
+        return facts.handed_over
+    if facts.is_automatic:
+        return ""
     if facts.state not in BY_ITSELF and not facts.is_busy and now - facts.since >= IDLE_FOR:
         return f"The node is out of service without a next step for more than {spell(IDLE_FOR)}."
     return ""
@@ -64,7 +68,8 @@ WAITING = FindingSource(
     "Case waits for a person",
     timedelta(minutes=10),  # a reboot takes minutes
     waiting_cases,
-    "A drain is blocked, a repair is overdue, a node returned without a validation, or nobody does the next step.",
+    "A drain is blocked, a repair is overdue, a node returned without a validation, automatic steps ended, or nobody "
+    "does the next step.",
     _page,
     (
         "Open the case. It shows what it waits for, and the next step.",

@@ -149,6 +149,8 @@ class CaseFacts:
     passed_at: datetime | None = None  # of the last validation that passed
     failed_at: datetime | None = None  # of the last one that failed
     overridden_at: datetime | None = None  # when a person allowed the return without a validation
+    is_automatic: bool = False  # its next steps are automatic
+    handed_over: str = ""  # why the automatic steps ended in this state; blank: they did not
     repair: RepairFacts | None = None
     test: TestFacts | None = None  # with a result that the case does not have yet
     has_quarantine: bool = False  # Quarterdeck wants its cordon on the node

@@ -54,6 +54,8 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             passed_at=case.passed_at,
             failed_at=_failed_at(case, tests.get(case.node_uid)),
             overridden_at=case.overridden_at,
+            is_automatic=case.is_automatic,
+            handed_over=_handed_over(case),
             repair=_repair(repairs.get(case.pk)),
             test=_new_test(case, tests.get(case.node_uid)),
             has_quarantine=case.node_uid in quarantines,
@@ -63,6 +65,12 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
         )
         for case in cases
     }
+
+
+def _handed_over(case: NodeCase) -> str:
+    """Returns why the automatic steps ended. Blank: they did not, a person has the case, or it moved since."""
+    is_waiting = case.handed_over_at and not case.handed_over_to and case.state_since <= case.handed_over_at
+    return case.handed_over_reason if is_waiting else ""
 
 
 def _gone(uids: Collection[str], cases: Sequence[NodeCase]) -> dict[str, str]:
@@ -184,6 +192,15 @@ def repair_scope(case: NodeCase) -> ActorPlace:
         is_operated=case.cluster.mode == ClusterMode.OPERATE,
         has_receiver=receiver_of(case) is not None,
         kinds=kinds or {},
+    )
+
+
+def pool_scope(pool: Pool) -> ActorPlace:
+    """Returns the facts that decide who may be asked for repairs in a pool. Two queries."""
+    kinds = RepairKinds.objects.filter(cluster=pool.cluster_id).values_list("why_not", flat=True).first()
+    receivers = RepairReceiver.objects.filter(cluster=pool.cluster_id).filter(Q(pool=None) | Q(pool=pool))
+    return ActorPlace(
+        is_operated=pool.cluster.mode == ClusterMode.OPERATE, has_receiver=receivers.exists(), kinds=kinds or {}
     )
 
 

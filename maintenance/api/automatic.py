@@ -13,6 +13,7 @@ from edges.rest import Asked, Edge, Flat, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
 from maintenance import automatic
+from maintenance.automatic_cases import MACHINES, machines_of, set_switches, would_do
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
 from maintenance.triggers import AutomaticVerdict, BreakerState, Mode
 from people.rights import Permission, require
@@ -40,11 +41,23 @@ class AutomaticSerializer(RowSerializer):
         )  # fmt: skip
 
 
+class MachineSerializer(serializers.Serializer):
+    key = serializers.CharField(help_text="`repair` of the switches.")
+    title = serializers.CharField()
+    why_not = serializers.CharField(help_text="Why it cannot be asked now. Blank: it can.")
+
+
 class AutomaticDetailSerializer(AutomaticSerializer):
     status = serializers.CharField(help_text="The state now, in a sentence.")
     numbers = serializers.CharField(help_text="The numbers that the breaker compares. Blank: it was never on.")
     accepted = serializers.IntegerField(help_text="Of the last decided automatic cases: those that people accepted.")
     judged = serializers.IntegerField(help_text="The last decided automatic cases, at most 20.")
+    drain_since = serializers.DateTimeField(allow_null=True, help_text="Null: no node is drained automatically.")
+    drain_by = serializers.CharField(help_text="Who switched it on.")
+    repair_since = serializers.DateTimeField(allow_null=True, help_text="Null: no node is repaired automatically.")
+    repair_by = serializers.CharField(help_text="Who switched it on.")
+    repair_through = serializers.CharField(help_text="The actor. Blank: none.")
+    machines = MachineSerializer(many=True, help_text="The actors of automatic repairs.")
 
     class Meta(AutomaticSerializer.Meta):
         fields: ClassVar[tuple[str, ...]] = (
@@ -53,6 +66,12 @@ class AutomaticDetailSerializer(AutomaticSerializer):
             "numbers",
             "accepted",
             "judged",
+            "drain_since",
+            "drain_by",
+            "repair_since",
+            "repair_by",
+            "repair_through",
+            "machines",
         )
 
 
@@ -68,18 +87,29 @@ class DecisionSerializer(RowSerializer):
 
 
 class WouldActSerializer(serializers.Serializer):
-    at = serializers.DateTimeField()
-    node_name = serializers.CharField(source="match.sign.node_name")
-    node_uid = serializers.CharField(source="match.sign.node_uid")
-    trigger = serializers.CharField(source="match.trigger.key")
-    finding = serializers.IntegerField(source="match.sign.finding")
+    at = serializers.DateTimeField(source="act.at")
+    node_name = serializers.CharField(source="act.match.sign.node_name")
+    node_uid = serializers.CharField(source="act.match.sign.node_uid")
+    trigger = serializers.CharField(source="act.match.trigger.key")
+    finding = serializers.IntegerField(source="act.match.sign.finding")
     blocked = serializers.CharField(
-        source="reason", help_text="Why the breaker blocks it. Blank: the node is cordoned."
+        source="act.reason", help_text="Why the breaker blocks it. Blank: the node is cordoned."
     )
+    drained = serializers.BooleanField(source="is_drained", help_text="With the drain switch on.")
+    repair = serializers.CharField(help_text="The first repair with the repair switch on. Blank: none.")
 
 
 class ModeRequest(Asked):
     mode = serializers.ChoiceField(choices=MODES, help_text="One step up at most: off, shadow, suggest, act.")
+    reason = REASON
+
+
+class SwitchesRequest(Asked):
+    drain = serializers.BooleanField(help_text="Drain nodes 10 min after their automatic cordon. Needs mode act.")
+    repair = serializers.ChoiceField(
+        choices=[("", "off"), *((key, actor.title) for key, actor in MACHINES.items())], required=False, default="",
+        allow_blank=True, help_text="The actor that repairs drained nodes. Blank: off. Needs `drain`.",
+    )  # fmt: skip
     reason = REASON
 
 
@@ -105,6 +135,14 @@ class ShownDetail(ShownAutomatic):
         self.status = automatic.status_of(row, pool, now=timezone.now())
         self.numbers = automatic.numbers_of(row, now=timezone.now()).sentence if row else ""
         self.accepted, self.judged = automatic.acceptance_of(row) if row else (0, 0)
+        self.drain_since = row.drain_since if row else None
+        self.drain_by = row.drain_by if row else ""
+        self.repair_since = row.repair_since if row else None
+        self.repair_by = row.repair_by if row else ""
+        self.repair_through = row.repair_through if row else ""
+        self.machines = [
+            {"key": actor.key, "title": actor.title, "why_not": why_not} for actor, why_not in machines_of(pool)
+        ]
 
 
 class AutomaticEdge(Edge):
@@ -152,6 +190,19 @@ class AutomaticModes(AutomaticEdge):
         return self.answer(pool_id)
 
 
+class AutomaticSwitches(AutomaticEdge):
+    http_method_names = ["post", "options"]
+
+    @extend_schema(request=SwitchesRequest, responses=AutomaticDetailSerializer)
+    def post(self, request, pool_id: int) -> Response:
+        """Switches automatic drains and repairs. Open cases start nothing. 409 without mode act."""
+        pool = self.pool(pool_id)
+        where = f"cluster {pool.cluster.name}"
+        require(self.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where)
+        set_switches(pool, actor=self.user.get_username(), now=timezone.now(), **self.read(SwitchesRequest))
+        return self.answer(pool_id)
+
+
 class AutomaticBreakerResets(AutomaticEdge):
     http_method_names = ["post", "options"]
 
@@ -182,7 +233,7 @@ class AutomaticBacktests(AutomaticEdge):
     @extend_schema(responses=WouldActSerializer(many=True))
     def get(self, request, pool_id: int) -> Response:
         """Returns what mode act would have done in the last 30 days, from stored findings. The newest 500."""
-        found = automatic.backtest(self.pool(pool_id), now=timezone.now())
+        found = would_do(self.pool(pool_id), now=timezone.now())
         return Response(WouldActSerializer(found[:500], many=True).data)
 
 

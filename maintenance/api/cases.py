@@ -51,7 +51,8 @@ class CaseSerializer(RowSerializer):
         fields = ("id", "cluster", "node_name", "node_uid", "state", "state_since", "state_reason", "moved_by",
                   "obstacle", "acts", "opened_at", "opened_by", "reason", "finding", "fault_at", "repaired_at",
                   "passed_at", "failed_at", "test", "why_no_return", "overridden_at", "overridden_by",
-                  "override_reason")  # fmt: skip
+                  "override_reason", "automatic_at", "handed_over_at", "handed_over_to",
+                  "handed_over_reason")  # fmt: skip
 
 
 class CaseMoveSerializer(RowSerializer):
@@ -292,6 +293,13 @@ class CaseOverrides(CaseCommand):
     act = staticmethod(commands.override)
 
 
+@extend_schema(request=CaseMoveRequest, responses=CaseSerializer)
+class CaseTakeovers(CaseCommand):
+    """Ends the automatic steps of a case. A running operation or repair continues."""
+
+    act = staticmethod(commands.take_over)
+
+
 COMMAND_VIEWS: dict[str, type[CaseCommand]] = {
     "closures": CaseClosures,
     "retirements": CaseRetirements,
@@ -299,4 +307,5 @@ COMMAND_VIEWS: dict[str, type[CaseCommand]] = {
     "repair-answers": CaseRepairAnswers,
     "validations": CaseValidations,
     "overrides": CaseOverrides,
+    "takeovers": CaseTakeovers,
 }

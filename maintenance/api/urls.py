@@ -7,6 +7,7 @@ from maintenance.api.automatic import (
     AutomaticDetail,
     AutomaticList,
     AutomaticModes,
+    AutomaticSwitches,
 )
 from maintenance.api.cases import COMMAND_VIEWS, CaseDetail, CaseList, CaseMoves, CaseRepairActors
 from maintenance.api.receivers import ReceiverDetail, ReceiverList
@@ -15,6 +16,7 @@ urlpatterns = [
     path("automatic-quarantines", AutomaticList.as_view()),
     path("automatic-quarantines/<int:pool_id>", AutomaticDetail.as_view()),
     path("automatic-quarantines/<int:pool_id>/modes", AutomaticModes.as_view()),
+    path("automatic-quarantines/<int:pool_id>/switches", AutomaticSwitches.as_view()),
     path("automatic-quarantines/<int:pool_id>/breaker-resets", AutomaticBreakerResets.as_view()),
     path("automatic-quarantines/<int:pool_id>/decisions", AutomaticDecisions.as_view()),
     path("automatic-quarantines/<int:pool_id>/backtests", AutomaticBacktests.as_view()),

@@ -34,6 +34,11 @@ class AutomaticQuarantine(models.Model):
     breaker_reason = models.CharField(max_length=LONGEST_REASON, blank=True)
     evidence_after = models.DateTimeField()  # earlier findings start nothing: the last change of mode or reset
     epoch = models.PositiveBigIntegerField(default=0)  # counts the acts and the changes
+    drain_since = models.DateTimeField(null=True)  # nodes are also drained automatically; null: they are not
+    drain_by = models.CharField(max_length=150, db_default="", blank=True)  # who switched it on
+    repair_since = models.DateTimeField(null=True)  # drained nodes are also repaired; null: they are not
+    repair_by = models.CharField(max_length=150, db_default="", blank=True)
+    repair_through = models.CharField(max_length=32, db_default="", blank=True)  # key of the actor
 
     objects = AutomaticQuerySet.as_manager()
 

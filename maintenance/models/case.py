@@ -56,6 +56,10 @@ class NodeCase(models.Model):
     overridden_at = models.DateTimeField(null=True)  # when a person allowed the return without a validation
     overridden_by = models.CharField(max_length=150, blank=True)
     override_reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+    automatic_at = models.DateTimeField(null=True)  # of the last automatic step; null: people do all steps
+    handed_over_at = models.DateTimeField(null=True)  # the end of the automatic steps
+    handed_over_to = models.CharField(max_length=150, db_default="", blank=True)  # blank: whoever is on call
+    handed_over_reason = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)
 
     objects = CaseQuerySet.as_manager()
 
@@ -84,6 +88,11 @@ class NodeCase(models.Model):
     @property
     def title(self) -> str:
         return TITLES[CaseState(self.state)]
+
+    @property
+    def is_automatic(self) -> bool:
+        """Returns whether its next steps are automatic."""
+        return self.is_open and self.automatic_at is not None and self.handed_over_at is None
 
     @property
     def moves(self) -> models.QuerySet[AuditEntry]:
@@ -123,6 +132,20 @@ class NodeCase(models.Model):
         """:raises LostRace: when the case has moved meanwhile"""
         if columns and not NodeCase.objects.filter(pk=self.pk, state=self.state).update(**columns):
             raise LostRace(f"The case is no longer {self.state}.")
+
+    def hand_over(self, to: str, *, actor: str, reason: str, now: datetime) -> None:
+        """Ends the automatic steps. `to`: a person; blank: whoever is on call.
+
+        :raises LostRace: when they ended already, or the case moved meanwhile
+        """
+        columns = {"handed_over_at": now, "handed_over_to": to, "handed_over_reason": reason[:LONGEST_REASON]}
+        with transaction.atomic():
+            same = NodeCase.objects.filter(pk=self.pk, state=self.state, handed_over_at=None)
+            if not same.exclude(automatic_at=None).update(**columns):
+                raise LostRace("The case has no automatic steps any more, or moved at the same time.")
+            self.record("handed-over", actor=actor, reason=reason, now=now, evidence={"to": to})
+        for name, value in columns.items():
+            setattr(self, name, value)
 
     def record(
         self, what: str, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any] | None = None

@@ -13,7 +13,7 @@ from edges.kept_input import BadForm, cleaned_input
 from edges.reason_form import reason_of
 from edges.requests import PersonRequest, report_act
 from fleet.models import Pool
-from maintenance import automatic
+from maintenance import automatic, automatic_cases
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
 from maintenance.refusals import CaseRefused
 from maintenance.triggers import MODE_MOVES, TRIGGERS, BreakerState, Mode
@@ -26,6 +26,14 @@ TITLES = {trigger.key: trigger.title for trigger in TRIGGERS}
 
 class ModeForm(forms.Form):
     mode = forms.ChoiceField(choices=[(mode.value, mode.value) for mode in Mode])
+    reason = Reason()
+
+
+class SwitchesForm(forms.Form):
+    drain = forms.BooleanField(required=False)
+    repair = forms.ChoiceField(
+        required=False, choices=[("", "off"), *((key, actor.title) for key, actor in automatic_cases.MACHINES.items())]
+    )
     reason = Reason()
 
 
@@ -42,7 +50,7 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
     setting = getattr(row, "automatic_quarantine", None)
     now = timezone.now()
     where, mode = f"cluster {row.cluster.name}", Mode(setting.mode) if setting else Mode.OFF
-    would = automatic.backtest(row, now=now)
+    would = automatic_cases.would_do(row, through=setting.repair_through if setting else "", now=now)
     decisions = AutomaticDecision.objects.filter(automatic__pool=row).order_by("-at", "-pk")[:SHOWN]
     accepted, judged = automatic.acceptance_of(setting) if setting else (0, 0)
     context: dict[str, Any] = {
@@ -50,8 +58,11 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
         "modes": [each for each in Mode if each in MODE_MOVES[mode]], "accepted": accepted, "judged": judged,
         "is_open": setting is not None and setting.breaker == BreakerState.OPEN,
         "decisions": [(each, TITLES.get(each.trigger, each.trigger)) for each in decisions],
-        "would": would[:SHOWN], "would_act": sum(not each.reason for each in would),
-        "would_block": sum(bool(each.reason) for each in would),
+        "would": would[:SHOWN], "would_act": sum(not each.act.reason for each in would),
+        "would_block": sum(bool(each.act.reason) for each in would),
+        "would_drain": sum(each.is_drained for each in would), "would_repair": sum(bool(each.repair) for each in would),
+        "machines": automatic_cases.machines_of(row), "is_acting": mode == Mode.ACT,
+        "through": automatic_cases.MACHINES.get(setting.repair_through) if setting else None,
         "numbers": automatic.numbers_of(setting, now=now).sentence if setting else "",
         "why_no_mode": why_not(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where),
         "why_no_reset": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),
@@ -68,6 +79,17 @@ def change_mode(request: PersonRequest, pool_id: int) -> HttpResponse:
         require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where)
         given = cleaned_input(ModeForm(request.POST))
         automatic.change_mode(row, actor=request.user.get_username(), now=timezone.now(), **given)
+    return redirect("automatic-quarantine", pool_id=pool_id)
+
+
+@require_POST
+def set_switches(request: PersonRequest, pool_id: int) -> HttpResponse:
+    row = _load(request, pool_id)
+    with report_act(request, REFUSALS, done="The switches are set.", ends_form=True):
+        where = f"cluster {row.cluster.name}"
+        require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where)
+        given = cleaned_input(SwitchesForm(request.POST))
+        automatic_cases.set_switches(row, actor=request.user.get_username(), now=timezone.now(), **given)
     return redirect("automatic-quarantine", pool_id=pool_id)
 
 

@@ -72,6 +72,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], type[CaseActForm]]] = {
     "override": (commands.override, CaseActForm),
     "close": (commands.close, CaseActForm),
     "retire": (commands.retire, CaseActForm),
+    "take-over": (commands.take_over, CaseActForm),
 }
 
 

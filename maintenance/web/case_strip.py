@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 
 from edges.parts import part_response
 from edges.requests import PersonRequest
@@ -11,6 +12,7 @@ from fleet.models import Cluster, Node
 from fleet.web.node_lookup import node_for
 from health.models import Finding
 from maintenance.acts import acts_of
+from maintenance.automatic_cases import automatic_case
 from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of, wanted_test
@@ -45,9 +47,12 @@ def strip_of(case: NodeCase, *, node_id: int | None) -> dict[str, Any]:
         "case": case,
         "facts": facts,
         "glyph": GLYPHS[state],
-        "acts": [(act, number == 0 and act.key not in ("close", "retire")) for number, act in enumerate(acts)],
+        "acts": [
+            (act, number == 0 and act.key not in ("close", "retire", "take-over")) for number, act in enumerate(acts)
+        ],
         "node_id": node_id,
         "test": wanted_test(case),
+        "automatic": automatic_case(case, facts, now=timezone.now()) if facts.is_automatic else None,
     }
 
 

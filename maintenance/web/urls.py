@@ -6,6 +6,11 @@ urlpatterns = [
     path("maintenance/automatic", automatic_page.pools, name="automatic-quarantines"),
     path("maintenance/automatic/<int:pool_id>", automatic_page.pool, name="automatic-quarantine"),
     path("maintenance/automatic/<int:pool_id>/mode", automatic_page.change_mode, name="automatic-quarantine-mode"),
+    path(
+        "maintenance/automatic/<int:pool_id>/switches",
+        automatic_page.set_switches,
+        name="automatic-quarantine-switches",
+    ),
     path("maintenance/automatic/<int:pool_id>/reset", automatic_page.reset_breaker, name="automatic-quarantine-reset"),
     path("maintenance/receivers", receivers_page.receivers, name="repair-receivers"),
     path("maintenance/receivers/<int:receiver_id>/remove", receivers_page.remove, name="remove-repair-receiver"),

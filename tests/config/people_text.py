@@ -60,7 +60,7 @@ from health.web.shift_report import ReportForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
-from maintenance.web.automatic_page import ModeForm
+from maintenance.web.automatic_page import ModeForm, SwitchesForm
 from maintenance.web.case_page import AnswerForm, CaseActForm, NewCaseForm, RepairForm, ValidationForm
 from maintenance.web.receivers_page import ReceiverForm
 from notifications.web.channel_page import ChannelForm
@@ -420,6 +420,8 @@ PARSERS = (
            _fields(ValidationForm, "reason", "seen", "result", "test", "link")),
     Parser("mode of automatic quarantine", "the modes there are and 1,000 characters", FORM_BYTES,
            _fields(ModeForm, "mode", "reason"), ("maintenance.web.automatic_page",)),
+    Parser("switches of automatic drains and repairs", "the actors there are and 1,000 characters", FORM_BYTES,
+           _fields(SwitchesForm, "drain", "repair", "reason"), ("maintenance.web.automatic_page",)),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
            ("rollouts.web.freezes_page",)),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,
