@@ -18,12 +18,15 @@ from health.rules import RULES
 from health.rules.gpus import GPU_RULES
 from maintenance import automatic, commands
 from maintenance.acts import acts_of
+from maintenance.automatic_cases import set_switches
 from maintenance.automatic_round import run_automatic_quarantine
 from maintenance.case_round import follow_cases
 from maintenance.lifecycle import CaseState, RepairAnswer, RepairKind
 from maintenance.models import AutomaticQuarantine, NodeCase, Repair, RepairKinds
 from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
+from maintenance.step_choice import DRAINED_AFTER, LONGEST_WAIT
+from maintenance.step_round import run_automatic_steps
 from maintenance.triggers import BreakerState, Mode
 from operations import commands as operations
 from operations.models import Operation
@@ -34,7 +37,8 @@ BEGINS = datetime(2026, 12, 1, tzinfo=UTC)
 MONTH = timedelta(days=30)
 POOLS, STORM_SHARE = 4, 0.3
 ACTOR_OF_REBOOTS = "nvsentinel-reboot"
-MENDS = 0.95  # of reboots
+MENDS = 0.95  # of reboots, where a reboot mends the fault
+BOOTS = timedelta(minutes=8)
 SWEEP_S, SWEEPS_FOR = 10, (10, 20, 30, 60, 70, 80, 120, 300, 960)  # of automatic quarantine, after a sign
 # How long people take, in minutes. Nobody measured them: they only say in which order things happen.
 PERSON, NOTICE, LOOKS, ROLLBACK, PART = (2, 40), (20, 120), (30, 90), (120, 240), (240, 2880)
@@ -107,6 +111,8 @@ class Month:
             for mode in (Mode.SHADOW, Mode.SUGGEST, Mode.ACT):
                 before = BEGINS - timedelta(days=1)
                 automatic.change_mode(pool, mode=mode, actor=ADA, reason="A month.", now=before)
+            given = {"drain": True, "repair": ACTOR_OF_REBOOTS, "actor": ADA, "reason": "A month.", "now": before}
+            set_switches(pool, **given)
 
     def _plan_faults(self) -> None:
         weights = [fault.weight for fault in FAULTS.values()]
@@ -182,11 +188,14 @@ class Month:
         if self.now in self._sweeps:
             self._sweeps.discard(self.now)
             run_automatic_quarantine(now=self.now)
+            run_automatic_steps(now=self.now)
             self._look_at_breakers()
             for key in Operation.objects.due(now=self.now).order_by("pk").values_list("pk", flat=True):
                 run_operation(key, owner="worker", clock=lambda: self.now)
         while follow_cases(now=self.now):
             pass
+        self._answer_repairs()
+        self._sweep_for_cases()
         self._ask_people()
 
     def _next(self) -> datetime | None:
@@ -207,6 +216,23 @@ class Month:
 
     def _minutes(self, bounds: tuple[int, int]) -> timedelta:
         return timedelta(seconds=60 * self.dice.randint(*bounds))
+
+    def _sweep_for_cases(self) -> None:
+        """A sweep soon after each move of a case with automatic steps, and when its drain is due."""
+        for case in NodeCase.objects.filter(automatic_at__isnull=False, handed_over_at=None).open():
+            key = (case.pk, f"sweep {case.state}", max(case.state_since, case.tested_at or case.state_since))
+            if key not in self._planned:
+                self._planned.add(key)
+                for after in (timedelta(seconds=1), DRAINED_AFTER, LONGEST_WAIT):
+                    self._sweep_at(self.now + after)
+
+    def _answer_repairs(self) -> None:
+        """The actor of reboots answers what it was asked for, whoever asked."""
+        for repair in Repair.objects.open().filter(by=ACTOR_OF_REBOOTS).select_related("case"):
+            key = (repair.pk, "reboot", repair.asked_at)
+            if key not in self._planned:
+                self._planned.add(key)
+                self._at(self.now + BOOTS, lambda uid=repair.case.node_uid: self._boot(uid))
 
     # People
 
@@ -245,7 +271,8 @@ class Month:
             state__in=[CaseState.DRAINING, CaseState.PROBATION, CaseState.IN_REPAIR]
         )
         for case in waits:
-            self._plan(case, self._minutes(PERSON))
+            if not case.is_automatic:
+                self._plan(case, self._minutes(PERSON))
 
     def _plan(self, case: NodeCase, after: timedelta) -> None:
         key = (case.pk, case.state, max(case.state_since, case.tested_at or case.state_since))
@@ -292,16 +319,17 @@ class Month:
         kind, by = (RepairKind.REBOOT, ACTOR_OF_REBOOTS) if by_machine else (RepairKind.HARDWARE, "person")
         commands.ask_repair(case, kind=kind, by=by, deadline_h=72, actor=ADA, reason="Repair it.", now=self.now)
         repair = Repair.objects.get(case=case, ended_at=None)
-        if by_machine:
-            self._at(self.now + timedelta(minutes=8), lambda: self._boot(case.node_uid))
-        else:
+        if not by_machine:
             self._at(self.now + self._minutes(PART), lambda: self._replace(case.pk, repair.request))
 
     def _boot(self, uid: str) -> None:
         """The actor boots the node; mostly that mends it."""
         Node.objects.filter(uid=uid).update(boot_id=f"boot-{next(self._numbers)}", booted_at=self.now)
-        if self.dice.random() < MENDS:
+        trouble = self.sick.get(uid)
+        is_mended = trouble is None or trouble.fault.mended_by == "reboot"
+        if is_mended and self.dice.random() < MENDS:
             self._mend(uid)
+        self._sweep_at(self.now + timedelta(seconds=1))
 
     def _replace(self, pk: int, request: str) -> None:
         case = NodeCase.objects.select_related("cluster").get(pk=pk)
