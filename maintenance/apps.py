@@ -5,14 +5,17 @@ class MaintenanceConfig(AppConfig):
     name = "maintenance"
 
     def ready(self) -> None:
+        from fleet import retention
         from fleet.history import lines
         from health.evaluation.finding_sources import register
         from maintenance.findings import BREAKER, WAITING
         from maintenance.queries import why_no_release
+        from maintenance.retention import tidy
         from maintenance.web.timeline import lines_of_cases
         from operations.restraints import RELEASE_VETOES
 
         register(WAITING)
         register(BREAKER)
+        retention.ALSO.append(tidy)
         lines.MORE.append(lines_of_cases)
         RELEASE_VETOES.append(why_no_release)

@@ -26,6 +26,7 @@ class RolloutsConfig(AppConfig):
         from rollouts.findings.pool_objections import plans_that_rest_on
         from rollouts.findings.stalled_plans import STILL, UNLOOKED
         from rollouts.messages.wake import plans_of
+        from rollouts.rehearsal import retention as rehearsals
         from rollouts.web.timeline import lines_of_plans, plans_then
 
         register(CORDON_LEFT)
@@ -40,7 +41,7 @@ class RolloutsConfig(AppConfig):
         OBJECTIONS.append(plans_that_rest_on)
         LOCKS.append(lock_plans)
         LISTENERS.append(ask_from_now_on)
-        retention.ALSO.extend((tidy, looks.tidy))
+        retention.ALSO.extend((tidy, looks.tidy, rehearsals.tidy))
         listeners.CHANGED.append(plans_of.ask)
         lines.MORE.append(lines_of_plans)
         moment.TRUE_THEN.append(plans_then)

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.messages import wake
+from fleet.retention import tidy
 from people.models import AuditEntry
 from rollouts.commands import rehearsals
 from rollouts.commands.refusals import Refusal
@@ -132,3 +133,14 @@ def test_the_start_seals_the_newest_outcome_of_each_fault(plan: Plan, owner):
 
     assert [each["fault"] for each in sealed] == ["", "ecc"]
     assert sealed[0]["sentence"] == "No fault: every stage passes."
+
+
+def test_old_rehearsals_are_deleted_but_for_one_that_has_still_to_run(plan: Plan, owner):
+    old, waiting = ask(plan, owner), NOON - timedelta(days=500)
+    tidy(now=NOON)
+    assert Rehearsal.objects.filter(pk=old.pk).exists()
+    Rehearsal.objects.update(finished_at=waiting, asked_at=waiting)
+    running = ask(plan, owner)
+    tidy(now=NOON)
+
+    assert [row.pk for row in Rehearsal.objects.all()] == [running.pk]
