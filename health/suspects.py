@@ -20,11 +20,14 @@ SHOWN = 6
 
 @dataclass(frozen=True)
 class NodeOutcome:
-    """A node that failed or succeeded, with its properties by display name: {"kernel": "5.15.0-1068"}."""
+    """A node that failed or succeeded, with its properties by display name: {"kernel": "5.15.0-1068"}.
+
+    A set has all values of a property that has several, such as the images of its pods; it may be empty.
+    """
 
     name: str
     failed: bool
-    properties: Mapping[str, str]
+    properties: Mapping[str, str | frozenset[str]]  # blank: unknown
 
 
 class Property(NamedTuple):
@@ -96,7 +99,7 @@ def suspects_of(outcomes: Iterable[NodeOutcome]) -> Suspects:
     """Returns the suspects. Nodes have different names."""
     nodes = list(outcomes)
     names = dict.fromkeys(name for node in nodes for name in node.properties)
-    unknown = tuple(name for name in names if not all(node.properties.get(name) for node in nodes))
+    unknown = tuple(name for name in names if any(node.properties.get(name, "") == "" for node in nodes))
     compared = [name for name in names if name not in unknown]
     every, failed = frozenset(node.name for node in nodes), frozenset(node.name for node in nodes if node.failed)
     groups = {which: values for which, values in _groups(nodes, compared).items() if which != every}
@@ -124,7 +127,9 @@ def _groups(nodes: Sequence[NodeOutcome], names: Iterable[str]) -> dict[frozense
     members: dict[Property, set[str]] = defaultdict(set)
     for name in names:
         for node in nodes:
-            members[Property(name, node.properties[name])].add(node.name)
+            value = node.properties[name]
+            for one in (value,) if isinstance(value, str) else value:
+                members[Property(name, one)].add(node.name)
     groups: dict[frozenset[str], list[Property]] = defaultdict(list)
     for each, having in members.items():
         groups[frozenset(having)].append(each)

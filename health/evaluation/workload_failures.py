@@ -6,6 +6,7 @@ A Job's retries are new pods; retries of the same work on one node count as one 
 import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from fleet.allocation.allocations import AllocationSource
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Cluster, Node, Pod
 from fleet.states.pod import SETTLED_AFTER, PodState, pod_state
+from gpu.images import cuda_of
 from health.rules.base import WorkloadHere
 from health.suspects import NodeOutcome, Suspects, suspects_of
 
@@ -44,9 +46,9 @@ GROUPS = ("ray.io/group", "training.kubeflow.org/replica-type")
 # group of workers. Of kinds that none of these labels tells of, the image is all that tells two apart.
 TemplateKey = tuple[str, ...]
 COLUMNS = (
-    "pk", "namespace", "name", "owner_kind", "owner_name", "owner_uid", "revision_hash", "image", "node_name", "phase",
-    "status", "is_ready", "deleted_at", "stuck_container", "waiting_reason", "restarts", "crashed_at", "node",
-    "node__is_ready",
+    "pk", "namespace", "name", "owner_kind", "owner_name", "owner_uid", "revision_hash", "image", "required_cuda",
+    "node_name", "phase", "status", "is_ready", "deleted_at", "stuck_container", "waiting_reason", "restarts",
+    "crashed_at", "node", "node__is_ready",
 )  # fmt: skip
 
 
@@ -58,10 +60,12 @@ class TemplatePod(NamedTuple):
     completion: str  # its index in a Job that has any
     template: TemplateKey
     fails: bool
+    image: str
+    cuda: str  # of the image; blank: unknown
 
 
 def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[WorkloadHere, ...]]:
-    """Returns by node name the templates whose pods fail there. One query; two more if any fails, and seven.
+    """Returns by node name the templates whose pods fail there. One query; three more if any fails, and seven.
 
     Pods of a node that is being drained, and pods refused by the kubelet, do not count.
     """
@@ -76,9 +80,11 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
     ]
     boards = _boards(cluster, {node for node, _, _ in suspects}, now=now)
     shared = _suspects_by_template(cluster, where)
+    cuda = _running_cuda(cluster, {node for node, _, _ in suspects})
     found: dict[str, list[WorkloadHere]] = defaultdict(list)
     for node, there, nodes in suspects:
-        found[node].append(_workload_on_node(node, there, nodes, boards, shared.get(there[0].template)))
+        workload = _workload_on_node(node, there, nodes, boards, shared.get(there[0].template))
+        found[node].append(replace(workload, running_cuda=cuda.get(node, ())))
     return {node: tuple(workloads) for node, workloads in found.items()}
 
 
@@ -107,6 +113,18 @@ def _suspects_by_template(
         )
         for key in several
     }
+
+
+def _running_cuda(cluster: Cluster, names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Returns by node name the CUDA versions of the images that run there, if they are known. At most one query."""
+    if not names:
+        return {}
+    rows = Pod.objects.filter(cluster=cluster, node_name__in=sorted(names), is_tenant=True, is_ready=True).order_by()
+    found: dict[str, set[str]] = defaultdict(set)
+    for node, image, required in rows.values_list("node_name", "image", "required_cuda").distinct():
+        if version := cuda_of(image, required):
+            found[node].add(version)
+    return {node: tuple(sorted(versions)) for node, versions in found.items()}
 
 
 def _failing_templates(cluster: Cluster, *, now: datetime) -> Collection[str]:
@@ -166,6 +184,8 @@ def _template_pod(row: Mapping[str, Any], labels: Mapping[str, str], *, fails: b
         labels.get(COMPLETION_INDEX, ""),
         (row["owner_uid"], row["revision_hash"], row["image"], *groups),
         fails,
+        row["image"],
+        cuda_of(row["image"], row["required_cuda"]),
     )
 
 
@@ -189,6 +209,8 @@ def _workload_on_node(
         nodes_elsewhere=sum(any(not pod.fails for pod in each) for each in elsewhere),
         gpu=_gpu(failing, running, boards),
         suspects=suspects,
+        image=failing[0].image,
+        cuda=failing[0].cuda,
     )
 
 

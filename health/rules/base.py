@@ -166,6 +166,9 @@ class WorkloadHere:
     gpu: int | None = None  # the index of the one GPU that all who fail here had; None: several, or nothing says
     tries: int = 0  # pods that fail here: more than `failing` where a Job tried again
     suspects: Suspects | None = None  # of its failing nodes; None: fewer than two nodes fail, or fewer than two run it
+    image: str = ""  # of its first container
+    cuda: str = ""  # of the image; blank: unknown
+    running_cuda: tuple[str, ...] = ()  # CUDA versions of the images of Ready pods on this node, if they are known
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,14 @@ If a node fails only one workload, something that only this workload does may be
 affects one pod.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import NODE, NODES, PODS, NodeFacts, Problem, Severity, WorkloadHere
 from health.rules.steps import CORDON, UNCORDON
+from wording.lists import names
 from wording.reports import EvidenceItem, first_items, fit
 
 COMPARE = "Compare the node with a comparable healthy node (on its page): {}."
@@ -54,7 +55,9 @@ class WorkloadFailsHere:
             ),
             summary="Pods of the same template run elsewhere.",
             evidence=first_items(item for each in here for item in _evidence(each)),
-            causes=() if is_one else (f"The {'node' if gpu is None else 'GPU'} is at fault, not the workload.",),
+            causes=()
+            if is_one
+            else (f"The {'node' if gpu is None else 'GPU'} is at fault, not the workload.", *_of_cuda(here)),
             steps=(ONE_POD, *steps) if is_one else steps,
             identity=f"{gpu} {'one' if is_one else ' '.join(sorted(each.name for each in here[:20]))}",
         )
@@ -81,3 +84,20 @@ def _evidence(each: WorkloadHere) -> Iterator[EvidenceItem]:
     yield EvidenceItem("Other nodes", each.nodes_elsewhere)
     if each.failing_elsewhere:
         yield EvidenceItem("Failing on other nodes", each.failing_elsewhere)
+    yield from cuda_evidence(each)
+
+
+def cuda_evidence(each: WorkloadHere) -> Iterator[EvidenceItem]:
+    """Yields image and CUDA version of the failing pods, and the CUDA versions of images that run on the node."""
+    if each.image:
+        yield EvidenceItem("Image", each.image)
+        yield EvidenceItem("CUDA of the image", each.cuda or "unknown")
+    if each.running_cuda:
+        yield EvidenceItem("CUDA of images that run here", names(each.running_cuda))
+
+
+def _of_cuda(here: Sequence[WorkloadHere]) -> Iterator[str]:
+    """Yields a candidate if the images that fail here have other CUDA versions than those that run here."""
+    fails, runs = {each.cuda for each in here}, {version for each in here for version in each.running_cuda}
+    if "" not in fails and runs and not fails & runs:
+        yield f"Images with CUDA {names(sorted(fails))} fail here, those with CUDA {names(sorted(runs))} run here."

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import NODE, NODES, PODS, NodeFacts, Problem, Severity, WorkloadHere
+from health.rules.workload_fails_here import cuda_evidence
 from health.suspects import Suspects
 from wording.reports import EvidenceItem, first_items, fit
 
@@ -59,6 +60,7 @@ def _evidence(each: WorkloadHere) -> Iterator[EvidenceItem]:
         return
     yield EvidenceItem(f"Nodes where {each.name} fails", each.suspects.failed)
     yield EvidenceItem("Nodes where it runs", each.suspects.good)
+    yield from cuda_evidence(each)
     for suspect in each.suspects.suspects[:SHOWN]:
         yield EvidenceItem(suspect.title, suspect.counts)
         yield EvidenceItem("p, corrected", round(suspect.corrected_p, 4))

@@ -1,10 +1,13 @@
 """The suspects of a plan: what its failed nodes share and its good nodes lack."""
 
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.db.models.fields.json import KeyTextTransform
 
-from fleet.models import Node
+from fleet.models import Node, Pod
+from gpu.images import cuda_of
 from health.suspects import NodeOutcome, Suspects, suspects_of
 from operations.failure_domains import DomainKind
 from operations.models import DomainBudget
@@ -21,14 +24,16 @@ ABOUT_WORKLOADS = frozenset(
 )  # a node without a workload tells nothing about these
 MORE = {"nvlink_domain": "NVLink domain", "kubelet_version": "kubelet"}  # column of a node: no kind of nodes to test
 ENDED = (TargetState.FAILED, TargetState.CHANGED)
+OF_PODS = ("node_name", "image", "required_cuda", "is_ready")
 COLUMNS = ("node_uid", "node_name", "state", "facts", "tenants_ready_at")
 
 
 def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
-    """Returns the suspects among the plan's nodes; None if no node failed. At most four queries.
+    """Returns the suspects among the plan's nodes; None if no node failed. At most five queries.
 
     Nodes count as failed by their state, or if a failing gate names them. `stages` have their gate results and targets
-    loaded. A node that a failed workload does not run on counts as good only if another workload has passed there.
+    loaded. If workloads failed, a node counts as good only if another workload has passed there, and the images of the
+    tenants' pods are properties too.
     """
     forward = [stage for stage in stages if not stage.is_rollback]
     failing = [
@@ -45,10 +50,13 @@ def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
     proven = _proven(plan) if needs_work else frozenset()
     changed = Target.objects.forward().filter(stage__plan=plan, state__in=ENDED)
     outcomes, places = [], _places(plan)
+    images = _images(plan) if needs_work else None
     for uid, name, state, facts, tenants_ready_at in changed.order_by("position").values_list(*COLUMNS):
         failed = state == TargetState.FAILED or name in named
         if failed or not needs_work or tenants_ready_at or uid in proven:
-            properties = {title: facts.get(key, "") for key, title in FACTORS.items()} | places.get(uid, {})
+            properties: dict[str, str | frozenset[str]] = {title: facts.get(key, "") for key, title in FACTORS.items()}
+            properties |= places.get(uid, {})
+            properties |= images.of(name, failed=failed) if images else {}
             outcomes.append(NodeOutcome(name, failed, properties))
     return suspects_of(outcomes) if any(outcome.failed for outcome in outcomes) else None
 
@@ -66,6 +74,32 @@ def _places(plan: Plan) -> dict[str, dict[str, str]]:
         uid: {title: value for title, value in zip(columns.values(), values, strict=True) if value}
         for uid, *values in rows.values_list("uid", *columns)
     }
+
+
+@dataclass
+class _Images:
+    """The images of the tenants' pods on nodes now, each with its CUDA version; blank if that is unknown."""
+
+    ready: dict[str, dict[str, str]]  # by name of the node
+    unready: dict[str, dict[str, str]]
+
+    def of(self, node: str, *, failed: bool) -> dict[str, str | frozenset[str]]:
+        """Returns the images that fail on a failed node, or run on a good one. Blank: no such pod is there now."""
+        found = (self.unready if failed else self.ready).get(node, {})
+        is_known = bool(found) and all(found.values())
+        return {
+            "image": frozenset(found) or "",
+            "CUDA of the image": frozenset(found.values()) if is_known else "",
+        }
+
+
+def _images(plan: Plan) -> _Images:
+    ended = Target.objects.forward().filter(stage__plan=plan, state__in=ENDED).values("node_name")
+    pods = Pod.objects.filter(cluster=plan.cluster_id, node_name__in=ended, deleted_at=None).tenants().not_done()
+    found = _Images(defaultdict(dict), defaultdict(dict))
+    for name, image, required, is_ready in pods.order_by().values_list(*OF_PODS):
+        (found.ready if is_ready else found.unready)[name][image] = cuda_of(image, required)
+    return found
 
 
 def _proven(plan: Plan) -> frozenset[str]:

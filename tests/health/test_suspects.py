@@ -53,6 +53,17 @@ def test_properties_that_split_the_nodes_alike_are_one_suspect():
     assert found.suspects[0].corrected_p == found.suspects[0].p  # one split is one test
 
 
+def test_a_property_with_several_values_counts_where_it_has_the_value():
+    """Good nodes also run the image with CUDA 12.8, beside others; no failed node runs one with 12.2."""
+    failed, good = frozenset({"12.8"}), frozenset({"12.2", "12.8"})
+    old = suspects_of(nodes_of(4, 8, cuda=[failed] * 4 + [good] * 8))
+    new = suspects_of(nodes_of(4, 8, cuda=[frozenset({"13.0"})] * 4 + [good] * 4 + [frozenset()] * 4))
+
+    assert not old.suspects
+    assert [(one.title, one.is_cause) for one in new.suspects] == [("cuda 13.0", True)]
+    assert suspects_of(nodes_of(1, 1, cuda=[failed, ""])).unknown == ("cuda",)
+
+
 def test_each_further_split_costs_proof():
     kernels = ["5.15"] * 3 + ["6.8"] * 7
     others = {f"label {n}": ["x" if (place >> (n % 4)) & 1 else "y" for place in range(10)] for n in range(4)}

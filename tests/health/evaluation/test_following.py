@@ -47,7 +47,7 @@ def a_failing_workload(cluster, *, elsewhere: int = 3, **given):
     for _ in range(2):
         of_one_template(sick, **CRASHES | given)
     for number in range(elsewhere):
-        of_one_template(a_node(cluster, f"gpu-{number}"))
+        of_one_template(a_node(cluster, f"gpu-{number}"), image=given.get("image", ""))
     return sick
 
 
@@ -60,6 +60,16 @@ def test_pods_of_a_template_that_fail_on_one_node_alone_are_its_finding_and_the_
     assert text.startswith("team-a/infer-7f9c fails only on gpu-sick")
     assert "Failing pods of team-a/infer-7f9c here: 2\nRunning on other nodes: 3" in text
     assert Finding.objects.get(rule="pods-failing").parent.rule == "workload-fails-here"
+
+
+def test_the_cuda_versions_that_fail_and_run_on_a_node_are_known(cluster):
+    sick = a_failing_workload(cluster, image="team/infer:cuda13.0")
+    a_pod(sick, image="nvidia/cuda:12.4.1-base")
+    a_pod(sick, image="team/any:latest")
+
+    (here,) = workloads_by_node(cluster, now=NOON)["gpu-sick"]
+
+    assert (here.cuda, here.running_cuda) == ("13.0", ("12.4",))
 
 
 def test_pods_of_another_template_prove_nothing(cluster):

@@ -56,6 +56,17 @@ def test_what_may_be_the_workloads_own_fault_is_not_the_nodes(workload):
     assert evaluated(workload) is None
 
 
+def test_images_that_fail_here_and_run_here_are_told_apart_by_cuda():
+    fails = replace(FAILS, image="team/infer:cuda13.0", cuda="13.0", running_cuda=("12.2", "12.4"))
+
+    wrong = evaluated(fails)
+
+    assert "Images with CUDA 13.0 fail here, those with CUDA 12.2, 12.4 run here." in wrong.causes
+    assert "CUDA of the image: 13.0\nCUDA of images that run here: 12.2, 12.4" in told(wrong)
+    for other in (replace(fails, cuda=""), replace(fails, cuda="12.4"), replace(fails, running_cuda=())):
+        assert len(evaluated(other).causes) == 1
+
+
 def test_a_few_that_fail_elsewhere_too_are_said():
     wrong = evaluated(replace(FAILS, failing_elsewhere=1, running_elsewhere=20))
 

@@ -8,7 +8,7 @@ from health.suspects import Suspects
 from operations.models import DomainBudget
 from rollouts.models import GateAnswer, Plan, Target, TestJob
 from rollouts.queries.plan_view import plan_on_page
-from tests.make import NOON, a_user
+from tests.make import NOON, a_pod, a_user
 from tests.pages import page, visiting
 from tests.rollouts.rows import CANARY, a_driver_cluster, a_started_plan
 
@@ -98,6 +98,26 @@ def test_an_idle_node_is_no_good_node_where_workloads_fail():
 
     assert found
     assert (found.failed, found.good) == (2, 2)
+
+
+def test_image_and_cuda_of_the_pods_that_fail_are_one_suspect():
+    plan = a_changed_plan(["6.8"] * 8)
+    nodes = {node.name: node for node in plan.cluster.nodes.all()}
+    bad, good = "team/serve:2-cuda13.0", "team/serve:1-cuda12.4"
+    for number in range(8):
+        node = f"node-{number}"
+        change(plan, node, tenants_ready_at=NOON)
+        a_pod(nodes[node], image=bad if number < 4 else good, is_ready=number >= 4)
+        a_pod(nodes[node], image=good)
+    a_failing_gate(plan, "workloads_ready", *(f"node-{number}" for number in range(4)))
+
+    found = suspects(plan)
+
+    assert found
+    assert found.suspects[0].properties == (("image", bad), ("CUDA of the image", "13.0"))
+    assert found.suspects[0].is_cause
+    nodes["node-4"].pods.filter(is_tenant=True).update(image="team/serve:latest")
+    assert "CUDA of the image" in suspects(plan).unknown
 
 
 def test_page_and_rest_show_the_suspects():
