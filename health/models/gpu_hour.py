@@ -24,6 +24,9 @@ class GpuHour(models.Model):
     power_watts = models.FloatField(null=True)  # mean
     memory_max_mib = models.FloatField(null=True)
     xids = models.PositiveIntegerField(null=True)  # at least so many; null: nothing said which
+    ecc_corrected = models.FloatField(null=True)  # more in the hour; null: not exported
+    nvlink_errors = models.FloatField(null=True)  # errors, replays and recoveries in the hour; null: not exported
+    throttled = models.FloatField(null=True)  # part of the time in which throttling grew, 0 to 1; null: not exported
     # To whom it was allocated, by the placements of pods: of a board, to whoever had it whole or a part of it; of a
     # slice, to whoever had that.
     allocated_s = models.FloatField(null=True)  # seconds of it, to any pod; null: nothing tells

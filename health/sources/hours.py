@@ -18,7 +18,7 @@ from health.sources import usage
 from health.sources.allocated_hours import HOUR, AllocatedFor, AllocatedHour
 from health.sources.intervals import take_due_turn
 from health.sources.snapshots import KEPT_S, SnapshotsUnavailable, redis_client, unpacked
-from health.telemetry.hours import GAP_AT_MOST_S, HOUR_S, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
+from health.telemetry.hours import GAP_AT_MOST_S, HOUR_S, LASTS, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
 from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
 
 log = structlog.get_logger(__name__)
@@ -31,7 +31,7 @@ GONE_AT_ONCE = 5000  # rows a transaction: a person's halt must find a gap
 UNIQUE = ("cluster", "uuid", "gi_id", "hour")
 SUMMED = (
     "seen_s", "busy_s", "utilisation", "tensor", "bandwidth", "temperature", "temperature_max", "power_watts",
-    "memory_max_mib", "xids",
+    "memory_max_mib", "xids", "ecc_corrected", "nvlink_errors", "throttled",
 )  # fmt: skip
 ALLOCATED = ("allocated_s", "namespace", "workload")
 
@@ -100,7 +100,8 @@ def _record_without_telemetry(cluster_id: int, *, now: datetime) -> None:
 
 
 def _begin_hour(tally: HourTally, snapshot: TelemetrySnapshot, *, now: float, since: float) -> HourTally:
-    begun = HourTally.begun(snapshot, now=since, last_xids=tally.columns["last_xid"][: len(snapshot.devices)])
+    lasts = {key: tally.columns[key][: len(snapshot.devices)] for key in LASTS}
+    begun = HourTally.begun(snapshot, now=since, lasts=lasts)
     if since < now:  # what of the gap lies in the new hour
         begun.add(snapshot, now=now)
     return begun

@@ -5,7 +5,7 @@ Exposure is time under load, the base of error rates. Time without telemetry is 
 
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from operator import ge
@@ -23,11 +23,19 @@ MEANS = {
     "tensor": "tensor_active_ratio", "bandwidth": "memory_active_ratio", "temperature": "temperature_celsius",
     "power": "power_watts",
 }  # fmt: skip
+# Counters whose increase is added up, each as the sum of these metrics. Being held at the power limit is no fault.
+INCREASES = {
+    "ecc_corrected": ("ecc_corrected",),
+    "nvlink_errors": ("nvlink_flit_errors", "nvlink_data_errors", "nvlink_replays", "nvlink_recoveries"),
+    "throttled": ("throttled_thermal", "throttled_board", "throttled_reliability"),
+}
 SUMS = (
     "seen_s", "busy_s", "xids",
     *(f"{name}_{part}" for name in ("utilisation", *MEANS) for part in ("s", "sum")),
+    *(f"{name}_{part}" for name in INCREASES for part in ("s", "more", "growing_s")),
 )  # fmt: skip
-PEAKS = ("temperature_max", "memory_max", "last_xid")  # NaN: nothing said it
+LASTS = ("last_xid", *(f"{name}_last" for name in INCREASES))  # what the next value is compared with
+PEAKS = ("temperature_max", "memory_max", *LASTS)  # NaN: nothing said it
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,9 @@ class GpuHourSums:
     power_watts: float | None  # mean
     memory_max_mib: float | None
     xids: int | None  # at least so many: a second of the same is not seen
+    ecc_corrected: float | None = None  # more of them in the time in which they were counted
+    nvlink_errors: float | None = None  # errors, replays and recoveries, as those
+    throttled: float | None = None  # part of the time in which a counter of throttling grew, 0 to 1
 
 
 @dataclass
@@ -55,12 +66,12 @@ class HourTally:
     columns: "dict[str, array[float]]" = field(default_factory=dict)
 
     @classmethod
-    def begun(cls, snapshot: TelemetrySnapshot, *, now: float, last_xids: "array[float] | None" = None) -> "HourTally":
+    def begun(
+        cls, snapshot: TelemetrySnapshot, *, now: float, lasts: "Mapping[str, array[float]] | None" = None
+    ) -> "HourTally":
         length = len(snapshot.devices)
         columns = {key: array("d", bytes(8 * length)) for key in SUMS} | {key: no_values(length) for key in PEAKS}
-        if last_xids is not None:
-            columns["last_xid"] = last_xids
-        return cls(hour_of(now), now, tuple(snapshot.devices), columns)
+        return cls(hour_of(now), now, tuple(snapshot.devices), {**columns, **(lasts or {})})
 
     def carried(self, devices: Sequence[GpuDevice]) -> "HourTally":
         """Returns the tally for these devices. Sums of removed devices are kept behind them."""
@@ -91,6 +102,9 @@ class HourTally:
         self._peak("temperature_max", snapshot, "temperature_celsius", fresh)
         self._peak("memory_max", snapshot, "memory_used_mib", fresh)
         self._xids(snapshot)
+        for name, metrics in INCREASES.items():
+            if exported := [metric for metric in metrics if metric in snapshot.columns]:
+                self._increase(name, [fresh_values(snapshot, metric, fresh) for metric in exported], gap)
 
     def rows(self) -> Iterator[GpuHourSums]:
         every = self.columns
@@ -110,6 +124,9 @@ class HourTally:
                     power_watts=self._mean("power", place),
                     memory_max_mib=_value_or_none(every["memory_max"][place]),
                     xids=int(every["xids"][place]) if has_gauge else None,
+                    ecc_corrected=self._more("ecc_corrected", place),
+                    nvlink_errors=self._more("nvlink_errors", place),
+                    throttled=self._growing("throttled", place),
                 )
 
     def _means(self, snapshot: TelemetrySnapshot, gap: float, fresh: float) -> None:
@@ -140,6 +157,21 @@ class HourTally:
                     count[place] += 1
                 last[place] = value
 
+    def _increase(self, name: str, columns: "Sequence[array[float]]", gap: float) -> None:
+        """Adds the increase since the last call. A lower value is a new beginning, and so is the first one."""
+        last, seconds = self.columns[f"{name}_last"], self.columns[f"{name}_s"]
+        more, growing = self.columns[f"{name}_more"], self.columns[f"{name}_growing_s"]
+        for place, values in enumerate(zip(*columns, strict=True)):
+            value = sum(values)
+            if value != value:
+                continue
+            if value >= last[place]:
+                seconds[place] += gap
+                if value > last[place]:
+                    more[place] += value - last[place]
+                    growing[place] += gap
+            last[place] = value
+
     def _sum(self, key: str, more: Iterator[float]) -> None:
         column = self.columns[key]
         for place, value in enumerate(more):
@@ -151,6 +183,13 @@ class HourTally:
         for place, value in enumerate(fresh_values(snapshot, metric, fresh)):
             if value == value and not value <= column[place]:  # NaN is no more than anything
                 column[place] = value
+
+    def _more(self, name: str, place: int) -> float | None:
+        return self.columns[f"{name}_more"][place] if self.columns[f"{name}_s"][place] else None
+
+    def _growing(self, name: str, place: int) -> float | None:
+        seconds = self.columns[f"{name}_s"][place]
+        return self.columns[f"{name}_growing_s"][place] / seconds if seconds else None
 
     def _mean(self, name: str, place: int) -> float | None:
         seconds = self.columns[f"{name}_s"][place]

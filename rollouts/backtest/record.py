@@ -220,6 +220,7 @@ class PlanRecord:
             health=health if at_best or not look or look.has_health else _missing("samples of GPUs"),
             service_level=self._level(span, at),
             service_windows=tuple(one for one in self.windows.get(span.stage.pk, ()) if one.asked_at <= at),
+            hours=_missing("hours of GPU telemetry"),
         )
 
     def _target(self, record: TargetRecord, at: datetime, *, at_best: bool) -> RecordedTarget:

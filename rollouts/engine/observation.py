@@ -21,6 +21,7 @@ from rollouts.engine.exclusions import read_exclusions
 from rollouts.engine.exposure import ClusterClock, read_work
 from rollouts.engine.failures import causes_of_failures
 from rollouts.engine.gpu_health import read_plan_health
+from rollouts.engine.hours import read_hours
 from rollouts.engine.live_state import Live, NodesNow
 from rollouts.engine.nodes import PlanNodes, from_cluster, from_rows
 from rollouts.engine.service_levels import read_service_levels
@@ -101,6 +102,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         causes_of_failures(stages, by_uid, now=now),
         read_plan_health(plan, _evaluated(stages), by_uid, now=now),
         read_service_levels(_evaluated(stages)),
+        read_hours(plan, _evaluated(stages), by_uid, now=now),
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)

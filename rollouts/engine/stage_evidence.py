@@ -25,6 +25,7 @@ from rollouts.gates.base import (
     Combination,
     Evidence,
     Gate,
+    HoursEvidence,
     NextWave,
     SeenWork,
     ServiceLevel,
@@ -60,6 +61,7 @@ class AroundStages:
     health: PlanHealth = field(default_factory=PlanHealth)
     # By key of a stage, where a gate asks: the newest measurement, and those whose windows do not overlap.
     service_levels: Mapping[int, tuple[ServiceLevel, Sequence[ServiceLevel]]] = field(default_factory=dict)
+    hours: Mapping[int, HoursEvidence] = field(default_factory=dict)  # by key of a stage, where a gate asks
 
 
 def stage_snapshot(
@@ -117,6 +119,7 @@ def stage_snapshot(
         health=around.health.evidence,
         service_level=level,
         service_windows=tuple(windows),
+        hours=around.hours.get(stage.pk),
     )
     return StageSnapshot(
         index=stage.index,

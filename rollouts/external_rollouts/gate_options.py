@@ -6,6 +6,7 @@ from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Gate
 from rollouts.gates.compatibility import Compatibility
+from rollouts.gates.drift import Drift
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.ecc import Ecc
 from rollouts.gates.exposure import Exposure
@@ -52,6 +53,7 @@ LEFT_OUT: Mapping[str, str] = {
         (TelemetryFresh.key, NewFindings.key, Xid.key, Ecc.key, Thermal.key, Throttling.key, Nvlink.key),
         "Findings of the nodes are opened and notified without this gate.",
     ),
+    Drift.key: "Only plans compare nodes for hours after their change.",
     Slo.key: "A plan defines this service level for one service.",
     NoForeignChange.key: "Every change of this rollout is a change by others.",
 }

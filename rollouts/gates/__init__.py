@@ -3,6 +3,7 @@
 from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.compatibility import Compatibility
+from rollouts.gates.drift import Drift
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.ecc import Ecc
 from rollouts.gates.exposure import Exposure
@@ -46,6 +47,7 @@ GATES = {
         Thermal,
         Throttling,
         Nvlink,
+        Drift,
         Slo,
         NoForeignChange,
         FailureBudget,

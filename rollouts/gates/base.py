@@ -125,6 +125,23 @@ class ServiceLevel:
 
 
 @dataclass(frozen=True)
+class MeasuredHour:
+    """The telemetry of the GPUs of a node in a whole hour: the mean of each measure."""
+
+    begins_at: datetime
+    load: float | None  # utilisation, 0 to 1; None: unknown
+    values: Mapping[str, float] = field(default_factory=dict)  # by measure, if it is known
+
+
+@dataclass(frozen=True)
+class HoursEvidence:
+    """The hours of changed nodes and of unchanged ones with the same GPUs, the oldest first."""
+
+    changed: Mapping[str, tuple[MeasuredHour, ...]]  # by name
+    peers: Mapping[str, tuple[MeasuredHour, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Baseline:
     """The state of a node when its release was decided."""
 
@@ -279,6 +296,7 @@ class Evidence:
     health: HealthEvidence | None = None  # asked where a gate does
     service_level: ServiceLevel | None = None  # the newest measurement, asked where a gate does; None: none yet
     service_windows: tuple[ServiceLevel, ...] = ()  # measurements whose windows do not overlap, the oldest first
+    hours: HoursEvidence | None = None  # asked where a gate does
 
     @cached_property
     def begun(self) -> tuple[TargetEvidence, ...]:

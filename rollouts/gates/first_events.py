@@ -24,6 +24,7 @@ class FirstEvents:
     nodes: int
     there: Firsts
     peers: int
+    tests: int = 1  # comparisons of the same gate
 
     @property
     def is_as_often(self) -> bool:
@@ -41,18 +42,19 @@ class FirstEvents:
 
     @property
     def is_proved(self) -> bool:
-        return not self.is_as_often and is_proved(self.trials)
+        return not self.is_as_often and is_proved(self.trials, tests=self.tests)
 
     @property
     def items(self) -> Items:
         here, there = len(self.here), len(self.there)
         left = range(self.nodes - here, 0, -1)
         further = [ComparedTrial(is_against=True, chance=nodes / (nodes + self.peers - there)) for nodes in left]
-        more = trials_until_proof(self.trials, further)
+        more = trials_until_proof(self.trials, further, tests=self.tests)
         fails_from = f"never with {self.nodes} nodes" if more is None else f"{here + more} of {self.nodes} nodes"
+        effect = round(here * self.peers / (self.nodes * there), 1) if there else None
         return (
             EvidenceItem(f"{self.name}: changed nodes", f"{here} of {self.nodes}"),
             EvidenceItem(f"{self.name}: unchanged nodes", f"{there} of {self.peers}"),
-            EvidenceItem(f"{self.name}: effect", round(here * self.peers / (self.nodes * there), 1), "times"),
+            *([EvidenceItem(f"{self.name}: effect", effect, "times")] if effect is not None else []),
             EvidenceItem(f"{self.name}: fails from", fails_from),
         )

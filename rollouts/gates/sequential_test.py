@@ -31,15 +31,18 @@ def e_value(trials: Iterable[ComparedTrial]) -> float:
     return sum(begun.values()) / len(EFFECTS) + 1 / (number + 1)  # effects that have not begun yet: ratio 1
 
 
-def is_proved(trials: Iterable[ComparedTrial]) -> bool:
-    return e_value(trials) >= 1 / ALPHA
+def is_proved(trials: Iterable[ComparedTrial], *, tests: int = 1) -> bool:
+    """Returns whether an effect is proved. `tests` is the number of tests of the same gate, which share α."""
+    return e_value(trials) >= tests / ALPHA
 
 
-def trials_until_proof(trials: Iterable[ComparedTrial], further: Iterable[ComparedTrial]) -> int | None:
+def trials_until_proof(
+    trials: Iterable[ComparedTrial], further: Iterable[ComparedTrial], *, tests: int = 1
+) -> int | None:
     """Returns how many of the further trials prove an effect; None: all of them prove none."""
     known, number = list(trials), 0
     left = iter(further)
-    while not is_proved(known):
+    while not is_proved(known, tests=tests):
         if (trial := next(left, None)) is None:
             return None
         known.append(trial)

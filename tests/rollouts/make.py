@@ -1,6 +1,6 @@
 """Pure builders of evidence and snapshots. Each is valid and in good order; name only what the test is about."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
@@ -24,6 +24,8 @@ from rollouts.gates.base import (
     FindingEvidence,
     GpuTelemetry,
     HealthEvidence,
+    HoursEvidence,
+    MeasuredHour,
     OperandEvidence,
     PodEvidence,
     SeenWork,
@@ -157,8 +159,22 @@ def an_approval(by: str = "amy", **given: Any) -> ApprovalEvidence:
     return ApprovalEvidence(by=by, **row | given)
 
 
+def some_hours(targets: Iterable[TargetEvidence]) -> HoursEvidence:
+    """Three hours before the release of each target and two after its change. What is not Ready is hotter."""
+    found = {}
+    for target in targets:
+        if target.baseline:
+            begins = [target.baseline.at - timedelta(hours=number) for number in (3, 2, 1)]
+            begins += [max(target.baseline.at, target.state_since) + timedelta(hours=number) for number in (0, 1)]
+            warm = (60.0, 60.0, 60.0, *(2 * (60.0 if target.is_ready else 90.0,)))
+            hours = (MeasuredHour(at, 0.8, {"temperature": each}) for at, each in zip(begins, warm, strict=True))
+            found[target.name] = tuple(hours)
+    return HoursEvidence(found)
+
+
 def evidence(*targets: TargetEvidence, **given: Any) -> Evidence:
     row: dict[str, Any] = {
+        "hours": some_hours(targets),
         "seen_at": NOON,
         "to_version": NEW,
         "health": a_health(),

@@ -95,6 +95,22 @@ def test_xids_are_at_least_so_many_and_the_first_was_there_before():
     assert next(tally.rows()).xids == 2
 
 
+def test_a_counter_is_its_increase_and_begins_anew_with_the_driver():
+    values = (90.0, 90.0, 93.0, 1.0, 2.0)
+    frames = [
+        said(BEGUN + 60 * number, BOARD, ecc_corrected=value, throttled_thermal=value, throttled_board=0.0)
+        for number, value in enumerate(values)
+    ]
+    tally = HourTally.begun(frames[0], now=BEGUN)
+    for snapshot in frames:
+        tally.add(snapshot, now=snapshot.taken_at)
+
+    sums = next(tally.rows())
+
+    assert (sums.ecc_corrected, sums.nvlink_errors) == (4, None)
+    assert sums.throttled == pytest.approx(2 / 3)  # it grew in two of three minutes; the fourth is a new beginning
+
+
 def test_a_device_that_goes_keeps_what_it_did_and_one_that_comes_begins_with_nothing():
     warm = {"temperature_celsius": 50.0}
     tally = hour_with(said(BEGUN, BOARD), said(BEGUN + 60, BOARD, **warm), said(BEGUN + 120, OTHER, **warm))

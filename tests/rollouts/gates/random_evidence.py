@@ -14,6 +14,8 @@ from rollouts.gates.base import (
     FindingEvidence,
     GpuTelemetry,
     HealthEvidence,
+    HoursEvidence,
+    MeasuredHour,
     NextWave,
     OperandEvidence,
     PodEvidence,
@@ -25,6 +27,7 @@ from rollouts.gates.base import (
     ValidatorEvidence,
     WindowEvidence,
 )
+from rollouts.gates.drift import MEASURES
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
 from tests.rollouts.make import NEW, OLD, OPERANDS
@@ -116,6 +119,16 @@ service_levels = st.builds(
     cause=st.just("source-silent"),
 )
 
+node_hours = st.builds(
+    MeasuredHour,
+    st.integers(-9, 3).map(lambda hours: NOON + timedelta(hours=hours)),
+    st.sampled_from([None, 0.0, 0.8]),
+    st.dictionaries(st.sampled_from([measure.key for measure in MEASURES]), st.sampled_from([0.0, 60.0, 90.0])),
+)
+some_hours = st.dictionaries(
+    st.sampled_from([f"node-{number}" for number in range(3)]), st.lists(node_hours, max_size=9).map(tuple)
+)
+hours = st.builds(HoursEvidence, some_hours, st.just({}))
 amounts = st.dictionaries(st.sampled_from(["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"]), st.integers(0, 8))
 products = st.sampled_from(["H100", "A100"])
 waves = st.builds(
@@ -201,4 +214,5 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
         others_passing_since=st.none() | moments,
         health=st.none() | health,
         service_level=st.none() | service_levels,
+        hours=st.none() | hours,
     )
