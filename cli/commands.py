@@ -21,6 +21,7 @@ from cli.credentials import (
     read_token,
     store,
 )
+from cli.device_login import token_from_browser
 from cli.durations import read_seconds
 from cli.node_operations import NodeOperation, run_operation
 from cli.plan_documents import apply_document, read_document, show_differences
@@ -65,10 +66,11 @@ def login(
     token_file: Annotated[str, typer.Option(help="File with the token, mode 600. -: standard input.")] = "",
     ca_file: Annotated[str, typer.Option(help="Certificates of your CA, PEM.")] = "",
 ) -> None:
-    """Check a token and store it for the next commands. Without a file: QUARTERDECK_TOKEN, or a prompt."""
-    token = _token(token_file)
+    """Sign in by your browser, or with a token of a file or of QUARTERDECK_TOKEN, and store the token."""
+    server = checked_address(server)
     ca_file = str(Path(ca_file).resolve()) if ca_file else ""
-    credentials = Credentials(checked_address(server), token, ca_file)
+    token = _token(token_file) or token_from_browser(server, ca_file)
+    credentials = Credentials(server, token, ca_file)
     me = Server(credentials).get("me")
     ends = me["token"]["expires_at"] or "never"
     typer.echo(f"Signed in to {credentials.server} as {me['username']}. The token is in {store(credentials)}.")
@@ -251,14 +253,14 @@ def _server() -> Server:
 
 
 def _token(file: str) -> str:
-    """Returns the token for a sign-in. It is never an argument, since other users see arguments."""
+    """Returns the token of a file or variable. Blank: neither is given. It is never an argument, since other users see
+    arguments."""
     if file == "-":
         return checked_token(sys.stdin.read(MOST_TOKEN * 2).strip(), source="Standard input")
     if file:
         return read_token(Path(file))
-    if token := os.environ.get(TOKEN, "").strip():
-        return checked_token(token, source=TOKEN)
-    return checked_token(typer.prompt("Token", hide_input=True).strip(), source="The prompt")
+    token = os.environ.get(TOKEN, "").strip()
+    return checked_token(token, source=TOKEN) if token else ""
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ class ExitCode(IntEnum):
 class Failure(Exception):
     """The end of a command. Its text is one sentence for a person, with a way out."""
 
-    def __init__(self, sentence: str, code: ExitCode = ExitCode.REFUSED) -> None:
+    def __init__(self, sentence: str, code: ExitCode = ExitCode.REFUSED, *, error: str = "") -> None:
         super().__init__(sentence)
         self.code = code
+        self.error = error  # the server's code of RFC 8628, if it sent one

@@ -28,11 +28,8 @@ class Server:
         self.address = credentials.server
         self._http = httpx.Client(
             base_url=f"{credentials.server}/api/v1/",
-            headers={
-                "Authorization": f"Bearer {credentials.token}",
-                "Accept": "application/json",
-                "User-Agent": "quarterdeck-cli",
-            },
+            headers={"Accept": "application/json", "User-Agent": "quarterdeck-cli"}
+            | ({"Authorization": f"Bearer {credentials.token}"} if credentials.token else {}),
             verify=_trust(credentials.ca_file),
             timeout=TIMEOUT,
         )
@@ -132,7 +129,7 @@ class Server:
             return Failure(f"{sentence} {SIGN_IN}", ExitCode.SIGNED_OUT)
         if status in UNAVAILABLE:
             return Failure(f"{sentence} Try again in {_retry_after_s(answer):.0f} s.", ExitCode.NO_ANSWER)
-        return Failure(f"{sentence} {ADVICE.get(status, '')}".rstrip())
+        return Failure(f"{sentence} {ADVICE.get(status, '')}".rstrip(), error=str(problem.get("error", "")))
 
     def _foreign(self, answer: httpx.Response) -> Failure:
         return Failure(

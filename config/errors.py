@@ -38,6 +38,7 @@ from notifications.commands.refusals import BadChannel, BadPreference, BadRoute,
 from operations.refusals import BadOperation, OperationRefused
 from people.rights import NotAllowed
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
+from people.roster.device_authorizations import NotGranted
 from people.roster.groups import AlreadyIn
 from people.sign_in.step_up import NotConfirmed
 from rollouts.commands.refusals import (
@@ -92,6 +93,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     NameTaken: Meaning(409, "name-taken", "The name is taken"),
     HasItAlready: Meaning(409, "has-it-already", "The person has this role already"),
     AlreadyIn: Meaning(409, "in-group-already", "The person is a member already"),
+    NotGranted: Meaning(400, "not-granted", "No token"),
     LastAdmin: Meaning(409, "last-admin", "This is the last admin"),
     OutOfStep: Meaning(409, "out-of-step", "The page you saw is outdated"),
     PoolGone: Meaning(409, "pool-gone", "The pool was removed"),
@@ -221,6 +223,8 @@ def _details_of(error: Exception) -> dict[str, Any]:
         more["blockers"] = blockers
     if changed := getattr(error, "changed", None):
         more["changed"] = [clean(sentence) for sentence in changed]
+    if oauth_error := getattr(error, "oauth_error", ""):
+        more["error"] = oauth_error
     if left_node := getattr(error, "gone", None):
         more["gone"] = GoneNodeSerializer(left_node).data
     return more

@@ -84,6 +84,8 @@ GROUPS = (
                 "account",
                 (
                     "issue-token",
+                    "device",
+                    "confirm-device",
                     "my-notifications",
                     "confirm",
                     "second-factors",

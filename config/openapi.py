@@ -40,6 +40,7 @@ class ProblemBody(serializers.Serializer):
     errors = WrongField(many=True, required=False)  # type: ignore[assignment]
     blockers = BlockerBody(many=True, required=False)
     changed = serializers.ListField(child=serializers.CharField(), required=False)
+    error = serializers.CharField(required=False, help_text="Error code of RFC 8628, of a poll for a token.")
     gone = GoneNodeSerializer(required=False, help_text="Details of a node that left its cluster (410).")
 
 

@@ -10,6 +10,7 @@ from django.db import models, transaction
 from edges.slices import slices
 from fleet.models import DomainEvent, GoneNode, NodeEvent, NodeNote, PodPlacement
 from people.models import BrowserSession
+from people.roster import device_authorizations
 from people.sign_in import throttle
 
 # Of apps above: called with `before` and `now`, each returns its number of deleted rows.
@@ -27,7 +28,8 @@ def tidy(*, now: datetime) -> int:
     gone += delete(NodeNote.objects.filter(at__lt=before)) + delete(PodPlacement.objects.filter(until__lt=before))
     gone += delete(DomainEvent.objects.filter(at__lt=now - KEEP_EVENTS))
     gone += sum(tidy_more(before=before, now=now) for tidy_more in ALSO)
-    gone += throttle.forget(now=now) + delete(BrowserSession.objects.filter(expire_date__lt=now))
+    gone += throttle.forget(now=now) + device_authorizations.forget(now=now)
+    gone += delete(BrowserSession.objects.filter(expire_date__lt=now))
     if gone:
         log.info("tidied up", rows=gone)
     return gone

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from people.api.audit import AuditFile, AuditList
+from people.api.device_authorizations import DeviceAuthorizations, DeviceTokens
 from people.api.group_mappings import GroupMappingDetail, GroupMappingList
 from people.api.groups import GroupDetail, GroupList, GroupMember, GroupMembers
 from people.api.me import Me
@@ -20,6 +21,8 @@ from people.api.tokens import TokenDetail, TokenList
 urlpatterns = [
     path("audit-entries", AuditList.as_view()),
     path("audit-entries.jsonl", AuditFile.as_view()),
+    path("device-authorizations", DeviceAuthorizations.as_view()),
+    path("device-tokens", DeviceTokens.as_view()),
     path("group-mappings", GroupMappingList.as_view()),
     path("group-mappings/<int:mapping_id>", GroupMappingDetail.as_view()),
     path("groups", GroupList.as_view()),

@@ -163,21 +163,29 @@ def record(person: User, verb: str, *, actor: str, now: datetime, **evidence: An
 
 
 def issue(
-    *, owner: User, actor: str, name: str, permissions: Sequence[str], expires_at: datetime | None, now: datetime
+    *,
+    owner: User,
+    actor: str,
+    name: str,
+    permissions: Sequence[str],
+    expires_at: datetime | None,
+    now: datetime,
+    **more: Any,
 ) -> tuple[ApiToken, str]:
     """Issues a token. Returns the row and its secret, which cannot be shown again. `expires_at` None: valid until
-    revoked."""
+    revoked. `more` is evidence."""
     with transaction.atomic():
         token, secret = ApiToken.issue(
             user=owner, name=name, permissions=list(permissions), now=now, expires_at=expires_at
         )
         evidence = {"owner": owner.username, "name": name, "permissions": token.permissions, "expires_at": expires_at}
+        evidence |= more
         AuditEntry.record(f"token:{token.pk}", verb="token.issue", actor=actor, evidence=evidence, now=now)
     return token, secret
 
 
-def revoke(token: ApiToken, *, actor: str, now: datetime) -> None:
+def revoke(token: ApiToken, *, actor: str, now: datetime, reason: str = "") -> None:
     """Revokes a token. Does nothing when it is revoked already."""
     with transaction.atomic():
         if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
-            AuditEntry.record(f"token:{token.pk}", verb="token.revoke", actor=actor, now=now)
+            AuditEntry.record(f"token:{token.pk}", verb="token.revoke", actor=actor, reason=reason, now=now)

@@ -20,6 +20,8 @@ WINDOW = timedelta(minutes=1)
 TRIES, TRIES_OF_AN_ADDRESS = 20, 100
 WRONG_TOKENS = 100
 LOGOUTS = 1_000
+DEVICE_REQUESTS = 20
+USER_CODES = 20
 LONGEST_NAME = 150  # characters; no account has a longer name
 
 
@@ -64,6 +66,16 @@ def count_redirect(request: HttpRequest, *, now: datetime) -> timedelta | None:
 def count_logout(request: HttpRequest, *, now: datetime) -> timedelta | None:
     """Counts a logout token, whose check costs two requests to the provider. A provider may end many sessions."""
     return _count(Budget(_key("logout", client_address(request)), LOGOUTS), now=now)
+
+
+def count_device_request(request: HttpRequest, *, now: datetime) -> timedelta | None:
+    """Counts a request of a command line for a code, which costs a row."""
+    return _count(Budget(_key("device", client_address(request)), DEVICE_REQUESTS), now=now)
+
+
+def count_user_code(person: User, *, now: datetime) -> timedelta | None:
+    """Counts a look-up of a user code, before it is looked up, so that nobody can guess the codes of others."""
+    return _count(Budget(_key("user code", str(person.pk)), USER_CODES), now=now)
 
 
 def is_first_use(token_id: str, *, within: timedelta, now: datetime) -> bool:

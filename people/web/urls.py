@@ -3,6 +3,7 @@ from django.urls import path, re_path
 from people.web import (
     account,
     audit_page,
+    device_page,
     group_mappings_page,
     groups_page,
     people_page,
@@ -22,6 +23,9 @@ urlpatterns = [
     path("confirm", step_up.confirm, name="confirm"),
     path("sign-out", sessions.SignOut.as_view(), name="sign-out"),
     path("set-password/<uidb64>/<token>", sessions.SetPassword.as_view(), name="set-password"),
+    path("device", device_page.device, name="device"),
+    path("device/confirmations", device_page.confirm_device, name="confirm-device"),
+    path("device/denials", device_page.deny_device, name="deny-device"),
     path("people", people_page.people, name="people"),
     path("people/add", people_page.add, name="add-person"),
     path("people/<int:person_id>", people_page.person, name="person"),

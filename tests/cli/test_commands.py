@@ -4,20 +4,24 @@ import json
 import os
 import re
 import shlex
+import socket
 from datetime import timedelta
 
 import pytest
 import yaml
+from django.utils import timezone
 
 from cli import waits
 from cli.node_operations import NAMED
 from health.models import Finding, Mute
 from operations.impact import LISTS
 from operations.models import Operation, OperationNode
+from people.models import DeviceAuthorization
+from people.roster.device_authorizations import confirm, deny
 from rollouts.lifecycle import PlanState
 from rollouts.models import Command, Plan
 from tests.capacity.usage.test_usage_report import some_usage
-from tests.make import NOON, a_case, a_draft, a_finding, a_fleet, a_pending_pod, a_plan, an_operation
+from tests.make import NOON, a_case, a_draft, a_finding, a_fleet, a_pending_pod, a_plan, a_user, an_operation
 from tests.rollouts.bad_input import a_document
 from tests.rooms import ROOT
 
@@ -244,3 +248,43 @@ def test_the_report_shows_who_let_gpus_idle(signed_in):
     assert shown.out.split()[:2] == ["NAMESPACE", "WORKLOAD"]
     assert "GPU-hours, idle:" in shown.out
     assert json.loads(as_json.out)["workloads"][0]["cluster"] == "prod"
+
+
+def test_a_person_signs_in_by_the_browser(transactional_db, live_server, run, monkeypatch):
+    ada, codes, steps = a_user("ada", role="viewer"), [], iter(["early", "confirm"])
+
+    def in_the_browser(_: float) -> None:
+        """The person needs one poll to read the page."""
+        code = DeviceAuthorization.objects.get()
+        codes.append(code.client)
+        if next(steps) == "confirm":
+            now = timezone.now()
+            confirm(code, ada, name="cli", permissions=["see"], expires_at=now + timedelta(days=30), now=now)
+
+    monkeypatch.setattr("cli.device_login.time.sleep", in_the_browser)
+    ended = run("login", "--server", live_server.url)
+
+    shown = re.search(r"Open (\S+)\nConfirm the code (\S+) there\. It expires in 10 minutes\.", ended.err)
+    assert shown
+    assert shown[1] == f"{live_server.url}/device?user_code={shown[2]}"
+    assert (len(codes), codes[0]) == (2, f"quarterdeck on {socket.gethostname()}"[:60])
+    assert ended.out.startswith(f"Signed in to {live_server.url} as ada.")
+    assert run("get", "nodes", "-o", "json").out == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"), [("denied", "was denied in the browser"), ("expired", "Nobody confirmed the code in time")]
+)
+def test_a_sign_in_without_a_confirmation_ends(transactional_db, live_server, run, monkeypatch, answer, sentence):
+    def in_the_browser(_: float) -> None:
+        code = DeviceAuthorization.objects.get()
+        if answer == "denied":
+            deny(code, a_user("ada"), now=timezone.now())
+        else:
+            DeviceAuthorization.objects.update(expires_at=timezone.now())
+
+    monkeypatch.setattr("cli.device_login.time.sleep", in_the_browser)
+    ended = run("login", "--server", live_server.url)
+
+    assert ended.code == 1
+    assert sentence in ended.err

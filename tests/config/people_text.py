@@ -68,6 +68,7 @@ from notifications.web.notifications_page import LogForm
 from notifications.web.preferences_page import PreferenceForm
 from notifications.web.route_page import RouteForm
 from operations.web.operation_page import OperationForm
+from people.api.device_authorizations import DeviceRequest, DeviceTokenRequest
 from people.api.group_mappings import GroupMappingRequest
 from people.api.people import NewPerson, RoleRequest
 from people.api.session import SessionRequest
@@ -75,6 +76,7 @@ from people.api.tokens import TokenRequest
 from people.audit_trail import AuditFilters
 from people.models import AuditEntry, User
 from people.models.api_token import key_id_in, plain_digest_of
+from people.models.device_authorization import digest_of, normalized_user_code
 from people.sign_in.addresses import client_address
 from people.sign_in.second_factor import LONGEST_CREDENTIAL
 from people.sign_in.session_store import browser_of
@@ -349,6 +351,11 @@ PARSERS = (
     Parser("token form", "100 characters", FORM_BYTES, _fields(TokenForm, "name", "days"), ("people.web.account",)),
     Parser("name and password", "150 and 4,096 characters", LARGEST_BODY_BYTES // 4,
            _fields(SessionRequest, "username", "password"), ("people.web.sessions",)),
+    Parser("code of a terminal", "20 characters", FORM_BYTES, lambda text: normalized_user_code(text[:20]),
+           ("people.web.device_page",)),
+    Parser("client that asks for a code", "60 characters", LARGEST_BODY_BYTES // 4, _fields(DeviceRequest, "client")),
+    Parser("device code", "100 characters, its digest is looked up", LARGEST_BODY_BYTES // 4,
+           lambda text: (_fields(DeviceTokenRequest, "device_code")(text), digest_of(text[:100]))),
     Parser("answer of a passkey", "20,000 characters", FORM_BYTES, _passkey, ("people.web.second_factor",)),
     Parser("bearer token", "its key id or its digest is looked up", HEADERS_BYTES,
            lambda text: (key_id_in(_header(text)), plain_digest_of(_header(text))), ("people.api.authentication",)),

@@ -2,7 +2,8 @@
 
 from drf_spectacular.generators import SchemaGenerator
 
-OPEN = {("post", "/api/v1/session")}  # where one signs in
+# Where one signs in.
+OPEN = {("post", "/api/v1/session"), ("post", "/api/v1/device-authorizations"), ("post", "/api/v1/device-tokens")}
 OWN = {("post", "/api/v1/tokens"), ("delete", "/api/v1/tokens/{token_id}"), ("delete", "/api/v1/session"),
        ("delete", "/api/v1/sessions"), ("delete", "/api/v1/sessions/{session_id}"),
        ("post", "/api/v1/gpu-views"), ("delete", "/api/v1/gpu-views/{view_id}"),
