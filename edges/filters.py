@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from edges.digits import SENTENCE
 
-EVERYWHERE = {"limit", "offset", "format"}
+EVERYWHERE = {"limit", "offset", "cursor", "format"}
 MOST_NAMED = 20  # unknown names that one answer lists
 
 
