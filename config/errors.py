@@ -19,6 +19,7 @@ from config import error_pages
 from config.error_pages import Failure
 from config.outages import Outage, full_disk, outage_of
 from edges.requests import reason
+from edges.rest import IF_MATCH
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.api.gone_nodes import GoneNodeSerializer
 from fleet.clusters.acceptance import CannotAccept
@@ -120,6 +121,8 @@ def translate(error: Exception, context: dict[str, Any]) -> Response | None:
     """Returns the answer for a refusal or a bad request. None: a bug; it crashes the request and is logged once."""
     request = context["request"]
     if meaning := meaning_of(error):
+        if isinstance(error, (LostRace, OutOfDate)) and IF_MATCH in request.headers:
+            meaning = Meaning(412, "precondition-failed", meaning.title)
         return _response(problem(meaning, clean(error), request, **_details_of(error)))
     if outage := outage_of(error):
         log.warning("database outage", error=clean(error), outage=outage.slug)

@@ -5,14 +5,17 @@ from typing import Any, Literal
 from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import build_bearer_security_scheme_object
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.permissions import AllowAny
 
 from config.errors import CONTENT_TYPE
-from edges.rest import ReportSerializer
+from edges.rest import IF_MATCH, ReportSerializer
 from fleet.api.gone_nodes import GoneNodeSerializer
 
 Direction = Literal["request", "response"]
+WRITES = {"POST", "PUT", "PATCH", "DELETE"}
+ETAG = {"ETag": {"schema": {"type": "string"}, "description": "Send it as `If-Match` of a write."}}
 
 
 class WrongField(serializers.Serializer):
@@ -48,8 +51,21 @@ class Schema(AutoSchema):
     def get_tags(self) -> list[str]:
         return [self.path.removeprefix("/api/v1/").split("/")[0]]
 
+    def get_override_parameters(self) -> list[Any]:
+        given = super().get_override_parameters()
+        if not self._compares:
+            return list(given)
+        sentence = "The ETag that was read. 412 if the object has changed since. Without it nothing is compared."
+        return [*given, OpenApiParameter(IF_MATCH, str, OpenApiParameter.HEADER, description=sentence)]
+
+    @property
+    def _compares(self) -> bool:
+        return bool(getattr(self.view, "mark_field", "")) and self.method in WRITES
+
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         bodies = super()._get_response_bodies(direction)
+        if getattr(self.view, "mark_field", ""):
+            bodies |= {code: {**body, "headers": ETAG} for code, body in bodies.items() if code in {"200", "201"}}
         for code, meaning in self._refusals():
             body = self._get_response_for_code(ProblemBody, code, [CONTENT_TYPE], direction)
             bodies.setdefault(code, {**body, "description": meaning})
@@ -67,7 +83,9 @@ class Schema(AutoSchema):
             answers.append(("404", "It does not exist, or the caller may not see it."))
         if getattr(self.view, "may_be_gone", False):
             answers.append(("410", "The node left its cluster; `gone` has the time and details."))
-        if self.method in {"POST", "PUT", "PATCH", "DELETE"}:
+        if self._compares:
+            answers.append(("412", "It has changed since the ETag in `If-Match` was read."))
+        if self.method in WRITES:
             answers += [
                 ("403", "The caller lacks a permission; `detail` names the missing role and scope."),
                 ("409", "Not possible in this state, or changed by someone else."),

@@ -10,12 +10,14 @@ from typing import Any, TypeVar, cast
 
 from django.db.models import Model, QuerySet
 from django.shortcuts import get_object_or_404
+from django.utils.http import parse_etags
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import generics, serializers
 from rest_framework.fields import SkipField
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from edges.concurrent_edits import LENGTH
 from edges.digits import SENTENCE
 from edges.offsets import with_offset
 from people.models import User
@@ -34,6 +36,8 @@ KEY = OpenApiParameter(
         "409: the key was used for another command, or the effect was undone. The sentence gives the current state."
     ),
 )
+IF_MATCH = "If-Match"
+SAFE = {"GET", "HEAD", "OPTIONS"}
 MOST_UNKNOWN = 20  # that one answer lists
 NUMBERS = (serializers.IntegerField, serializers.DecimalField, serializers.FloatField, serializers.DateTimeField)
 
@@ -94,7 +98,35 @@ class AskedInstant(serializers.DateTimeField):
 
 
 class Edge(APIView):
-    """A view that calls one function."""
+    """A view that calls one function.
+
+    A view with a `mark_field` sends the value of this field as ETag, and compares `If-Match` of a write with it: the
+    write gets the mark as the field `guard_field` of its body, or asks `was()`, and refuses under its lock.
+    """
+
+    mark_field = ""  # of the answer; blank: no ETag
+    guard_field = "was"
+
+    def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if IF_MATCH in request.headers and request.method not in SAFE and not self.mark_field:
+            raise serializers.ValidationError({IF_MATCH: "This resource has no ETag, so nothing can be compared."})
+
+    def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
+        final = super().finalize_response(request, response, *args, **kwargs)
+        data = getattr(final, "data", None)
+        shown = data if self.mark_field and final.status_code < 300 and isinstance(data, Mapping) else {}
+        if mark := shown.get(self.mark_field):
+            final["ETag"] = f'"{mark}"'
+        return final
+
+    def was(self) -> str:
+        """Returns the mark in `If-Match`. Blank: the caller compares nothing."""
+        header = self.request.headers.get(IF_MATCH, "").strip()
+        tags = parse_etags(header)
+        if header and len(tags) != 1:
+            raise serializers.ValidationError({IF_MATCH: "Send the one ETag that you read, with its quotes."})
+        return tags[0].removeprefix("W/").strip('"')[:LENGTH] if tags and tags != ["*"] else ""
 
     @property
     def user(self) -> User:
@@ -102,7 +134,10 @@ class Edge(APIView):
 
     def read(self, body: type[Asked], **given: Any) -> dict[str, Any]:
         """Returns the validated body."""
-        serializer = body(data=self.request.data, **given)
+        data = self.request.data
+        if (was := self.was()) and isinstance(data, Mapping) and self.guard_field in body().fields:
+            data = {**data, self.guard_field: was}
+        serializer = body(data=data, **given)
         serializer.is_valid(raise_exception=True)
         return cast("dict[str, Any]", serializer.validated_data)
 

@@ -7,6 +7,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from edges.concurrent_edits import LENGTH
 from edges.rest import Asked, Edge, Flat, Listing, RowSerializer
 from fleet.api.cpu_memory import ClusterCpuMemorySerializer
 from fleet.api.serializers import FreshnessSerializer, TallySerializer
@@ -16,7 +17,7 @@ from fleet.drivers.mode import DriverSetBy
 from fleet.freshness.observation_state import ObservationState
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.models.bookmark import UNREAD_MOST
-from fleet.pools.approval_rules import set_approval
+from fleet.pools.approval_rules import mark_of, set_approval
 from fleet.queries import ClusterRow, see_clusters, unread_of
 from people.rights import Permission, Scope, require, scope_of
 
@@ -137,13 +138,17 @@ class ClusterDetailSerializer(ClusterSerializer):
     compatibility = serializers.HyperlinkedIdentityField(
         view_name="api-cluster-compatibility", lookup_url_kwarg="cluster_id"
     )
+    mark = serializers.SerializerMethodField(help_text="Mark of `approval`, also the ETag; see `was` of PATCH.")
 
     class Meta:
         model = Cluster
         fields = (
             *ClusterSerializer.Meta.fields,
-            "observer", "exporters", "operator", "driver_mode", "unread", "compatibility",
+            "observer", "exporters", "operator", "driver_mode", "unread", "compatibility", "mark",
         )  # fmt: skip
+
+    def get_mark(self, cluster: Flat) -> str:
+        return mark_of(cluster)  # type: ignore[arg-type] # read as its row
 
 
 class ClusterChange(Asked):
@@ -152,6 +157,10 @@ class ClusterChange(Asked):
         help_text="none: plans change nodes without approval. A pool's own rule takes precedence.",
     )
     reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
+    was = serializers.CharField(
+        max_length=LENGTH, required=False, default="", allow_blank=True,
+        help_text="The `mark` that was read. 409 if the rule has changed since. Blank: no check.",
+    )  # fmt: skip
 
 
 class ClusterList(Listing):
@@ -165,6 +174,8 @@ class ClusterList(Listing):
 
 
 class ClusterDetail(Edge):
+    mark_field = "mark"
+
     @extend_schema(responses=ClusterDetailSerializer)
     def get(self, request, cluster_id: int) -> Response:
         return Response(self.shown(cluster_id))

@@ -1,15 +1,18 @@
+from typing import Any
+
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from edges.concurrent_edits import LENGTH
 from edges.rest import Asked, Edge, Listing, RowSerializer
 from fleet.api.filters import PoolFilters
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, TallySerializer
 from fleet.models import Cluster, Node, Pool
 from fleet.models.pool import PlacementPolicy, PoolApproval, validate_selector
-from fleet.pools.changes import change_pool, create_pool, delete_pool
+from fleet.pools.changes import change_pool, create_pool, delete_pool, mark_of
 from fleet.pools.membership import preview
 from fleet.pools.suggestions import suggest
 from fleet.queries import PoolRow, see_pools
@@ -24,13 +27,17 @@ class PoolSerializer(RowSerializer):
     cluster = RefSerializer()
     counts = TallySerializer(source="tally")
     nodes_freshness = FreshnessSerializer()
+    mark = serializers.SerializerMethodField(help_text="Mark of the settings, also the ETag; see `was` of PATCH.")
 
     class Meta:
         model = Pool
         fields = (
-            "id", "cluster", "name", "selector", "environment", "workload_class", "approval",
+            "id", "cluster", "name", "mark", "selector", "environment", "workload_class", "approval",
             "max_unavailable", "price_per_gpu_hour", "placement_policy", "spread_label", "counts", "nodes_freshness",
         )  # fmt: skip
+
+    def get_mark(self, pool: Any) -> str:
+        return mark_of(pool)
 
 
 class PoolChange(Asked, serializers.ModelSerializer):
@@ -67,6 +74,16 @@ class PoolChange(Asked, serializers.ModelSerializer):
         except ValidationError as error:
             raise serializers.ValidationError(error.messages) from error
         return text
+
+
+class PoolPatch(PoolChange):
+    was = serializers.CharField(
+        max_length=LENGTH, required=False, allow_blank=True,
+        help_text="The `mark` that was read. 409 if the pool has changed since. Blank: no check.",
+    )  # fmt: skip
+
+    class Meta(PoolChange.Meta):
+        fields = (*PoolChange.Meta.fields, "was")
 
 
 class PoolRequest(PoolChange):
@@ -130,22 +147,24 @@ class PoolList(Listing):
 
 
 class PoolDetail(Edge):
+    mark_field = "mark"
+
     @extend_schema(responses=PoolSerializer)
     def get(self, request, pool_id: int) -> Response:
         return Response(pool_data(self.pool(pool_id), self.user))
 
-    @extend_schema(request=PoolChange(partial=True), responses=PoolSerializer)
+    @extend_schema(request=PoolPatch(partial=True), responses=PoolSerializer)
     def patch(self, request, pool_id: int) -> Response:
         pool = self.pool(pool_id)
         administer(self.user, pool.cluster)
-        asked = self.read(PoolChange, partial=True)
+        asked = self.read(PoolPatch, partial=True)
         return Response(pool_data(change_pool(pool, actor=self.user.username, now=timezone.now(), **asked), self.user))
 
     @extend_schema(responses={204: None})
     def delete(self, request, pool_id: int) -> Response:
         pool = self.pool(pool_id)
         administer(self.user, pool.cluster)
-        delete_pool(pool, actor=self.user.username, now=timezone.now())
+        delete_pool(pool, actor=self.user.username, now=timezone.now(), was=self.was())
         return Response(status=204)
 
     def pool(self, pool_id: int) -> Pool:

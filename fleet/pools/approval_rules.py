@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from edges import concurrent_edits
 from fleet.messages import announce
 from fleet.models import ApprovalRule, Cluster, Observer, Pool
 from fleet.models.pool import PoolApproval
@@ -14,6 +15,9 @@ Lock = Callable[[Cluster], None]
 LOCKS: list[Lock] = []  # of apps above: rows that their transactions lock before a cluster's
 ApprovalListener = Callable[[Cluster, str, datetime], None]
 LISTENERS: list[ApprovalListener] = []  # of apps above: notified, with the actor, when approvals may become necessary
+
+
+WRITTEN = ("approval",)
 
 
 class ProductionAsks(Exception):
@@ -44,14 +48,21 @@ def contradiction(cluster: Cluster, pool: Pool) -> str:
     return f"Pool {pool.name} is production, and {cluster.name} has “approval: none”. Set “required” for the pool."
 
 
-def set_approval(cluster: Cluster, approval: str, *, actor: str, reason: str, now: datetime) -> None:
+def mark_of(cluster: Cluster) -> str:
+    """Returns the mark of a cluster's rule."""
+    return concurrent_edits.mark_of(cluster, WRITTEN)
+
+
+def set_approval(cluster: Cluster, approval: str, *, actor: str, reason: str, now: datetime, was: str = "") -> None:
     """Sets the rule of a cluster.
 
     :raises ProductionAsks: with the pools that forbid it
+    :raises LostRace: when it changed since the mark `was`
     """
     with transaction.atomic():
         lock_first(cluster)
         locked = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
+        concurrent_edits.refuse_unseen(locked, WRITTEN, was=was, to={"approval": approval})
         before, locked.approval = locked.approval, approval
         _refuse(contradiction(locked, pool) for pool in Pool.objects.filter(cluster=locked))
         locked.save(update_fields=["approval"])

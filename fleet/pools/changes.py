@@ -114,14 +114,15 @@ def mark_of(pool: Pool) -> str:
     return concurrent_edits.mark_of(pool, WRITTEN)
 
 
-def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
+def delete_pool(pool: Pool, *, actor: str, now: datetime, was: str = "") -> None:
     """Deletes a pool with its nodes' membership, its roles and the data of apps above.
 
     :raises PoolInUse: when a plan references it
     :raises PoolGone: when it is deleted already
+    :raises LostRace: when it changed since the mark `was`
     """
     with emptied([pool], actor=actor, now=now):
-        write_deletion(pool, actor=actor, now=now)
+        write_deletion(pool, actor=actor, now=now, was=was)
 
 
 @contextmanager
@@ -142,12 +143,13 @@ def emptied(pools: Sequence[Pool], *, actor: str, now: datetime) -> Iterator[Non
         raise
 
 
-def write_deletion(pool: Pool, *, actor: str, now: datetime) -> None:
+def write_deletion(pool: Pool, *, actor: str, now: datetime, was: str = "") -> None:
     """Deletes a pool inside `emptied`. Raises as `delete_pool` does."""
     with transaction.atomic():
         pool = locked(pool)
-        was = {name: getattr(pool, name) for name in WRITTEN} | {"with_it": going_with(pool, now=now)}
-        _record_in_audit(pool, "pool.delete", actor=actor, now=now, evidence=was)
+        concurrent_edits.refuse_unseen(pool, WRITTEN, was=was, to={})
+        evidence = {name: getattr(pool, name) for name in WRITTEN} | {"with_it": going_with(pool, now=now)}
+        _record_in_audit(pool, "pool.delete", actor=actor, now=now, evidence=evidence)
         for binding in RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).select_related("user"):
             end_role(binding, pool_place(pool), actor=actor, now=now)
         for each in GOES_WITH:

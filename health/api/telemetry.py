@@ -184,6 +184,8 @@ class OfASource(Edge):
 
 
 class TelemetrySourceDetail(OfASource):
+    mark_field = "mark"
+
     @extend_schema(responses=TelemetrySourceSerializer)
     def get(self, request, cluster_id: int) -> Response:
         return self.shown(self.source(cluster_id))
@@ -200,7 +202,8 @@ class TelemetrySourceDetail(OfASource):
     @extend_schema(responses={204: OpenApiResponse(description="The source is removed, with its data.")})
     def delete(self, request, cluster_id: int) -> Response:
         self.cluster(cluster_id, Permission.ADMINISTER)
-        remove_source(self.source(cluster_id), actor=self.user.get_username(), now=timezone.now())
+        row = self.source(cluster_id)
+        remove_source(row, actor=self.user.get_username(), now=timezone.now(), was=self.was())
         return Response(status=204)
 
 

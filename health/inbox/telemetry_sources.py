@@ -106,15 +106,21 @@ def mark_of(source: TelemetrySource | None) -> str:
     return concurrent_edits.mark_of(source, GIVEN)
 
 
-def remove_source(source: TelemetrySource, *, actor: str, now: datetime) -> None:
-    """Removes the source, its data and its findings. Findings stay if the exporters are read directly instead."""
+def remove_source(source: TelemetrySource, *, actor: str, now: datetime, was: str = "") -> None:
+    """Removes the source, its data and its findings. Findings stay if the exporters are read directly instead.
+
+    :raises LostRace: when it changed since the mark `was`
+    """
     with transaction.atomic():
         cluster = Cluster.objects.select_for_update(no_key=True).get(pk=source.cluster_id)
-        was = TelemetrySource.objects.filter(pk=source.pk).values(*GIVEN).first()
-        if was is None:
+        row = TelemetrySource.objects.filter(pk=source.pk).first()
+        if row is None:
             return
+        concurrent_edits.refuse_unseen(row, GIVEN, was=was, to={}, labels=WORDS)
         TelemetrySource.objects.filter(pk=source.pk).delete()
-        _record_in_audit(source, "telemetry.remove", actor=actor, now=now, evidence=was)
+        _record_in_audit(
+            source, "telemetry.remove", actor=actor, now=now, evidence={name: getattr(row, name) for name in GIVEN}
+        )
         is_over = not is_reporting(cluster, now=now)
         if is_over:
             mark_telemetry_lost(cluster, now=now)

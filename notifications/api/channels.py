@@ -49,7 +49,7 @@ class NotificationChannelSerializer(RowSerializer):
     dead = serializers.IntegerField(help_text="Number of messages in the log that were given up and not sent again.")
     routes = serializers.ListField(child=serializers.CharField(), help_text="Names of the routes to this channel.")
     mark = serializers.SerializerMethodField(
-        help_text="Mark of settings; see `was` of PATCH. Null: only admins see it."
+        help_text="Mark of settings, also the ETag; see `was` of PATCH. Null: only admins see it."
     )
 
     class Meta:
@@ -146,6 +146,8 @@ class ChannelList(ChannelEdge, Listing):
 
 
 class ChannelDetail(ChannelEdge):
+    mark_field = "mark"
+
     @extend_schema(responses=NotificationChannelSerializer)
     def get(self, request, channel_id: int) -> Response:
         return self.shown(self.channel(channel_id))
@@ -159,7 +161,7 @@ class ChannelDetail(ChannelEdge):
     @extend_schema(responses={204: OpenApiResponse(description="Waiting messages are given up. The log stays.")})
     def delete(self, request, channel_id: int) -> Response:
         """Removes a channel that no route uses."""
-        remove_channel(self.channel(channel_id), actor=self.actor, now=timezone.now())
+        remove_channel(self.channel(channel_id), actor=self.actor, now=timezone.now(), was=self.was())
         return Response(status=204)
 
 

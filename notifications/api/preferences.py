@@ -7,9 +7,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from edges.concurrent_edits import LENGTH
 from edges.rest import Asked, Edge
 from health.rules.base import Severity
-from notifications.commands.preferences import save_preference
+from notifications.commands.preferences import mark_of, save_preference
 from notifications.models import Preference
 from notifications.models.preference import LONGEST_HANDLE
 from people.rights import Permission, require_somewhere
@@ -40,18 +41,30 @@ class PreferenceFields(serializers.Serializer):
     )  # fmt: skip
 
 
+class PreferenceSerializer(PreferenceFields):
+    mark = serializers.SerializerMethodField(help_text="Mark of the preferences, also the ETag; see `was` of PUT.")
+
+    def get_mark(self, row: Preference) -> str:
+        return mark_of(row)
+
+
 class PreferencePut(Asked, PreferenceFields):
-    pass
+    was = serializers.CharField(
+        max_length=LENGTH, required=False, default="", allow_blank=True,
+        help_text="The `mark` that was read. 409 if the preferences have changed since. Blank: no check.",
+    )  # fmt: skip
 
 
 class MyPreferences(Edge):
-    @extend_schema(responses=PreferenceFields)
+    mark_field = "mark"
+
+    @extend_schema(responses=PreferenceSerializer)
     def get(self, request) -> Response:
         """Returns your own preferences: events by e-mail, and chat handles."""
         require_somewhere(self.user, Permission.SEE)
         return Response(preference_data(Preference.of(self.user, now=timezone.now())))
 
-    @extend_schema(request=PreferencePut, responses=PreferenceFields)
+    @extend_schema(request=PreferencePut, responses=PreferenceSerializer)
     def put(self, request) -> Response:
         """Changes your own preferences."""
         require_somewhere(self.user, Permission.SEE)
@@ -59,4 +72,4 @@ class MyPreferences(Edge):
 
 
 def preference_data(row: Preference) -> dict[str, Any]:
-    return dict(PreferenceFields(row).data)
+    return dict(PreferenceSerializer(row).data)

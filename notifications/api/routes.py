@@ -69,7 +69,7 @@ class RouteSerializer(RowSerializer):
         source="escalates_to.name", default="", help_text="The second channel. Blank: none."
     )
     quiet = QuietSerializer(source="quiet_hours", allow_null=True, help_text="Null: none.")
-    mark = serializers.CharField(help_text="Mark of the current settings; see `was` of PUT.")
+    mark = serializers.CharField(help_text="Mark of the current settings, also the ETag; see `was` of PUT.")
 
     class Meta:
         model = Route
@@ -154,6 +154,8 @@ class RouteList(RouteEdge, Listing):
 
 
 class RouteDetail(RouteEdge):
+    mark_field = "mark"
+
     @extend_schema(responses=RouteSerializer)
     def get(self, request, route_id: int) -> Response:
         return self.shown(self.route(route_id))
@@ -167,7 +169,7 @@ class RouteDetail(RouteEdge):
     @extend_schema(responses={204: OpenApiResponse(description="Events that matched this route go to later routes.")})
     def delete(self, request, route_id: int) -> Response:
         """Removes a route. The last route stays."""
-        remove_route(self.route(route_id), actor=self.actor, now=timezone.now())
+        remove_route(self.route(route_id), actor=self.actor, now=timezone.now(), was=self.was())
         return Response(status=204)
 
 

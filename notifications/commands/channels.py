@@ -92,15 +92,17 @@ def change_channel(channel: Channel, *, actor: str, now: datetime, was: str = ""
     return row
 
 
-def remove_channel(channel: Channel, *, actor: str, now: datetime) -> None:
+def remove_channel(channel: Channel, *, actor: str, now: datetime, was: str = "") -> None:
     """Removes a channel that no route names. What waits for it is given up, and stays in the log.
 
     :raises NotificationRefusal: when a route names it
+    :raises LostRace: when it changed since the mark `was`
     """
     with transaction.atomic():
         row = Channel.objects.select_for_update().filter(pk=channel.pk).first()
         if row is None:
             return
+        concurrent_edits.refuse_unseen(row, GIVEN, was=was, to={}, labels=LABELS)
         routes = Route.objects.filter(Q(channels=row) | Q(escalates_to=row)).distinct()
         if used := list(routes.values_list("name", flat=True)):
             raise NotificationRefusal(f"{row.name} is a channel of {names(used)}: take it out there first.")

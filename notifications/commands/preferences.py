@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 
+from edges import concurrent_edits
 from health.rules.base import Severity
 from notifications.channels.mail import Mail
 from notifications.commands.refusals import BadPreference
@@ -19,16 +20,18 @@ from notifications.queries import known_kinds
 from people.models import User
 from people.roster.accounts import record
 
+CHOSEN = ("kinds", "mail", "severities", "slack_id", "teams_id")
 SLACK_MEMBER = re.compile(r"[UW][A-Z0-9]{8,20}")
 
 
 def save_preference(
     person: User, *, severities: Sequence[str], kinds: Sequence[str], mail: str, slack_id: str, teams_id: str,
-    now: datetime,
+    now: datetime, was: str = "",
 ) -> Preference:  # fmt: skip
     """Saves the preferences, with the channel of the e-mail. `severities` empty: no e-mail is sent.
 
     :raises BadPreference: naming the field
+    :raises LostRace: when they changed since the mark `was`
     """
     _check_known("severities", severities, [severity.value for severity in Severity])
     _check_known("kinds", kinds, list(known_kinds()))
@@ -43,6 +46,8 @@ def save_preference(
     with transaction.atomic():
         User.objects.select_for_update().get(pk=person.pk)
         row = Preference.of(person, now=now)
+        given = {"severities": severities, "kinds": kinds, "mail": mail, "slack_id": slack_id, "teams_id": teams_id}
+        concurrent_edits.refuse_unseen(row, CHOSEN, was=was, to=given)
         before = _chosen(row)
         row.severities, row.kinds = sorted(set(severities)), sorted(set(kinds))
         row.slack_id, row.teams_id, row.changed_at = slack_id, teams_id, now
@@ -53,8 +58,12 @@ def save_preference(
     return row
 
 
+def mark_of(row: Preference) -> str:
+    return concurrent_edits.mark_of(row, CHOSEN)
+
+
 def _chosen(row: Preference) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in ("kinds", "mail", "severities", "slack_id", "teams_id")}
+    return {name: getattr(row, name) for name in CHOSEN}
 
 
 def _record(row: Preference, before: Mapping[str, Any], *, now: datetime) -> None:

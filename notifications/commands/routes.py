@@ -89,17 +89,23 @@ def move_route(route: Route, *, up: bool, actor: str, now: datetime) -> None:
         _record(route, "route.move", actor=actor, now=now, evidence={"order": [row.name for row in rows]})
 
 
-def remove_route(route: Route, *, actor: str, now: datetime) -> None:
+def remove_route(route: Route, *, actor: str, now: datetime, was: str = "") -> None:
     """Removes a route.
 
     :raises NotificationRefusal: for the catch-all
+    :raises LostRace: when it changed since the mark `was`
     """
     if route.is_catch_all:
         raise NotificationRefusal("The route for everything else is always there.")
     with transaction.atomic():
-        was = described(route)
-        if Route.objects.filter(pk=route.pk).delete()[0]:
-            _record(route, "route.remove", actor=actor, now=now, evidence=was)
+        Route.objects.select_for_update().get(pk=Route.catch_all().pk)
+        row = Route.objects.filter(pk=route.pk).first()
+        if row is None:
+            return
+        refuse_unseen(row, was=was)
+        evidence = described(row)
+        row.delete()
+        _record(route, "route.remove", actor=actor, now=now, evidence=evidence)
 
 
 def mark_of(route: Route | None) -> str:

@@ -6,12 +6,11 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.response import Response
 
-from edges.concurrent_edits import LENGTH
 from edges.documents import LARGEST_BYTES
 from people.rights import Permission, require_somewhere
 from rollouts.api.base import PlanEdge
@@ -19,7 +18,6 @@ from rollouts.api.previews import PreviewSerializer
 from rollouts.commands.documents import (
     Applied,
     Applying,
-    NotAsShown,
     apply,
     content_of,
     parse_plan_document,
@@ -29,18 +27,8 @@ from rollouts.commands.documents.serializer import as_yaml
 from rollouts.evidence.export import evidence_of
 
 DRY_RUN = OpenApiParameter("dry_run", bool, description="true: only return what would change. Nothing is written.")
-IF_MATCH = OpenApiParameter(
-    "If-Match", str, OpenApiParameter.HEADER, description="The ETag of a dry run. 412 if it would change other things."
-)
 EITHER = {(200, "application/json"): OpenApiTypes.OBJECT, (200, "application/yaml"): OpenApiTypes.OBJECT}
 SWITCH = {"": False, "false": False, "true": True}
-
-
-class PreconditionFailed(APIException):
-    """The refusal of a document whose effect has changed since the caller saw it (RFC 9110, 13.1.1)."""
-
-    status_code = 412
-    default_code = "precondition_failed"
 
 
 class YamlDocument(BaseParser):
@@ -87,10 +75,11 @@ class AppliedSerializer(serializers.Serializer):
 class PlanDocuments(PlanEdge):
     """Creates a draft from a document, or edits the draft of an earlier application. Starts nothing."""
 
+    mark_field = "mark"
     parser_classes: ClassVar[list[type[BaseParser]]] = [JsonDocument, YamlDocument]  # type: ignore[misc]
 
     @extend_schema(
-        parameters=[DRY_RUN, IF_MATCH],
+        parameters=[DRY_RUN],
         request={"application/json": OpenApiTypes.OBJECT, "application/yaml": OpenApiTypes.STR},
         responses={200: AppliedSerializer, 201: AppliedSerializer},
     )
@@ -103,12 +92,8 @@ class PlanDocuments(PlanEdge):
         document = parse_plan_document(request.data if isinstance(request.data, bytes) else b"")
         if dry_run:
             shown = preview_document(document, actor=self.user, now=timezone.now())
-            return Response(_shown(shown, is_done=False), headers={"ETag": f'"{shown.mark}"'})
-        seen = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"')[:LENGTH]
-        try:
-            done = apply(document, actor=self.user, now=timezone.now(), seen="" if seen == "*" else seen)
-        except NotAsShown as refusal:
-            raise PreconditionFailed(str(refusal)) from refusal
+            return Response(_shown(shown, is_done=False))
+        done = apply(document, actor=self.user, now=timezone.now(), seen=self.was())
         return Response(_shown(done, is_done=True), status=201 if done.outcome is Applying.DRAFTED else 200)
 
 

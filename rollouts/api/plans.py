@@ -72,6 +72,8 @@ class PlanList(PlanEdge, Listing):
 
 
 class PlanDetail(PlanEdge):
+    mark_field, guard_field = "revision", "expected_revision"
+
     @extend_schema(responses=PlanSerializer)
     def get(self, request, plan_id: int) -> Response:
         return Response(plan_data(self.plan(plan_id), self.user))

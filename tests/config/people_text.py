@@ -76,7 +76,7 @@ from people.api.tokens import TokenRequest
 from people.audit_trail import AuditFilters
 from people.models import AuditEntry, User
 from people.models.api_token import key_id_in, plain_digest_of
-from people.models.device_authorization import digest_of, normalized_user_code
+from people.models.device_authorization import normalized_user_code
 from people.sign_in.addresses import client_address
 from people.sign_in.second_factor import LONGEST_CREDENTIAL
 from people.sign_in.session_store import browser_of
@@ -355,7 +355,7 @@ PARSERS = (
            ("people.web.device_page",)),
     Parser("client that asks for a code", "60 characters", LARGEST_BODY_BYTES // 4, _fields(DeviceRequest, "client")),
     Parser("device code", "100 characters, its digest is looked up", LARGEST_BODY_BYTES // 4,
-           lambda text: (_fields(DeviceTokenRequest, "device_code")(text), digest_of(text[:100]))),
+           _fields(DeviceTokenRequest, "device_code")),
     Parser("answer of a passkey", "20,000 characters", FORM_BYTES, _passkey, ("people.web.second_factor",)),
     Parser("bearer token", "its key id or its digest is looked up", HEADERS_BYTES,
            lambda text: (key_id_in(_header(text)), plain_digest_of(_header(text))), ("people.api.authentication",)),
@@ -369,6 +369,7 @@ PARSERS = (
     Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key),
     Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,
            ("config.request_id",)),
+    Parser("If-Match", "headers, 16 characters compared", HEADERS_BYTES, parse_etags, ("config.errors",)),
     Parser("If-None-Match", "headers", HEADERS_BYTES, parse_etags, ("edges.parts",)),
     Parser("Accept-Encoding", "headers", HEADERS_BYTES, lambda text: "gzip" in text, ("edges.parts",)),
     Parser("NUL in address, query, cookie", "headers", HEADERS_BYTES, _nul, ("config.nul",)),
