@@ -13,6 +13,7 @@ from django.utils import timezone
 from edges.kept_input import pop_kept_input
 from edges.parts import part_response
 from edges.requests import PersonRequest
+from fleet.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.drivers.cluster_drivers import drivers_of, operator_trouble, unseen_in
 from fleet.freshness import lag
 from fleet.freshness.cluster import ClusterFreshness
@@ -26,7 +27,6 @@ from fleet.web.cluster_commands import about
 from fleet.web.cluster_exporters import exporter_line
 from fleet.web.cluster_kinds import kind_lines, rules_of
 from fleet.web.cluster_pods import troubled_pods
-from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.web.summary import line_for, read_fleet
 from kube.resources import (
     DAEMON_SETS,

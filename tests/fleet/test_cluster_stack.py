@@ -2,8 +2,8 @@
 
 import pytest
 
+from fleet.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from fleet.models import DeviceClass, LimitRange, Node, OperatorConfig, ResourceClaim, ResourceQuota, ResourceSlice
-from fleet.web.cluster_stack import config_cards, dra_card, operand_lines, quota_card
 from tests import make
 from tests.make import NOON
 
