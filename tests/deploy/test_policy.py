@@ -13,8 +13,12 @@ import yaml
 from demo.visitor import wait_until
 from gpu import external_controllers, labels
 from gpu.external_controllers import MetadataPart
+from maintenance.actors import ACTORS
+from maintenance.actors.base import ClusterActor
+from operations.writer_lease import LEASE_NAME
 from rollouts.components.driver_crd import DriverCrd
 from rollouts.components.driver_policy import DriverPolicy
+from simulator.actors.repairers import janitor_definitions, metal3_definitions
 from simulator.fleets.definitions import definitions
 from tests.patience import PATIENCE_S
 
@@ -50,6 +54,44 @@ def test_it_names_every_label_and_annotation_that_we_write():
     assert set(variable("ownAnnotations")) == {labels.WAS_CORDONED, *parts[MetadataPart.ANNOTATIONS]}
     ours = (labels.HELD_BY, labels.HELD_SINCE, labels.CORDONED_BY, labels.EXCLUDED_BY, labels.PUT_BACK)
     assert all(key.startswith("quarterdeck.io/") for key in ours)
+
+
+def rights_to_write() -> set[tuple[str, str, str]]:
+    """Group, resource and operation of each rule of the manifest that lets our account write."""
+    operations = {"create": "CREATE", "update": "UPDATE", "patch": "UPDATE", "delete": "DELETE"}
+    documents = yaml.safe_load_all((RBAC / "quarterdeck.yaml").read_text())
+    return {
+        (group, resource, operations[verb])
+        for document in documents
+        for rule in document.get("rules", [])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        if verb in operations
+    }
+
+
+def test_every_right_to_write_is_narrowed_by_a_policy_and_no_other():
+    def is_matched(right: tuple[str, str, str], rule: dict[str, Any]) -> bool:
+        group, resource, operation = right
+        names = {resource, "*"} | ({f"{resource.partition('/')[0]}/*"} if "/" in resource else set())
+        return group in rule["apiGroups"] and bool(names & set(rule["resources"])) and operation in rule["operations"]
+
+    rules = [rule for spec in policies().values() for rule in spec["matchConstraints"]["resourceRules"]]
+
+    assert {right for right in rights_to_write() if not any(is_matched(right, rule) for rule in rules)} == set()
+    assert [rule for rule in rules if not any(is_matched(right, rule) for right in rights_to_write())] == []
+
+
+def test_the_objects_of_repairs_are_those_of_the_actors():
+    groups = {"janitor.dgxc.nvidia.com", "metal3.io"}
+    actors = [one for one in ACTORS.values() if isinstance(one, ClusterActor)]
+    written = {resource for group, resource, _ in rights_to_write() if group in groups}
+
+    assert {f"{one.object_kind.lower()}s" for one in actors} == written
+    assert all(any(group.endswith(one.group_suffix) for group in groups) for one in actors)
+    assert all(name in policies()["quarterdeck-repairs"]["validations"][0]["expression"] for name in written)
+    assert LEASE_NAME in policies()["quarterdeck-leases"]["validations"][0]["expression"]
 
 
 def test_its_fields_of_driver_objects_are_those_of_the_components():
@@ -117,13 +159,21 @@ def cluster() -> Iterator[None]:
     admin |= {"roleRef": roles, "subjects": [{"kind": "User", "name": ACCOUNT}]}
     driver = {"apiVersion": "nvidia.com/v1alpha1", "kind": "NVIDIADriver", "metadata": {"name": DRIVER}}
     policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": DRIVER}}
-    apply(*definitions(is_26_7=True), node, admin)
-    served = ("get", "nvidiadrivers,clusterpolicies")
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}}
+    pod["spec"] = {"containers": [{"name": "c", "image": "i"}], "automountServiceAccountToken": False}
+    repairs = [*janitor_definitions(), *metal3_definitions()]
+    apply(*definitions(is_26_7=True), *repairs, node, admin, pod)
+    served = ("get", "nvidiadrivers,clusterpolicies,rebootnodes,gpuresets,baremetalhosts")
     wait_until(lambda: kubectl(*served).returncode == 0, what="the driver objects", timeout_s=PATIENCE_S)
     apply(
         driver | {"spec": {"version": "570.1", "image": "driver"}},
         policy | {"spec": {"driver": {"version": "570.1", "enabled": True}, "toolkit": {"enabled": True}}},
         json.loads(a_job(owner="somebody")),
+        {
+            "apiVersion": "metal3.io/v1alpha1",
+            "kind": "BareMetalHost",
+            "metadata": {"name": "host", "namespace": "default"},
+        },
     )
     apply(*yaml.safe_load_all((RBAC / "policy.yaml").read_text()))
     foreign = node_patch("labels", "zone", "b")
@@ -135,8 +185,9 @@ def cluster() -> Iterator[None]:
     yield
     kubectl("delete", "clusterrolebinding", DRIVER)
     kubectl("delete", "node", NODE)
-    kubectl("delete", "crd", *(one["metadata"]["name"] for one in definitions(is_26_7=True)))
+    kubectl("delete", "crd", *(one["metadata"]["name"] for one in (*definitions(is_26_7=True), *repairs)))
     kubectl("delete", "job", "j")
+    kubectl("delete", "pod", "p", "--now")
 
 
 OWN = [
@@ -223,6 +274,82 @@ def test_of_a_driver_object_only_the_version_changes(kind, wanted, sentence):
 )
 def test_a_job_is_ours_and_has_no_way_to_the_node(job, sentence):
     refused = refusal("create", "-f", "-", text=job.replace('"name": "j"', '"name": "mine"'))
+
+    assert sentence in refused
+    assert bool(refused) == bool(sentence)
+
+
+@real
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "names the UID"),
+        ({"preconditions": {"uid": "u"}, "gracePeriodSeconds": 0}, "keeps the pod's grace period"),
+        ({"preconditions": {"uid": "u"}}, ""),
+    ],
+)
+def test_an_eviction_names_its_pod_and_keeps_the_grace_period(options, sentence):
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p", "namespace": "default"}}
+    eviction["deleteOptions"] = {"dryRun": ["All"], **options}
+    path = "/api/v1/namespaces/default/pods/p/eviction"
+
+    refused = kubectl("create", "--raw", path, "-f", "-", f"--as={ACCOUNT}", text=json.dumps(eviction)).stderr
+
+    assert sentence in refused
+    assert ("An eviction by Quarterdeck" in refused) == bool(sentence)  # the API server itself refuses another UID
+
+
+@real
+@pytest.mark.usefixtures("cluster")
+def test_pods_and_leases_of_others_are_left_alone():
+    def lease(name: str) -> str:
+        metadata = {"name": name, "namespace": "default"}
+        return json.dumps({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
+
+    assert "may not create, change or delete pods" in refusal("delete", "pod", "p")
+    assert refusal("create", "-f", "-", text=lease("quarterdeck")) == ""
+    assert "only its own Lease" in refusal("create", "-f", "-", text=lease("other"))
+
+
+REBOOT = {"nodeName": NODE, "force": False}
+OURS = {labels.MANAGED_BY: "quarterdeck"}
+
+
+@real
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("kind", "marks", "spec", "sentence"),
+    [
+        ("RebootNode", OURS, REBOOT, ""),
+        ("GPUReset", OURS, {"nodeName": NODE}, ""),
+        ("RebootNode", {}, REBOOT, "only its own RebootNodes"),
+        ("RebootNode", OURS, REBOOT | {"force": True}, "may not force a reboot"),
+    ],
+)
+def test_a_repair_is_ours_and_forces_nothing(kind, marks, spec, sentence):
+    group = "janitor.dgxc.nvidia.com/v1alpha1"
+    asked = {"apiVersion": group, "kind": kind, "metadata": {"name": "r", "labels": marks}, "spec": spec}
+
+    refused = refusal("create", "-f", "-", text=json.dumps(asked))
+
+    assert sentence in refused
+    assert bool(refused) == bool(sentence)
+
+
+@real
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        ({"metadata": {"annotations": {"reboot.metal3.io": ""}}}, ""),
+        ({"metadata": {"annotations": {"other": "x"}}}, "only the annotation reboot.metal3.io"),
+        ({"metadata": {"labels": {"a": "b"}}}, "labels and finalizers of a BareMetalHost"),
+        ({"metadata": {"finalizers": ["example.com/x"]}}, "labels and finalizers of a BareMetalHost"),
+    ],
+)
+def test_of_a_host_only_the_reboot_annotation_changes(wanted, sentence):
+    refused = patch("baremetalhost", "host", wanted)
 
     assert sentence in refused
     assert bool(refused) == bool(sentence)
