@@ -100,6 +100,17 @@ class SecretPlaces:
         else:
             raise NoSecret(f"Name the place of the secret, never the secret itself: {self.places}.")
 
+    def file_at(self, place: str, user: str) -> Path:
+        """Returns the path of a secret file that this user may use.
+
+        :raises NoSecret: when there is none for it
+        """
+        self.check(place)
+        kind, _, name = place.partition(":")
+        if kind != "file" or not self._may_use(kind, name, user) or not _read(kind, name):
+            raise NoSecret(self.none)
+        return path_in_folder(name)
+
     def secret_at(self, place: str, user: str) -> str:
         """Returns the secret for the user of this name; empty without a place.
 
@@ -109,9 +120,8 @@ class SecretPlaces:
             return ""
         self.check(place)
         kind, _, name = place.partition(":")
-        users = _read(kind, name + (self.of_variable if kind == "env" else self.of_file))
         secret = _read(kind, name).strip()
-        if not {user, EVERYBODY}.intersection(re.split(r"[,\s]+", users)) or not secret:
+        if not self._may_use(kind, name, user) or not secret:
             raise NoSecret(self.none)
         if not secret.isprintable() or not secret.isascii():
             raise NoSecret("The secret is not a password or token. It must be one line of ASCII.")
@@ -121,6 +131,10 @@ class SecretPlaces:
                 f"{SHORTEST} characters."
             )
         return secret
+
+    def _may_use(self, kind: str, name: str, user: str) -> bool:
+        users = _read(kind, name + (self.of_variable if kind == "env" else self.of_file))
+        return bool({user, EVERYBODY}.intersection(re.split(r"[,\s]+", users)))
 
     def _check_variable(self, name: str) -> None:
         is_setting = name in settings.SETTING_VARIABLES

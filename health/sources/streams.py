@@ -3,6 +3,7 @@
 import socket
 import ssl
 import time
+from pathlib import Path
 
 from django.conf import settings
 
@@ -14,15 +15,18 @@ from health.telemetry.prometheus.hosts import check_host
 CONNECT_S = 5.0
 SENT_S = 20.0  # for all of it, with the end of the connection
 PIECE = 16 << 10  # bytes, the size of a TLS record
+REFUSED = "The receiver ended the connection without an answer. It may want another client certificate."
 
 
-def send_over_tls(host: str, port: int, content: bytes, *, ca_file: str = "") -> None:
+def send_over_tls(host: str, port: int, content: bytes, *, ca_file: str = "", certificate: Path | None = None) -> None:
     """Sends all bytes and waits until the receiver ends the connection, which it does after the last byte.
+
+    `certificate` is a PEM file with the client's certificate and key.
 
     :raises Unusable: when it is unknown whether all bytes arrived
     """
     places = check_receiver_at(host, port)
-    context = trust(certificates_at(ca_file))
+    context = trust(certificates_at(ca_file), certificate=certificate)
     try:
         with _connected(places, port) as raw:
             raw.settimeout(CONNECT_S)
@@ -67,5 +71,9 @@ def _send_all(stream: ssl.SSLSocket, content: bytes) -> None:
     stream.settimeout(max(until - time.monotonic(), 0.01))
     try:
         stream.unwrap()
-    except ssl.SSLEOFError:  # it ended the connection without TLS's own end, after the last byte
-        return
+    except ssl.SSLEOFError as error:
+        # The end without TLS's own end: after the last byte, or because the server refuses the client. In TLS 1.3 only
+        # a server that has accepted the client's certificate, or its lack, sends a session ticket.
+        has_ticket = stream.session is not None and stream.session.has_ticket
+        if stream.version() == "TLSv1.3" and not has_ticket:
+            raise Unusable(REFUSED) from error

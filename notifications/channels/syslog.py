@@ -14,7 +14,7 @@ LONGEST_HOST = 255
 class Syslog:
     key = "syslog"
     title = "Syslog over TLS"
-    asks = ""
+    asks = "client certificate with its key, as one PEM file, if the receiver wants one"
     wants_address = "tls://HOST:6514"
     default_address = ""
     wants_recipients = ""

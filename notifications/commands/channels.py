@@ -38,7 +38,8 @@ LABELS = {"secret_from": "secret", "ca_file": "CA", "is_on": "switched on", "hea
 RECIPIENTS_AT_MOST = 20
 SLACK_CHANNEL = re.compile(r"[CDG][A-Z0-9]{8,20}")
 MOST_HEARTBEAT_MIN = 24 * 60
-LOCAL_SECRETS = frozenset({"webhook"})  # it is signed with, and never sent
+LOCAL_SECRETS = frozenset({"webhook", "syslog"})  # never sent: it signs messages, or the handshake of TLS
+OPTIONAL_SECRETS = frozenset({"alertmanager", "syslog"})
 
 
 def add_channel(name: str, *, actor: str, now: datetime, key: str = "", **given: Any) -> Channel:
@@ -199,17 +200,26 @@ def validated_channel(given: dict[str, Any], *, known_address: str = "") -> dict
     wanted = fields["audit_format"] = fields.get("audit_format") or AuditFormat.NONE
     if wanted != AuditFormat.NONE and not (kind.exports_audit and wanted in AuditFormat.values):
         raise BadChannel("audit_format", f"{kind.title} takes no decisions in this format.")
-    secret = fields["secret_from"] = fields.get("secret_from", "").strip() if kind.asks else ""
-    if secret:
-        _check("secret_from", CHANNEL_SECRETS.check, secret)
-    elif kind.asks and kind.key != "alertmanager":
-        raise BadChannel("secret_from", f"Say where its secret is: {CHANNEL_SECRETS.places}.")
+    secret = fields["secret_from"] = _secret_place(kind, fields.get("secret_from", "").strip())
     is_sent = secret and kind.key not in LOCAL_SECRETS
     if is_sent and fields["address"].startswith("http://") and not settings.NOTIFICATION_NETWORKS:
         raise BadChannel("address", "A secret is not sent over http://, where anybody on the way reads it.")
     if fields.get("ca_file"):
         _check("ca_file", check_ca, fields["ca_file"])
     return fields
+
+
+def _secret_place(kind: Any, place: str) -> str:
+    """Returns the place of the secret. Blank: the kind has none, or needs none."""
+    if not kind.asks:
+        return ""
+    if not place and kind.key not in OPTIONAL_SECRETS:
+        raise BadChannel("secret_from", f"Say where its secret is: {CHANNEL_SECRETS.places}.")
+    if place:
+        _check("secret_from", CHANNEL_SECRETS.check, place)
+    if place and isinstance(kind, Syslog) and not place.startswith("file:"):
+        raise BadChannel("secret_from", "A client certificate is a file: file:NAME in QUARTERDECK_SECRETS_DIR.")
+    return place
 
 
 def _address(wanted: str, given: str, *, default: str, known: Collection[str], is_stream: bool) -> str:

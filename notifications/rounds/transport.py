@@ -48,11 +48,11 @@ def send(
 ) -> SendOutcome | None:
     """Sends a message. `ref` names the message that it may edit. None: the receiver cannot use this act."""
     try:
-        target = replace(target_of(channel), ref=ref)
         kind = channel.its_kind
         if isinstance(kind, Syslog):
             text = json.dumps({"act": act, "delivery": delivery, **message.written()})
             return _stream(channel, [(text, message.at)], kind="notification")
+        target = replace(target_of(channel), ref=ref)
         if not isinstance(kind, HttpChannel):
             return _mail(target, message, act, delivery=delivery, now=now)
         outgoing = kind.request(target, message, act, delivery=delivery, now=now)
@@ -81,11 +81,14 @@ def send_records(channel: Channel, records: Sequence[AuditRecord], *, now: datet
 def _stream(channel: Channel, texts: Sequence[tuple[str, datetime]], *, kind: str) -> SendOutcome:
     """Sends syslog messages. Accepted: the receiver has taken all bytes. Syslog has no other acknowledgement.
 
+    :raises NoSecret: when its client certificate is missing
     :raises Unusable: when it is unknown whether all arrived
     """
+    place = channel.secret_from
+    certificate = CHANNEL_SECRETS.file_at(place, channel.name) if place else None
     address, own = urlsplit(channel.address), urlsplit(settings.PUBLIC_URL).hostname or settings.INSTANCE
     content = frames(texts, kind=kind, host=own)
-    send_over_tls(address.hostname or "", port_of(address), content, ca_file=channel.ca_file)
+    send_over_tls(address.hostname or "", port_of(address), content, ca_file=channel.ca_file, certificate=certificate)
     return SendOutcome(Acceptance.ACCEPTED)
 
 

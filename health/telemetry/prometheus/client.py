@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from threading import Timer
 from typing import Any, Self
 from urllib.parse import urlsplit, urlunsplit
@@ -52,6 +53,9 @@ NOT_BY_A_CA = {
 UNREADABLE_CA = (
     "The CA file cannot be read. It must be in the folder QUARTERDECK_SECRETS_DIR, with PEM certificates, at "
     "most 1 MiB."
+)
+UNUSABLE_CERTIFICATE = (
+    "The client certificate cannot be used. Its file must have certificate and key as PEM, unencrypted."
 )
 NO_TLS = ("wrong version number", "record layer failure")  # by OpenSSL before 3.2, and from then on (urllib3 #3271)
 
@@ -336,14 +340,21 @@ def _trusted_by_all() -> ssl.SSLContext:
     return httpx.create_ssl_context(trust_env=False)
 
 
-def trust(ca: str) -> ssl.SSLContext:
-    """Returns a context that trusts these certificates.
+def trust(ca: str, *, certificate: Path | None = None) -> ssl.SSLContext:
+    """Returns a context that trusts these certificates. `certificate`: a PEM file with a client's certificate and key.
 
     :raises Unusable: when they are not certificates
     """
-    if not ca:
+    if not ca and certificate is None:
         return _trusted_by_all()
     try:
-        return ssl.create_default_context(cadata=ca)
+        # A context of its own: the shared one would show the certificate to every server.
+        context = ssl.create_default_context(cadata=ca) if ca else httpx.create_ssl_context(trust_env=False)
     except (ssl.SSLError, ValueError) as error:
         raise Unusable(UNREADABLE_CA) from error
+    if certificate is not None:
+        try:
+            context.load_cert_chain(certificate, password="")  # no prompt for an encrypted key
+        except (OSError, ValueError) as error:  # TLS errors are OSErrors
+            raise Unusable(UNUSABLE_CERTIFICATE) from error
+    return context

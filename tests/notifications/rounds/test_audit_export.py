@@ -131,6 +131,59 @@ def test_nothing_is_sent_to_a_stranger_s_certificate(trusted, route_and_send, tm
     assert "did not sign the server's certificate" in audit_exports()[0].channel.audit_sentence
 
 
+@pytest.fixture
+def strict_siem(trusted):
+    """A receiver that takes clients of the company alone."""
+    with a_syslog_receiver(trusted.serving(clients_of=trusted.ca_file)) as receiver:
+        yield receiver
+
+
+def test_syslog_shows_its_client_certificate(strict_siem, trusted, route_and_send, tmp_path):
+    decide("start")
+    trusted.issue("client")
+    (tmp_path / "client.pem.channels").write_text("siem")
+    an_export(strict_siem, secret_from="file:client.pem")
+
+    route_and_send()
+
+    assert exported(strict_siem.wait_for(1)) == ["start"]
+
+
+@pytest.mark.parametrize(
+    ("content", "channels", "sentence"),
+    [
+        ("client", "another", "This place has no secret for this channel"),
+        ("", "siem", "This place has no secret for this channel"),
+        ("no certificate", "siem", "The client certificate cannot be used"),
+        ("stranger", "siem", "he connection"),
+        (None, "siem", "he connection"),
+    ],
+)
+def test_a_receiver_that_wants_a_certificate_gets_nothing_without_it(
+    content, channels, sentence, strict_siem, trusted, route_and_send, tmp_path
+):
+    decide("start")
+    if content in {"client", "stranger"}:
+        issuer = trusted if content == "client" else Authority(tmp_path, "stranger")
+        issuer.issue("client")
+    else:
+        (tmp_path / "client.pem").write_text(content or "")
+    (tmp_path / "client.pem.channels").write_text(channels)
+    an_export(strict_siem, secret_from="" if content is None else "file:client.pem")
+
+    route_and_send()
+
+    assert not strict_siem.messages
+    export = audit_exports()[0].channel
+    assert sentence in export.audit_sentence
+    assert export.audit_after == 0
+
+
+def test_a_client_certificate_is_a_file(siem):
+    with pytest.raises(BadChannel, match="A client certificate is a file"):
+        an_export(siem, secret_from="env:QUARTERDECK_CHANNEL_X")
+
+
 def test_evidence_that_syslog_would_cut_is_left_out_as_a_whole(siem, route_and_send):
     decide("start", plan="x" * 9000)
     an_export(siem)

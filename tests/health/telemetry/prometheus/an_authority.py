@@ -31,21 +31,35 @@ class Authority:
         written.write_text(self.ca)
         return str(written)
 
-    def serving(self, *, host: str = "127.0.0.1", from_: timedelta = -DAY, to: timedelta = DAY) -> ssl.SSLContext:
-        """What a server shows: of this host, valid from then to then, from now on."""
+    def issue(self, subject: str) -> Path:
+        """A certificate of a client with its key, as one file."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        return self._written(f"{subject}.pem", key, self._signed(subject, key.public_key(), [], from_=-DAY, to=DAY))
+
+    def serving(
+        self, *, host: str = "127.0.0.1", from_: timedelta = -DAY, to: timedelta = DAY, clients_of: str = ""
+    ) -> ssl.SSLContext:
+        """What a server shows: of this host, valid from then to then, from now on. `clients_of` is a CA file: clients
+        must show a certificate of it."""
         key = ec.generate_private_key(ec.SECP256R1())
         names: list[x509.GeneralName] = [x509.IPAddress(ip_address(host)) if host[0].isdigit() else x509.DNSName(host)]
         certificate = self._signed("prometheus", key.public_key(), names, from_=from_, to=to)
-        written = self.folder / "server.pem"
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self._written("server.pem", key, certificate))
+        if clients_of:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(clients_of)
+        return context
+
+    def _written(self, name: str, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate) -> Path:
+        written = self.folder / name
         written.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
             )
             + certificate.public_bytes(serialization.Encoding.PEM)
         )
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(written)
-        return context
+        return written
 
     def _signed(
         self,
