@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
+from edges.fields import DateAndTime
 from edges.parts import part_response
 from edges.requests import PersonRequest, report_act
 from health.rules.base import Severity
@@ -29,7 +30,6 @@ from notifications.web.access import for_the_fleet, why_not_change
 from people.rights import Permission
 
 SHOWN = 50  # deliveries; more are in REST
-AT = forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
 SEVERITIES = [(severity.value, severity.value) for severity in Severity]
 
 
@@ -39,7 +39,7 @@ class RecipientsForm(forms.Form):
     where = forms.ChoiceField(choices=offered_places)
     severity = forms.ChoiceField(choices=SEVERITIES)
     kind = forms.ChoiceField(choices=offered_kinds)
-    at = forms.DateTimeField(required=False, widget=AT)
+    at = DateAndTime(required=False)
 
     def recipients(self) -> Recipients:
         given = self.cleaned_data
