@@ -1,5 +1,6 @@
 from django.urls import path
 
+from fleet.api.cluster_stacks import ClusterStackDetail
 from fleet.api.clusters import AcceptanceList, AttemptList, ClusterDetail, ClusterList
 from fleet.api.driver_objects import DriverObjectList
 from fleet.api.gpu_history import GpuPlacements, GpuTimeline
@@ -16,6 +17,7 @@ urlpatterns = [
     path("clusters/<int:cluster_id>", ClusterDetail.as_view()),
     path("clusters/<int:cluster_id>/acceptances", AcceptanceList.as_view()),
     path("clusters/<int:cluster_id>/attempts", AttemptList.as_view()),
+    path("clusters/<int:cluster_id>/stack", ClusterStackDetail.as_view()),
     path("driver-objects", DriverObjectList.as_view()),
     path("gpus", GpuList.as_view()),
     path("nodes", NodeList.as_view()),

@@ -13,10 +13,10 @@ from fleet.api.serializers import FreshnessSerializer
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.freshness.kinds import NODES, PODS
 from fleet.models import Cluster
-from gpu.compatibility import Support
+from gpu.compatibility import Support, the_matrix
 from health.stack import ChecklistAnswer, DriverVersionRole, checklist_of, read_stack
 from health.stack.causes import Weight
-from health.stack.combinations import Comparison, compare_combinations
+from health.stack.combinations import Comparison, compare_combinations, compare_within_cluster, is_compared
 
 ANSWERS = [(answer.value, answer.value) for answer in Support]
 
@@ -166,3 +166,30 @@ class CompatibilityDetail(Edge):
         _, compared = compare_combinations(cluster, user=self.user, today=now.date())
         freshness = load_cluster_freshness(cluster, now=now).by_kind[NODES]
         return Response(CompatibilitySerializer(compared, context={"freshness": freshness}).data)
+
+
+class NodeVerdictSerializer(VerdictSerializer):
+    nodes = None  # type: ignore[assignment]
+    is_common = serializers.BooleanField(help_text="True of most GPU nodes of the cluster, too.")
+
+
+class NodeCompatibilitySerializer(serializers.Serializer):
+    """The versions on this node, compared with those validated by NVIDIA, worst first."""
+
+    is_compared = serializers.BooleanField(help_text="False: the node has no GPUs of NVIDIA.")
+    matrix_read_on = serializers.DateField(help_text="Date of the matrix. Newer releases are not in it.")
+    verdicts = NodeVerdictSerializer(many=True)
+    freshness = FreshnessSerializer()
+
+
+class NodeCompatibilityDetail(OfANode):
+    @extend_schema(responses=NodeCompatibilitySerializer)
+    def get(self, request, node_id: int) -> Response:
+        node, now = self.node(node_id), timezone.now()
+        answer = {
+            "is_compared": is_compared(node),
+            "matrix_read_on": the_matrix().read_on,
+            "verdicts": compare_within_cluster(node, user=self.user, today=now.date()),
+            "freshness": load_cluster_freshness(node.cluster, now=now).by_kind[NODES],
+        }
+        return Response(NodeCompatibilitySerializer(answer).data)

@@ -13,7 +13,7 @@ from health.api.pod_log import PodLog
 from health.api.rules import PoolLimitsList, PoolLimitsRemovals, RuleList, RuleShadowEnds, RuleShadowList
 from health.api.saved_views import GpuViewDetail, GpuViewList
 from health.api.shift_report import ShiftReport
-from health.api.stacks import CompatibilityDetail, NodeChecklistDetail, NodeStackDetail
+from health.api.stacks import CompatibilityDetail, NodeChecklistDetail, NodeCompatibilityDetail, NodeStackDetail
 from health.api.telemetry import (
     NodeTelemetryDetail,
     TelemetryAttemptList,
@@ -50,6 +50,7 @@ urlpatterns = [
     path("mutes/<int:mute_id>", MuteDetail.as_view()),
     path("mutes/<int:mute_id>/lifts", MuteLifts.as_view()),
     path("nodes/<int:node_id>/hours", NodeHours.as_view()),
+    path("nodes/<int:node_id>/compatibility", NodeCompatibilityDetail.as_view()),
     path("nodes/<int:node_id>/stack", NodeStackDetail.as_view(), name="api-node-stack"),
     path("nodes/<int:node_id>/checklist", NodeChecklistDetail.as_view()),
     path("pods/<int:pod_id>/checklist", PodChecklistDetail.as_view()),

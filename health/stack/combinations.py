@@ -153,6 +153,19 @@ def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdi
     return evaluate(_facts(row_of(node), around), today=today)
 
 
+@dataclass(frozen=True)
+class NodeVerdict:
+    verdict: Verdict
+    is_common: bool  # it is true of most GPU nodes of the cluster
+
+
+def compare_within_cluster(node: Node, *, user: Any, today: date) -> list[NodeVerdict]:
+    """Returns the results for a node, the worst first; none for a node without GPUs of NVIDIA. Six queries."""
+    around, compared = compare_combinations(node.cluster, user=user, today=today)
+    common = {line.verdict for line in compared.lines if 2 * line.nodes > compared.nodes}
+    return [NodeVerdict(each, each in common) for each in compare_node(node, around, today=today)]
+
+
 def compare_driver(nodes: Iterable[Node], around: Surroundings, driver: str, *, today: date) -> tuple[Line, ...]:
     """Returns the matrix results of these nodes if they ran this driver. No query."""
     rows = [row_of(node) for node in nodes if is_compared(node)]

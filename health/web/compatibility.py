@@ -17,7 +17,7 @@ from fleet.models import Node
 from fleet.web.node_lookup import node_for
 from fleet.web.summary import line_for
 from gpu.compatibility import Support, Verdict, the_matrix
-from health.stack.combinations import Comparison, Line, compare_combinations, compare_node, is_compared
+from health.stack.combinations import Comparison, Line, compare_combinations, compare_within_cluster, is_compared
 
 WORDS: dict[Support, tuple[str, str]] = {
     Support.KNOWN_BAD: ("bad", "known to fail"),
@@ -93,11 +93,10 @@ class NodeCard:
 
 def of_node(node: Node, *, user: Any, today: date) -> dict[str, Any]:
     """Returns the context of the node page's part, with six queries; empty for a node without NVIDIA GPUs."""
-    around, compared = compare_combinations(node.cluster, user=user, today=today)
-    verdicts = [each for each in compare_node(node, around, today=today) if each.answer is not Support.SUPPORTED]
-    common = {line.verdict for line in compared.lines if 2 * line.nodes > compared.nodes}
-    own = [_answer_line(Line(each, 0), is_of_one=True) for each in verdicts if each not in common]
-    card = NodeCard(own, len(verdicts) - len(own), the_matrix().read_on)
+    verdicts = compare_within_cluster(node, user=user, today=today)
+    wrong = [each for each in verdicts if each.verdict.answer is not Support.SUPPORTED]
+    own = [_answer_line(Line(each.verdict, 0), is_of_one=True) for each in wrong if not each.is_common]
+    card = NodeCard(own, len(wrong) - len(own), the_matrix().read_on)
     return {"compatibility": card if is_compared(node) else None}
 
 

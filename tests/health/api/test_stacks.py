@@ -102,3 +102,26 @@ def test_the_checklist_of_a_node_has_a_title_an_answer_and_a_reason_for_each_che
     assert {"key": "labels", "title": "Vendor and product labels", "answer": "yes",
             "sentence": "The labels name NVIDIA-H200.", "steps": []} in answer["items"]  # fmt: skip
     assert {item["answer"] for item in answer["items"]} <= {"yes", "no", "unknown"}
+
+
+def test_one_node_tells_what_is_its_own_and_what_is_common(bob):
+    cluster = a_cluster(server_version="v1.34.2")
+    a_driver_object(cluster, "cluster-policy", kind="ClusterPolicy", operator_version="v26.7.0")
+    as_listed = {"os_image": "Ubuntu 24.04.2 LTS", "container_runtime": "containerd://2.1.4"}
+    nodes = [a_node(cluster, driver_version="580.126.20", **as_listed) for _ in range(3)]
+    other = a_node(cluster, driver_version="570.158.01", mig_strategy="mixed", **as_listed)
+
+    usual, own = (bob.get(f"/api/v1/nodes/{node.pk}/compatibility").json() for node in (nodes[0], other))
+
+    assert (usual["is_compared"], usual["freshness"]["state"]) == (True, "live")
+    assert usual["verdicts"]
+    assert all(verdict["is_common"] for verdict in usual["verdicts"])
+    assert next(verdict["answer"] for verdict in own["verdicts"] if not verdict["is_common"]) == "known-bad"
+
+
+def test_a_node_without_gpus_is_not_compared(bob):
+    node = a_node(a_cluster(), gpus=0, is_gpu_node=False)
+
+    answer = bob.get(f"/api/v1/nodes/{node.pk}/compatibility").json()
+
+    assert (answer["is_compared"], answer["verdicts"]) == (False, [])
