@@ -167,6 +167,15 @@ def test_pods_wait_for_the_setup_job_whose_name_changes_with_its_pod():
             assert "migrate --check" in waits["command"][-1]
 
 
+def test_a_digest_names_the_image_of_every_container_and_not_the_tag():
+    digest = f"sha256:{'ab' * 32}"
+    given = ("--set=image.registry=registry.example.com", "--set=image.tag=1.0.1", f"--set=image.digest={digest}")
+
+    images = {container["image"] for _, pod in pods(rendered(*EXTERNAL, *given)) for container in containers(pod)}
+
+    assert images == {f"registry.example.com/quarterdeck@{digest}"}
+
+
 def test_alerts_and_dashboards_are_the_plain_files():
     plain = (CHART / "monitoring" / "alerts.yaml").read_text()
     address = "https://docs.example.com/operations.html"
@@ -240,6 +249,7 @@ def test_the_variables_are_a_complete_configuration_for_production(values):
         ("homeCluster.mode=watch", "value must be one of 'observe-only', 'follow', 'operate'"),
         ("host=https://qd.example.com", "at '/host'"),
         ("database.port=70000", "at '/database/port'"),
+        ("image.digest=ab12", "at '/image/digest'"),
     ],
 )
 def test_a_wrong_value_is_refused(value, sentence):
