@@ -40,6 +40,7 @@ AT_ONCE = 4  # of a process: more people than that do not hold all of its thread
 BOUNDS = Bounds(connect_s=1.0, read_s=2.0, answer_s=3.0, answer_bytes=24 << 20)
 MARKED = ("version", "boot", "ready", "condition", "cordon", "upgrade")  # kinds of a node's events
 XID = "xid"
+TOO_MANY = "Too many histories are being loaded at once. Try again in some seconds."
 # What is drawn, one plot each. Utilisation is drawn from either of two metrics, by device.
 PLOTTED = (
     "gpu_utilisation_ratio", "tensor_active_ratio", "memory_used_mib", "memory_active_ratio", "memory_busy_ratio",
@@ -154,6 +155,7 @@ class _Kept:
 
 
 _kept: dict[tuple[object, ...], _Kept] = {}
+_asked: dict[tuple[object, ...], threading.Event] = {}  # queries that are being answered
 _lock = threading.Lock()
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
@@ -235,12 +237,36 @@ def _answer(
         return _Answer(why_none=known.trouble or why_none or never)
     boards = frozenset(device.uuid for device in devices)
     key = (node.pk, boards, source.pk, source.changed_at, source.clock_offset_s, asked, frozenset(metrics))
+    own = threading.Event()
     with _lock:
         kept = _kept.get(key)
-    if kept is not None and kept.until > time.monotonic():
-        return kept.answer
+        if kept is not None and kept.until > time.monotonic():
+            return kept.answer
+        if (others := _asked.get(key)) is None:
+            _asked[key] = own
+    if others is not None:  # somebody asks the same: a push wakes everybody who looks at a plan
+        others.wait(TURN_S + BOUNDS.connect_s + BOUNDS.answer_s)
+        with _lock:
+            kept = _kept.get(key)
+        return kept.answer if kept is not None else _Answer(why_none=TOO_MANY)
+    try:
+        return _ask_in_turn(source, devices, asked, metrics, key)
+    finally:
+        with _lock:
+            del _asked[key]
+        own.set()
+
+
+def _ask_in_turn(
+    source: TelemetrySource,
+    devices: Sequence[DeviceTelemetry],
+    asked: Steps,
+    metrics: Collection[str],
+    key: tuple[object, ...],
+) -> _Answer:
+    """Returns the answer of the Prometheus, and caches it under the key."""
     if not _turns.acquire(timeout=TURN_S):
-        return _Answer(why_none="Too many histories are being loaded at once. Try again in some seconds.")
+        return _Answer(why_none=TOO_MANY)
     try:
         answer = _Answer(_query_lines(source, devices, asked, metrics))
     except Unusable as error:

@@ -13,6 +13,7 @@ from health.telemetry.prometheus.client import trust, why_not_trusted
 from health.telemetry.prometheus.hosts import check_host
 
 CONNECT_S = 5.0
+CONNECTED_S = 2 * CONNECT_S  # for all addresses of the receiver
 SENT_S = 20.0  # for all of it, with the end of the connection
 PIECE = 16 << 10  # bytes, the size of a TLS record
 REFUSED = "The receiver ended the connection without an answer. It may want another client certificate."
@@ -51,16 +52,22 @@ def check_receiver_at(host: str, port: int) -> list[str]:
 
 
 def _connected(places: list[str], port: int) -> socket.socket:
-    """Returns a connection to the first address that accepts one.
+    """Returns a connection to the first address that accepts one, within `CONNECTED_S` for all of them.
 
     :raises Unusable: when none does
     """
+    until, tried = time.monotonic() + CONNECTED_S, 0
+    failure: OSError = TimeoutError("no address answered in time")
     for place in places:
+        if (left := until - time.monotonic()) <= 0:
+            break
+        tried += 1
         try:
-            return socket.create_connection((place, port), timeout=CONNECT_S)
+            return socket.create_connection((place, port), timeout=min(CONNECT_S, left))
         except OSError as error:
             failure = error
-    raise Unusable(f"The receiver cannot be reached: {failure}") from failure
+    missed = f" Only {tried} of {len(places)} addresses were tried." if tried < len(places) else ""
+    raise Unusable(f"The receiver cannot be reached: {failure}.{missed}") from failure
 
 
 def _send_all(stream: ssl.SSLSocket, content: bytes) -> None:

@@ -54,6 +54,7 @@ CONTAINERS = {
     "health/sources/snapshots.py:_clients": "an address of Redis",
     "health/sources/snapshots.py:_exporters": "so many, and the oldest goes",
     "health/sources/snapshots.py:_orders": "so many, and the oldest goes",
+    "health/sources/history.py:_asked": "queries that are being answered: four at once",
     "health/sources/history.py:_kept": A_CLUSTER,
     "health/sources/source_round.py:_known": A_CLUSTER,
     "health/stack/causes/predicates.py:PREDICATES": "a key a function, at import",

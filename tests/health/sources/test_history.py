@@ -1,5 +1,7 @@
 import json
+import threading
 from array import array
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from urllib.parse import parse_qs
 
@@ -10,10 +12,12 @@ from health.sources.history import LINES_AT_MOST, PLOTTED, history_of
 from health.telemetry import promql
 from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS
+from health.telemetry.prometheus.ranges import PlotSpan
 from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests import make
 from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server, saying
 from tests.make import NOON
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db
 AT = NOON.timestamp()
@@ -55,6 +59,30 @@ def told(node, *rows: dict, window: str = "1h"):
     with a_server(matrix(*rows)) as (url, _):
         make.a_source(node.cluster, url=url)
         return history_of(node, window, now=NOON)
+
+
+def test_many_who_ask_the_same_at_once_cost_one_query(node, monkeypatch):
+    make.a_source(node.cluster, url="http://prometheus.example")
+    keep(node.cluster)
+    known, asked, line = history.telemetry_of(node, now=NOON), list[int](), {("power_watts", ("GPU-a", "")): [61.0]}
+    answering = threading.Event()
+
+    def answered(*_given):
+        asked.append(1)
+        answering.wait(PATIENCE_S)
+        return line
+
+    def asks(_number):
+        steps = PlotSpan(3600, AT).steps()
+        return history._answer(node, known, known.devices, steps, PLOTTED, whose="it", why_none="", now=NOON).lines
+
+    monkeypatch.setattr(history, "_query_lines", answered)
+    with ThreadPoolExecutor(8) as pool:
+        answers = [pool.submit(asks, number) for number in range(8)]
+        answering.set()
+        assert [answer.result() for answer in answers] == [line] * 8
+    assert len(asked) == 1
+    assert not history._asked
 
 
 def test_draws_what_has_samples_and_names_what_has_none(node):
