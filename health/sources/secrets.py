@@ -55,6 +55,7 @@ def read_in_folder(name: str, *, at_most: int) -> bytes:
 
 AT_MOST = 16 << 10  # bytes: a token of a cloud's is 2 KiB
 EVERYBODY = "*"
+FILE_PLACE = "file:NAME for a file in the folder QUARTERDECK_SECRETS_DIR"
 
 
 class NoSecret(Exception):
@@ -77,7 +78,7 @@ class SecretPlaces:
 
     @property
     def places(self) -> str:
-        return f"env:{self.prefix}NAME, or file:NAME for a file in the folder QUARTERDECK_SECRETS_DIR"
+        return f"env:{self.prefix}NAME, or {FILE_PLACE}"
 
     @property
     def none(self) -> str:

@@ -16,7 +16,7 @@ from edges import concurrent_edits
 from edges.digests import digest
 from health.sources.addresses import check_ca
 from health.sources.posts import check_receiver
-from health.sources.secrets import NoSecret
+from health.sources.secrets import FILE_PLACE, NoSecret
 from health.sources.streams import check_receiver_at
 from health.telemetry.prometheus.answers import Unusable
 from notifications.channels import CHANNELS
@@ -209,16 +209,21 @@ def validated_channel(given: dict[str, Any], *, known_address: str = "") -> dict
     return fields
 
 
+def places_of(kind: Any) -> str:
+    """Returns the places that the secret of a kind may have. OpenSSL reads a client certificate from a file alone."""
+    return FILE_PLACE if isinstance(kind, Syslog) else CHANNEL_SECRETS.places
+
+
 def _secret_place(kind: Any, place: str) -> str:
     """Returns the place of the secret. Blank: the kind has none, or needs none."""
     if not kind.asks:
         return ""
     if not place and kind.key not in OPTIONAL_SECRETS:
-        raise BadChannel("secret_from", f"Say where its secret is: {CHANNEL_SECRETS.places}.")
+        raise BadChannel("secret_from", f"Say where its secret is: {places_of(kind)}.")
     if place:
         _check("secret_from", CHANNEL_SECRETS.check, place)
     if place and isinstance(kind, Syslog) and not place.startswith("file:"):
-        raise BadChannel("secret_from", "A client certificate is a file: file:NAME in QUARTERDECK_SECRETS_DIR.")
+        raise BadChannel("secret_from", f"A client certificate is a file. Write {FILE_PLACE}.")
     return place
 
 

@@ -20,13 +20,13 @@ from notifications.commands.channels import (
     add_channel,
     change_channel,
     mark_of,
+    places_of,
     remove_channel,
     send_test,
 )
 from notifications.commands.refusals import BadChannel, NotificationRefusal
 from notifications.models import AuditFormat, Channel
 from notifications.queries import channel_rows, deliveries
-from notifications.rounds.transport import CHANNEL_SECRETS
 from notifications.web.access import for_the_fleet, why_not_change
 from people.rights import Permission
 
@@ -134,7 +134,7 @@ def _form(
         "was": was,
         "kinds": list(CHANNELS.values()),
         "chosen": chosen,
-        "secret_hint": f"{chosen.asks}. Enter its location, never the secret: {CHANNEL_SECRETS.places}",
+        "secret_hint": f"{chosen.asks}. Enter its location, never the secret: {places_of(chosen)}",
         "log": deliveries(channel=channel.name)[:SHOWN] if channel else (),
         "why_not": why_not_change(request),
     }
