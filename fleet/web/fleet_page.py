@@ -31,6 +31,7 @@ NODE_ACTS = (
     ("quarantine", "Quarantine"), ("drain", "Drain"), ("test", "Test"), ("release", "Release"),
     ("label", "Label pool"), ("note", "Note"),
 )  # fmt: skip
+MOST_ACTED = 1000  # nodes of an operation, as `operations.commands` has it
 CLUSTERS_SHOWN = 6
 NO_VERSION = {"", UNKNOWN}
 NOT_IN_A_ROW = (*OF_ONE_NODE, "capacity", "requested", "conditions")
@@ -143,6 +144,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]
     return {
         "wanted": wanted,
         "node_acts": () if scope_of(request.user, Permission.RUN).nowhere else NODE_ACTS,
+        "most_acted": MOST_ACTED,
         "cluster_chosen": wanted.chosen("cluster"),
         "product_chosen": wanted.chosen("product"),
         "driver_chosen": chosen_driver,

@@ -3,6 +3,7 @@ import { arrange, countFaults, sortNodes } from "./map-arrange.js";
 import { healthOf, isFault, sortOne, sortOut } from "./map-colours.js";
 import { readChoice, showChoice, startControls, writeChoice } from "./map-controls.js";
 import { answered, Index, Raster } from "./map-raster.js";
+import { Lasso } from "./map-lasso.js";
 import { Legend } from "./map-legend.js";
 import { Measure } from "./map-measure.js";
 import { Painter, paletteOf, writeLabels } from "./map-paint.js";
@@ -28,6 +29,7 @@ class FleetMap {
     this.measure = new Measure(this);
     this.late = new Map(); // topic of a cluster -> whether nothing was received of it for too long
     this.pointer = new Pointer(this);
+    this.lasso = new Lasso(this);
     startControls(panel, this.choice, (change) => this.choose(change));
   }
 
@@ -182,6 +184,7 @@ class FleetMap {
       this.label();
       this.panel.querySelector(".map-borders").hidden = this.choice.colour.key === "health";
       this.pointer.showChosen();
+      this.lasso.draw();
       this.tell();
       this.fitAgain();
     });

@@ -144,6 +144,19 @@ export function positionAt(boxes, x, y) {
   return column >= 0 && column < box.columns && line >= 0 && at < box.group.nodes.length ? box.group.start + at : -1;
 }
 
+// The places in the order whose nodes touch an area.
+export function positionsIn(boxes, left, top, right, bottom) {
+  const found = [];
+  for (const { group, left: x, top: y, w, h, space, columns, lines } of boxes) {
+    const first = Math.max(0, Math.ceil((left - x - w) / (w + space))), last = Math.min(columns - 1, Math.floor((right - x) / (w + space)));
+    const high = Math.max(0, Math.ceil((top - y - h) / (h + space))), low = Math.min(lines - 1, Math.floor((bottom - y) / (h + space)));
+    for (let line = high; line <= low; line += 1) {
+      for (let at = line * columns + first; at <= line * columns + last && at < group.nodes.length; at += 1) found.push(group.start + at);
+    }
+  }
+  return found;
+}
+
 // One line up or down in its group; from its edge into the group above or below that is most straight there.
 export function nextLine(boxes, position, way) {
   const { box, x, y } = placeOf(boxes, position);

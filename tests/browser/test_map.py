@@ -353,3 +353,41 @@ def test_it_is_drawn_on_every_screen(window, given):
 
     assert watched.page.evaluate(COLOURS) > 2
     assert watched.fits()
+
+
+def test_a_drag_over_the_map_selects_nodes_for_an_action_and_keys_do_too(window):
+    page = window("operator").page
+    names = drawn(page)
+    box = page.locator(".map canvas").first.bounding_box()
+    selected = page.locator("[data-picked]")
+    page.mouse.move(box["x"] + 1, box["y"] + 15)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"], steps=4)
+    page.mouse.move(box["x"] + box["width"] - 1, box["y"] + box["height"] - 1, steps=4)
+    page.mouse.up()
+    expect(selected).to_have_text(f"{len(names)} nodes selected")
+    expect(page.locator("[data-pick][aria-checked=true]").first).to_be_visible()
+    page.locator("[data-pick-none]").click()
+    expect(selected).to_be_hidden()
+
+    page.locator("[data-map]").focus()
+    for key in ("Home", " ", "Shift+ArrowRight", "Shift+ArrowRight"):
+        page.keyboard.press(key)
+    expect(selected).to_have_text("3 nodes selected")
+    page.keyboard.press(" ")
+    expect(selected).to_have_text("2 nodes selected")
+    page.get_by_role("button", name="Label pool").click()
+    page.wait_for_url("**/operations/new?*")
+    assert "2 nodes" in page.inner_text("main")
+
+
+def test_who_may_not_act_selects_nothing_by_a_drag(window):
+    page = window("viewer").page
+    drawn(page)
+    box = page.locator(".map canvas").first.bounding_box()
+    page.mouse.move(box["x"] + 1, box["y"] + 15)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, box["y"] + 90, steps=4)
+
+    assert "/nodes/" not in page.url
+    assert page.locator(".map-selection, .map-lasso, [data-picked]").count() == 0

@@ -6,6 +6,9 @@ import pytest
 import time_machine
 
 from fleet.models import Cluster, DisruptionBudget, Node
+from fleet.web import fleet_page
+from operations import commands
+from operations.lifecycle import KINDS
 from operations.models import Operation
 from tests.callers import calling
 from tests.make import NOON, a_cluster, a_node, a_pod, a_pool, a_user
@@ -137,3 +140,8 @@ def test_who_may_act_gets_ticks(cluster):
 
     assert "Select gpu-1" in visiting(a_user("ada", role="operator")).get("/").content.decode()
     assert "Select gpu-1" not in visiting(a_user("bob", role="viewer")).get("/").content.decode()
+
+
+def test_the_fleet_page_offers_acts_that_there_are_on_as_many_nodes_as_an_operation_takes():
+    assert fleet_page.MOST_ACTED == commands.MOST_NODES
+    assert {kind for kind, _ in fleet_page.NODE_ACTS} <= set(KINDS)
