@@ -10,6 +10,7 @@ from typing import Any
 
 from fleet.models import Cluster, DisruptionBudget, Node, OtherPod, Pod
 from kube.selectors import readable
+from operations.domain_shares import domains_of
 from operations.ledger.disruptions import read_budgets
 from operations.ledger.services import services_of
 from operations.models import Disruption, Quarantine
@@ -25,8 +26,8 @@ from wording.numbers import are, count, either
 
 TYPED_ABOVE = 10  # nodes; of more the asker types their number
 LISTS = (
-    "jobs", "services", "pools", "losses", "unmanaged", "empty_dir", "budgets", "vetoes", "waits", "warnings",
-    "approvals",
+    "jobs", "services", "pools", "domains", "losses", "unmanaged", "empty_dir", "budgets", "vetoes", "waits",
+    "warnings", "approvals",
 )  # fmt: skip
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
@@ -44,6 +45,7 @@ class OperationImpact:
     cost: str  # of the work that tenants lose; blank: none
     services: Sequence[str]  # with a Ready replica on these nodes and few elsewhere, the worst first
     pools: Sequence[str]  # nodes in service before and after
+    domains: Sequence[str]  # the same of zones, racks and NVLink domains
     unmanaged: Sequence[str]  # pods that nothing starts again
     empty_dir: Sequence[str]  # pods that lose data
     budgets: Sequence[str]  # budgets that allow no eviction now
@@ -117,6 +119,7 @@ def impact_of(
         cost=costs(harms),
         services=_services(cluster, node_names) if is_drain else [],
         pools=[share.sentence for share in shares if share.pool],
+        domains=domains_of(cluster, nodes) if leaves_service else [],
         unmanaged=[pod.title for pod in evictions.to_evict if not pod.owner_kind],
         empty_dir=[pod.title for pod in evictions.to_evict if pod.has_empty_dir],
         budgets=_budgets(cluster, evictions),

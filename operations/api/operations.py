@@ -74,6 +74,9 @@ class OperationImpactSerializer(serializers.Serializer):
     pools = serializers.ListField(
         child=serializers.CharField(), help_text="Nodes in service before and after, by pool."
     )
+    domains = serializers.ListField(
+        child=serializers.CharField(), help_text="The same by zone, rack and NVLink domain, the emptiest first."
+    )
     losses = serializers.ListField(child=serializers.CharField(), help_text="What cannot be undone.")
     unmanaged = serializers.ListField(child=serializers.CharField(), help_text="Pods without a controller.")
     empty_dir = serializers.ListField(child=serializers.CharField(), help_text="Pods that lose emptyDir data.")

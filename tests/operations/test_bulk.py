@@ -9,7 +9,8 @@ from fleet.models import Cluster, DisruptionBudget, Node
 from fleet.web import fleet_page
 from operations import commands
 from operations.lifecycle import KINDS
-from operations.models import Operation
+from operations.models import DomainBudget, Operation
+from people.models import User
 from tests.callers import calling
 from tests.make import NOON, a_cluster, a_node, a_pod, a_pool, a_user
 from tests.operations.test_pages import form
@@ -26,7 +27,8 @@ def cluster() -> Cluster:
 def previewed(cluster: Cluster, kind: str, *nodes: Node) -> dict:
     asked = {"cluster": cluster.pk, "kind": kind, "nodes": [node.uid for node in nodes]}
     with time_machine.travel(NOON, tick=False):
-        return calling(a_user("ada", role="operator")).post("/api/v1/operations/previews", asked, format="json").json()
+        ada = User.objects.filter(username="ada").first() or a_user("ada", role="operator")
+        return calling(ada).post("/api/v1/operations/previews", asked, format="json").json()
 
 
 def test_the_impact_names_whole_jobs_services_pools_and_losses(cluster):
@@ -66,6 +68,34 @@ def test_a_quarantine_of_many_loses_nothing_and_says_how_many_serve(cluster):
 
     assert (impact["sentence"], impact["losses"]) == ("1 node, 8 GPUs. Running pods stay.", [])
     assert impact["needs_typed_count"] is False
+
+
+def test_the_impact_counts_each_failure_domain_before_and_after_the_emptiest_first(cluster):
+    """lifecycle R45. A cordoned node is not in service; an unknown domain is said to be."""
+    DomainBudget.objects.create(
+        cluster=cluster, kind="rack", label="example.com/rack", max_unavailable=2, by="root", at=NOON
+    )
+    for number, zone in enumerate("aaab"):
+        a_node(cluster, f"gpu-{number}", zone=zone, nvlink_domain="x.1", labels={"example.com/rack": "r1"})
+    Node.objects.filter(name="gpu-0").update(is_unschedulable=True)
+    lone = a_node(cluster, "gpu-9", zone="")
+    nodes = [Node.objects.get(name=f"gpu-{number}") for number in (1, 3)]
+
+    assert previewed(cluster, "quarantine", *nodes, lone)["domains"] == [
+        "Zone b: 1 of 1 node chosen. 1 in service now, 0 without the chosen nodes.",
+        "NVLink domain x.1: 2 of 4 nodes chosen. 3 in service now, 1 without the chosen nodes.",
+        "Rack r1: 2 of 4 nodes chosen. 3 in service now, 1 without the chosen nodes. At most 2 may be unavailable.",
+        "Zone a: 1 of 3 nodes chosen. 2 in service now, 1 without the chosen nodes.",
+        "Zone unknown of 1 chosen node: no label names it.",
+        "Rack unknown of 1 chosen node: no label names it.",
+    ]
+
+
+def test_racks_without_a_label_are_unknown_and_a_release_takes_none_away(cluster):
+    node = a_node(cluster, "gpu-1", zone="a")
+
+    assert previewed(cluster, "drain", node)["domains"][-1].startswith("Racks are unknown: no node label")
+    assert previewed(cluster, "note", node)["domains"] == []
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
