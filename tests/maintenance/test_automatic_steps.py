@@ -166,6 +166,17 @@ def test_a_stop_a_freeze_and_another_owner_only_delay(hinder):
     assert (kinds(), case.handed_over_at) == (["quarantine"], None)
 
 
+def test_a_delay_of_hours_is_a_finding():
+    pool = a_pool_with_switches()
+    a_quarantined_case(pool)
+    _is_frozen(pool)
+    step(pool)
+
+    assert list(WAITING.say(pool.cluster, now=LATER)) == []
+    ((_, problem),) = WAITING.say(pool.cluster, now=LATER + timedelta(hours=4))
+    assert problem.summary == "The node is out of service without a next step for more than 4 h."
+
+
 def test_a_cluster_that_is_not_seen_delays():
     pool = a_pool_with_switches()
     a_quarantined_case(pool)
