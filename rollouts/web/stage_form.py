@@ -13,6 +13,7 @@ from rollouts.commands.stage_drafts import StageDraft
 from rollouts.gates import GATES
 from rollouts.gates.approval import GROUP
 from rollouts.gates.slo import Slo
+from rollouts.gates.test_job import TestJobGate
 from rollouts.models import Stage, StageKind
 
 MOST = 50  # stages of a plan
@@ -34,6 +35,13 @@ SLO_FIELDS = {
     "at_least": "slo_at_least", "at_most_worse_percent": "slo_worse",
 }  # fmt: skip
 
+TEST_FIELDS = {
+    "image": "test_image", "command": "test_command", "gpus": "test_gpus", "metric": "test_metric",
+    "at_least": "test_at_least", "at_most": "test_at_most", "at_most_worse_percent": "test_worse",
+}  # fmt: skip
+# Switches that are on by default: the form has a box for what switches each off.
+TEST_SWITCHES = {"higher_is_better": "test_lower_is_better", "cordon": "test_without_cordon"}
+
 # For a field that cannot be read, while the others are looked at: what by itself makes nothing else wrong.
 STANDS_IN: Mapping[str, Any] = {
     "name": "", "kind": "", "pool": None, "selector": "not-read", "count": None, "max_unavailable": None,
@@ -41,6 +49,8 @@ STANDS_IN: Mapping[str, Any] = {
     "approvals": None, "groups": {}, "soak_min": 30, "tolerate": None, "gates": [], "advisory": [],
     "advisory_reason": "It is not read.", "options": {},
     "slo_indicator": "", "slo_expression": "", "slo_at_most": None, "slo_at_least": None, "slo_worse": None,
+    "test_image": "", "test_command": "", "test_gpus": None, "test_metric": "", "test_at_least": None,
+    "test_at_most": None, "test_worse": None, "test_lower_is_better": False, "test_without_cordon": False,
 }  # fmt: skip
 
 
@@ -141,6 +151,15 @@ class StageForm(forms.Form):
     slo_at_most = NumberField(is_whole=False)
     slo_at_least = NumberField(is_whole=False)
     slo_worse = NumberField()
+    test_image = TextField()
+    test_command = TextField()
+    test_gpus = NumberField()
+    test_metric = TextField()
+    test_at_least = NumberField()
+    test_at_most = NumberField()
+    test_worse = NumberField()
+    test_lower_is_better = forms.BooleanField(required=False)
+    test_without_cordon = forms.BooleanField(required=False)
     options = OptionsField()
 
     def draft(self) -> StageDraft:
@@ -170,16 +189,20 @@ class StageForm(forms.Form):
             others = {name: value for name, value in kept.get("approval", {}).items() if name != "groups"}
             chosen["approval"] = {**others, "needed": needed or 1} | ({"groups": groups} if groups else {})
         if Slo.key in chosen:
-            chosen[Slo.key] = self._slo(chosen[Slo.key])
+            chosen[Slo.key] = self._with_fields(chosen[Slo.key], SLO_FIELDS)
+        if TestJobGate.key in chosen:
+            options = self._with_fields(chosen[TestJobGate.key], TEST_FIELDS)
+            switched_off = {name: False for name, field in TEST_SWITCHES.items() if given[field]}
+            chosen[TestJobGate.key] = {k: v for k, v in options.items() if k not in TEST_SWITCHES} | switched_off
         if soak_s:
             chosen["soak"] = {**kept.get("soak", {}), "duration_s": soak_s}
         is_new = given["advisory_reason"] != _reason_shown(kept)
         return {key: self._with_advice(key, options, is_new_reason=is_new) for key, options in chosen.items()}
 
-    def _slo(self, kept: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the options of a service level; a blank field is the default, and 0 of `slo_worse` no comparison."""
-        given = {wire: self._given[field] for wire, field in SLO_FIELDS.items()}
-        others = {name: value for name, value in kept.items() if name not in SLO_FIELDS}
+    def _with_fields(self, kept: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
+        """Returns the options of a gate with fields of its own; a blank field is the default, and 0 is no limit."""
+        given = {wire: self._given[field] for wire, field in fields.items()}
+        others = {name: value for name, value in kept.items() if name not in fields}
         return others | {name: value for name, value in given.items() if value not in (None, "")}
 
     def _with_advice(self, key: str, options: Mapping[str, Any], *, is_new_reason: bool) -> Mapping[str, Any]:
@@ -242,7 +265,9 @@ def stage_form_data(stage: StageDraft | Stage) -> dict[str, Any]:
         "gates": [key for key in options if key not in OWN_FIELDS],
         "advisory": [key for key, given in options.items() if given.get("advisory")],
         "advisory_reason": _reason_shown(options),
-        **{field: _slo_text(options.get(Slo.key, {}).get(wire)) for wire, field in SLO_FIELDS.items()},
+        **{field: _option_text(options.get(Slo.key, {}).get(wire)) for wire, field in SLO_FIELDS.items()},
+        **{field: _option_text(options.get(TestJobGate.key, {}).get(wire)) for wire, field in TEST_FIELDS.items()},
+        **{field: options.get(TestJobGate.key, {}).get(name) is False for name, field in TEST_SWITCHES.items()},
         "options": json.dumps(options, sort_keys=True, ensure_ascii=False),
     }
 
@@ -252,7 +277,7 @@ def _reason_shown(options: Mapping[str, Mapping[str, Any]]) -> str:
     return next((str(given["reason"]).strip() for _, given in sorted(options.items()) if given.get("reason")), "")
 
 
-def _slo_text(value: Any) -> str:
+def _option_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str("" if value is None else value)
 
 

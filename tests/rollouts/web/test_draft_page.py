@@ -158,6 +158,33 @@ def test_a_service_level_has_fields_of_its_own(ada, fleet):
     assert [stage.gate_options["slo"] for stage in again] == kept
 
 
+def test_a_test_job_has_fields_of_its_own_with_the_checks_of_rest(ada, fleet):
+    asked = written(fleet) | {"stage-0-gates": ["driver_version", "test_job"], "stage-0-test_metric": "sum"}
+    asked |= {
+        "stage-0-test_image": "nvbandwidth:0.8",
+        "stage-0-test_command": "nvbandwidth -j",
+        "stage-0-test_gpus": "8",
+    }
+
+    refused = ada.post("/plans/new", asked)
+
+    assert "test_job: metric needs at_least, at_most or at_most_worse_percent" in shown_again(refused).text
+    ada.post("/plans/new", asked | {"stage-0-test_worse": "5", "stage-0-test_lower_is_better": "true"})
+    plan = Plan.objects.get()
+    kept = plan.stages.get(index=0).gate_options["test_job"]
+    assert kept == {
+        "image": "nvbandwidth:0.8", "command": "nvbandwidth -j", "gpus": 8, "metric": "sum",
+        "at_most_worse_percent": 5, "higher_is_better": False,
+    }  # fmt: skip
+    again = sent_again(ada.get(f"/plans/{plan.pk}/edit"))
+    assert DraftForm(again).stages()[0].gate_options["test_job"] == kept
+    del again["stage-0-test_lower_is_better"]
+    again["stage-0-test_without_cordon"] = "true"
+    assert DraftForm(again).stages()[0].gate_options["test_job"] == {
+        **{name: value for name, value in kept.items() if name != "higher_is_better"}, "cordon": False,
+    }  # fmt: skip
+
+
 def test_a_new_reason_of_an_advisory_gate_takes_the_place_of_its_old_one(ada, fleet):
     asked = written(fleet) | {"stage-0-advisory": ["operands_ready"], "stage-0-advisory_reason": "Try it."}
     ada.post("/plans/new", asked)
@@ -338,6 +365,7 @@ def whole_stages(asked: QueryDict, number: int) -> str:
     first["gates"] = [key for key, _ in stage_form.gate_choices()]
     first["advisory"] = [key for key, _ in stage_form.advisable() if key != "driver_version"]
     first["advisory_reason"] = ["Try them."]
+    first |= {name: ["true"] for name in stage_form.TEST_SWITCHES.values()}
     post = QueryDict(mutable=True)
     for name, of in asked.lists():
         if not name.startswith("stage-"):
