@@ -94,6 +94,8 @@ class Pod(Namespaced):
     required_cuda = models.CharField(max_length=253, blank=True, default="")  # cuda>=12.8, by NVIDIA_REQUIRE_CUDA
     # What it asks of its node, and its conditions (`fleet.observer.mirror.rows.placement`). Empty once it has a node.
     placement = models.JSONField(default=dict)
+    # Once it has a node: its host ports and its anti-affinity, which keep other pods away. Null: none, or not read yet.
+    exclusions = models.JSONField(null=True)
     # How its containers get GPUs, and the last failed end of one (`fleet.observer.mirror.rows.container_settings`).
     container_settings = models.JSONField(default=dict)
     state_code = models.GeneratedField(expression=POD_STATE_CODE, output_field=models.IntegerField(), db_persist=True)
@@ -106,6 +108,7 @@ class Pod(Namespaced):
             models.Index(fields=["cluster", "node_name"]),
             models.Index(fields=["cluster", "namespace", "name"]),
             models.Index(fields=["cluster", "owner_uid"]),
+            models.Index(fields=["cluster"], condition=Q(exclusions__isnull=False), name="pods_with_exclusions"),
             # For the list of GPU pods: it counts and sorts them without reading their rows.
             models.Index(
                 fields=[

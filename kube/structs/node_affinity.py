@@ -1,5 +1,7 @@
 """The requirements of a pod, or of a template of pods, on its node."""
 
+from typing import Any
+
 import msgspec
 
 from kube.structs.meta import Struct
@@ -32,7 +34,12 @@ class NodeAffinity(Struct, frozen=True):
 
 
 class PodAffinityTerm(Struct, frozen=True):
+    """Pods of one topology domain. The API server has merged `matchLabelKeys` into the selector."""
+
     topology_key: str = ""
+    label_selector: dict[str, Any] | None = None  # None: no pod
+    namespaces: list[str] | None = None
+    namespace_selector: dict[str, Any] | None = None  # None: the pod's own namespace, or `namespaces`; {}: all
 
 
 class PodAffinity(Struct, frozen=True):
@@ -51,6 +58,11 @@ class TopologySpread(Struct, frozen=True):
     topology_key: str = ""
     max_skew: int = 1
     when_unsatisfiable: str | None = ""  # DoNotSchedule, ScheduleAnyway
+    label_selector: dict[str, Any] | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = ""  # Ignore: also nodes that the pod's node affinity excludes count
+    node_taints_policy: str | None = ""  # Honor: nodes with untolerated taints do not count
+    match_label_keys: list[str] | None = None
 
 
 class SchedulingGate(Struct, frozen=True):

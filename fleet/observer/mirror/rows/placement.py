@@ -1,19 +1,22 @@
 """The requirements of a pod without a node, and the conditions that its scheduler reported.
 
-Stored only while the pod waits, so that rows of running pods stay small. A part that cannot be decoded is listed in
-`unread`, so that a reader does not take it for absent.
+Stored only while the pod waits, so that rows of running pods stay small: of these only what keeps other pods away is
+stored. A part that cannot be decoded is listed in `unread`, so that a reader does not take it for absent.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
+from fleet.observer.mirror.rows.nested_json import fitted_json
 from fleet.observer.mirror.rows.node_terms import TERMS_AT_MOST, TOLERATIONS_AT_MOST, are_whole, term_of, toleration_of
 from fleet.observer.mirror.rows.text import INTEGER_MOST, KEY_AT_MOST, fitted, fitted_instant, fitted_labels
+from fleet.states.pod import ENDED
 from kube.structs import PodSeen
 from kube.structs.meta import UNREAD, Condition, Struct
 from kube.structs.node_affinity import Affinity, PodAffinity, SchedulingGate, Toleration, TopologySpread
+from kube.structs.pod import Container
 
 T = TypeVar("T")
 USUAL_SCHEDULER = "default-scheduler"  # corev1.DefaultSchedulerName
@@ -24,8 +27,14 @@ AFFINITY_AT_MOST = 128 * 1024  # bytes of JSON; a larger one would fill the row
 MESSAGE_AT_MOST = 8_000  # the scheduler's sentence has a part for each reason and is not truncated
 
 
+EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - of the kubelet
+SIDECAR = "Always"  # restartPolicy of an init container that runs beside the others
+
+
 class HostPort(Struct, frozen=True):
     host_port: int | None = 0
+    protocol: str | None = ""
+    host_ip: str | None = msgspec.field(default="", name="hostIP")
 
 
 SELECTOR = msgspec.json.Decoder(dict[str, str] | None)
@@ -56,11 +65,9 @@ def placement_of(seen: PodSeen) -> dict[str, Any]:
         "node_selector": fitted_labels(_decode_part(SELECTOR, spec.node_selector, "node_selector", unread) or {}),
         "node_affinity": [term_of(term) for term in terms[:TERMS_AT_MOST]],
         "tolerations": [toleration_of(each) for each in tolerations[:TOLERATIONS_AT_MOST]],
-        "spread": _fitted_names(
-            _hard_spread(_decode_part(SPREAD, spec.topology_spread_constraints, "spread", unread) or ())
-        ),
-        "pod_affinity": _fitted_names(_topologies(affinity.pod_affinity)),
-        "pod_anti_affinity": _fitted_names(_topologies(affinity.pod_anti_affinity)),
+        "spread": _hard_spread(_decode_part(SPREAD, spec.topology_spread_constraints, "spread", unread) or [], unread),
+        "pod_affinity": _pod_terms(affinity.pod_affinity, unread),
+        "pod_anti_affinity": _pod_terms(affinity.pod_anti_affinity, unread),
         "host_ports": sorted(set(_host_ports(seen, unread)))[:AT_MOST],
         "volume_claims": _fitted_names(_volume_claims(seen)),
         "conditions": [_condition(each) for each in (seen.status.conditions or ())[:CONDITIONS_AT_MOST]],
@@ -69,6 +76,21 @@ def placement_of(seen: PodSeen) -> dict[str, Any]:
     if len(msgspec.json.encode(found["node_affinity"])) > AFFINITY_AT_MOST:
         found |= {"node_affinity": [], "unread": sorted({*unread, "affinity"})}
     return {name: value for name, value in found.items() if value}
+
+
+def exclusions_of(seen: PodSeen) -> dict[str, Any] | None:
+    """Returns the host ports and the anti-affinity by which a pod on a node keeps others away. None: it has neither."""
+    if not seen.spec.node_name or seen.status.phase in ENDED:
+        return None
+    unread = list[str]()
+    has_terms = b'"podAntiAffinity"' in bytes(seen.spec.affinity)  # most pods have other affinities, not decoded here
+    affinity = (_decode_part(AFFINITY, seen.spec.affinity, "affinity", unread) if has_terms else None) or Affinity()
+    found: dict[str, Any] = {
+        "anti_affinity": _pod_terms(affinity.pod_anti_affinity, unread),
+        "host_ports": sorted(set(_host_ports(seen, unread)))[:AT_MOST],
+        "unread": sorted(set(unread)),
+    }
+    return {name: value for name, value in found.items() if value} or None
 
 
 def _decode_part(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw, name: str, unread: list[str]) -> T | None:
@@ -81,24 +103,64 @@ def _decode_part(decoder: msgspec.json.Decoder[T], raw: msgspec.Raw, name: str, 
         return None
 
 
-def _fitted_names(names: Iterable[str]) -> list[str]:
+def _fitted_names(names: Iterator[str]) -> list[str]:
     return [fitted(name, KEY_AT_MOST) for name in list(dict.fromkeys(names))[:AT_MOST] if name]
 
 
-def _hard_spread(constraints: Iterable[TopologySpread]) -> Iterator[str]:
-    """Yields the topology keys of constraints that keep a pod from nodes. DoNotSchedule is the default."""
-    return (each.topology_key for each in constraints if each.when_unsatisfiable != "ScheduleAnyway")
+def _hard_spread(constraints: Sequence[TopologySpread], unread: list[str]) -> list[dict[str, Any]]:
+    """Returns the constraints that keep a pod from nodes. DoNotSchedule is the default."""
+    hard = [each for each in constraints if each.when_unsatisfiable != "ScheduleAnyway"]
+    unread += ["spread"] if len(hard) > AT_MOST else []
+    return [_non_empty(_spread(each)) for each in hard[:AT_MOST]]
 
 
-def _topologies(affinity: PodAffinity | None) -> Iterator[str]:
-    return (term.topology_key for term in (affinity.required if affinity else None) or ())
+def _spread(constraint: TopologySpread) -> dict[str, Any]:
+    return {
+        "key": fitted(constraint.topology_key, KEY_AT_MOST),
+        "max_skew": constraint.max_skew,
+        "selector": fitted_json(constraint.label_selector),
+        "min_domains": constraint.min_domains,
+        "ignores_affinity": constraint.node_affinity_policy == "Ignore",
+        "honors_taints": constraint.node_taints_policy == "Honor",
+        "match_label_keys": _fitted_names(iter(constraint.match_label_keys or ())),
+    }
 
 
-def _host_ports(seen: PodSeen, unread: list[str]) -> Iterator[int]:
-    for container in (*(seen.spec.containers or ()), *(seen.spec.init_containers or ())):
-        for port in _decode_part(PORTS, container.ports, "host_ports", unread) or ():
+def _pod_terms(affinity: PodAffinity | None, unread: list[str]) -> list[dict[str, Any]]:
+    terms = (affinity.required if affinity else None) or []
+    unread += ["pod_affinity"] if len(terms) > AT_MOST else []
+    return [
+        _non_empty(
+            {
+                "key": fitted(term.topology_key, KEY_AT_MOST),
+                "selector": fitted_json(term.label_selector),
+                "namespaces": _fitted_names(iter(term.namespaces or ())),
+                "namespace_selector": fitted_json(term.namespace_selector),
+            }
+        )
+        for term in terms[:AT_MOST]
+    ]
+
+
+def _non_empty(part: dict[str, Any]) -> dict[str, Any]:
+    """Returns the part without what is absent. An empty selector is kept: it selects everything."""
+    return {name: value for name, value in part.items() if value or value == {}}
+
+
+def _host_ports(seen: PodSeen, unread: list[str]) -> Iterator[str]:
+    """Yields `8080/TCP`, or with an address of the node `10.0.0.1:8080/TCP`."""
+    sidecars = (each for each in seen.spec.init_containers or () if each.restart_policy == SIDECAR)
+    for container in (*(seen.spec.containers or ()), *sidecars):
+        for port in _ports(container, unread):
             if port.host_port and 0 < port.host_port < 65536:
-                yield port.host_port
+                address = f"{port.host_ip}:" if port.host_ip and port.host_ip not in EVERY_ADDRESS else ""
+                yield fitted(f"{address}{port.host_port}/{port.protocol or 'TCP'}", KEY_AT_MOST)
+
+
+def _ports(container: Container, unread: list[str]) -> list[HostPort]:
+    if b'"hostPort"' not in bytes(container.ports):
+        return []
+    return _decode_part(PORTS, container.ports, "host_ports", unread) or []
 
 
 def _volume_claims(seen: PodSeen) -> Iterator[str]:

@@ -11,7 +11,7 @@ from fleet.observer.mirror.rows.gpu_requests import (
     unhealthy_devices_of,
 )
 from fleet.observer.mirror.rows.image import image_of
-from fleet.observer.mirror.rows.placement import placement_of
+from fleet.observer.mirror.rows.placement import exclusions_of, placement_of
 from fleet.observer.mirror.rows.pod_status import crashed_at, restarts_of, status_of
 from fleet.observer.mirror.rows.stuck_containers import stuck, waiting_reason
 from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
@@ -72,6 +72,7 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "visible_devices": visible_devices(seen),
         "required_cuda": required_cuda(seen),
         "placement": placement_of(seen),
+        "exclusions": exclusions_of(seen),
     }
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from fleet.models import Pod
-from fleet.observer.mirror.rows.placement import AFFINITY_AT_MOST, MESSAGE_AT_MOST, placement_of
+from fleet.observer.mirror.rows.placement import AFFINITY_AT_MOST, MESSAGE_AT_MOST, exclusions_of, placement_of
 from fleet.observer.mirror.rows.pod import pod_row
 from fleet.observer.mirror.validation import why_invalid
 from kube.structs import PodSeen
@@ -22,6 +22,15 @@ UNSCHEDULABLE = {
 }
 
 
+APART = {
+    "topologyKey": "host", "labelSelector": {"matchLabels": {"app": "train"}}, "namespaces": ["a"],
+    "namespaceSelector": {},
+}  # fmt: skip
+STORED_APART = {
+    "key": "host", "selector": {"matchLabels": {"app": "train"}}, "namespaces": ["a"], "namespace_selector": {},
+}  # fmt: skip
+
+
 def a_waiting_pod(*, status: Any = (), phase: str = "Pending", **spec: Any) -> PodSeen:
     document = pod_document("train-0", phase=phase)
     document["spec"] = {"containers": [{"name": "main"}]} | spec
@@ -33,14 +42,23 @@ def test_a_waiting_pod_keeps_what_it_asks_of_its_node():
     in_zone = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}
     affinity = {
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [in_zone]}},
-        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "host"}]},
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [APART]},
     }
     seen = a_waiting_pod(
         nodeSelector={"nvidia.com/gpu.product": "NVIDIA-H200"},
         affinity=affinity,
         tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
         topologySpreadConstraints=[
-            {"topologyKey": "rack", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"},
+            {
+                "topologyKey": "rack",
+                "maxSkew": 2,
+                "whenUnsatisfiable": "DoNotSchedule",
+                "minDomains": 3,
+                "labelSelector": {"matchLabels": {"app": "train"}},
+                "nodeAffinityPolicy": "Ignore",
+                "nodeTaintsPolicy": "Honor",
+                "matchLabelKeys": ["pod-template-hash"],
+            },
             {"topologyKey": "row", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"},
         ],
         schedulingGates=[{"name": "kueue.x-k8s.io/admission"}],
@@ -52,6 +70,10 @@ def test_a_waiting_pod_keeps_what_it_asks_of_its_node():
             {"name": "scratch", "ephemeral": {}},
         ],
         containers=[{"name": "main", "ports": [{"containerPort": 80}, {"containerPort": 1, "hostPort": 8080}]}],
+        initContainers=[
+            {"name": "once", "ports": [{"hostPort": 90}]},
+            {"name": "sidecar", "restartPolicy": "Always", "ports": [{"hostPort": 91, "protocol": "UDP"}]},
+        ],
         status={"nominatedNodeName": "gpu-3"},
     )
 
@@ -64,9 +86,14 @@ def test_a_waiting_pod_keeps_what_it_asks_of_its_node():
         "node_selector": {"nvidia.com/gpu.product": "NVIDIA-H200"},
         "node_affinity": [[{"key": "zone", "operator": "In", "values": ["a", "b"]}]],
         "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "value": "", "effect": "NoSchedule"}],
-        "spread": ["rack"],
-        "pod_anti_affinity": ["host"],
-        "host_ports": [8080],
+        "spread": [
+            {
+                "key": "rack", "max_skew": 2, "selector": {"matchLabels": {"app": "train"}}, "min_domains": 3,
+                "ignores_affinity": True, "honors_taints": True, "match_label_keys": ["pod-template-hash"],
+            }
+        ],
+        "pod_anti_affinity": [STORED_APART],
+        "host_ports": ["8080/TCP", "91/UDP"],
         "volume_claims": ["datasets", "train-0-scratch"],
         "conditions": [
             {
@@ -77,7 +104,7 @@ def test_a_waiting_pod_keeps_what_it_asks_of_its_node():
                 "at": "2026-11-21T08:00:00+00:00",
             }
         ],
-    }
+    }  # fmt: skip
 
 
 def test_a_plain_pod_keeps_its_scheduler():
@@ -87,6 +114,20 @@ def test_a_plain_pod_keeps_its_scheduler():
 @pytest.mark.parametrize("given", [{"nodeName": "gpu-1"}, {"phase": "Succeeded"}])
 def test_a_pod_that_does_not_wait_for_a_node_keeps_nothing(given):
     assert placement_of(a_waiting_pod(nodeSelector={"a": "b"}, **given)) == {}
+
+
+def test_a_pod_on_a_node_keeps_what_keeps_others_away():
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [APART]}
+    ports = [{"hostPort": 9400, "hostIP": "10.0.0.1"}, {"hostPort": 80, "hostIP": "::"}]
+    spec = {"affinity": {"podAntiAffinity": required}, "containers": [{"name": "main", "ports": ports}]}
+
+    assert exclusions_of(a_waiting_pod(nodeName="gpu-1", **spec)) == {
+        "anti_affinity": [STORED_APART], "host_ports": ["10.0.0.1:9400/TCP", "80/TCP"],
+    }  # fmt: skip
+    assert exclusions_of(a_waiting_pod(**spec)) is None
+    assert exclusions_of(a_waiting_pod(nodeName="gpu-1", phase="Succeeded", **spec)) is None
+    assert exclusions_of(a_waiting_pod(nodeName="gpu-1", affinity={"podAntiAffinity": [1]})) == {"unread": ["affinity"]}
+    assert exclusions_of(a_waiting_pod(nodeName="gpu-1", affinity={"nodeAffinity": {}})) is None
 
 
 @pytest.mark.parametrize(
