@@ -38,6 +38,7 @@ def a_node(dice: random.Random, number: int) -> dict[str, Any]:
     """Returns a Node as the API server sends it, with amounts beside it."""
     gpus, is_sliced = dice.choice((0, 4, 8, 8, 8)), dice.random() < 0.1
     labels = {"zone": f"zone-{dice.randrange(3)}", "rack": f"rack-{number // 16}"}
+    labels["kubernetes.io/hostname"] = f"node-{number:05}"
     labels |= {"cores": dice.choice(("64", "128", "many"))} if dice.random() < 0.9 else {}
     labels |= {"nvidia.com/gpu.product": dice.choice(PRODUCTS)} if gpus else {}
     resource = MIG if is_sliced else GPU
@@ -105,7 +106,9 @@ def observed_pod(answer: bytes) -> WaitingPod:
     row = pod_row(msgspec.json.decode(answer, type=PodSeen))
     requests = {**row["resources"], "cpu": row["cpu_m"], "memory": row["memory_bytes"]}
     name = f"{row['namespace']}/{row['name']}"
-    return read_pod(row["placement"], name=name, requests=requests, claims=row["claims"], created_at=NOW)
+    return read_pod(
+        row["placement"], name=name, requests=requests, claims=row["claims"], created_at=NOW, labels=row["labels"]
+    )
 
 
 def read(pod: dict[str, Any], message: str = "") -> WaitingPod:
@@ -125,7 +128,10 @@ def node_object(node: dict[str, Any]) -> dict[str, Any]:
 def pod_object(pod: dict[str, Any]) -> dict[str, Any]:
     """Returns a Pod to create, with one container."""
     amounts = quantities(pod["requests"])
-    container = {"name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts}}
+    container = {
+        "name": "main", "image": "none", "resources": {"requests": amounts, "limits": amounts},
+        "ports": pod.get("ports", []),
+    }  # fmt: skip
     spec = pod["spec"] | {"containers": [container]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": pod["metadata"], "spec": spec}
 

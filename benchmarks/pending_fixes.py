@@ -33,6 +33,7 @@ class Fix:
     nodes: dict[str, Object] = field(default_factory=dict)  # merge patches of `spec` by name
     freed: dict[str, int] = field(default_factory=dict)  # GPUs to move away, by node
     is_later: bool = False  # other pods end first
+    relaxed: str = ""  # namespace/name of a pod on a node; its kind loses its anti-affinity
 
 
 def read_fix(text: str, pod: Object, nodes: Mapping[str, Object]) -> Fix:
@@ -62,7 +63,7 @@ def _remove_label(fix: Fix, found: re.Match[str]) -> None:
 
 
 def _drop_affinity(fix: Fix, _: re.Match[str]) -> None:
-    del fix.pod["spec"]["affinity"]
+    del fix.pod["spec"]["affinity"]["nodeAffinity"]
 
 
 def _tolerate(fix: Fix, found: re.Match[str]) -> None:
@@ -101,6 +102,31 @@ def _move(fix: Fix, found: re.Match[str]) -> None:
     fix.freed[found[2]] = _amount(found[1])[1]
 
 
+def _remove_port(fix: Fix, found: re.Match[str]) -> None:
+    container = fix.pod["spec"]["containers"][0]
+    container["ports"] = [each for each in container["ports"] if _port_text(each) != found[1]]
+
+
+def _port_text(port: Object) -> str:
+    address = f"{port['hostIP']}:" if "hostIP" in port else ""
+    return f"{address}{port['hostPort']}/{port.get('protocol', 'TCP')}"
+
+
+def _relax_spread(fix: Fix, found: re.Match[str]) -> None:
+    for each in fix.pod["spec"]["topologySpreadConstraints"]:
+        if each["topologyKey"] == found[1]:
+            each["whenUnsatisfiable"] = "ScheduleAnyway"
+            each.pop("minDomains", None)  # which the API server refuses there
+
+
+def _drop_pod_affinity(fix: Fix, found: re.Match[str]) -> None:
+    del fix.pod["spec"]["affinity"]["podAffinity" if found[1] == "affinity" else "podAntiAffinity"]
+
+
+def _relax_other(fix: Fix, found: re.Match[str]) -> None:
+    fix.relaxed = found[1]
+
+
 def _wait(fix: Fix, _: re.Match[str]) -> None:
     fix.is_later = True
 
@@ -122,5 +148,9 @@ ACTS: tuple[tuple[str, Callable[[Fix, re.Match[str]], None]], ...] = (
     (r"Request less (?:CPU|memory) per pod: at most (.+)\.", _request_less),
     (r"Correct the label to (\S+)=(\S+)\.", _correct_label),
     (r"Move pods with (.+) from (\S+) to other nodes: .*\.", _move),
+    (r"Remove the host port (\S+) from the pod template\.", _remove_port),
+    (r"Set whenUnsatisfiable of the spread over (\S+) to ScheduleAnyway\.", _relax_spread),
+    (r"Make the pod (affinity|anti-affinity) \(.*\) preferred, not required\.", _drop_pod_affinity),
+    (r"Make the anti-affinity of (\S+) preferred, not required: it keeps this pod away\.", _relax_other),
     (r"Wait until other pods end, or add nodes\.", _wait),
 )

@@ -7,7 +7,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,15 +18,15 @@ import yaml
 
 from benchmarks.pending_cases import GPU, NOW, a_node, a_pod, node_object, observed_node, observed_pod, pod_object
 from benchmarks.pending_fixes import Fix, UnknownChange, read_fix
+from benchmarks.pending_rules import KEPT, NAMESPACE, bound, neighbours_of, pods_around, with_rules
 from capacity.wait_reasons.answers import Change, PendingExplanation
 from capacity.wait_reasons.early_reasons import WaitFacts
 from capacity.wait_reasons.explanation import explain
-from capacity.wait_reasons.node_index import NodeIndex
+from capacity.wait_reasons.node_index import ComparedNode, NodeIndex
 from kube.client.connection import Connection, connect
 from kube.client.errors import Absent, Conflict
 from kube.structs import PodSeen
 
-NAMESPACE = "pending-bench"
 NODES_PATH, PODS_PATH = "/api/v1/nodes", f"/api/v1/namespaces/{NAMESPACE}/pods"
 MERGE = "application/merge-patch+json"
 AT_ONCE = {"gracePeriodSeconds": 0}
@@ -66,7 +66,8 @@ def compare_with_scheduler(kubeconfig: Path, dice: random.Random, cases: int) ->
     found = RealAgreement()
     for first in range(0, cases, BATCH_PODS):
         with Batch.create(connection, dice) as batch:
-            pods = [a_pod(dice, number) for number in range(first, min(first + BATCH_PODS, cases))]
+            numbers = range(first, min(first + BATCH_PODS, cases))
+            pods = [with_rules(dice, a_pod(dice, number)) for number in numbers]
             batch.compare(pods, found)
         print(f"{found.cases} cases, {found.fixes} changes", file=sys.stderr, flush=True)
     return found
@@ -78,7 +79,8 @@ class Batch:
 
     connection: Connection
     nodes: Mapping[str, Object]  # the generated ones by name
-    index: NodeIndex
+    seen: Sequence[ComparedNode]
+    around: Mapping[str, Object]  # pods on them that hold no amounts, by name
 
     @classmethod
     @contextmanager
@@ -91,9 +93,12 @@ class Batch:
                 _create(connection, PODS_PATH, _resident(name, node["requested"]))
                 # Admission taints a new node as not ready, and no controller runs that removes the taint.
                 _patch_node(connection, name, {"taints": node["spec"]["taints"]})
+            around = {pod["metadata"]["name"]: pod for pod in pods_around(dice, list(nodes.values()))}
+            for pod in around.values():
+                _create(connection, PODS_PATH, _on_node(pod))
             time.sleep(SETTLED_S)
             seen = [observed_node(connection.get(f"{NODES_PATH}/{name}"), node) for name, node in nodes.items()]
-            yield cls(connection, nodes, NodeIndex(seen))
+            yield cls(connection, nodes, seen, around)
         finally:
             for path in (PODS_PATH, NODES_PATH):
                 connection.request("DELETE", path, AT_ONCE)
@@ -101,16 +106,19 @@ class Batch:
     def compare(self, pods: list[Object], found: RealAgreement) -> None:
         later: list[tuple[Change, Fix]] = []
         for pod in pods:
-            for change, fix in self._compare(pod_object(pod | {"metadata": _named("case")}), found):
+            for change, fix in self._compare(pod_object(pod | {"metadata": pod["metadata"] | _named("case")}), found):
                 if change.fits_now and not fix.is_later:
                     self._try(change, fix, found)
                 elif change.fits_later:
                     later.append((change, fix))
         for name in self.nodes:
             self._delete_pod(f"resident-{name}")
+        for name, pod in self.around.items():
+            if pod["metadata"]["labels"]["app"] != KEPT:
+                self._delete_pod(name)
         time.sleep(SETTLED_S)
         for change, fix in later:
-            self._try(change, replace(fix, freed={}), found)
+            self._try(change, replace(fix, freed={}, relaxed=""), found)
 
     def _compare(self, pod: Object, found: RealAgreement) -> Iterator[tuple[Change, Fix]]:
         """Counts whether both agree, and yields the proposed changes."""
@@ -139,15 +147,18 @@ class Batch:
         """
         answer = self._judge(pod)
         verdict = msgspec.json.decode(answer, type=PodSeen)
-        ours = explain(observed_pod(_without_verdict(answer)), self.index, WAITS, now=NOW)
+        pod = observed_pod(_without_verdict(answer))
+        places = {node.name: node.key for node in self.seen}
+        index = NodeIndex(self.seen, neighbours_of(self.around.values(), [pod], places))
+        ours = explain(pod, index, WAITS, now=NOW)
         if verdict.spec.node_name:
             return ours, verdict, ours.key == "fits", True
-        both = explain(observed_pod(answer), self.index, WAITS, now=NOW)
+        both = explain(observed_pod(answer), index, WAITS, now=NOW)
         return ours, verdict, ours.key != "fits", both.agreement_ratio == 1.0
 
     def _try(self, change: Change, fix: Fix, found: RealAgreement) -> None:
         """Applies a change, and counts it as wrong where the pod still does not schedule."""
-        pod = fix.pod | {"metadata": _named("fixed")}
+        pod = fix.pod | {"metadata": fix.pod["metadata"] | _named("fixed")}
         with self._changed_nodes(fix):
             verdict = msgspec.json.decode(self._judge(pod), type=PodSeen)
             if not verdict.spec.node_name:
@@ -164,13 +175,29 @@ class Batch:
             _patch_node(self.connection, name, spec)
         for name, gpus in fix.freed.items():
             self._set_resident(name, self.nodes[name]["requested"] | {GPU: self.nodes[name]["requested"][GPU] - gpus})
+        relaxed = self._like(fix.relaxed)
+        for each in relaxed:
+            self._replace(each | {"spec": {"nodeName": each["spec"]["nodeName"]}})
         try:
             yield
         finally:
+            for each in relaxed:
+                self._replace(each)
             for name in fix.nodes:
                 _patch_node(self.connection, name, self.nodes[name]["spec"])
             for name in fix.freed:
                 self._set_resident(name, self.nodes[name]["requested"])
+
+    def _like(self, named: str) -> list[Object]:
+        """Returns the pods on nodes with the anti-affinity of this one."""
+        if not named:
+            return []
+        affinity = self.around[named.partition("/")[2]]["spec"]["affinity"]
+        return [pod for pod in self.around.values() if pod["spec"].get("affinity") == affinity]
+
+    def _replace(self, pod: Object) -> None:
+        self._delete_pod(pod["metadata"]["name"])
+        _create(self.connection, PODS_PATH, _on_node(pod))
 
     def _set_resident(self, name: str, amounts: Mapping[str, int]) -> None:
         self._delete_pod(f"resident-{name}")
@@ -218,6 +245,10 @@ def _resident(node: str, amounts: Mapping[str, int]) -> Object:
     """Returns a pod that holds these amounts on a node."""
     pod = {"metadata": {"name": f"resident-{node}"}, "spec": {"nodeName": node}, "requests": dict(amounts)}
     return pod_object(pod)
+
+
+def _on_node(pod: Object) -> Object:
+    return bound(pod) | {"metadata": pod["metadata"]}
 
 
 def _named(beginning: str) -> Object:

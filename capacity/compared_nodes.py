@@ -11,15 +11,17 @@ from django.db.models import TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
+from capacity.rule_rows import LABELS_AT_MOST, read_neighbours, rules_wanted
+from capacity.wait_reasons.neighbours import Neighbours
 from capacity.wait_reasons.node_index import ComparedNode, NodeIndex
 from capacity.wait_reasons.obstacles import CPU, MEMORY
+from capacity.wait_reasons.pod_rules import WantedPods
 from capacity.wait_reasons.requirements import LabelRequirement, WaitingPod, read_taint
 from fleet.allocation.cpu_memory import WHOSE
 from fleet.models import Node, Observer
 
 KEPT_S, SHARED_S = 30, 3  # without a flush of the observer, and despite one
 INDEXES_AT_MOST = 4  # that a process remembers: 5 MB each with 5,000 nodes
-LABELS_AT_MOST = 12  # labels that are read one by one; with more, whole sets of labels are read
 COLUMNS = (
     "pk", "name", "is_unschedulable", "cpu_allocatable_m", "memory_allocatable_bytes",
     *(f"cpu_{whose}_m" for whose in WHOSE), *(f"memory_{whose}_bytes" for whose in WHOSE),
@@ -35,25 +37,26 @@ class KeptIndex(NamedTuple):
 
 
 _lock = Lock()
-_kept: dict[tuple[int, frozenset[str] | None], KeptIndex] = {}
+_kept: dict[tuple[int, frozenset[str], frozenset[WantedPods]], KeptIndex] = {}
 
 
 def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
-    """Returns the nodes of a cluster with the labels that these pods mention. One or two queries.
+    """Returns the nodes of a cluster with the labels that these pods mention. One query, or up to four.
 
     It is remembered until the next flush of the observer, which writes all that is read here, and `SHARED_S` beyond:
     on a busy cluster every flush makes every open page ask.
     """
-    every = frozenset(each.key for pod in pods for each in _requirements(pod) if not each.is_field)
-    keys = every if len(every) <= LABELS_AT_MOST else None
+    keys = frozenset(each.key for pod in pods for each in _requirements(pod) if not each.is_field)
+    keys |= {key for pod in pods for key in pod.rules.topology_keys}
+    wanted = rules_wanted(pods)
     mark = Observer.objects.filter(cluster=cluster_id).values_list("epoch", "batch").first()
     with _lock:
-        kept = _kept.get((cluster_id, keys))
+        kept = _kept.get((cluster_id, keys, wanted))
     if kept and time.monotonic() - kept.at < (KEPT_S if kept.mark == mark else SHARED_S):
         return kept.nodes
-    read = KeptIndex(mark, time.monotonic(), _read_index(cluster_id, keys))
+    read = KeptIndex(mark, time.monotonic(), _read_index(cluster_id, keys, read_neighbours(cluster_id, wanted)))
     with _lock:
-        _kept[cluster_id, keys] = read
+        _kept[cluster_id, keys, wanted] = read
         while len(_kept) > INDEXES_AT_MOST:
             _kept.pop(min(_kept, key=lambda key: _kept[key].at))
     return read.nodes
@@ -64,20 +67,23 @@ def forget_indexes() -> None:
         _kept.clear()
 
 
-def _read_index(cluster_id: int, keys: frozenset[str] | None) -> NodeIndex:
-    """Reads the nodes of a cluster with these labels; None: with all. One query."""
+def _read_index(cluster_id: int, asked: frozenset[str], around: Neighbours) -> NodeIndex:
+    """Reads the nodes of a cluster with these labels, and those of the domains of other pods' rules. One query."""
+    keys = asked | {each.term.key for each in around.exclusions}
     # Most nodes have equal values, which are decoded once.
     written: Any = Node.objects.filter(cluster=cluster_id).order_by("name")
     rows = written.annotate(**{name: Cast(column, TextField()) for name, column in AS_TEXT.items()})
     decoded = cache(json.loads)
-    if keys is None:
-        return NodeIndex(_node(row, row["labels"], decoded) for row in rows.values(*COLUMNS, *AS_TEXT, "labels"))
+    if len(keys) > LABELS_AT_MOST:
+        whole = rows.values(*COLUMNS, *AS_TEXT, "labels")
+        return NodeIndex((_node(row, row["labels"], decoded) for row in whole), around)
     names = {f"label_{number}": key for number, key in enumerate(sorted(keys))}
     read = rows.annotate(**{name: KeyTextTransform(key, "labels") for name, key in names.items()})
-    return NodeIndex(
+    labelled = (
         _node(row, {key: value for name, key in names.items() if (value := row[name]) is not None}, decoded)
         for row in read.values(*COLUMNS, *AS_TEXT, *names)
     )
+    return NodeIndex(labelled, around)
 
 
 def _requirements(pod: WaitingPod) -> list[LabelRequirement]:

@@ -85,12 +85,16 @@ def _evidence(pod: Pod, found: PendingExplanation) -> Iterator[EvidenceItem]:
 
 def facts_of(pod: Pod) -> WaitingPod:
     requests = {**pod.resources, CPU: pod.cpu_m, MEMORY: pod.memory_bytes}
-    return read_pod(pod.placement, name=str(pod), requests=requests, claims=pod.claims, created_at=pod.created_at)
+    return read_pod(
+        pod.placement, name=str(pod), requests=requests, claims=pod.claims, created_at=pod.created_at, labels=pod.labels
+    )
 
 
 def _of_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[str, PendingExplanation]:
     facts = {pod.uid: facts_of(pod) for pod in pods}
     index = index_of(cluster_id, list(facts.values()))
+    others = index.neighbours.label_keys if index.neighbours else frozenset[str]()
+    facts = {uid: _with_labels(pod, pod.rules.label_keys | others) for uid, pod in facts.items()}
     around = _surroundings(cluster_id, pods)
     keys = {uid: _likeness(pod, around[uid], now=now) for uid, pod in facts.items()}
     found = {key: explain(facts[uid], index, around[uid], now=now) for key, uid in _first_of(keys).items()}
@@ -105,7 +109,13 @@ def _first_of(keys: Mapping[str, str]) -> dict[str, str]:
 def _likeness(pod: WaitingPod, around: WaitFacts, *, now: datetime) -> str:
     """Returns what is equal in pods with equal explanations."""
     is_old = now - pod.created_at >= SILENT_AFTER
-    return repr((replace(pod, name="", created_at=EPOCH, message_at=None), around, is_old))
+    likeness = replace(pod, name=f"{pod.namespace}/", created_at=EPOCH, message_at=None)
+    return repr((likeness, around, is_old))
+
+
+def _with_labels(pod: WaitingPod, keys: Collection[str]) -> WaitingPod:
+    """Returns the pod with the labels that rules read: others, such as its index, would tell its siblings apart."""
+    return replace(pod, labels={key: pod.labels[key] for key in sorted(keys) if key in pod.labels})
 
 
 def _surroundings(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitFacts]:

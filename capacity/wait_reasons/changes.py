@@ -1,17 +1,29 @@
 """The changes after which a pod fits, found by leaving out one obstacle, or two. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 
 from capacity.wait_reasons.amounts import amount_text, main_resource
 from capacity.wait_reasons.answers import Actor, Change
 from capacity.wait_reasons.node_index import NodeSet
-from capacity.wait_reasons.obstacles import Obstacle, ObstacleKind, Obstacles, union
+from capacity.wait_reasons.obstacles import RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, union
 
 CHANGES_AT_MOST = 6
 SET_BY_KUBERNETES = "node.kubernetes.io/"
 PAIRS_AT_MOST = 40  # obstacles of which pairs are compared
+
+RELAX_SPREAD = "Set whenUnsatisfiable of the spread over {} to ScheduleAnyway."
+RULE_CHANGES: Mapping[ObstacleKind, tuple[str, Actor]] = {
+    ObstacleKind.PORT: ("Remove the host port {} from the pod template.", Actor.OWNER),
+    ObstacleKind.SPREAD: (RELAX_SPREAD, Actor.OWNER),
+    ObstacleKind.SPREAD_LABEL: (RELAX_SPREAD, Actor.OWNER),
+    ObstacleKind.POD_AFFINITY: ("Make the pod affinity ({}) preferred, not required.", Actor.OWNER),
+    ObstacleKind.ANTI_AFFINITY: ("Make the pod anti-affinity ({}) preferred, not required.", Actor.OWNER),
+    ObstacleKind.EXCLUSION: (
+        "Make the anti-affinity of {} preferred, not required: it keeps this pod away.", Actor.ADMIN
+    ),
+}  # fmt: skip
 
 
 def helpful_changes(obstacles: Obstacles) -> list[Change]:
@@ -22,8 +34,14 @@ def helpful_changes(obstacles: Obstacles) -> list[Change]:
         for each, nodes in later.items()
         if (change := _change(obstacles, each, nodes))
     ]
+    candidates = obstacles.candidates
+    found += [
+        _counted(change, nodes, candidates)
+        for each, nodes in now.items()
+        if each.kind in RULES_OF_OTHERS and (change := _change(obstacles, each, nodes))
+    ]
     found.sort(key=lambda change: (-change.fits_now, -change.fits_later, change.actor is not Actor.OWNER))
-    waiting = obstacles.candidates.bit_count()
+    waiting = candidates.bit_count()
     wait = [Change("Wait until other pods end, or add nodes.", Actor.NOBODY, 0, waiting)] if waiting else []
     fewer = _smaller_requests(obstacles)
     return [*wait, *_moves(obstacles), *fewer, *_corrections(obstacles), *found][:CHANGES_AT_MOST] or _two_changes(
@@ -51,13 +69,16 @@ def _change(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change 
             return Change(f"Change the node affinity ({obstacle.name}).", Actor.OWNER)
         case ObstacleKind.SIZE:
             return _smaller(obstacles, obstacle, nodes)
+        case kind if kind in RULE_CHANGES:
+            text, actor = RULE_CHANGES[kind]
+            return Change(text.format(obstacle.name), actor)
     return None
 
 
 def _smaller(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change | None:
     """Returns the request that the largest of these nodes can hold. None: they have none of it."""
     index, name = obstacles.index, obstacle.name
-    most = _most(obstacles, obstacle, nodes)
+    most = index.largest(name, nodes)
     if most <= 0:
         return None
     later = nodes & index.offering(name, most)
@@ -66,16 +87,11 @@ def _smaller(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change
     return Change(text, Actor.OWNER, now.bit_count(), later.bit_count())
 
 
-def _most(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> int:
-    """Returns the largest amount of the resource that one of these nodes has in total."""
-    return max((node.allocatable.get(obstacle.name, 0) for node in obstacles.index.nodes_of(nodes)), default=0)
-
-
 def _largest(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> NodeSet:
     """Returns the nodes that a smaller request opens; every node for an obstacle of another kind."""
     if obstacle.kind is not ObstacleKind.SIZE:
         return obstacles.index.every
-    return obstacles.index.offering(obstacle.name, _most(obstacles, obstacle, nodes))
+    return obstacles.index.offering(obstacle.name, obstacles.index.largest(obstacle.name, nodes))
 
 
 def _corrections(obstacles: Obstacles) -> Iterator[Change]:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
+from capacity.wait_reasons.neighbours import Neighbours
 from capacity.wait_reasons.queue_place import QueuePlace
 from capacity.wait_reasons.queue_reasons import queued_reason
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
+from capacity.wait_reasons.rule_nodes import is_far_from_unknown_pods
 from capacity.wait_reasons.scheduler_message import SchedulerVerdict
 from wording.lists import names
 from wording.numbers import either
@@ -139,13 +141,18 @@ def _claims(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
     )  # fmt: skip
 
 
-def unchecked_parts(pod: WaitingPod) -> list[str]:
-    """Returns the requirements that are not compared with nodes."""
+def unchecked_parts(pod: WaitingPod, around: Neighbours | None) -> list[str]:
+    """Returns the requirements that are not compared with nodes. `around` is None where other pods were not read."""
+    rules = pod.rules
+    is_unknown = around is not None and is_far_from_unknown_pods(pod, around)
     found = {
-        "topology spread constraints": pod.spread,
-        "affinity to other pods": pod.pod_affinity,
-        "host ports": pod.host_ports,
+        "topology spread constraints": around is None and rules.spread,
+        "affinity to other pods": around is None and (rules.affinity or rules.anti_affinity),
+        "host ports": around is None and rules.ports,
         "volumes": pod.volume_claims,
+        f"affinity to pods without GPUs ({rules.affinity[0].text if rules.affinity else ''})": is_unknown,
+        "pods without GPUs": around is not None and rules.topology_keys and not is_unknown,
+        **dict.fromkeys(rules.unread, True),
         f"the rules of the scheduler {pod.scheduler}": pod.scheduler != USUAL_SCHEDULER,
         "parts of the pod that could not be read": pod.unread,
     }

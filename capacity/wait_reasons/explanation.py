@@ -27,7 +27,7 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     verdict = read_message(pod.message)
     early = reason_before_nodes(pod, around, verdict, now=now)
     if early is not None:
-        return replace(early, verdict=verdict, not_checked=[*early.not_checked, *unchecked_parts(pod)])
+        return replace(early, verdict=verdict, not_checked=[*early.not_checked, *unchecked_parts(pod, None)])
     obstacles = find_obstacles(pod, index)
     ours = obstacles.counted_as_scheduler()
     ratio = agreement(ours, verdict) if verdict else None
@@ -52,7 +52,7 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
         verdict=verdict,
         agreement_ratio=ratio,
         differences=differences,
-        not_checked=[*unchecked_parts(pod), *filter(None, [around.queue_unread])],
+        not_checked=[*unchecked_parts(pod, index.neighbours), *filter(None, [around.queue_unread])],
         queue=around.queue,
     )
 

@@ -1,6 +1,6 @@
 """The nodes that a pod misses by least, and the funnel from all nodes to none. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from capacity.wait_reasons.amounts import amount_text, by_weight, main_resource
 from capacity.wait_reasons.answers import FunnelStep, NearMiss
@@ -8,10 +8,36 @@ from capacity.wait_reasons.node_index import ComparedNode, NodeSet
 from capacity.wait_reasons.obstacles import CPU, Obstacle, ObstacleKind, Obstacles, union
 from wording.numbers import count, either
 
+BEFORE_AMOUNTS = (
+    (ObstacleKind.TAINT, "Have no taint that the pod does not tolerate"),
+    (ObstacleKind.CORDON, "Are not cordoned"),
+    (ObstacleKind.PORT, "Have the host ports free"),
+)
+AFTER_AMOUNTS = (
+    (ObstacleKind.SPREAD_LABEL, "Have the labels of the topology spread"),
+    (ObstacleKind.SPREAD, "Are in a domain with few enough of these pods"),
+    (ObstacleKind.POD_AFFINITY, "Are near the pods of its affinity"),
+    (ObstacleKind.ANTI_AFFINITY, "Are apart from the pods of its anti-affinity"),
+    (ObstacleKind.EXCLUSION, "Have no pod whose anti-affinity keeps it away"),
+)
+
+LACKS: Mapping[ObstacleKind, str] = {
+    ObstacleKind.CORDON: "it is cordoned",
+    ObstacleKind.TAINT: "taint {}",
+    ObstacleKind.SELECTOR: "label {}",
+    ObstacleKind.AFFINITY: "the node affinity",
+    ObstacleKind.PORT: "host port {}, in use",
+    ObstacleKind.SPREAD_LABEL: "label {}",
+    ObstacleKind.SPREAD: "room by its spread over {}",
+    ObstacleKind.POD_AFFINITY: "pods of its affinity ({})",
+    ObstacleKind.ANTI_AFFINITY: "distance from pods ({})",
+    ObstacleKind.EXCLUSION: "distance from {}, by its anti-affinity",
+}
+
 
 def funnel_of(obstacles: Obstacles) -> list[FunnelStep]:
     """Returns how many nodes are left after each requirement that removes some, the most relevant first."""
-    index, left = obstacles.index, obstacles.index.every
+    left = obstacles.index.every
     steps = [FunnelStep("Nodes in the cluster", left.bit_count(), 0)]
 
     def narrow(title: str, nodes: NodeSet) -> None:
@@ -20,21 +46,30 @@ def funnel_of(obstacles: Obstacles) -> list[FunnelStep]:
             left &= ~nodes
             steps.append(FunnelStep(title, left.bit_count(), removed))
 
-    resource = main_resource(obstacles)
+    for title, nodes in _requirements_on_nodes(obstacles):
+        narrow(title, nodes)
+    return steps
+
+
+def _requirements_on_nodes(obstacles: Obstacles) -> Iterator[tuple[str, NodeSet]]:
+    """Yields each requirement, and the nodes that do not satisfy it."""
+    index, resource = obstacles.index, main_resource(obstacles)
     if resource:
-        narrow(f"Offer {resource}", index.every & ~index.offering(resource))
+        yield f"Offer {resource}", index.every & ~index.offering(resource)
     for each in obstacles.fixed:
         if each.kind is ObstacleKind.SELECTOR:
-            narrow(f"Have the label {each.name}", each.nodes)
+            yield f"Have the label {each.name}", each.nodes
         if each.kind is ObstacleKind.AFFINITY:
-            narrow("Match the node affinity", each.nodes)
-    narrow("Have no taint that the pod does not tolerate", _nodes_of_kind(obstacles.fixed, ObstacleKind.TAINT))
-    narrow("Are not cordoned", _nodes_of_kind(obstacles.fixed, ObstacleKind.CORDON))
+            yield "Match the node affinity", each.nodes
+    every = (*obstacles.fixed, *obstacles.room)
+    for kind, title in BEFORE_AMOUNTS:
+        yield title, _nodes_of_kind(every, kind)
     for name, amount in by_weight(obstacles.pod.requests):
-        narrow(f"Have {amount_text(name, amount)} in total", index.every & ~index.offering(name, amount))
+        yield f"Have {amount_text(name, amount)} in total", index.every & ~index.offering(name, amount)
     for name, amount in by_weight(obstacles.pod.requests):
-        narrow(f"Have {amount_text(name, amount)} free", index.every & ~index.with_free(name, amount))
-    return steps
+        yield f"Have {amount_text(name, amount)} free", index.every & ~index.with_free(name, amount)
+    for kind, title in AFTER_AMOUNTS:
+        yield title, _nodes_of_kind(every, kind)
 
 
 def near_misses_of(obstacles: Obstacles) -> list[NearMiss]:
@@ -80,20 +115,14 @@ def _missing_requirements(obstacles: Obstacles, node: ComparedNode) -> Iterator[
         if not obstacles.index.has(each.nodes, node):
             continue
         match each.kind:
-            case ObstacleKind.CORDON:
-                yield "it is cordoned"
-            case ObstacleKind.TAINT:
-                yield f"taint {each.name}"
-            case ObstacleKind.SELECTOR:
-                yield f"label {each.name}"
-            case ObstacleKind.AFFINITY:
-                yield "the node affinity"
             case ObstacleKind.SIZE:
                 has, wanted = node.allocatable.get(each.name, 0), obstacles.pod.requests[each.name]
                 yield f"{amount_text(each.name, has)} in total of {amount_text(each.name, wanted)}"
             case ObstacleKind.ROOM:
                 wanted = obstacles.pod.requests[each.name]
                 yield f"{amount_text(each.name, max(0, node.free(each.name)))} free of {amount_text(each.name, wanted)}"
+            case kind:
+                yield LACKS[kind].format(each.name)
 
 
 def _nodes_of_kind(obstacles: Sequence[Obstacle], kind: ObstacleKind) -> NodeSet:

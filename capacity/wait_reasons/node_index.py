@@ -6,11 +6,12 @@ operations. Sets are built on first use and shared by all pods of the cluster.
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 
+from capacity.wait_reasons.neighbours import Neighbours
 from capacity.wait_reasons.requirements import LabelRequirement, NodeTaint
 
 NodeSet = int
@@ -49,10 +50,13 @@ class FreeAmount:
 
 
 class NodeIndex:
-    def __init__(self, nodes: Iterable[ComparedNode]) -> None:
+    def __init__(self, nodes: Iterable[ComparedNode], neighbours: Neighbours | None = None) -> None:
         self.nodes: Sequence[ComparedNode] = tuple(nodes)
+        self.neighbours = neighbours  # None: the pods on these nodes were not read
         self.every: NodeSet = (1 << len(self.nodes)) - 1
         self._by_label: dict[str, dict[str, NodeSet]] = {}
+        self.pods_by_domain: dict[Hashable, Mapping[str, int]] = {}  # of `rule_nodes`
+        self._having: dict[str, NodeSet] = {}
         self._requirements: dict[LabelRequirement, NodeSet] = {}
         self._amounts: dict[tuple[str, bool], tuple[list[int], list[int]]] = {}
         self._rooms: dict[tuple[str, NodeSet], FreeAmount] = {}
@@ -91,12 +95,34 @@ class NodeIndex:
             )
         return self._rooms[resource, nodes]
 
+    def largest(self, resource: str, nodes: NodeSet) -> int:
+        """Returns the largest amount of a resource that one of these nodes has in total. 0: none has any."""
+        amounts, places = self._sorted(resource, is_free=False)
+        descending = zip(reversed(amounts), reversed(places), strict=True)
+        return next((amount for amount, place in descending if nodes >> place & 1), 0)
+
     def has(self, nodes: NodeSet, node: ComparedNode) -> bool:
         return bool(nodes >> self._places[node.name] & 1)
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
         return {node.name: place for place, node in enumerate(self.nodes)}
+
+    @cached_property
+    def _places_by_key(self) -> Mapping[int, int]:
+        return {node.key: place for place, node in enumerate(self.nodes)}
+
+    def place_of(self, key: int) -> int | None:
+        return self._places_by_key.get(key)
+
+    def set_of_keys(self, keys: Iterable[int]) -> NodeSet:
+        return self._set_of(place for key in keys if (place := self.place_of(key)) is not None)
+
+    def having(self, key: str) -> NodeSet:
+        """Returns the nodes with a label, whatever its value."""
+        if key not in self._having:
+            self._having[key] = union_of(self.values_of(key).values())
+        return self._having[key]
 
     def where(self, is_wanted: Callable[[ComparedNode], bool]) -> NodeSet:
         return self._set_of(place for place, node in enumerate(self.nodes) if is_wanted(node))
@@ -148,17 +174,17 @@ class NodeIndex:
         if wanted.is_field:
             return self.where(lambda node: wanted.holds({wanted.key: node.name}))
         by_value = self.values_of(wanted.key)
-        present = _union(by_value.values())
+        present = self.having(wanted.key)
         match wanted.operator:
             case "In":
-                return _union(by_value.get(value, 0) for value in wanted.values)
+                return union_of(by_value.get(value, 0) for value in wanted.values)
             case "NotIn":
-                return self.every & ~_union(by_value.get(value, 0) for value in wanted.values)
+                return self.every & ~union_of(by_value.get(value, 0) for value in wanted.values)
             case "Exists":
                 return present
             case "DoesNotExist":
                 return self.every & ~present
-        return _union(nodes for value, nodes in by_value.items() if wanted.holds({wanted.key: value}))
+        return union_of(nodes for value, nodes in by_value.items() if wanted.holds({wanted.key: value}))
 
     def _with(self, resource: str, amount: int, *, is_free: bool) -> NodeSet:
         if (resource, is_free, amount) not in self._at_least:
@@ -183,7 +209,7 @@ class NodeIndex:
         return int.from_bytes(bits, "little")
 
 
-def _union(sets: Iterable[NodeSet]) -> NodeSet:
+def union_of(sets: Iterable[NodeSet]) -> NodeSet:
     found = 0
     for nodes in sets:
         found |= nodes

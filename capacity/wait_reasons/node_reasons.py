@@ -5,12 +5,20 @@ from collections.abc import Sequence
 from capacity.wait_reasons.amounts import amount_text, main_resource
 from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
 from capacity.wait_reasons.node_index import NodeSet
-from capacity.wait_reasons.obstacles import CPU, MEMORY, Obstacle, ObstacleKind, Obstacles, union
+from capacity.wait_reasons.obstacles import CPU, MEMORY, RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, union
 from gpu.labels import MIG_CONFIG
 from gpu.resources import is_gpu_resource
 from gpu.resources.names import profile_in
 from wording.lists import names
 from wording.numbers import count, either
+from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE, clip, fit
+
+# Fixed obstacles in the order in which they are explained: the first that leaves no node.
+IN_ORDER = (
+    ObstacleKind.SELECTOR, ObstacleKind.AFFINITY, ObstacleKind.TAINT, ObstacleKind.CORDON,
+    ObstacleKind.SPREAD_LABEL, ObstacleKind.POD_AFFINITY,
+)  # fmt: skip
+KEYS = {ObstacleKind.PORT: "host_port", ObstacleKind.SPREAD: "spread", ObstacleKind.SPREAD_LABEL: "spread"}
 
 
 def reason_over_nodes(obstacles: Obstacles) -> PendingExplanation:
@@ -21,6 +29,8 @@ def reason_over_nodes(obstacles: Obstacles) -> PendingExplanation:
         return _fits(obstacles)
     if not obstacles.candidates:
         return _excluded(obstacles)
+    if obstacles.with_room:
+        return _explain_other_pods(obstacles)
     return _explain_fragmented(obstacles)
 
 
@@ -45,12 +55,12 @@ def _excluded(obstacles: Obstacles) -> PendingExplanation:
     for each in size:
         if not index.every & ~each.nodes:
             return _too_large(obstacles, each.name)
-    for kind in (ObstacleKind.SELECTOR, ObstacleKind.AFFINITY, ObstacleKind.TAINT, ObstacleKind.CORDON):
+    for kind in IN_ORDER:
         own = [each for each in obstacles.fixed if each.kind is kind]
         if left and not left & ~union(own):
             return _excluded_by(obstacles, kind, own, left)
         left &= ~union(own)
-    largest = max((node.allocatable.get(resource, 0) for node in index.nodes_of(left)), default=0)
+    largest = index.largest(resource, left)
     qualify = f"{count(left.bit_count(), 'node')} {either(left.bit_count(), 'qualifies', 'qualify')}"
     return PendingExplanation(
         "larger_than_any_node", f"No qualifying node has {amount_text(resource, pod.requests.get(resource, 0))}",
@@ -80,9 +90,42 @@ def _excluded_by(
         return PendingExplanation(
             "untolerated_taint", title, f"{nodes} that otherwise qualify {have} it.", decided_by=name
         )
+    if kind is ObstacleKind.SPREAD_LABEL:
+        title = f"No qualifying node has the label of the topology spread: {name}"
+        return _about_pods(kind, title, f"{nodes} otherwise {either(number, 'qualifies', 'qualify')}.", name)
+    if kind is ObstacleKind.POD_AFFINITY:
+        detail = own[0].detail or "No pod of its affinity is on a node with the label of the topology."
+        return _about_pods(kind, f"No qualifying node is near the pods of its affinity: {name}", detail, name)
     named = obstacles.index.named(left)
     title = f"{either(number, 'The only node that qualifies is', f'All {number} nodes that qualify are')} cordoned"
     return PendingExplanation("cordoned", title, f"They are {named}." if number > 1 else f"It is {named}.", named)
+
+
+def _about_pods(kind: ObstacleKind, title: str, summary: str, name: str) -> PendingExplanation:
+    title = fit("{}", title, longest=LONGEST_TITLE)
+    return PendingExplanation(KEYS.get(kind, "pod_affinity"), title, clip(summary, LONGEST_SUMMARY), decided_by=name)
+
+
+def _explain_other_pods(obstacles: Obstacles) -> PendingExplanation:
+    """Explains nodes that have all resources free: the rule about other pods that excludes most of them."""
+    room = obstacles.with_room
+    rules = [each for each in obstacles.room if each.kind in RULES_OF_OTHERS]
+    rule = max(rules, key=lambda each: (each.nodes & room).bit_count())
+    number, total = (rule.nodes & room).bit_count(), room.bit_count()
+    whose = f"{number} of {count(total, 'node')} with room" if total > 1 else "the only node with room"
+    titles = {
+        ObstacleKind.PORT: f"Host port {rule.name} is in use on {whose}",
+        ObstacleKind.SPREAD: f"Spread over {rule.name} excludes {whose}",
+        ObstacleKind.ANTI_AFFINITY: f"Its anti-affinity excludes {whose}: {rule.name}",
+        ObstacleKind.EXCLUSION: f"The anti-affinity of {rule.name} excludes {whose}",
+    }
+    details = {
+        ObstacleKind.PORT: "Only one pod on a node can have a host port.",
+        ObstacleKind.SPREAD: rule.detail,
+        ObstacleKind.ANTI_AFFINITY: "Pods that it must be apart from are there.",
+        ObstacleKind.EXCLUSION: f"It keeps away pods with {rule.detail}.",
+    }
+    return _about_pods(rule.kind, titles[rule.kind], details[rule.kind], rule.name)
 
 
 def _label_hint(obstacles: Obstacles, own: Sequence[Obstacle]) -> str:
@@ -126,7 +169,7 @@ def _explain_not_offered(obstacles: Obstacles, resource: str) -> PendingExplanat
 
 def _too_large(obstacles: Obstacles, resource: str) -> PendingExplanation:
     index, asked = obstacles.index, obstacles.pod.requests[resource]
-    most = max((node.allocatable.get(resource, 0) for node in index.nodes), default=0)
+    most = index.largest(resource, index.every)
     return PendingExplanation(
         "larger_than_any_node",
         f"No node has {amount_text(resource, asked)}",

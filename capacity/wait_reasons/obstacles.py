@@ -1,10 +1,10 @@
 """The obstacles between a pod and the nodes of its cluster, in the order in which kube-scheduler filters. Pure.
 
-An obstacle is one label of the node selector, the node affinity, one taint, the cordon, or one resource. Each has the
-set of nodes that it keeps from the pod, whatever the others do.
+An obstacle is one label of the node selector, the node affinity, one taint, the cordon, one resource, or one rule about
+other pods. Each has the set of nodes that it keeps from the pod, whatever the others do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, reduce
@@ -13,6 +13,16 @@ from operator import or_
 from capacity.wait_reasons import scheduler_message
 from capacity.wait_reasons.node_index import CORDON_KEY, NodeIndex, NodeSet
 from capacity.wait_reasons.requirements import NodeTaint, WaitingPod
+from capacity.wait_reasons.rule_nodes import (
+    RuleNodes,
+    excluded_by_pods,
+    far_from_pods,
+    is_far_from_unknown_pods,
+    near_pods,
+    with_ports_in_use,
+    with_too_many_pods,
+    without_topology_labels,
+)
 
 CORDON_TAINT = NodeTaint(CORDON_KEY, "", "NoSchedule")
 CPU, MEMORY = "cpu", "memory"
@@ -25,13 +35,24 @@ class ObstacleKind(StrEnum):
     AFFINITY = "affinity"
     SIZE = "size"  # the node never has as much
     ROOM = "room"  # others have it now
+    PORT = "port"  # a pod there has the host port
+    SPREAD_LABEL = "spread label"  # the node has no domain
+    SPREAD = "spread"  # its domain has too many of the pods
+    POD_AFFINITY = "pod affinity"  # the pods that the pod must be near are elsewhere
+    ANTI_AFFINITY = "anti-affinity"  # pods that the pod must be apart from are near
+    EXCLUSION = "exclusion"  # the anti-affinity of a pod there
+
+
+# By what others do now; they may go when other pods end.
+RULES_OF_OTHERS = (ObstacleKind.PORT, ObstacleKind.SPREAD, ObstacleKind.ANTI_AFFINITY, ObstacleKind.EXCLUSION)
 
 
 @dataclass(frozen=True)
 class Obstacle:
     kind: ObstacleKind
-    name: str  # the label, taint or resource
+    name: str  # the label, taint, resource, port, topology or pod
     nodes: NodeSet  # that it keeps from the pod
+    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,6 +72,11 @@ class Obstacles:
         """Returns the nodes on which the pod fits now."""
         return self.candidates & ~union(self.room)
 
+    @cached_property
+    def with_room(self) -> NodeSet:
+        """Returns the candidates that have all resources free."""
+        return self.candidates & ~union([each for each in self.room if each.kind is ObstacleKind.ROOM])
+
     def sole(self, obstacles: Sequence[Obstacle]) -> Mapping[Obstacle, NodeSet]:
         """Returns the nodes that only one of these obstacles keeps from the pod."""
         once = twice = 0
@@ -66,15 +92,31 @@ class Obstacles:
             (scheduler_message.CORDON, (ObstacleKind.CORDON,)),
             (scheduler_message.TAINT, (ObstacleKind.TAINT,)),
             (scheduler_message.AFFINITY, (ObstacleKind.SELECTOR, ObstacleKind.AFFINITY)),
+            (scheduler_message.PORTS, (ObstacleKind.PORT,)),
         )
-        for name, kinds in by_kind:
-            rejected = left & union([each for each in self.fixed if each.kind in kinds])
-            left &= ~rejected
-            counts[name] = rejected.bit_count()
-        for each in (*self.fixed, *self.room):
-            if each.kind in (ObstacleKind.SIZE, ObstacleKind.ROOM):
-                kind = f"resource:{each.name}"
-                counts[kind] = counts.get(kind, 0) + (left & each.nodes).bit_count()
+        after = (
+            (scheduler_message.SPREAD, (ObstacleKind.SPREAD_LABEL, ObstacleKind.SPREAD)),
+            (
+                scheduler_message.POD_AFFINITY,
+                (ObstacleKind.POD_AFFINITY, ObstacleKind.ANTI_AFFINITY, ObstacleKind.EXCLUSION),
+            ),
+        )
+        obstacles = (*self.fixed, *self.room)
+
+        def reject(by_kind: Iterable[tuple[str, tuple[ObstacleKind, ...]]]) -> None:
+            nonlocal left
+            for name, kinds in by_kind:
+                rejected = left & union([each for each in obstacles if each.kind in kinds])
+                left &= ~rejected
+                counts[name] = rejected.bit_count()
+
+        reject(by_kind)
+        amounts = [each for each in obstacles if each.kind in (ObstacleKind.SIZE, ObstacleKind.ROOM)]
+        for each in amounts:
+            kind = f"resource:{each.name}"
+            counts[kind] = counts.get(kind, 0) + (left & each.nodes).bit_count()
+        left &= ~union(amounts)
+        reject(after)
         return {name: number for name, number in counts.items() if number}
 
 
@@ -91,8 +133,24 @@ def find_obstacles(pod: WaitingPod, index: NodeIndex) -> Obstacles:
         Obstacle(ObstacleKind.ROOM, name, index.offering(name, n) & ~index.with_free(name, n))
         for name, n in pod.requests.items()
     ]
-    fixed = [_cordon(pod, index), *_taints(pod, index), *_labels(pod, index), _affinity(pod, index), *size]
+    taints, labels = _taints(pod, index), [*_labels(pod, index), _affinity(pod, index)]
+    fixed = [_cordon(pod, index), *taints, *labels, *size]
+    if index.neighbours is not None:
+        around = index.neighbours
+        fixed += _of_kind(ObstacleKind.SPREAD_LABEL, without_topology_labels(pod, index))
+        if not is_far_from_unknown_pods(pod, around):
+            fixed += _of_kind(ObstacleKind.POD_AFFINITY, far_from_pods(pod, index, around))
+        allowed, untainted = index.every & ~union(labels), index.every & ~union(taints)
+        full = with_too_many_pods(pod, index, around, allowed=allowed, untainted=untainted)
+        room += _of_kind(ObstacleKind.PORT, with_ports_in_use(pod, index, around))
+        room += _of_kind(ObstacleKind.SPREAD, full)
+        room += _of_kind(ObstacleKind.ANTI_AFFINITY, near_pods(pod, index, around))
+        room += _of_kind(ObstacleKind.EXCLUSION, excluded_by_pods(pod, index, around))
     return Obstacles(pod, index, [each for each in fixed if each.nodes], [each for each in room if each.nodes])
+
+
+def _of_kind(kind: ObstacleKind, found: Iterable[RuleNodes]) -> list[Obstacle]:
+    return [Obstacle(kind, each.name, each.nodes, each.detail) for each in found]
 
 
 def _cordon(pod: WaitingPod, index: NodeIndex) -> Obstacle:

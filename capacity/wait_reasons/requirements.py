@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from capacity.wait_reasons.pod_rules import NO_RULES, PodRules, read_rules
+
 USUAL_SCHEDULER = "default-scheduler"  # corev1.DefaultSchedulerName
 KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 COMPARING = frozenset({"Gt", "Lt"})
@@ -113,9 +115,7 @@ class WaitingPod:
     priority: int = 0
     gates: Sequence[str] = ()
     nominated_node: str = ""
-    spread: Sequence[str] = ()
-    pod_affinity: Sequence[str] = ()  # topology keys, of affinity and anti-affinity
-    host_ports: Sequence[int] = ()
+    rules: PodRules = NO_RULES  # about other pods
     volume_claims: Sequence[str] = ()
     claims: Sequence[str] = ()
     unread: Sequence[str] = ()  # parts that are not known
@@ -125,14 +125,19 @@ class WaitingPod:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def namespace(self) -> str:
+        return self.name.partition("/")[0]
+
+    @property
     def is_read(self) -> bool:
         """Tells whether all requirements on nodes are known."""
         return not {"affinity", "tolerations", "node_selector", "placement"} & set(self.unread)
 
 
 def read_pod(
-    placement: Mapping[str, Any], *, name: str, requests: Mapping[str, int], claims: Sequence[str], created_at: datetime
-) -> WaitingPod:
+    placement: Mapping[str, Any], *, name: str, requests: Mapping[str, int], claims: Sequence[str],
+    created_at: datetime, labels: Mapping[str, str],
+) -> WaitingPod:  # fmt: skip
     """Reads the stored placement of a pod. An empty one was never observed, so nothing of it is known."""
     scheduled: Mapping[str, str] = next(
         (each for each in placement.get("conditions", ()) if each.get("type") == "PodScheduled"), {}
@@ -149,15 +154,14 @@ def read_pod(
         priority=placement.get("priority", 0),
         gates=tuple(placement.get("gates", ())),
         nominated_node=placement.get("nominated_node", ""),
-        spread=tuple(placement.get("spread", ())),
-        pod_affinity=(*placement.get("pod_affinity", ()), *placement.get("pod_anti_affinity", ())),
-        host_ports=tuple(placement.get("host_ports", ())),
+        rules=read_rules(placement, name.partition("/")[0], labels),
         volume_claims=tuple(placement.get("volume_claims", ())),
         claims=tuple(claims),
         unread=tuple(placement.get("unread", ())) if placement else ("placement",),
         condition_reason=scheduled.get("reason", ""),
         message=scheduled.get("message", ""),
         message_at=datetime.fromisoformat(at) if at else None,
+        labels=labels,
     )
 
 

@@ -16,6 +16,7 @@ PART = re.compile(r"(\d{1,9}) (.+?)(?=, \d{1,9} |$)", re.DOTALL)
 TAIL = re.compile(r"(?:no new claims to deallocate, )?preemption: ")
 INSUFFICIENT = "Insufficient "
 CORDON, TAINT, AFFINITY, PODS = "cordon", "taint", "affinity", "resource:pods"
+PORTS, SPREAD, POD_AFFINITY = "ports", "spread", "pod-affinity"
 # Beginnings of reasons, and what they are counted as.
 REASONS: tuple[tuple[str, str], ...] = (
     ("node(s) were unschedulable", CORDON),
@@ -25,11 +26,11 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("node(s) didn't match node selector", AFFINITY),
     ("node(s) didn't satisfy plugin(s) [NodeAffinity]", AFFINITY),
     ("Too many pods", PODS),
-    ("node(s) didn't have free ports", "ports"),
-    ("node(s) didn't match pod topology spread", "spread"),
-    ("node(s) didn't match pod affinity", "pod-affinity"),
-    ("node(s) didn't match pod anti-affinity", "pod-affinity"),
-    ("node(s) didn't satisfy existing pods anti-affinity", "pod-affinity"),
+    ("node(s) didn't have free ports", PORTS),
+    ("node(s) didn't match pod topology spread", SPREAD),
+    ("node(s) didn't match pod affinity", POD_AFFINITY),
+    ("node(s) didn't match pod anti-affinity", POD_AFFINITY),
+    ("node(s) didn't satisfy existing pods anti-affinity", POD_AFFINITY),
     ("node(s) didn't find available persistent volumes", "volume"),
     ("node(s) had volume node affinity conflict", "volume"),
     ("node(s) didn't match PersistentVolume's node affinity", "volume"),
@@ -48,9 +49,9 @@ TITLES: Mapping[str, str] = {
     TAINT: "untolerated taints",
     AFFINITY: "node selector or affinity",
     PODS: "the limit of pods per node",
-    "ports": "host ports in use",
-    "spread": "topology spread constraints",
-    "pod-affinity": "affinity to other pods",
+    PORTS: "host ports in use",
+    SPREAD: "topology spread constraints",
+    POD_AFFINITY: "affinity to other pods",
     "volume": "volumes",
     "claim": "resource claims",
 }

@@ -9,6 +9,7 @@ from django.utils import timezone
 from capacity.pods.story import story_of
 from capacity.wait_reasons.amounts import amount_text
 from capacity.wait_reasons.obstacles import CPU, MEMORY
+from capacity.wait_reasons.pod_rules import read_rules
 from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
@@ -45,7 +46,7 @@ def _pod(request: PersonRequest, row: Pod) -> dict[str, Any]:
         "cpu_and_memory": ", ".join(
             amount_text(name, amount) for name, amount in ((CPU, row.cpu_m), (MEMORY, row.memory_bytes)) if amount
         ),
-        "placement": _placement(row.placement),
+        "placement": _placement(row),
         "commands": [
             f"kubectl{context} -n {row.namespace} describe pod {row.name}",
             f"kubectl{context} -n {row.namespace} get pod {row.name} -o yaml",
@@ -54,8 +55,10 @@ def _pod(request: PersonRequest, row: Pod) -> dict[str, Any]:
     }
 
 
-def _placement(placement: dict[str, Any]) -> list[tuple[str, list[str]]]:
+def _placement(row: Pod) -> list[tuple[str, list[str]]]:
     """Returns what the pod asks of its node: name, and a line for each part."""
+    placement = row.placement
+    rules = read_rules(placement, row.namespace, row.labels)
     selector = [f"{key}={value}" for key, value in sorted(placement.get("node_selector", {}).items())]
     found = [
         ("Scheduler", [placement["scheduler"]] if placement.get("scheduler") else []),
@@ -65,10 +68,10 @@ def _placement(placement: dict[str, Any]) -> list[tuple[str, list[str]]]:
         ("Node selector", selector),
         ("Node affinity (one is enough)", [_term(term) for term in placement.get("node_affinity", [])]),
         ("Tolerations", [_toleration(each) for each in placement.get("tolerations", [])]),
-        ("Topology spread by", placement.get("spread", [])),
-        ("Near other pods, by", placement.get("pod_affinity", [])),
-        ("Apart from other pods, by", placement.get("pod_anti_affinity", [])),
-        ("Host ports", [str(port) for port in placement.get("host_ports", [])]),
+        ("Topology spread", [f"{each.pods.text} over {each.key}, maxSkew {each.max_skew}" for each in rules.spread]),
+        ("Near other pods", [each.text for each in rules.affinity]),
+        ("Apart from other pods", [each.text for each in rules.anti_affinity]),
+        ("Host ports", [each.text for each in rules.ports]),
         ("Volume claims", placement.get("volume_claims", [])),
         ("Not decoded", placement.get("unread", [])),
     ]

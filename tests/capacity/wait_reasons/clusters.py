@@ -36,7 +36,7 @@ def a_pod(*, gpus: int = 1, placement: Any = None, **given: Any) -> WaitingPod:
     conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]
     stored = {"scheduler": "default-scheduler", "tolerations": [TOLERATES_GPUS]} | (placement or {})
     stored |= {"conditions": conditions} if message else {}
-    row = {"name": "team-a/train-0", "claims": [], "created_at": NOON - timedelta(minutes=1)} | given
+    row = {"name": "team-a/train-0", "claims": [], "created_at": NOON - timedelta(minutes=1), "labels": {}} | given
     return read_pod(stored, requests=requests, **row)
 
 

@@ -300,8 +300,8 @@ def test_resource_claims(around, title):
 def test_what_is_not_checked_is_named():
     pod = a_pod(
         placement={
-            "spread": ["zone"], "pod_anti_affinity": ["host"], "host_ports": [80], "volume_claims": ["x"],
-            "scheduler": "volcano",
+            "spread": [{"key": "zone"}], "pod_anti_affinity": [{"key": "host"}], "host_ports": ["80/TCP"],
+            "volume_claims": ["x"], "scheduler": "volcano",
         },
         message="0/1 nodes are available: 1 Insufficient nvidia.com/gpu.",
     )  # fmt: skip

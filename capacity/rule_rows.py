@@ -1,0 +1,61 @@
+"""The pods on the nodes of a cluster that rules of waiting pods name, from the mirror."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from django.db.models.fields.json import KeyTextTransform
+
+from capacity.wait_reasons.neighbours import Exclusion, Neighbours, PodOnNode, count_pods
+from capacity.wait_reasons.pod_rules import HostPort, PodTerm, WantedPods, read_port, read_terms
+from capacity.wait_reasons.requirements import WaitingPod
+from fleet.models import Pod
+from fleet.models.pod import PodQuerySet
+
+LABELS_AT_MOST = 12  # labels that are read one by one; with more, whole sets of labels are read
+
+
+def rules_wanted(pods: Sequence[WaitingPod]) -> frozenset[WantedPods]:
+    """Returns what the rules of these pods count."""
+    return frozenset(each for pod in pods for each in pod.rules.wanted())
+
+
+def read_neighbours(cluster_id: int, wanted: frozenset[WantedPods]) -> Neighbours:
+    """Reads the GPU pods that these rules count, and what keeps other pods away. One query, or two with rules.
+
+    Pods without GPUs count by their anti-affinity and host ports on GPU nodes alone: their labels are not mirrored.
+    """
+    rows = Pod.objects.filter(cluster=cluster_id, node__isnull=False).not_done()
+    excluding = rows.filter(exclusions__isnull=False).values_list("node_id", "namespace", "name", "exclusions")
+    terms: dict[PodTerm, tuple[str, set[int]]] = {}
+    ports: dict[HostPort, set[int]] = defaultdict(set)
+    for node, namespace, name, stored in excluding.iterator():
+        exclusions = stored or {}
+        for term in read_terms(exclusions.get("anti_affinity", ()), namespace):
+            terms.setdefault(term, (f"{namespace}/{name}", set()))[1].add(node)
+        for port in exclusions.get("host_ports", ()):
+            ports[read_port(port)].add(node)
+    return Neighbours(
+        count_pods(_labelled(rows, wanted), wanted) if wanted else {},
+        [Exclusion(term, example, frozenset(nodes)) for term, (example, nodes) in terms.items()],
+        {port: frozenset(nodes) for port, nodes in ports.items()},
+    )
+
+
+def _labelled(rows: PodQuerySet, wanted: frozenset[WantedPods]) -> Iterator[PodOnNode]:
+    """Yields the GPU pods of the namespaces that are named, with the labels that are read."""
+    selectors = [selector for each in wanted for selector in each.selectors]
+    keys = sorted({key for selector in selectors for key in selector.label_keys})
+    namespaces = [selector.namespaces for selector in selectors]
+    rows = rows.tenants()
+    if None not in namespaces:
+        rows = rows.filter(namespace__in=frozenset().union(*filter(None, namespaces)))
+    if len(keys) > LABELS_AT_MOST:
+        columns = ("node_id", "namespace", "labels", "deleted_at")
+        for node, namespace, every, deleted in rows.values_list(*columns).iterator():
+            yield PodOnNode(node, namespace, {key: every[key] for key in keys if key in every}, deleted is not None)
+        return
+    names = {f"label_{number}": key for number, key in enumerate(keys)}
+    read = rows.annotate(**{name: KeyTextTransform(key, "labels") for name, key in names.items()})
+    for node, namespace, deleted, *values in read.values_list("node_id", "namespace", "deleted_at", *names).iterator():
+        labels: Mapping[str, str] = {key: value for key, value in zip(keys, values, strict=True) if value is not None}
+        yield PodOnNode(node, namespace, labels, deleted is not None)
