@@ -21,6 +21,7 @@ PORTS = (
     {"containerPort": 8080, "hostPort": 8080, "protocol": "UDP"},
     {"containerPort": 8080, "hostPort": 8080, "hostIP": "10.0.0.1"},
 )
+TEAMS = ("vision", "speech")
 KEPT = "cache"  # pods that stay when all others end: affinities name them
 Object = dict[str, Any]
 
@@ -39,7 +40,7 @@ def with_rules(dice: random.Random, pod: Object) -> Object:
     if affinity:
         spec["affinity"] = affinity
     ports = dice.sample(PORTS, 1) if dice.random() < 0.25 else []
-    metadata = pod["metadata"] | {"namespace": NAMESPACE, "labels": {"app": app}}
+    metadata = pod["metadata"] | {"namespace": NAMESPACE, "labels": {"app": app, "team": dice.choice(TEAMS)}}
     return pod | {"metadata": metadata, "spec": spec, "ports": ports}
 
 
@@ -52,7 +53,7 @@ def pods_around(dice: random.Random, nodes: Sequence[Object]) -> list[Object]:
             [KEPT] * (dice.random() < 0.15) + ["chat"] * dice.choice((0, 0, 1, 2)) + ["train"] * (dice.random() < 0.1)
         )
         for number, app in enumerate(apps):
-            found.append(_pod_on(name, f"{app}-{number}", {"app": app}))
+            found.append(_pod_on(name, f"{app}-{number}", {"app": app, "team": dice.choice(TEAMS)}))
         if dice.random() < 0.3:
             found.append(_pod_on(name, "ports", {"app": "exporter"}, ports=dice.sample(PORTS, 1)))
         if dice.random() < 0.03:
@@ -103,7 +104,7 @@ def _spread(dice: random.Random, key: str, app: str) -> Object:
     found |= {"minDomains": dice.choice((2, 5))} if dice.random() < 0.2 else {}
     found |= {"nodeAffinityPolicy": "Ignore"} if dice.random() < 0.2 else {}
     found |= {"nodeTaintsPolicy": "Honor"} if dice.random() < 0.2 else {}
-    return found | ({"matchLabelKeys": ["app"]} if dice.random() < 0.1 else {})
+    return found | ({"matchLabelKeys": ["team"]} if dice.random() < 0.1 else {})
 
 
 def _term(dice: random.Random, app: str) -> Object:

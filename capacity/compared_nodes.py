@@ -37,26 +37,27 @@ class KeptIndex(NamedTuple):
 
 
 _lock = Lock()
-_kept: dict[tuple[int, frozenset[str], frozenset[WantedPods]], KeptIndex] = {}
+_kept: dict[tuple[int, frozenset[str], frozenset[WantedPods], int], KeptIndex] = {}
 
 
 def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
-    """Returns the nodes of a cluster with the labels that these pods mention. One query, or up to four.
+    """Returns the nodes of a cluster with the labels that these pods mention. Five queries, or six with rules.
 
     It is remembered until the next flush of the observer, which writes all that is read here, and `SHARED_S` beyond:
     on a busy cluster every flush makes every open page ask.
     """
     keys = frozenset(each.key for pod in pods for each in _requirements(pod) if not each.is_field)
     keys |= {key for pod in pods for key in pod.rules.topology_keys}
-    wanted = rules_wanted(pods)
+    wanted, below = rules_wanted(pods), max((pod.priority for pod in pods), default=0)
     mark = Observer.objects.filter(cluster=cluster_id).values_list("epoch", "batch").first()
     with _lock:
-        kept = _kept.get((cluster_id, keys, wanted))
+        kept = _kept.get((cluster_id, keys, wanted, below))
     if kept and time.monotonic() - kept.at < (KEPT_S if kept.mark == mark else SHARED_S):
         return kept.nodes
-    read = KeptIndex(mark, time.monotonic(), _read_index(cluster_id, keys, read_neighbours(cluster_id, wanted)))
+    around = read_neighbours(cluster_id, wanted, below=below)
+    read = KeptIndex(mark, time.monotonic(), _read_index(cluster_id, keys, around))
     with _lock:
-        _kept[cluster_id, keys, wanted] = read
+        _kept[cluster_id, keys, wanted, below] = read
         while len(_kept) > INDEXES_AT_MOST:
             _kept.pop(min(_kept, key=lambda key: _kept[key].at))
     return read.nodes

@@ -1,15 +1,23 @@
 """The pods on the nodes of a cluster that rules of waiting pods name, from the mirror."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Self
 
+from django.db.models import Count, Sum, TextField
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
-from capacity.wait_reasons.neighbours import Exclusion, Neighbours, PodOnNode, count_pods
+from capacity.wait_reasons.neighbours import Exclusion, Neighbours, PodOnNode, PreemptiblePods, count_pods
+from capacity.wait_reasons.obstacles import CPU, MEMORY
 from capacity.wait_reasons.pod_rules import HostPort, PodTerm, WantedPods, read_port, read_terms
 from capacity.wait_reasons.requirements import WaitingPod
-from fleet.models import Pod
+from fleet.models import Bookmark, Pod, PriorityClass
 from fleet.models.pod import PodQuerySet
+from kube.resources import PRIORITY_CLASSES
 
 LABELS_AT_MOST = 12  # labels that are read one by one; with more, whole sets of labels are read
 
@@ -19,10 +27,32 @@ def rules_wanted(pods: Sequence[WaitingPod]) -> frozenset[WantedPods]:
     return frozenset(each for pod in pods for each in pod.rules.wanted())
 
 
-def read_neighbours(cluster_id: int, wanted: frozenset[WantedPods]) -> Neighbours:
-    """Reads the GPU pods that these rules count, and what keeps other pods away. One query, or two with rules.
+@dataclass(frozen=True)
+class Priorities:
+    """The priorities of a cluster by PriorityClass. Pods without a class have the default."""
 
-    Pods without GPUs count by their anti-affinity and host ports on GPU nodes alone: their labels are not mirrored.
+    by_class: Mapping[str, int]
+    default: int
+
+    @classmethod
+    def read(cls, cluster_id: int) -> Self:
+        rows = list(PriorityClass.objects.filter(cluster=cluster_id))
+        default = next((row.value for row in rows if row.is_default), 0)
+        return cls({row.name: row.value for row in rows}, default)
+
+    def of(self, name: str) -> int:
+        return self.by_class.get(name, self.default)
+
+    def classes_below(self, priority: int) -> list[str]:
+        below = [name for name, value in self.by_class.items() if value < priority]
+        return [*below, *([""] if self.default < priority else [])]
+
+
+def read_neighbours(cluster_id: int, wanted: frozenset[WantedPods], *, below: int) -> Neighbours:
+    """Reads the GPU pods that these rules count, what keeps other pods away, and pods of lower priority.
+
+    Two queries, one more with rules and one more with a priority above others. Pods without GPUs count by their
+    anti-affinity and host ports on GPU nodes alone: their labels are not mirrored.
     """
     rows = Pod.objects.filter(cluster=cluster_id, node__isnull=False).not_done()
     excluding = rows.filter(exclusions__isnull=False).values_list("node_id", "namespace", "name", "exclusions")
@@ -38,7 +68,32 @@ def read_neighbours(cluster_id: int, wanted: frozenset[WantedPods]) -> Neighbour
         count_pods(_labelled(rows, wanted), wanted) if wanted else {},
         [Exclusion(term, example, frozenset(nodes)) for term, (example, nodes) in terms.items()],
         {port: frozenset(nodes) for port, nodes in ports.items()},
+        _preemptible(rows, cluster_id, below),
     )
+
+
+def _preemptible(rows: PodQuerySet, cluster_id: int, below: int) -> list[PreemptiblePods] | None:
+    """Returns the pods below a priority, equal ones of a node together. None: priority classes were never read."""
+    if not Bookmark.objects.knows_all(cluster_id, PRIORITY_CLASSES.name):
+        return None
+    priorities = Priorities.read(cluster_id)
+    lower = priorities.classes_below(below)
+    if not lower:
+        return []
+    read: Any = rows.filter(priority_class__in=lower, deleted_at=None).annotate(requests=Cast("resources", TextField()))
+    groups = read.order_by().values_list("node_id", "priority_class", "requests").annotate(
+        Count("pk"), Sum("cpu_m"), Sum("memory_bytes")
+    )  # fmt: skip
+    decoded = cache(json.loads)
+    return [
+        PreemptiblePods(
+            node,
+            priorities.of(name),
+            number,
+            {each: amount * number for each, amount in decoded(requests).items()} | {CPU: cpu, MEMORY: memory},
+        )
+        for node, name, requests, number, cpu, memory in groups
+    ]
 
 
 def _labelled(rows: PodQuerySet, wanted: frozenset[WantedPods]) -> Iterator[PodOnNode]:

@@ -129,6 +129,18 @@ class QueuePlaceSerializer(serializers.Serializer):
     quotas = QueueQuotaSerializer(many=True)
 
 
+class VictimSerializer(serializers.Serializer):
+    pod = serializers.CharField(help_text="Namespace and name.")
+    priority = serializers.IntegerField()
+    budget = serializers.CharField(help_text="PodDisruptionBudget that allows no eviction now. Empty: none.")
+
+
+class PreemptionSerializer(serializers.Serializer):
+    text = serializers.CharField()
+    nodes = serializers.IntegerField(help_text="Nodes on which preemption would make room.")
+    node = serializers.CharField(source="best.name", default="", help_text="The one where it ends the fewest pods.")
+
+
 class WhyPendingSerializer(serializers.Serializer):
     """The reason why a pod waits for a node, recomputed from the rows of its cluster."""
 
@@ -149,6 +161,10 @@ class WhyPendingSerializer(serializers.Serializer):
     funnel = FunnelStepSerializer(source="found.funnel", many=True)
     near_summary = serializers.CharField(source="found.near_summary", help_text="Example: `3 nodes lack only 1 GPU.`")
     near_nodes = NearNodeSerializer(source="near", many=True)
+    preemption = PreemptionSerializer(
+        source="found.preemption", allow_null=True, help_text="Null: priorities were not compared, or a node fits."
+    )
+    victims = VictimSerializer(many=True, help_text="Pods that preemption would end on `preemption.node`.")
     scheduler_message = serializers.CharField()
     scheduler_at = serializers.DateTimeField(
         allow_null=True, help_text="Last transition of the pod's PodScheduled condition."

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from capacity.pods.rows import GpuPodLine
+from capacity.pods.victims import Victim, victims_on
 from capacity.wait_reasons.answers import NearMiss, PendingExplanation
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER
 from capacity.waiting_pods import GpuHolder, explanations_of, facts_of, holders_on, reason_of
@@ -51,6 +52,7 @@ class WaitingStory:
     scheduler_at: datetime | None  # when the condition last turned; its message may be newer
     nodes_seen_at: datetime | None
     is_usual_scheduler: bool
+    victims: Sequence[Victim]  # on the node where preemption ends the fewest pods
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def story_of(pod: Pod, *, user: User, now: datetime) -> PodStory:
 
 
 def waiting_story(pod: Pod, freshness: ClusterFreshness, *, now: datetime) -> WaitingStory | None:
-    """Returns why the pod waits for a node. Four queries at most; none for a pod that has one."""
+    """Returns why the pod waits for a node. None: it has one."""
     found = explanations_of([pod], now=now).get(pod.uid)
     if found is None:
         return None
@@ -115,6 +117,7 @@ def waiting_story(pod: Pod, freshness: ClusterFreshness, *, now: datetime) -> Wa
         for miss in found.near_misses
         for there in (holders.get(miss.node.key, []),)
     ]
+    best = found.preemption.best if found.preemption else None
     return WaitingStory(
         found,
         near,
@@ -122,6 +125,7 @@ def waiting_story(pod: Pod, freshness: ClusterFreshness, *, now: datetime) -> Wa
         facts.message_at,
         freshness.by_kind[NODES].last_seen_at,
         facts.scheduler == USUAL_SCHEDULER,
+        victims_on(best, facts, pod.cluster_id) if best else (),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from capacity.wait_reasons.node_index import ComparedNode
+from capacity.wait_reasons.preemption import PreemptionOutlook
 from capacity.wait_reasons.queue_place import QueuePlace
 from capacity.wait_reasons.scheduler_message import SchedulerVerdict
 
@@ -48,6 +49,7 @@ class PendingExplanation:
     funnel: Sequence[FunnelStep] = ()
     near_misses: Sequence[NearMiss] = ()
     near_summary: str = ""  # `3 nodes lack only 1 GPU.`
+    preemption: PreemptionOutlook | None = None  # None: not compared
     verdict: SchedulerVerdict | None = None
     agreement_ratio: float | None = None
     differences: Sequence[str] = ()

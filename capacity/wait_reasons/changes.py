@@ -7,7 +7,8 @@ from itertools import combinations
 from capacity.wait_reasons.amounts import amount_text, main_resource
 from capacity.wait_reasons.answers import Actor, Change
 from capacity.wait_reasons.node_index import NodeSet
-from capacity.wait_reasons.obstacles import RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, union
+from capacity.wait_reasons.obstacles import RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, find_obstacles, union
+from capacity.wait_reasons.requirements import PodToleration
 
 CHANGES_AT_MOST = 6
 SET_BY_KUBERNETES = "node.kubernetes.io/"
@@ -30,13 +31,13 @@ def helpful_changes(obstacles: Obstacles) -> list[Change]:
     """Returns the single changes after which the pod fits, the most helpful first; else pairs of changes."""
     now, later = obstacles.sole([*obstacles.fixed, *obstacles.room]), obstacles.sole(obstacles.fixed)
     found = [
-        change if change.fits_later else _counted(change, now.get(each, 0), nodes)
+        change if change.fits_later else _counted(change, _without(obstacles, each, now.get(each, 0)), nodes)
         for each, nodes in later.items()
         if (change := _change(obstacles, each, nodes))
     ]
     candidates = obstacles.candidates
     found += [
-        _counted(change, nodes, candidates)
+        _counted(change, _without(obstacles, each, nodes), candidates)
         for each, nodes in now.items()
         if each.kind in RULES_OF_OTHERS and (change := _change(obstacles, each, nodes))
     ]
@@ -51,6 +52,28 @@ def helpful_changes(obstacles: Obstacles) -> list[Change]:
 
 def _counted(change: Change, now: NodeSet, later: NodeSet) -> Change:
     return replace(change, fits_now=now.bit_count(), fits_later=later.bit_count())
+
+
+def _without(obstacles: Obstacles, obstacle: Obstacle, now: NodeSet) -> NodeSet:
+    """Returns the nodes that fit without an obstacle. Which nodes a spread counts depends on the other requirements."""
+    pod = obstacles.pod
+    if not (now and pod.rules.spread):
+        return now
+    match obstacle.kind:
+        case ObstacleKind.SELECTOR:
+            changed = replace(pod, selector=tuple(each for each in pod.selector if each.text != obstacle.name))
+        case ObstacleKind.AFFINITY:
+            changed = replace(pod, terms=())
+        case ObstacleKind.TAINT:
+            (taint,) = (each for each in obstacles.index.tainted if each.text == obstacle.name)
+            tolerated = PodToleration(taint.key, "Equal", taint.value, taint.effect)
+            changed = replace(pod, tolerations=(*pod.tolerations, tolerated))
+        case ObstacleKind.SPREAD | ObstacleKind.SPREAD_LABEL:
+            spread = tuple(each for each in pod.rules.spread if each.key != obstacle.name)
+            changed = replace(pod, rules=replace(pod.rules, spread=spread))
+        case _:
+            return now
+    return now & find_obstacles(changed, obstacles.index).fitting
 
 
 def _change(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change | None:
@@ -103,6 +126,10 @@ def _corrections(obstacles: Obstacles) -> Iterator[Change]:
         later = index.values_of(label.key)[near] & ~others if near else 0
         if later:
             now = later & ~union(obstacles.room)
+            if now and obstacles.pod.rules.spread:
+                corrected = replace(label, values=(near,))
+                selector = tuple(corrected if each is label else each for each in obstacles.pod.selector)
+                now &= find_obstacles(replace(obstacles.pod, selector=selector), index).fitting
             yield _counted(Change(f"Correct the label to {label.key}={near}.", Actor.OWNER), now, later)
 
 

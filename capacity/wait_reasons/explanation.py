@@ -11,6 +11,7 @@ from capacity.wait_reasons.near_misses import funnel_of, near_misses_of, near_su
 from capacity.wait_reasons.node_index import NodeIndex
 from capacity.wait_reasons.node_reasons import reason_over_nodes
 from capacity.wait_reasons.obstacles import find_obstacles
+from capacity.wait_reasons.preemption import preemption_of
 from capacity.wait_reasons.requirements import WaitingPod
 from capacity.wait_reasons.scheduler_message import SchedulerVerdict, agreement, read_message, title_of_kind
 from wording.lists import names
@@ -37,6 +38,9 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     differences = [*_differences(ours, verdict, ratio, index)]
     if verdict and verdict.unknown:
         differences.append(f"The scheduler also names reasons unknown here: {_counted(verdict.unknown)}.")
+    outlook = preemption_of(obstacles)
+    if outlook and outlook.nodes and verdict and verdict.finds_no_victims:
+        differences.append(f"The scheduler found no pods to preempt, this check on {count(outlook.nodes, 'node')}.")
     changes = found.changes or ([] if obstacles.fitting else helpful_changes(obstacles))
     if around.not_scaled:
         said = f"{SCALES_NOT}: {around.not_scaled}."
@@ -49,6 +53,7 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
         funnel=funnel_of(obstacles),
         near_misses=near_misses_of(obstacles),
         near_summary=near_summary(obstacles),
+        preemption=outlook,
         verdict=verdict,
         agreement_ratio=ratio,
         differences=differences,

@@ -26,10 +26,21 @@ class Exclusion:
 
 
 @dataclass(frozen=True)
+class PreemptiblePods:
+    """Equal pods of one priority on a node."""
+
+    node: int  # its key
+    priority: int
+    pods: int
+    amounts: Mapping[str, int]  # of all of them, by resource
+
+
+@dataclass(frozen=True)
 class Neighbours:
     counts: Mapping[WantedPods, Mapping[int, int]]  # pods by node, of each rule of the waiting pods
     exclusions: Sequence[Exclusion] = ()
     ports: Mapping[HostPort, frozenset[int]] | None = None  # nodes on which pods have it
+    preemptible: Sequence[PreemptiblePods] | None = None  # below the highest priority that waits; None: not read
 
     @cached_property
     def label_keys(self) -> frozenset[str]:

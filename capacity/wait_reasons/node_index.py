@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 
-from capacity.wait_reasons.neighbours import Neighbours
+from capacity.wait_reasons.neighbours import Neighbours, PreemptiblePods
 from capacity.wait_reasons.requirements import LabelRequirement, NodeTaint
 
 NodeSet = int
@@ -61,6 +61,10 @@ class NodeIndex:
         self._amounts: dict[tuple[str, bool], tuple[list[int], list[int]]] = {}
         self._rooms: dict[tuple[str, NodeSet], FreeAmount] = {}
         self._at_least: dict[tuple[str, bool, int], NodeSet] = {}
+
+    @property
+    def preemptible(self) -> Sequence[PreemptiblePods] | None:
+        return self.neighbours.preemptible if self.neighbours else None
 
     def __len__(self) -> int:
         return len(self.nodes)

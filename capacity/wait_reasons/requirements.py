@@ -12,6 +12,7 @@ from typing import Any
 from capacity.wait_reasons.pod_rules import NO_RULES, PodRules, read_rules
 
 USUAL_SCHEDULER = "default-scheduler"  # corev1.DefaultSchedulerName
+NEVER_PREEMPTS = "Never"  # corev1.PreemptNever
 KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 COMPARING = frozenset({"Gt", "Lt"})
 
@@ -113,6 +114,7 @@ class WaitingPod:
     tolerations: Sequence[PodToleration] = ()
     scheduler: str = USUAL_SCHEDULER
     priority: int = 0
+    never_preempts: bool = False
     gates: Sequence[str] = ()
     nominated_node: str = ""
     rules: PodRules = NO_RULES  # about other pods
@@ -152,6 +154,7 @@ def read_pod(
         tolerations=tuple(map(read_toleration, placement.get("tolerations", ()))),
         scheduler=placement.get("scheduler", USUAL_SCHEDULER),
         priority=placement.get("priority", 0),
+        never_preempts=placement.get("preemption_policy") == NEVER_PREEMPTS,
         gates=tuple(placement.get("gates", ())),
         nominated_node=placement.get("nominated_node", ""),
         rules=read_rules(placement, name.partition("/")[0], labels),

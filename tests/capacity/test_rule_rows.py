@@ -43,7 +43,7 @@ def test_pods_are_counted_by_their_labels_on_each_node(cluster, labels):
     waiting = facts_of(a_waiting_pod(cluster, pod_anti_affinity=[term], spread=[term | {"max_skew": 1}]))
 
     wanted = rules_wanted([waiting])
-    found = read_neighbours(cluster.pk, wanted).counts
+    found = read_neighbours(cluster.pk, wanted, below=0).counts
 
     by_kind = {each.also_terminating: counts for each, counts in found.items()}
     assert by_kind[True] == {nodes[0].pk: 2, nodes[1].pk: 2}
@@ -57,7 +57,7 @@ def test_ports_and_anti_affinity_of_pods_on_nodes(cluster):
         make.a_pod(node, f"loner-{number}", namespace="team-b", exclusions={"anti_affinity": [APART]})
     make.a_pod(node, "ended", namespace="team-c", phase="Failed", exclusions={"anti_affinity": [APART]})
 
-    found = read_neighbours(cluster.pk, frozenset())
+    found = read_neighbours(cluster.pk, frozenset(), below=0)
 
     assert found.ports == {read_port("9400/TCP"): frozenset({node.pk})}
     (found_term,) = found.exclusions

@@ -74,6 +74,15 @@ def test_nodes_that_the_affinity_excludes_do_not_count_as_domains():
     assert answer(chats(n_1=3), **given)[1] == set()
 
 
+def test_a_change_counts_the_nodes_that_the_spread_allows_after_it():
+    """Without the label, the spread counts two more domains, which are empty."""
+    placement = {"node_selector": {"zone": "b"}, "spread": [SPREAD]}
+    given = {"labels": {"app": "chat"}, "placement": placement, "nodes": {"n-1": "a", "n-2": "c"}}
+    found, _ = answer(chats(n_1=1), **given)
+    change = next(each for each in found.changes if each.text == "Remove zone=b from the node selector.")
+    assert (change.fits_now, change.fits_later) == (1, 2)
+
+
 def test_a_spread_names_the_fullest_domain_and_the_change():
     nodes = {"n-1": "a", "n-2": "b"}
     found, _ = answer(
