@@ -1,5 +1,6 @@
 from django.urls import path
 
+from capacity.api.defragmentation import PoolDefragmentation
 from capacity.api.free_gpus import ClusterFreeGpus, PoolFreeGpuHistory, PoolFreeGpus
 from capacity.api.mig_demand import PoolMigDemand
 from capacity.api.placement import PoolPlacement
@@ -13,6 +14,7 @@ urlpatterns = [
     path("pod-views/<int:view_id>", PodViewDetail.as_view()),
     path("pools/<int:pool_id>/free-gpus", PoolFreeGpus.as_view(), name="api-pool-free-gpus"),
     path("pools/<int:pool_id>/free-gpus/history", PoolFreeGpuHistory.as_view(), name="api-pool-free-gpu-history"),
+    path("pools/<int:pool_id>/defragmentation", PoolDefragmentation.as_view(), name="api-pool-defragmentation"),
     path("pools/<int:pool_id>/mig-demand", PoolMigDemand.as_view(), name="api-pool-mig-demand"),
     path("pools/<int:pool_id>/placement", PoolPlacement.as_view(), name="api-pool-placement"),
     path("clusters/<int:cluster_id>/free-gpus", ClusterFreeGpus.as_view(), name="api-cluster-free-gpus"),

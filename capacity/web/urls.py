@@ -1,6 +1,7 @@
 from django.urls import path
 
 from capacity.web import (
+    defragmentation_part,
     free_gpu_history,
     free_gpu_parts,
     placement_part,
@@ -26,6 +27,11 @@ urlpatterns = [
         name="pool-free-gpu-history",
     ),
     path("parts/pools/<int:pool_id>/placement", placement_part.pool_placement_part, name="pool-placement"),
+    path(
+        "parts/pools/<int:pool_id>/defragmentation",
+        defragmentation_part.pool_defragmentation_part,
+        name="pool-defragmentation",
+    ),
     path("parts/pools/<int:pool_id>/mig-demand", free_gpu_parts.pool_mig_demand_part, name="pool-mig-demand"),
     path("pools/<int:pool_id>/free-gpus.csv", free_gpu_history.csv_file, name="pool-free-gpus-csv"),
     path("parts/clusters/<int:cluster_id>/free-gpus", free_gpu_parts.cluster_free_gpus_part, name="cluster-free-gpus"),

@@ -1,0 +1,177 @@
+"""Nodes whose pods could move elsewhere, so that more pods of one size fit. Pure.
+
+Whole nodes are emptied, since a drain does that. A greedy search, not the best answer: it tries nodes with the fewest
+GPUs to move first, places their pods by best fit on equal nodes, and keeps a move only if more pods fit afterwards. A
+node that receives pods is not emptied later, so every pod moves at most once.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+SIZES = (2, 4, 8)  # GPUs of one pod
+NODES_AT_MOST = 20  # in one proposal
+TRIED_AT_MOST = 1000  # nodes that are tried as sources, the cheapest first
+TARGETS_AT_MOST = 32  # nodes with equal free GPUs that are tried for one pod
+
+
+@dataclass(frozen=True)
+class MovablePod:
+    key: int
+    name: str  # namespace/name
+    owner: str  # kind, namespace and name of its workload
+    gpus: int
+    cpu_m: int
+    memory_bytes: int
+    gpu_hours: float  # work of a job that starts again; 0 of a service
+    is_job: bool = False
+    has_empty_dir: bool = False
+    budgets: tuple[int, ...] = ()  # keys of its PodDisruptionBudgets
+
+
+@dataclass(frozen=True)
+class PackedNode:
+    """A ready node without shared GPUs and slices."""
+
+    key: int
+    name: str
+    kind: Any  # pods move between nodes of one kind
+    gpus: int  # that it offers
+    free: int
+    cpu_m: int  # free
+    memory_bytes: int  # free
+    pods: Sequence[MovablePod] = ()
+    is_source: bool = True  # False: a pod there must stay
+
+
+@dataclass(frozen=True)
+class Move:
+    pod: MovablePod
+    target: str  # name of a node with room for it
+
+
+@dataclass(frozen=True)
+class EmptiedNode:
+    key: int
+    name: str
+    moves: Sequence[Move]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    size: int
+    fits_now: int  # pods of this size
+    fits_after: int
+    nodes: Sequence[EmptiedNode] = ()
+
+    @property
+    def moves(self) -> list[Move]:
+        return [move for node in self.nodes for move in node.moves]
+
+    @property
+    def gpus(self) -> int:
+        return sum(move.pod.gpus for move in self.moves)
+
+    @property
+    def gpu_hours(self) -> float:
+        return sum(move.pod.gpu_hours for move in self.moves)
+
+    @property
+    def jobs(self) -> list[str]:
+        return sorted({move.pod.owner for move in self.moves if move.pod.is_job})
+
+    @property
+    def namespaces(self) -> list[str]:
+        return sorted({move.pod.name.partition("/")[0] for move in self.moves})
+
+    @property
+    def with_empty_dir(self) -> int:
+        return sum(move.pod.has_empty_dir for move in self.moves)
+
+
+@dataclass
+class _Room:
+    """The free amounts of the nodes while pods are moved in thought."""
+
+    nodes: Sequence[PackedNode]
+    free: dict[int, list[int]] = field(default_factory=dict)  # by node: GPUs, millicores, bytes
+    by_free: dict[tuple[Any, int], dict[int, None]] = field(default_factory=lambda: defaultdict(dict))
+    budgets: Counter[int] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        for node in self.nodes:
+            self.free[node.key] = [node.free, node.cpu_m, node.memory_bytes]
+            self.by_free[node.kind, node.free][node.key] = None
+
+    def take(self, node: PackedNode, pod: MovablePod, sign: int = 1) -> None:
+        free = self.free[node.key]
+        if pod.gpus:
+            self.by_free[node.kind, free[0]].pop(node.key, None)
+            self.by_free[node.kind, free[0] - sign * pod.gpus][node.key] = None
+        free[0] -= sign * pod.gpus
+        free[1] -= sign * pod.cpu_m
+        free[2] -= sign * pod.memory_bytes
+
+    def target_of(
+        self, pod: MovablePod, source: PackedNode, size: int, by_key: Mapping[int, PackedNode], empty: Iterable[int]
+    ) -> PackedNode | None:
+        """Returns the node where the pod costs the fewest pods of the size, then the one with the least room."""
+        levels = range(pod.gpus, source.gpus + 1)
+        for level in sorted(levels, key=lambda free: (free // size - (free - pod.gpus) // size, free)):
+            for key in list(self.by_free[source.kind, level])[:TARGETS_AT_MOST]:
+                _, cpu_m, memory_bytes = self.free[key]
+                if key != source.key and key not in empty and cpu_m >= pod.cpu_m and memory_bytes >= pod.memory_bytes:
+                    return by_key[key]
+        return None
+
+
+def propose(nodes: Sequence[PackedNode], size: int, budgets: Mapping[int, int]) -> Proposal:
+    """Returns the nodes to empty for more pods of a size. `budgets` are the evictions that each budget allows now."""
+    room, by_key = _Room(nodes), {node.key: node for node in nodes}
+    room.budgets.update(budgets)
+    fits_now = sum(node.free // size for node in nodes)
+    emptied: dict[int, EmptiedNode] = {}
+    received = set[int]()
+    sources = [node for node in nodes if node.is_source and node.pods and node.gpus // size > node.free // size]
+    sources.sort(key=lambda node: (node.gpus - node.free, sum(pod.gpu_hours for pod in node.pods), node.name))
+    fits = fits_now
+    for node in sources[:TRIED_AT_MOST]:
+        if len(emptied) >= NODES_AT_MOST:
+            break
+        if node.key in received:
+            continue
+        moves, gain = _empty(node, room, size, by_key, emptied)
+        if moves is not None and gain > 0:
+            fits += gain
+            received |= {target.key for _, target in moves}
+            emptied[node.key] = EmptiedNode(node.key, node.name, [Move(pod, target.name) for pod, target in moves])
+        elif moves is not None:
+            _undo(moves, room)
+    return Proposal(size, fits_now, fits, list(emptied.values()))
+
+
+def _empty(
+    node: PackedNode, room: _Room, size: int, by_key: Mapping[int, PackedNode], emptied: Mapping[int, EmptiedNode]
+) -> tuple[list[tuple[MovablePod, PackedNode]] | None, int]:
+    """Moves the pods of a node. Returns the moves, and how many more pods fit; None if a pod fits nowhere."""
+    moves: list[tuple[MovablePod, PackedNode]] = []
+    gain = node.gpus // size - room.free[node.key][0] // size
+    for pod in sorted(node.pods, key=lambda pod: (-pod.gpus, pod.key)):
+        target = room.target_of(pod, node, size, by_key, emptied) if pod.gpus else None
+        is_allowed = all(room.budgets[budget] > 0 for budget in pod.budgets)
+        if target is None or not is_allowed:
+            _undo(moves, room)
+            return None, 0
+        before = room.free[target.key][0]
+        room.take(target, pod)
+        room.budgets.subtract(pod.budgets)
+        gain -= before // size - (before - pod.gpus) // size
+        moves.append((pod, target))
+    return moves, gain
+
+
+def _undo(moves: Iterable[tuple[MovablePod, PackedNode]], room: _Room) -> None:
+    for pod, target in moves:
+        room.take(target, pod, -1)
+        room.budgets.update(pod.budgets)
