@@ -1,7 +1,7 @@
 """The places of waiting pods in queues in front of the scheduler, from the mirror."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -52,6 +52,14 @@ def queue_places(cluster_id: int, pods: Sequence[Pod]) -> tuple[Mapping[str, Que
     queues = _Queues(cluster_id) if any(row.system == QueueSystem.KUEUE for row in rows.values()) else None
     places = {uid: _place(row, queues) for uid, row in rows.items()}
     return places, {uid: unread[system] for uid, system in systems.items() if system in unread}
+
+
+def places_of_owners(cluster_id: int, uids: Collection[str]) -> Mapping[str, QueuePlace]:
+    """Returns the places of Kueue's Workloads by UID of their owner. One query; three if there are any."""
+    rows = QueuedWorkload.objects.filter(cluster=cluster_id, system=QueueSystem.KUEUE, owner_uid__in=uids)
+    found = {row.owner_uid: row for row in rows.order_by("created_at", "pk")}
+    queues = _Queues(cluster_id) if found else None
+    return {uid: _place(row, queues) for uid, row in found.items()}
 
 
 def _why_unread(system: QueueSystem, marks: Mapping[str, Bookmark]) -> str:

@@ -7,6 +7,7 @@ from capacity.api.placement import PoolPlacement
 from capacity.api.pod_views import PodViewDetail, PodViewList
 from capacity.api.pods import PodDetail, WhyPending
 from capacity.api.prices import PriceDetail, Prices
+from capacity.api.suspended_jobs import SuspendedJobs
 from capacity.api.usage import Usage, WeeklyUsageReport
 
 urlpatterns = [
@@ -22,6 +23,7 @@ urlpatterns = [
     path("usage/prices", Prices.as_view(), name="api-prices"),
     path("usage/prices/<int:price_id>", PriceDetail.as_view(), name="api-price"),
     path("usage/report", WeeklyUsageReport.as_view(), name="api-usage-report"),
+    path("suspended-jobs", SuspendedJobs.as_view(), name="api-suspended-jobs"),
     path("pods/<int:pod_id>", PodDetail.as_view(), name="api-pod"),
     path("pods/<int:pod_id>/why-pending", WhyPending.as_view(), name="api-why-pending"),
 ]

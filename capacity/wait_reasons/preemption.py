@@ -1,4 +1,4 @@
-"""Whether preemption of pods with lower priority would make room, and why not. Pure.
+"""The preemption of pods with lower priority for a waiting pod: where it would make room, or why it does not. Pure.
 
 kubernetes, pkg/scheduler/framework/plugins/defaultpreemption at 1.34: nodes that fail by what can be removed are tried
 without their pods of lower priority. Budgets are preferred, not guaranteed.

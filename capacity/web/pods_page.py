@@ -11,6 +11,7 @@ from capacity.pods.files import TooManyPods, csv_of
 from capacity.pods.pod_filter import ORDERS, PARTS, PodFilter
 from capacity.pods.rows import PodTable, table_of, titled
 from capacity.pods.views import POD_VIEWS
+from capacity.suspended_jobs import suspended_demand
 from edges.digits import whole_number
 from edges.parts import part_response
 from edges.requests import PersonRequest
@@ -49,6 +50,11 @@ def pods_part(request: PersonRequest) -> HttpResponse:
     if request.headers.get("HX-Trigger") == "pod-filters":
         response["HX-Push-Url"] = _address(PodFilter.read(request.GET))
     return response
+
+
+@part_response
+def suspended_jobs_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "capacity/pods/_suspended.html", {"demand": suspended_demand(request.user)})
 
 
 def csv_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:

@@ -15,6 +15,7 @@ from capacity.web import (
 urlpatterns = [
     path("pods", pods_page.pods, name="pods"),
     path("parts/pods", pods_page.pods_part, name="pods-part"),
+    path("parts/suspended-jobs", pods_page.suspended_jobs_part, name="suspended-jobs-part"),
     path("pods.csv", pods_page.csv_file, name="pods-csv"),
     path("pods/views", pods_page.save, name="save-pod-view"),
     path("pods/views/<int:view_id>/forget", pods_page.forget, name="forget-pod-view"),

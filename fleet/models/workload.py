@@ -21,6 +21,7 @@ class Workload(Namespaced):
     owner_name = models.CharField(max_length=253, blank=True)
     owner_uid = models.CharField(max_length=64, blank=True)
     desired = models.PositiveIntegerField(null=True)  # pods; null: it does not say
+    suspended_pods = models.PositiveIntegerField(null=True)  # of a suspended Job, once it is resumed; null: it is not
     ready = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)  # a Job's pods
     resources = models.JSONField(default=dict)  # extended resources requested per pod
@@ -33,7 +34,10 @@ class Workload(Namespaced):
 
     class Meta(Namespaced.Meta):
         constraints = [one_per_uid("workload")]
-        indexes = [models.Index(fields=["cluster", "namespace", "name"])]
+        indexes = [
+            models.Index(fields=["cluster", "namespace", "name"]),
+            models.Index(fields=["cluster"], condition=models.Q(suspended_pods__gt=0), name="suspended_jobs"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"

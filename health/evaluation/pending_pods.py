@@ -48,7 +48,7 @@ def waiting_workloads(
     pods = {pod.pk: pod for pod in Pod.objects.filter(pk__in=[group.pod for group in groups]).select_related("node")}
     groups = [group for group in groups if group.pod in pods]
     owners = top_owners(list(pods.values()))
-    pools = _pools_of(cluster, list(pods.values()))
+    pools = pools_of(cluster, list(pods.values()))
     classes = dict(Pool.objects.filter(cluster=cluster).values_list("pk", "workload_class"))
     reasons = reasons_of(list(pods.values()), now=now)
     for name, those in _by_owner(groups, pods, owners).items():
@@ -148,7 +148,7 @@ def _limits_by_pool(cluster: Cluster) -> Mapping[int, Sequence[PoolLimits]]:
     return found
 
 
-def _pools_of(cluster: Cluster, pods: Sequence[Pod]) -> Mapping[int, Collection[int]]:
+def pools_of(cluster: Cluster, pods: Sequence[Pod]) -> Mapping[int, Collection[int]]:
     """Returns by pod the pools of its node, or those with nodes that its node selector allows. Two queries at most."""
     selectors = {pod.pk: pod.placement.get("node_selector", {}) for pod in pods if not pod.node_id}
     keys = sorted({key for selector in selectors.values() for key in selector})[:LABELS_AT_MOST]

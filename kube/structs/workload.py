@@ -50,6 +50,11 @@ class WorkloadSeen(Seen, frozen=True):
     def failed(self) -> int:
         return 0
 
+    @property
+    def suspended(self) -> int | None:
+        """Returns the number of pods that a suspended Job starts once it is resumed. None: not suspended."""
+        return None
+
 
 class ReplicaSetSeen(WorkloadSeen, frozen=True):
     @property
@@ -86,9 +91,17 @@ class JobSeen(WorkloadSeen, frozen=True):
 
         kubernetes, pkg/controller/job/job_controller.go, `manageJob`.
         """
+        return 0 if self.spec and self.spec.parallelism is not None and self.spec.suspend else self._unsuspended
+
+    @property
+    def suspended(self) -> int | None:
+        return self._unsuspended if self.spec and self.spec.suspend else None
+
+    @property
+    def _unsuspended(self) -> int | None:
         if self.spec is None or self.spec.parallelism is None:
             return None
-        if self.spec.suspend or self.is_finished:
+        if self.is_finished:
             return 0
         status = self.status or WorkloadStatus()
         succeeded, active = status.succeeded or 0, status.active or 0

@@ -87,3 +87,27 @@ def test_the_card_and_rest_compare_the_layout_with_the_last_two_weeks():
     Bookmark.objects.filter(kind="pods").update(listed_at=None)
     assert calling(bob).get(f"/api/v1/pools/{pool.pk}/mig-demand").json() == {"mig_demand": None}
     assert "were never read" in page(visiting(bob), f"/parts/pools/{pool.pk}/mig-demand").text
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("now")
+def test_pods_that_wait_in_vain_count_from_their_creation():
+    bob = make.a_user("bob", role="viewer")
+    pool = make.a_pool(make.a_cluster("east"), "h100")
+    labels = {"nvidia.com/gpu.product": H100}
+    make.a_node(
+        pool.cluster, "cut", pool=pool, gpu_product=H100, labels=labels, gpu_vendor="nvidia", physical_mig=1,
+        physical_whole=0, physical_gpus=1, allocatable={"nvidia.com/mig-3g.40gb": 2}, layout="",
+    )  # fmt: skip
+    requests = {"gpus": 0, "resources": {"nvidia.com/mig-1g.10gb": 2}, "created_at": NOON - 2 * DAY}
+    for product in (H100, "NVIDIA-A100"):
+        make.a_pending_pod(
+            pool.cluster, placement={"node_selector": labels | {"nvidia.com/gpu.product": product}}, **requests
+        )
+    make.a_pending_pod(pool.cluster, **requests)
+
+    [found] = calling(bob).get(f"/api/v1/pools/{pool.pk}/mig-demand").json()["mig_demand"]["products"]
+
+    peaks = {each["profile"]: each["peak"] for each in found["profiles"]}
+    assert peaks["1g.10gb"] == 4
+    assert found["gpu_hours"] == pytest.approx(2 * 2 * 48 / 7)

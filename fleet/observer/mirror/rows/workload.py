@@ -36,6 +36,7 @@ def workload_row(seen: WorkloadSeen, scope: WatchScope) -> dict[str, Any] | None
         "owner_name": fitted(owner.name, 253) if owner else "",
         "owner_uid": fitted(owner.uid, 64) if owner else "",
         "desired": fitted_count(seen.desired),
+        "suspended_pods": None if seen.suspended is None else fitted_count(seen.suspended),
         "ready": fitted_count(seen.ready),
         "failed": fitted_count(seen.failed),
         "resources": resources,

@@ -45,6 +45,19 @@ def test_a_job_that_is_suspended_or_over_wants_no_pod(spec, status):
 
 
 @pytest.mark.parametrize(
+    ("spec", "status", "suspended"),
+    [
+        ({"suspend": True}, {}, 4),
+        ({"suspend": True, "completions": 3}, {"succeeded": 1}, 2),
+        ({"suspend": True}, {"completionTime": "2026-11-21T09:00:00Z"}, 0),
+        ({}, {}, None),
+    ],
+)
+def test_a_suspended_job_has_the_number_of_pods_that_it_starts_later(spec, status, suspended):
+    assert workload_row(a_job(status, parallelism=4, **spec), NOWHERE)["suspended_pods"] == suspended
+
+
+@pytest.mark.parametrize(
     ("spec", "status", "wanted"),
     [
         ({"completions": 10}, {"succeeded": 9, "active": 1}, 1),

@@ -1,0 +1,90 @@
+"""Suspended Jobs that request GPUs: demand without pods, so the scheduler does not see it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Sum
+
+from capacity.queue_places import places_of_owners
+from capacity.wait_reasons.amounts import amount_text, by_weight
+from capacity.wait_reasons.queue_place import QueuePlace
+from capacity.wait_reasons.queue_reasons import queued_reason
+from fleet.models import Bookmark, Cluster, Workload
+from fleet.models.bookmark import VOID
+from gpu.resources import Layout, count
+from kube.resources import JOBS
+from people.models import User
+from wording.lists import names
+
+SHOWN_AT_MOST = 100  # the oldest
+BY_NAME = Layout()
+SUSPENDED = "Its spec.suspend is true. Whoever set it resumes the Job."
+
+
+@dataclass(frozen=True)
+class SuspendedJob:
+    job: Workload
+    requests: str  # of each pod
+    gpus: int | None  # whole GPUs of all its pods; None: it requests none
+    reason: str
+    queue: QueuePlace | None  # None: it waits in no queue that is read
+
+
+@dataclass(frozen=True)
+class SuspendedDemand:
+    jobs: int
+    pods: int
+    gpus: int  # whole GPUs of all pods
+    shown: Sequence[SuspendedJob]
+    unread: Sequence[str]  # names of clusters whose Jobs are not read
+
+
+def suspended_demand(user: User) -> SuspendedDemand:
+    """Returns the demand of the suspended Jobs that the user sees. Four queries, and three for each cluster."""
+    rows = Workload.objects.visible_to(user).filter(suspended_pods__gt=0).order_by()
+    sums: Counter[str] = Counter()
+    groups: Any = rows.values_list("resources").annotate(jobs=Count("pk"), pods=Sum("suspended_pods"))
+    for resources, jobs, pods in groups:
+        sums.update({"jobs": jobs, "pods": pods, "gpus": (count(resources, BY_NAME).whole or 0) * pods})
+    oldest = list(rows.select_related("cluster").order_by("created_at", "pk")[:SHOWN_AT_MOST])
+    places = _places(oldest)
+    clusters = Cluster.objects.visible_to(user)
+    unread = Bookmark.objects.filter(cluster__in=clusters, kind=JOBS.name, state__in=VOID)
+    return SuspendedDemand(
+        sums["jobs"],
+        sums["pods"],
+        sums["gpus"],
+        [_suspended_job(row, places.get(row.uid)) for row in oldest],
+        sorted(unread.values_list("cluster__name", flat=True)),
+    )
+
+
+def _places(jobs: Sequence[Workload]) -> Mapping[str, QueuePlace]:
+    """Returns the places of Jobs, by UID. A Job of a JobSet waits in the queue with it."""
+    by_cluster: dict[int, list[Workload]] = defaultdict(list)
+    for job in jobs:
+        by_cluster[job.cluster_id].append(job)
+    found: dict[str, QueuePlace] = {}
+    for cluster_id, some in by_cluster.items():
+        places = places_of_owners(cluster_id, {uid for job in some for uid in (job.uid, job.owner_uid) if uid})
+        found |= {job.uid: place for job in some if (place := places.get(job.uid) or places.get(job.owner_uid))}
+    return found
+
+
+def _suspended_job(job: Workload, place: QueuePlace | None) -> SuspendedJob:
+    pods = job.suspended_pods or 0
+    whole = count(job.resources, BY_NAME).whole if job.resources else None
+    requests = [amount_text(name, amount) for name, amount in by_weight(job.resources)]
+    requests += [f"ResourceClaim {name}" for name in job.claims]
+    return SuspendedJob(job, names(requests), whole * pods if whole else None, _reason(place), place)
+
+
+def _reason(place: QueuePlace | None) -> str:
+    if place is None:
+        return SUSPENDED
+    if not place.is_waiting:
+        return f"{place.system} has admitted it, and has not resumed it yet."
+    reason = queued_reason(place)
+    return f"{reason.title}. {reason.summary}"

@@ -1,0 +1,79 @@
+"""Suspended Jobs with GPU requests: they have no pods, and are listed as demand."""
+
+from datetime import timedelta
+
+import pytest
+
+from capacity.suspended_jobs import SUSPENDED, suspended_demand
+from fleet.models import Bookmark, BookmarkState, QueuedWorkload, Workload, WorkloadQueue
+from kube.resources import JOBS
+from tests import make
+from tests.callers import calling
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
+
+
+@pytest.fixture
+def bob():
+    return make.a_user("bob", role="viewer")
+
+
+@pytest.fixture
+def cluster():
+    return make.a_cluster("east")
+
+
+def a_job(cluster, name: str, pods: int | None, **given) -> Workload:
+    row = {"resources": {"nvidia.com/gpu": 8}, "created_at": NOON - timedelta(hours=1), "changed_at": NOON} | given
+    return Workload.objects.create(
+        cluster=cluster, uid=f"uid-{name}", kind="Job", namespace="team-a", name=name, suspended_pods=pods, **row
+    )
+
+
+def test_suspended_jobs_are_demand_of_all_their_pods(bob, cluster, now):
+    a_job(cluster, "train", 4)
+    a_job(cluster, "slices", 3, resources={"nvidia.com/mig-1g.10gb": 2}, created_at=NOON)
+    a_job(cluster, "running", None)
+    a_job(cluster, "finished", 0)
+
+    found = suspended_demand(bob)
+
+    assert (found.jobs, found.pods, found.gpus) == (2, 7, 32)
+    shown = [(each.job.name, each.requests, each.gpus, each.reason) for each in found.shown]
+    assert shown == [("train", "8 GPUs", 32, SUSPENDED), ("slices", "2 slices 1g.10gb", None, SUSPENDED)]
+    answer = calling(bob).get("/api/v1/suspended-jobs").json()
+    assert (answer["gpus"], answer["shown"][0]["name"], answer["shown"][0]["queue"]) == (32, "train", None)
+    text = page(visiting(bob), "/parts/suspended-jobs").text
+    assert "2 Jobs with 7 pods and 32 GPUs, not scheduled yet" in text
+
+
+@pytest.mark.parametrize("owner", ["uid-train", "uid-of-jobset"])
+def test_a_job_in_a_queue_has_its_place_as_the_reason(bob, cluster, owner):
+    a_job(cluster, "train", 4, owner_uid="uid-of-jobset")
+    mirrored = {"cluster": cluster, "changed_at": NOON, "namespace": "team-a"}
+    WorkloadQueue.objects.create(**mirrored, uid="q", kind="LocalQueue", name="lq", cluster_queue="gpus")
+    WorkloadQueue.objects.create(**mirrored | {"namespace": ""}, uid="cq", kind="ClusterQueue", name="gpus")
+    QueuedWorkload.objects.create(
+        **mirrored, uid="w", system="kueue", name="job-train", owner_uid=owner, queue="lq", created_at=NOON,
+        message="insufficient unused quota for nvidia.com/gpu",
+    )  # fmt: skip
+
+    (found,) = suspended_demand(bob).shown
+
+    assert found.reason == "Number 1 of 1 in ClusterQueue gpus. insufficient unused quota for nvidia.com/gpu"
+
+
+def test_jobs_that_may_not_be_read_are_no_absence(bob, cluster):
+    forbidden = {"state": BookmarkState.FORBIDDEN, "state_since": NOON}
+    Bookmark.objects.update_or_create(cluster=cluster, kind=JOBS.name, defaults=forbidden)
+
+    assert suspended_demand(bob).unread == ["east"]
+    assert "Jobs are not read in east." in page(visiting(bob), "/parts/suspended-jobs").text
+
+
+def test_a_stranger_sees_none(cluster):
+    a_job(cluster, "train", 4)
+
+    assert suspended_demand(make.a_user("eve", role="")).jobs == 0
