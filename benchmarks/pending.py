@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.figures import Figures
 from benchmarks.pending_cases import NOW, a_node, a_pod, compared, read
-from benchmarks.pending_rules import neighbours_of, pods_around, with_rules
+from benchmarks.pending_rules import neighbours_of, pods_around, with_rules, with_volumes
 from benchmarks.real_scheduler import compare_with_scheduler
 from capacity.wait_reasons.early_reasons import WaitFacts
 from capacity.wait_reasons.explanation import explain
@@ -39,7 +39,7 @@ def main() -> None:
     figures.measure_reference()
     dice = random.Random(seed)
     nodes = [a_node(dice, number) for number in range(asked.nodes)]
-    pods = [read(with_rules(dice, a_pod(dice, number))) for number in range(asked.pods + 1)]
+    pods = [with_volumes(read(with_rules(dice, a_pod(dice, number)))) for number in range(asked.pods + 1)]
     places = {node["metadata"]["name"]: compared(node).key for node in nodes}
     around = neighbours_of(pods_around(dice, nodes), pods, places)
 

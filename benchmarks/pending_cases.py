@@ -38,6 +38,7 @@ def a_node(dice: random.Random, number: int) -> dict[str, Any]:
     """Returns a Node as the API server sends it, with amounts beside it."""
     gpus, is_sliced = dice.choice((0, 4, 8, 8, 8)), dice.random() < 0.1
     labels = {"zone": f"zone-{dice.randrange(3)}", "rack": f"rack-{number // 16}"}
+    labels |= {"topology.kubernetes.io/zone": labels["zone"]} if dice.random() < 0.8 else {}
     labels["kubernetes.io/hostname"] = f"node-{number:05}"
     labels |= {"cores": dice.choice(("64", "128", "many"))} if dice.random() < 0.9 else {}
     labels |= {"nvidia.com/gpu.product": dice.choice(PRODUCTS)} if gpus else {}

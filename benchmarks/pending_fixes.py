@@ -123,6 +123,11 @@ def _drop_pod_affinity(fix: Fix, found: re.Match[str]) -> None:
     del fix.pod["spec"]["affinity"]["podAffinity" if found[1] == "affinity" else "podAntiAffinity"]
 
 
+def _drop_volume(fix: Fix, found: re.Match[str]) -> None:
+    volumes = fix.pod["spec"]["volumes"]
+    fix.pod["spec"]["volumes"] = [each for each in volumes if each["persistentVolumeClaim"]["claimName"] != found[1]]
+
+
 def _relax_other(fix: Fix, found: re.Match[str]) -> None:
     fix.relaxed = found[1]
 
@@ -150,6 +155,7 @@ ACTS: tuple[tuple[str, Callable[[Fix, re.Match[str]], None]], ...] = (
     (r"Move pods with (.+) from (\S+) to other nodes: .*\.", _move),
     (r"Remove the host port (\S+) from the pod template\.", _remove_port),
     (r"Set whenUnsatisfiable of the spread over (\S+) to ScheduleAnyway\.", _relax_spread),
+    (r"Use a claim whose volume these nodes reach, in place of (\S+)\.", _drop_volume),
     (r"Make the pod (affinity|anti-affinity) \(.*\) preferred, not required\.", _drop_pod_affinity),
     (r"Make the anti-affinity of (\S+) preferred, not required: it keeps this pod away\.", _relax_other),
     (r"Wait until other pods end, or add nodes\.", _wait),

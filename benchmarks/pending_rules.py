@@ -2,17 +2,23 @@
 
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
+from capacity.wait_reasons.label_requirements import LabelRequirement, read_terms_of_nodes
 from capacity.wait_reasons.neighbours import Exclusion, Neighbours, PodOnNode, count_pods
 from capacity.wait_reasons.pod_rules import HostPort, PodTerm, read_port, read_terms
+from capacity.wait_reasons.pod_volumes import ClaimState, ClaimVolume
 from capacity.wait_reasons.requirements import WaitingPod
 from fleet.observer.mirror.rows.placement import exclusions_of
+from fleet.observer.mirror.rows.storage import BOUND, volume_row
 from kube.structs import PodSeen
+from kube.structs.storage import PersistentVolumeSeen
 
 NAMESPACE = "pending-bench"
+Object = dict[str, Any]
 HOST, ZONE, RACK, RARE = "kubernetes.io/hostname", "zone", "rack", "cores"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PORTS = (
@@ -22,8 +28,14 @@ PORTS = (
     {"containerPort": 8080, "hostPort": 8080, "hostIP": "10.0.0.1"},
 )
 TEAMS = ("vision", "speech")
+# PersistentVolumes by their claim: with a node affinity, or with a zone label.
+REACHED_IN: dict[str, Object] = {
+    "data-0": {"affinity": [{"key": ZONE, "operator": "In", "values": ["zone-0"]}]},
+    "data-1": {"affinity": [{"key": ZONE, "operator": "NotIn", "values": ["zone-1"]}]},
+    "data-2": {"labels": {"topology.kubernetes.io/zone": "zone-1__zone-2"}},
+    "data-3": {},
+}
 KEPT = "cache"  # pods that stay when all others end: affinities name them
-Object = dict[str, Any]
 
 
 def with_rules(dice: random.Random, pod: Object) -> Object:
@@ -40,6 +52,9 @@ def with_rules(dice: random.Random, pod: Object) -> Object:
     if affinity:
         spec["affinity"] = affinity
     ports = dice.sample(PORTS, 1) if dice.random() < 0.25 else []
+    if dice.random() < 0.2:
+        claim = {"claimName": dice.choice(list(REACHED_IN))}
+        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": claim}]
     metadata = pod["metadata"] | {"namespace": NAMESPACE, "labels": {"app": app, "team": dice.choice(TEAMS)}}
     return pod | {"metadata": metadata, "spec": spec, "ports": ports}
 
@@ -82,6 +97,39 @@ def neighbours_of(around: Iterable[Object], pods: Iterable[WaitingPod], places: 
     wanted = frozenset(each for pod in pods for each in pod.rules.wanted())
     exclusions = [Exclusion(term, example, frozenset(keys)) for term, (example, keys) in terms.items()]
     return Neighbours(count_pods(on_nodes, wanted), exclusions, {port: frozenset(keys) for port, keys in ports.items()})
+
+
+def volume_objects() -> list[tuple[Object, Object]]:
+    """Returns each claim with its volume, as they are created."""
+    found = []
+    for name, reached in REACHED_IN.items():
+        common = {"accessModes": ["ReadWriteMany"], "storageClassName": ""}
+        terms = [{"matchExpressions": reached["affinity"]}] if "affinity" in reached else []
+        affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}} if terms else {}
+        source = {"capacity": {"storage": "1Gi"}, "nfs": {"server": "none", "path": "/"}}
+        volume = {
+            "apiVersion": "v1", "kind": "PersistentVolume", "spec": common | source | affinity,
+            "metadata": {"name": f"pv-{name}", "labels": reached.get("labels", {})},
+        }  # fmt: skip
+        claimed = common | {"volumeName": f"pv-{name}", "resources": {"requests": {"storage": "1Gi"}}}
+        claim = {
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": claimed,
+            "metadata": {"name": name, "namespace": NAMESPACE, "annotations": {BOUND: "yes"}},
+        }  # fmt: skip
+        found.append((claim, volume))
+    return found
+
+
+def with_volumes(pod: WaitingPod) -> WaitingPod:
+    """Returns a pod with what the mirror has of its volumes."""
+    volumes: dict[str, ClaimVolume] = {}
+    for claim, volume in volume_objects():
+        named = volume | {"metadata": volume["metadata"] | {"uid": "0"}}
+        row = volume_row(msgspec.json.decode(msgspec.json.encode(named), type=PersistentVolumeSeen)) or {}
+        zones = tuple(LabelRequirement(key, "In", tuple(values)) for key, values in row.get("zones", {}).items())
+        name, terms = claim["metadata"]["name"], read_terms_of_nodes(row.get("node_affinity", ()))
+        volumes[name] = ClaimVolume(name, ClaimState.BOUND, f"pv-{name}", terms=terms, zones=zones)
+    return replace(pod, volumes=tuple(volumes[name] for name in pod.volume_claims))
 
 
 def bound(pod: Object) -> Object:

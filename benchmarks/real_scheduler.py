@@ -18,7 +18,16 @@ import yaml
 
 from benchmarks.pending_cases import GPU, NOW, a_node, a_pod, node_object, observed_node, observed_pod, pod_object
 from benchmarks.pending_fixes import Fix, UnknownChange, read_fix
-from benchmarks.pending_rules import KEPT, NAMESPACE, bound, neighbours_of, pods_around, with_rules
+from benchmarks.pending_rules import (
+    KEPT,
+    NAMESPACE,
+    bound,
+    neighbours_of,
+    pods_around,
+    volume_objects,
+    with_rules,
+    with_volumes,
+)
 from capacity.wait_reasons.answers import Change, PendingExplanation
 from capacity.wait_reasons.early_reasons import WaitFacts
 from capacity.wait_reasons.explanation import explain
@@ -28,6 +37,8 @@ from kube.client.errors import Absent, Conflict
 from kube.structs import PodSeen
 
 NODES_PATH, PODS_PATH = "/api/v1/nodes", f"/api/v1/namespaces/{NAMESPACE}/pods"
+CLAIMS_PATH = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims"
+KEPT_KINDS = ("Namespace", "PersistentVolume", "PersistentVolumeClaim")
 MERGE = "application/merge-patch+json"
 AT_ONCE = {"gracePeriodSeconds": 0}
 VERDICT_S, SETTLED_S = 30.0, 1.0
@@ -87,6 +98,9 @@ class Batch:
     def create(cls, connection: Connection, dice: random.Random) -> Iterator[Self]:
         nodes = {node["metadata"]["name"]: node for node in (a_node(dice, place) for place in range(BATCH_NODES))}
         _create(connection, "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        for claim, volume in volume_objects():  # kept: the API server protects them from deletion
+            _create(connection, "/api/v1/persistentvolumes", volume)
+            _create(connection, CLAIMS_PATH, claim)
         try:
             for name, node in nodes.items():
                 _create(connection, NODES_PATH, node_object(node))
@@ -147,13 +161,13 @@ class Batch:
         """
         answer = self._judge(pod)
         verdict = msgspec.json.decode(answer, type=PodSeen)
-        pod = observed_pod(_without_verdict(answer))
+        pod = with_volumes(observed_pod(_without_verdict(answer)))
         places = {node.name: node.key for node in self.seen}
         index = NodeIndex(self.seen, neighbours_of(self.around.values(), [pod], places))
         ours = explain(pod, index, WAITS, now=NOW)
         if verdict.spec.node_name:
             return ours, verdict, ours.key == "fits", True
-        both = explain(observed_pod(answer), index, WAITS, now=NOW)
+        both = explain(with_volumes(observed_pod(answer)), index, WAITS, now=NOW)
         return ours, verdict, ours.key != "fits", both.agreement_ratio == 1.0
 
     def _try(self, change: Change, fix: Fix, found: RealAgreement) -> None:
@@ -233,7 +247,7 @@ def _create(connection: Connection, path: str, body: Mapping[str, Any]) -> None:
     try:
         connection.request("POST", path, body=body)
     except Conflict:
-        if body["kind"] != "Namespace":
+        if body["kind"] not in KEPT_KINDS:
             raise
 
 

@@ -12,11 +12,13 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from capacity.rule_rows import LABELS_AT_MOST, read_neighbours, rules_wanted
+from capacity.wait_reasons.label_requirements import LabelRequirement
 from capacity.wait_reasons.neighbours import Neighbours
 from capacity.wait_reasons.node_index import ComparedNode, NodeIndex
 from capacity.wait_reasons.obstacles import CPU, MEMORY
 from capacity.wait_reasons.pod_rules import WantedPods
-from capacity.wait_reasons.requirements import LabelRequirement, WaitingPod, read_taint
+from capacity.wait_reasons.pod_volumes import ZONE_LABELS
+from capacity.wait_reasons.requirements import WaitingPod, read_taint
 from fleet.allocation.cpu_memory import WHOSE
 from fleet.models import Node, Observer
 
@@ -48,6 +50,7 @@ def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
     """
     keys = frozenset(each.key for pod in pods for each in _requirements(pod) if not each.is_field)
     keys |= {key for pod in pods for key in pod.rules.topology_keys}
+    keys |= {key for pod in pods if any(each.zones for each in pod.volumes or ()) for key in ZONE_LABELS}
     wanted, below = rules_wanted(pods), max((pod.priority for pod in pods), default=0)
     mark = Observer.objects.filter(cluster=cluster_id).values_list("epoch", "batch").first()
     with _lock:
@@ -88,7 +91,8 @@ def _read_index(cluster_id: int, asked: frozenset[str], around: Neighbours) -> N
 
 
 def _requirements(pod: WaitingPod) -> list[LabelRequirement]:
-    return [*pod.selector, *(each for term in pod.terms for each in term)]
+    volumes = [term for volume in pod.volumes or () for term in (*volume.terms, volume.zones)]
+    return [*pod.selector, *(each for term in (*pod.terms, *volumes) for each in term)]
 
 
 def _node(row: Mapping[str, Any], labels: Mapping[str, str], decoded: Callable[[str], Any]) -> ComparedNode:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from capacity.compared_nodes import index_of
 from capacity.queue_places import queue_places
+from capacity.volume_rows import with_volumes
 from capacity.wait_reasons.amounts import amount_text
 from capacity.wait_reasons.answers import PendingExplanation
 from capacity.wait_reasons.early_reasons import SILENT_AFTER, ClaimFacts, WaitFacts
@@ -91,7 +92,7 @@ def facts_of(pod: Pod) -> WaitingPod:
 
 
 def _of_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[str, PendingExplanation]:
-    facts = {pod.uid: facts_of(pod) for pod in pods}
+    facts = with_volumes(cluster_id, {pod.uid: facts_of(pod) for pod in pods})
     index = index_of(cluster_id, list(facts.values()))
     others = index.neighbours.label_keys if index.neighbours else frozenset[str]()
     facts = {uid: _with_labels(pod, pod.rules.label_keys | others) for uid, pod in facts.items()}

@@ -21,6 +21,7 @@ from kube.structs.cluster_objects import BudgetSeen, LimitRangeSeen, PriorityCla
 from kube.structs.dra import ClaimSeen, ClassSeen, SliceSeen
 from kube.structs.events import EventSeen
 from kube.structs.queues import KueueWorkloadSeen, PodGroupSeen, QueueSeen
+from kube.structs.storage import PersistentVolumeSeen, StorageClassSeen, VolumeClaimSeen
 from kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
 
 S = TypeVar("S", bound=Seen)
@@ -91,6 +92,9 @@ DISRUPTION_BUDGETS = Resource("policy/v1", "poddisruptionbudgets", "PodDisruptio
 RESOURCE_QUOTAS = Resource("v1", "resourcequotas", "ResourceQuotas", QuotaSeen)
 LIMIT_RANGES = Resource("v1", "limitranges", "LimitRanges", LimitRangeSeen)
 PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", "PriorityClasses", PriorityClassSeen)
+VOLUME_CLAIMS = Resource("v1", "persistentvolumeclaims", "PersistentVolumeClaims", VolumeClaimSeen)
+PERSISTENT_VOLUMES = Resource("v1", "persistentvolumes", "PersistentVolumes", PersistentVolumeSeen)
+STORAGE_CLASSES = Resource("storage.k8s.io/v1", "storageclasses", "StorageClasses", StorageClassSeen)
 EVENTS = Resource("v1", "events", "Events", EventSeen)
 
 OLDER_DRA = ("v1beta2", "v1beta1")

@@ -62,6 +62,7 @@ SERVICE = Kind("", "v1", "services", "Service", short=("svc",), has_status=True,
 RESOURCE_QUOTA = Kind("", "v1", "resourcequotas", "ResourceQuota", short=("quota",), has_status=True)
 LIMIT_RANGE = Kind("", "v1", "limitranges", "LimitRange", short=("limits",))
 VOLUME_CLAIM = Kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", short=("pvc",), has_status=True)
+VOLUME = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False, short=("pv",), has_status=True)
 
 DAEMON_SET = Kind(
     "apps",
@@ -117,6 +118,7 @@ DISRUPTION_BUDGET = Kind(
 )
 LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False, short=("pc",))
+STORAGE_CLASS = Kind("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False, short=("sc",))
 
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDING = Kind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
@@ -153,6 +155,8 @@ BUILT_IN: tuple[Kind, ...] = (
     RESOURCE_QUOTA,
     LIMIT_RANGE,
     VOLUME_CLAIM,
+    VOLUME,
+    STORAGE_CLASS,
     DAEMON_SET,
     REPLICA_SET,
     DEPLOYMENT,

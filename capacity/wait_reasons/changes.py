@@ -17,6 +17,7 @@ PAIRS_AT_MOST = 40  # obstacles of which pairs are compared
 RELAX_SPREAD = "Set whenUnsatisfiable of the spread over {} to ScheduleAnyway."
 RULE_CHANGES: Mapping[ObstacleKind, tuple[str, Actor]] = {
     ObstacleKind.PORT: ("Remove the host port {} from the pod template.", Actor.OWNER),
+    ObstacleKind.VOLUME: ("Use a claim whose volume these nodes reach, in place of {}.", Actor.OWNER),
     ObstacleKind.SPREAD: (RELAX_SPREAD, Actor.OWNER),
     ObstacleKind.SPREAD_LABEL: (RELAX_SPREAD, Actor.OWNER),
     ObstacleKind.POD_AFFINITY: ("Make the pod affinity ({}) preferred, not required.", Actor.OWNER),

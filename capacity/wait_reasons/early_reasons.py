@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
 from capacity.wait_reasons.neighbours import Neighbours
+from capacity.wait_reasons.pod_volumes import ClaimState
 from capacity.wait_reasons.queue_place import QueuePlace
 from capacity.wait_reasons.queue_reasons import queued_reason
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
@@ -17,6 +18,23 @@ from wording.numbers import either
 SILENT_AFTER = timedelta(minutes=2)  # a scheduler tries a new pod within seconds
 KUEUE = "kueue.x-k8s.io/"
 NOT_ADMITTED = "The scheduler ignores the pod until Kueue admits it."
+
+
+BEFORE_NODES = "The scheduler does not compare nodes before the claim is bound."
+REFUSED_CLAIMS = (
+    (
+        ClaimState.MISSING, "PersistentVolumeClaim {} does not exist", "The scheduler waits until it is created.",
+        Change("Create the claim, or correct its name.", Actor.OWNER),
+    ),
+    (
+        ClaimState.LEAVING, "PersistentVolumeClaim {} is being deleted", "The scheduler refuses its pods.",
+        Change("Name another claim, or create it again once it is deleted.", Actor.OWNER),
+    ),
+    (
+        ClaimState.UNBOUND, "Volume claim {} has no volume yet", BEFORE_NODES,
+        Change("Check the provisioner of its storage class, or create a volume that matches.", Actor.ADMIN),
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,7 +69,8 @@ def reason_before_nodes(
             "scheduler_error", "The scheduler failed on this pod", "An error stopped the scheduler early.",
             changes=[Change("Read the scheduler's message below, and its log.", Actor.ADMIN)]
         )  # fmt: skip
-    if verdict and verdict.is_about_volumes:
+    is_refused = any(each.state in {ClaimState.MISSING, ClaimState.LEAVING} for each in pod.volumes or ())
+    if is_refused or (verdict and verdict.is_about_volumes):
         return _volumes(pod)
     if not verdict and not around.has_events and now - pod.created_at >= SILENT_AFTER:
         return _silent(pod)
@@ -104,12 +123,21 @@ def _silent(pod: WaitingPod) -> PendingExplanation:
 
 
 def _volumes(pod: WaitingPod) -> PendingExplanation:
+    """Explains a pod whose volume claims the scheduler refuses before it compares nodes."""
+    for state, title, summary, change in REFUSED_CLAIMS:
+        if its := [each for each in pod.volumes or () if each.state is state]:
+            claims = names([each.claim for each in its])
+            storage = names(sorted({each.storage_class for each in its if each.storage_class}))
+            told = f"{summary} Storage class: {storage}." if storage else summary
+            return PendingExplanation(
+                "volume", title.format(claims), told, decided_by=claims, changes=[change]
+            )  # fmt: skip
     claims = names(pod.volume_claims) or "a volume claim"
     return PendingExplanation(
         "volume", f"Waits for {either(len(pod.volume_claims), 'its volume claim', 'its volume claims')}: {claims}",
         "The scheduler does not compare nodes before the claim is bound.", decided_by=claims,
         changes=[Change("Describe the claim: kubectl describe pvc. Check its storage class.", Actor.OWNER)],
-        not_checked=["storage classes"],
+        not_checked=["storage classes"] if pod.volumes is None else [],
     )  # fmt: skip
 
 
@@ -149,7 +177,8 @@ def unchecked_parts(pod: WaitingPod, around: Neighbours | None) -> list[str]:
         "topology spread constraints": around is None and rules.spread,
         "affinity to other pods": around is None and (rules.affinity or rules.anti_affinity),
         "host ports": around is None and rules.ports,
-        "volumes": pod.volume_claims,
+        "volumes": pod.volume_claims and pod.volumes is None,
+        "volumes that no claim has yet": any(each.state is ClaimState.WAITS_FOR_NODE for each in pod.volumes or ()),
         f"affinity to pods without GPUs ({rules.affinity[0].text if rules.affinity else ''})": is_unknown,
         "pods without GPUs": around is not None and rules.topology_keys and not is_unknown,
         **dict.fromkeys(rules.unread, True),

@@ -14,6 +14,7 @@ BEFORE_AMOUNTS = (
     (ObstacleKind.PORT, "Have the host ports free"),
 )
 AFTER_AMOUNTS = (
+    (ObstacleKind.VOLUME, "Reach its volumes"),
     (ObstacleKind.SPREAD_LABEL, "Have the labels of the topology spread"),
     (ObstacleKind.SPREAD, "Are in a domain with few enough of these pods"),
     (ObstacleKind.POD_AFFINITY, "Are near the pods of its affinity"),
@@ -27,6 +28,7 @@ LACKS: Mapping[ObstacleKind, str] = {
     ObstacleKind.SELECTOR: "label {}",
     ObstacleKind.AFFINITY: "the node affinity",
     ObstacleKind.PORT: "host port {}, in use",
+    ObstacleKind.VOLUME: "the volume of claim {}",
     ObstacleKind.SPREAD_LABEL: "label {}",
     ObstacleKind.SPREAD: "room by its spread over {}",
     ObstacleKind.POD_AFFINITY: "pods of its affinity ({})",

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
 
+from capacity.wait_reasons.label_requirements import LabelRequirement, Term
 from capacity.wait_reasons.neighbours import Neighbours, PreemptiblePods
-from capacity.wait_reasons.requirements import LabelRequirement, NodeTaint
+from capacity.wait_reasons.requirements import NodeTaint
 
 NodeSet = int
 VALUES_COMPARED = 500  # of a label, with a misspelt one
@@ -150,6 +151,16 @@ class NodeIndex:
         if requirement not in self._requirements:
             self._requirements[requirement] = self._matching(requirement)
         return self._requirements[requirement]
+
+    def matching_any(self, terms: Iterable[Term]) -> NodeSet:
+        """Returns the nodes that satisfy all requirements of one of these terms. An empty term takes no node."""
+        found = 0
+        for term in terms:
+            nodes = self.every if term else 0
+            for requirement in term:
+                nodes &= self.matching(requirement)
+            found |= nodes
+        return found
 
     def values_of(self, key: str) -> Mapping[str, NodeSet]:
         """Returns the nodes by value of a label."""

@@ -16,9 +16,14 @@ from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE, clip, fit
 # Fixed obstacles in the order in which they are explained: the first that leaves no node.
 IN_ORDER = (
     ObstacleKind.SELECTOR, ObstacleKind.AFFINITY, ObstacleKind.TAINT, ObstacleKind.CORDON,
-    ObstacleKind.SPREAD_LABEL, ObstacleKind.POD_AFFINITY,
+    ObstacleKind.VOLUME, ObstacleKind.SPREAD_LABEL, ObstacleKind.POD_AFFINITY,
 )  # fmt: skip
-KEYS = {ObstacleKind.PORT: "host_port", ObstacleKind.SPREAD: "spread", ObstacleKind.SPREAD_LABEL: "spread"}
+KEYS = {
+    ObstacleKind.VOLUME: "volume",
+    ObstacleKind.PORT: "host_port",
+    ObstacleKind.SPREAD: "spread",
+    ObstacleKind.SPREAD_LABEL: "spread",
+}
 
 
 def reason_over_nodes(obstacles: Obstacles) -> PendingExplanation:
@@ -76,7 +81,7 @@ def _excluded_by(
     whole = [each for each in own if not left & ~each.nodes]  # that alone keeps all of them away
     name = names([each.name for each in (whole[:1] or own)])
     nodes = count(number, "node")
-    have = either(number, "has", "have")
+    have, qualify = either(number, "has", "have"), either(number, "qualifies", "qualify")
     if kind is ObstacleKind.SELECTOR:
         title = f"No GPU node has the label {name}" if len(whole[:1] or own) == 1 else f"No GPU node has all of {name}"
         return PendingExplanation("matches_no_node", title, _label_hint(obstacles, whole[:1] or own), decided_by=name)
@@ -90,9 +95,13 @@ def _excluded_by(
         return PendingExplanation(
             "untolerated_taint", title, f"{nodes} that otherwise qualify {have} it.", decided_by=name
         )
+    if kind is ObstacleKind.VOLUME:
+        where = names([f"{each.name}: {each.detail}" for each in own])
+        title = f"No qualifying node reaches the volume of claim {name}"
+        return _about_pods(kind, title, f"{nodes} otherwise {qualify}. Volumes are in {where}.", name)
     if kind is ObstacleKind.SPREAD_LABEL:
         title = f"No qualifying node has the label of the topology spread: {name}"
-        return _about_pods(kind, title, f"{nodes} otherwise {either(number, 'qualifies', 'qualify')}.", name)
+        return _about_pods(kind, title, f"{nodes} otherwise {qualify}.", name)
     if kind is ObstacleKind.POD_AFFINITY:
         detail = own[0].detail or "No pod of its affinity is on a node with the label of the topology."
         return _about_pods(kind, f"No qualifying node is near the pods of its affinity: {name}", detail, name)

@@ -11,7 +11,8 @@ from functools import cached_property, reduce
 from operator import or_
 
 from capacity.wait_reasons import scheduler_message
-from capacity.wait_reasons.node_index import CORDON_KEY, NodeIndex, NodeSet
+from capacity.wait_reasons.node_index import CORDON_KEY, NodeIndex, NodeSet, union_of
+from capacity.wait_reasons.pod_volumes import ZONE_LABELS
 from capacity.wait_reasons.requirements import NodeTaint, WaitingPod
 from capacity.wait_reasons.rule_nodes import (
     RuleNodes,
@@ -36,6 +37,7 @@ class ObstacleKind(StrEnum):
     SIZE = "size"  # the node never has as much
     ROOM = "room"  # others have it now
     PORT = "port"  # a pod there has the host port
+    VOLUME = "volume"  # the node does not reach it
     SPREAD_LABEL = "spread label"  # the node has no domain
     SPREAD = "spread"  # its domain has too many of the pods
     POD_AFFINITY = "pod affinity"  # the pods that the pod must be near are elsewhere
@@ -95,6 +97,7 @@ class Obstacles:
             (scheduler_message.PORTS, (ObstacleKind.PORT,)),
         )
         after = (
+            (scheduler_message.VOLUME, (ObstacleKind.VOLUME,)),
             (scheduler_message.SPREAD, (ObstacleKind.SPREAD_LABEL, ObstacleKind.SPREAD)),
             (
                 scheduler_message.POD_AFFINITY,
@@ -135,6 +138,7 @@ def find_obstacles(pod: WaitingPod, index: NodeIndex) -> Obstacles:
     ]
     taints, labels = _taints(pod, index), [*_labels(pod, index), _affinity(pod, index)]
     fixed = [_cordon(pod, index), *taints, *labels, *size]
+    fixed += _volumes(pod, index)
     if index.neighbours is not None:
         around = index.neighbours
         fixed += _of_kind(ObstacleKind.SPREAD_LABEL, without_topology_labels(pod, index))
@@ -147,6 +151,16 @@ def find_obstacles(pod: WaitingPod, index: NodeIndex) -> Obstacles:
         room += _of_kind(ObstacleKind.ANTI_AFFINITY, near_pods(pod, index, around))
         room += _of_kind(ObstacleKind.EXCLUSION, excluded_by_pods(pod, index, around))
     return Obstacles(pod, index, [each for each in fixed if each.nodes], [each for each in room if each.nodes])
+
+
+def _volumes(pod: WaitingPod, index: NodeIndex) -> list[Obstacle]:
+    found = []
+    for each in pod.volumes or ():
+        reached = index.matching_any(each.terms) if each.terms else index.every
+        if each.zones:
+            reached &= index.matching_any([each.zones]) | (index.every & ~union_of(map(index.having, ZONE_LABELS)))
+        found.append(Obstacle(ObstacleKind.VOLUME, each.claim, index.every & ~reached, each.text))
+    return found
 
 
 def _of_kind(kind: ObstacleKind, found: Iterable[RuleNodes]) -> list[Obstacle]:
@@ -173,12 +187,6 @@ def _labels(pod: WaitingPod, index: NodeIndex) -> list[Obstacle]:
 def _affinity(pod: WaitingPod, index: NodeIndex) -> Obstacle:
     if not pod.terms:
         return Obstacle(ObstacleKind.AFFINITY, "", 0)
-    taken = 0
-    for term in pod.terms:
-        nodes = index.every if term else 0
-        for requirement in term:
-            nodes &= index.matching(requirement)
-        taken |= nodes
     only = ", ".join(each.text for each in pod.terms[0]) or "an empty term"
     name = only if len(pod.terms) == 1 else f"{len(pod.terms)} terms"
-    return Obstacle(ObstacleKind.AFFINITY, name, index.every & ~taken)
+    return Obstacle(ObstacleKind.AFFINITY, name, index.every & ~index.matching_any(pod.terms))

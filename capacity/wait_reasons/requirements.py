@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from capacity.wait_reasons.label_requirements import LabelRequirement, Term, is_beyond, read_terms_of_nodes
 from capacity.wait_reasons.pod_rules import NO_RULES, PodRules, read_rules
+from capacity.wait_reasons.pod_volumes import ClaimVolume
 
 USUAL_SCHEDULER = "default-scheduler"  # corev1.DefaultSchedulerName
 NEVER_PREEMPTS = "Never"  # corev1.PreemptNever
@@ -51,55 +53,8 @@ class PodToleration:
         if self.operator == "Exists":
             return True
         if self.operator in COMPARING:
-            return _compares(self.operator, taint.value, self.value)
+            return is_beyond(self.operator, taint.value, self.value)
         return self.value == taint.value
-
-
-@dataclass(frozen=True, slots=True)
-class LabelRequirement:
-    """One requirement of a node affinity term, or one label of a node selector."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-    is_field: bool = False  # about the node's name
-
-    @property
-    def text(self) -> str:
-        """Returns `zone=a`, `zone in (a, b)`, `zone`, `!zone` or `cores > 8`."""
-        values = self.values[:SHOWN]
-        more = f" and {len(self.values) - SHOWN} more" if len(self.values) > SHOWN else ""
-        match self.operator:
-            case "In" if len(values) == 1:
-                return f"{self.key}={values[0]}"
-            case "In" | "NotIn":
-                return f"{self.key} {'in' if self.operator == 'In' else 'not in'} ({', '.join(values)}{more})"
-            case "Exists":
-                return self.key
-            case "DoesNotExist":
-                return f"!{self.key}"
-            case "Gt" | "Lt" as operator:
-                return f"{self.key} {'>' if operator == 'Gt' else '<'} {''.join(values[:1])}"
-        return f"{self.key} {self.operator}"
-
-    def holds(self, labels: Mapping[str, str]) -> bool:
-        """Tells whether a node with these labels satisfies it. An unknown operator takes no node."""
-        match self.operator:
-            case "In":
-                return labels.get(self.key) in self.values
-            case "NotIn":
-                return labels.get(self.key) not in self.values
-            case "Exists":
-                return self.key in labels
-            case "DoesNotExist":
-                return self.key not in labels
-            case "Gt" | "Lt" as operator:
-                return bool(self.values) and _compares(operator, labels.get(self.key, ""), self.values[0])
-        return False
-
-
-SHOWN = 3  # values in a text
-Term = tuple[LabelRequirement, ...]
 
 
 @dataclass(frozen=True)
@@ -119,6 +74,7 @@ class WaitingPod:
     nominated_node: str = ""
     rules: PodRules = NO_RULES  # about other pods
     volume_claims: Sequence[str] = ()
+    volumes: Sequence[ClaimVolume] | None = None  # None: volumes were not read
     claims: Sequence[str] = ()
     unread: Sequence[str] = ()  # parts that are not known
     condition_reason: str = ""  # of PodScheduled
@@ -150,7 +106,7 @@ def read_pod(
         requests={resource: amount for resource, amount in requests.items() if amount},
         created_at=created_at,
         selector=tuple(LabelRequirement(k, "In", (v,)) for k, v in sorted(placement.get("node_selector", {}).items())),
-        terms=tuple(tuple(map(_requirement, term)) for term in placement.get("node_affinity", ())),
+        terms=read_terms_of_nodes(placement.get("node_affinity", ())),
         tolerations=tuple(map(read_toleration, placement.get("tolerations", ()))),
         scheduler=placement.get("scheduler", USUAL_SCHEDULER),
         priority=placement.get("priority", 0),
@@ -179,17 +135,3 @@ def read_toleration(stored: Mapping[str, str]) -> PodToleration:
         stored.get("value") or "",
         stored.get("effect") or "",
     )
-
-
-def _requirement(stored: Mapping[str, Any]) -> LabelRequirement:
-    return LabelRequirement(
-        stored.get("key", ""), stored.get("operator", ""), tuple(stored.get("values") or ()), bool(stored.get("field"))
-    )
-
-
-def _compares(operator: str, value: str, bound: str) -> bool:
-    """Compares whole numbers; a text that is none compares with nothing."""
-    try:
-        return int(value) > int(bound) if operator == "Gt" else int(value) < int(bound)
-    except ValueError:
-        return False

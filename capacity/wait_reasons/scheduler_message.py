@@ -16,7 +16,7 @@ PART = re.compile(r"(\d{1,9}) (.+?)(?=, \d{1,9} |$)", re.DOTALL)
 TAIL = re.compile(r"(?:no new claims to deallocate, )?preemption: ")
 INSUFFICIENT = "Insufficient "
 CORDON, TAINT, AFFINITY, PODS = "cordon", "taint", "affinity", "resource:pods"
-PORTS, SPREAD, POD_AFFINITY = "ports", "spread", "pod-affinity"
+PORTS, SPREAD, POD_AFFINITY, VOLUME = "ports", "spread", "pod-affinity", "volume"
 # Beginnings of reasons, and what they are counted as.
 REASONS: tuple[tuple[str, str], ...] = (
     ("node(s) were unschedulable", CORDON),
@@ -31,15 +31,15 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("node(s) didn't match pod affinity", POD_AFFINITY),
     ("node(s) didn't match pod anti-affinity", POD_AFFINITY),
     ("node(s) didn't satisfy existing pods anti-affinity", POD_AFFINITY),
-    ("node(s) didn't find available persistent volumes", "volume"),
-    ("node(s) had volume node affinity conflict", "volume"),
-    ("node(s) didn't match PersistentVolume's node affinity", "volume"),
-    ("node(s) did not have enough free storage", "volume"),
-    ("node(s) unavailable due to", "volume"),
-    ("node(s) had no available volume zone", "volume"),
-    ("node(s) had no available disk", "volume"),
-    ("node has pod using PersistentVolumeClaim", "volume"),
-    ("node(s) exceed max volume count", "volume"),
+    ("node(s) didn't find available persistent volumes", VOLUME),
+    ("node(s) had volume node affinity conflict", VOLUME),
+    ("node(s) didn't match PersistentVolume's node affinity", VOLUME),
+    ("node(s) did not have enough free storage", VOLUME),
+    ("node(s) unavailable due to", VOLUME),
+    ("node(s) had no available volume zone", VOLUME),
+    ("node(s) had no available disk", VOLUME),
+    ("node has pod using PersistentVolumeClaim", VOLUME),
+    ("node(s) exceed max volume count", VOLUME),
     ("cannot allocate all claims", "claim"),
     ("resourceclaim not available on the node", "claim"),
     ("timed out trying to allocate devices", "claim"),
@@ -52,7 +52,7 @@ TITLES: Mapping[str, str] = {
     PORTS: "host ports in use",
     SPREAD: "topology spread constraints",
     POD_AFFINITY: "affinity to other pods",
-    "volume": "volumes",
+    VOLUME: "volumes",
     "claim": "resource claims",
 }
 VOLUMES = re.compile(r"persistentvolumeclaim|ephemeral volume controller", re.IGNORECASE)

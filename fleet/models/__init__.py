@@ -13,6 +13,7 @@ from fleet.models.pod import OtherPod, Pod, PodPlacement
 from fleet.models.pool import Pool
 from fleet.models.queues import QueuedWorkload, QueueSystem, WorkloadQueue
 from fleet.models.segment_sums import SegmentSums
+from fleet.models.storage import PersistentVolume, StorageClass, VolumeClaim
 from fleet.models.sums import NodeSums
 from fleet.models.workload import (
     ClusterEvent,
@@ -55,6 +56,7 @@ __all__ = [
     "OperandRevision",
     "OperatorConfig",
     "OtherPod",
+    "PersistentVolume",
     "Pod",
     "PodPlacement",
     "Pool",
@@ -65,6 +67,8 @@ __all__ = [
     "ResourceQuota",
     "ResourceSlice",
     "SegmentSums",
+    "StorageClass",
+    "VolumeClaim",
     "Workload",
     "WorkloadQueue",
 ]

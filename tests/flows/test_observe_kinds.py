@@ -20,10 +20,13 @@ from fleet.models import (
     LimitRange,
     Observer,
     OperatorConfig,
+    PersistentVolume,
     PriorityClass,
     ResourceClaim,
     ResourceQuota,
     ResourceSlice,
+    StorageClass,
+    VolumeClaim,
     Workload,
 )
 from fleet.observer.lease import list_watch
@@ -82,6 +85,10 @@ POLICY = an_object(
 )
 
 
+IN_ZONE = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"]}
+ZONAL = {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [IN_ZONE]}]}}}
+
+
 def create_everything(api: ApiServer) -> None:
     for name in (SPACE, OPERATOR):
         api.create("/api/v1/namespaces", an_object("Namespace", "v1", name))
@@ -111,6 +118,12 @@ def create_everything(api: ApiServer) -> None:
         (
             f"{core}/limitranges",
             an_object("LimitRange", "v1", "limits", spec={"limits": [{"type": "Pod", "max": {"cpu": "4"}}]}),
+        ),
+        (f"{core}/persistentvolumeclaims", an_object("PersistentVolumeClaim", "v1", "data", spec={"volumeName": "pv"})),
+        ("/api/v1/persistentvolumes", an_object("PersistentVolume", "v1", "pv", spec=ZONAL)),
+        (
+            "/apis/storage.k8s.io/v1/storageclasses",
+            an_object("StorageClass", "storage.k8s.io/v1", "fast", provisioner="example.com/disks"),
         ),
         (f"{core}/events", an_object("Event", "v1", "train.1", **told)),
         (f"{core}/events", an_object("Event", "v1", "train.2", **strange)),
@@ -171,6 +184,9 @@ def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api)
     assert ResourceQuota.objects.get().hard == {"requests.nvidia.com/gpu": "8"}
     assert LimitRange.objects.get().limits == [{"type": "Pod", "max": {"cpu": "4"}}]
     assert PriorityClass.objects.filter(name="high").values_list("value", flat=True).get() == 1000
+    assert VolumeClaim.objects.get().volume == ""  # no controller has bound it
+    assert PersistentVolume.objects.get().node_affinity == [[IN_ZONE]]
+    assert not StorageClass.objects.get().waits_for_pod
     assert ResourceSlice.objects.get().devices[0]["uuid"] == "GPU-1"
     assert ResourceClaim.objects.get().requests[0]["device_class"] == "gpu.nvidia.com"
     assert DeviceClass.objects.get().name == "gpu.nvidia.com"

@@ -24,6 +24,7 @@ from fleet.observer.mirror.rows.operator_config import config_row
 from fleet.observer.mirror.rows.pod import is_kept, pod_row
 from fleet.observer.mirror.rows.policy import budget_row
 from fleet.observer.mirror.rows.queues import kueue_workload_row, pod_group_row, queue_row
+from fleet.observer.mirror.rows.storage import storage_class_row, volume_claim_row, volume_row
 from fleet.observer.mirror.rows.workload import workload_row
 from fleet.observer.mirror.watch_scope import MIG, SHARING, USUAL_NAMESPACE, WatchScope
 from kube.client.discovery import NotServed
@@ -44,6 +45,7 @@ from kube.resources import (
     MIG_CONFIGS,
     NODES,
     NVIDIA_DRIVERS,
+    PERSISTENT_VOLUMES,
     PODS,
     PRIORITY_CLASSES,
     REPLICA_SETS,
@@ -53,7 +55,9 @@ from kube.resources import (
     REVISIONS,
     SHARING_CONFIGS,
     STATEFUL_SETS,
+    STORAGE_CLASSES,
     VOLCANO_GROUPS,
+    VOLUME_CLAIMS,
     Resource,
 )
 
@@ -158,6 +162,9 @@ KINDS: dict[str, Kind] = {
         _read(RESOURCE_QUOTAS, lambda seen, _: quota_row(seen)),
         _read(LIMIT_RANGES, lambda seen, _: limit_range_row(seen)),
         _read(PRIORITY_CLASSES, lambda seen, _: priority_class_row(seen)),
+        _read(VOLUME_CLAIMS, lambda seen, _: volume_claim_row(seen), moves_plans=False),
+        _read(PERSISTENT_VOLUMES, lambda seen, _: volume_row(seen), moves_plans=False),
+        _read(STORAGE_CLASSES, lambda seen, _: storage_class_row(seen), moves_plans=False),
         _read(KUEUE_WORKLOADS, lambda seen, _: kueue_workload_row(seen), moves_plans=False),
         *(_read(each, partial(_queue, kind=kind), moves_plans=False) for each, kind in QUEUES.items()),
         *(_read(each, partial(_pod_group, system=system), moves_plans=False) for each, system in POD_GROUPS.items()),
