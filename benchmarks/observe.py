@@ -1,6 +1,7 @@
 """What watching a cluster costs: the whole stack on real sockets, a simulated fleet, and what others have beside it.
 
 bin/bench observe [--nodes N[,N…]] [--short]: 5,000, 1,000 and 500 nodes, over an hour; --short takes a minute.
+bin/bench observe --clusters 4: four clusters of 5,000 nodes, watched by one worker.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from pathlib import Path
 import django
 
 from benchmarks.figures import Figures
+from demo.numbers import whole
 from demo.parts import Fleet
 
 LARGE = 5000  # its figures have no suffix
@@ -24,10 +26,20 @@ def main() -> None:
     os.environ |= {"DJANGO_SETTINGS_MODULE": "config.settings.dev"}
     django.setup()
     from benchmarks.observing.run import FULL, SHORT, Costs, growth, observe
+    from benchmarks.observing.several import observe_several
 
     length = SHORT if asked.short else FULL
     length = replace(length, quiet_s=asked.quiet_s or length.quiet_s, churn_s=asked.churn_s or length.churn_s)
     figures = Figures("observe", {"seed": asked.seed})
+    if asked.clusters > 1:
+        nodes = asked.nodes[0]
+        together = figures.under(f"_{asked.clusters}_clusters", nodes=nodes, clusters=asked.clusters)
+        together.measure_reference()
+        with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as folder:
+            fleet = Fleet(name=asked.fleet, nodes=nodes, seed=asked.seed, speed=1.0)
+            observe_several(together, Path(folder), fleet, asked.clusters, length)
+        figures.end()
+        return
     costs: dict[int, Costs] = {}
     for nodes in asked.nodes:
         fleet = Fleet(name=asked.fleet, nodes=nodes, seed=asked.seed, speed=1.0)
@@ -43,6 +55,7 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bin/bench observe")
     parser.add_argument("--nodes", type=sizes, default=[LARGE, 1000, SMALL], metavar="N[,N…]")
+    parser.add_argument("--clusters", type=whole(1, 16), default=1, help="of the first size, watched together")
     parser.add_argument("--fleet", default="large", help="as the simulator names it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--short", action="store_true", help="fewer of each, for ratios and counts")
