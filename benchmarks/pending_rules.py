@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from capacity.wait_reasons.label_requirements import LabelRequirement, read_terms_of_nodes
-from capacity.wait_reasons.neighbours import Exclusion, Neighbours, PodOnNode, count_pods
-from capacity.wait_reasons.pod_rules import HostPort, PodTerm, read_port, read_terms
+from capacity.wait_reasons.neighbours import Neighbours, PlacedPod, PodExclusion, count_pods
+from capacity.wait_reasons.pod_rules import PodPort, PodTerm, read_port, read_terms
 from capacity.wait_reasons.pod_volumes import ClaimState, ClaimVolume
 from capacity.wait_reasons.requirements import WaitingPod
 from fleet.observer.mirror.rows.placement import exclusions_of
@@ -81,7 +81,7 @@ def neighbours_of(around: Iterable[Object], pods: Iterable[WaitingPod], places: 
     """Returns what the mirror has of these pods, for rules of waiting pods. `places` are keys of nodes by name."""
     around = list(around)
     terms: dict[PodTerm, tuple[str, set[int]]] = {}
-    ports: dict[HostPort, set[int]] = {}
+    ports: dict[PodPort, set[int]] = {}
     for pod in around:
         node, metadata = places[pod["spec"]["nodeName"]], pod["metadata"]
         seen = msgspec.json.decode(msgspec.json.encode(bound(pod)), type=PodSeen)
@@ -91,11 +91,11 @@ def neighbours_of(around: Iterable[Object], pods: Iterable[WaitingPod], places: 
         for port in stored.get("host_ports", ()):
             ports.setdefault(read_port(port), set()).add(node)
     on_nodes = [
-        PodOnNode(places[pod["spec"]["nodeName"]], pod["metadata"]["namespace"], pod["metadata"]["labels"])
+        PlacedPod(places[pod["spec"]["nodeName"]], pod["metadata"]["namespace"], pod["metadata"]["labels"])
         for pod in around
     ]
     wanted = frozenset(each for pod in pods for each in pod.rules.wanted())
-    exclusions = [Exclusion(term, example, frozenset(keys)) for term, (example, keys) in terms.items()]
+    exclusions = [PodExclusion(term, example, frozenset(keys)) for term, (example, keys) in terms.items()]
     return Neighbours(count_pods(on_nodes, wanted), exclusions, {port: frozenset(keys) for port, keys in ports.items()})
 
 

@@ -11,9 +11,9 @@ from django.db.models import Count, Sum, TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
-from capacity.wait_reasons.neighbours import Exclusion, Neighbours, PodOnNode, PreemptiblePods, count_pods
+from capacity.wait_reasons.neighbours import Neighbours, PlacedPod, PodExclusion, PreemptiblePods, count_pods
 from capacity.wait_reasons.obstacles import CPU, MEMORY
-from capacity.wait_reasons.pod_rules import HostPort, PodTerm, WantedPods, read_port, read_terms
+from capacity.wait_reasons.pod_rules import PodPort, PodTerm, WantedPods, read_port, read_terms
 from capacity.wait_reasons.requirements import WaitingPod
 from fleet.models import Bookmark, Pod, PriorityClass
 from fleet.models.pod import PodQuerySet
@@ -57,7 +57,7 @@ def read_neighbours(cluster_id: int, wanted: frozenset[WantedPods], *, below: in
     rows = Pod.objects.filter(cluster=cluster_id, node__isnull=False).not_done()
     excluding = rows.filter(exclusions__isnull=False).values_list("node_id", "namespace", "name", "exclusions")
     terms: dict[PodTerm, tuple[str, set[int]]] = {}
-    ports: dict[HostPort, set[int]] = defaultdict(set)
+    ports: dict[PodPort, set[int]] = defaultdict(set)
     for node, namespace, name, stored in excluding.iterator():
         exclusions = stored or {}
         for term in read_terms(exclusions.get("anti_affinity", ()), namespace):
@@ -66,7 +66,7 @@ def read_neighbours(cluster_id: int, wanted: frozenset[WantedPods], *, below: in
             ports[read_port(port)].add(node)
     return Neighbours(
         count_pods(_labelled(rows, wanted), wanted) if wanted else {},
-        [Exclusion(term, example, frozenset(nodes)) for term, (example, nodes) in terms.items()],
+        [PodExclusion(term, example, frozenset(nodes)) for term, (example, nodes) in terms.items()],
         {port: frozenset(nodes) for port, nodes in ports.items()},
         _preemptible(rows, cluster_id, below),
     )
@@ -96,7 +96,7 @@ def _preemptible(rows: PodQuerySet, cluster_id: int, below: int) -> list[Preempt
     ]
 
 
-def _labelled(rows: PodQuerySet, wanted: frozenset[WantedPods]) -> Iterator[PodOnNode]:
+def _labelled(rows: PodQuerySet, wanted: frozenset[WantedPods]) -> Iterator[PlacedPod]:
     """Yields the GPU pods of the namespaces that are named, with the labels that are read."""
     selectors = [selector for each in wanted for selector in each.selectors]
     keys = sorted({key for selector in selectors for key in selector.label_keys})
@@ -107,10 +107,10 @@ def _labelled(rows: PodQuerySet, wanted: frozenset[WantedPods]) -> Iterator[PodO
     if len(keys) > LABELS_AT_MOST:
         columns = ("node_id", "namespace", "labels", "deleted_at")
         for node, namespace, every, deleted in rows.values_list(*columns).iterator():
-            yield PodOnNode(node, namespace, {key: every[key] for key in keys if key in every}, deleted is not None)
+            yield PlacedPod(node, namespace, {key: every[key] for key in keys if key in every}, deleted is not None)
         return
     names = {f"label_{number}": key for number, key in enumerate(keys)}
     read = rows.annotate(**{name: KeyTextTransform(key, "labels") for name, key in names.items()})
     for node, namespace, deleted, *values in read.values_list("node_id", "namespace", "deleted_at", *names).iterator():
         labels: Mapping[str, str] = {key: value for key, value in zip(keys, values, strict=True) if value is not None}
-        yield PodOnNode(node, namespace, labels, deleted is not None)
+        yield PlacedPod(node, namespace, labels, deleted is not None)

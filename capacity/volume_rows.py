@@ -6,7 +6,7 @@ from dataclasses import replace
 from capacity.wait_reasons.label_requirements import LabelRequirement, Term, read_terms_of_nodes
 from capacity.wait_reasons.pod_volumes import ClaimState, ClaimVolume
 from capacity.wait_reasons.requirements import WaitingPod
-from fleet.models import Bookmark, PersistentVolume, StorageClass, VolumeClaim
+from fleet.models import Bookmark, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kube.resources import PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_CLAIMS
 
 KINDS = (VOLUME_CLAIMS.name, PERSISTENT_VOLUMES.name, STORAGE_CLASSES.name)
@@ -20,7 +20,7 @@ def with_volumes(cluster_id: int, pods: Mapping[str, WaitingPod]) -> dict[str, W
     namespaces = {pod.namespace for pod in pods.values() if pod.volume_claims}
     claims = {
         (row.namespace, row.name): row
-        for row in VolumeClaim.objects.filter(cluster=cluster_id, namespace__in=namespaces, name__in=named)
+        for row in PersistentVolumeClaim.objects.filter(cluster=cluster_id, namespace__in=namespaces, name__in=named)
     }
     bound = {row.volume for row in claims.values() if row.volume}
     volumes = {row.name: row for row in PersistentVolume.objects.filter(cluster=cluster_id, name__in=bound)}
@@ -34,7 +34,7 @@ def with_volumes(cluster_id: int, pods: Mapping[str, WaitingPod]) -> dict[str, W
 
 def _claim_volume(
     name: str,
-    claim: VolumeClaim | None,
+    claim: PersistentVolumeClaim | None,
     volumes: Mapping[str, PersistentVolume],
     classes: Mapping[str, StorageClass],
 ) -> ClaimVolume:

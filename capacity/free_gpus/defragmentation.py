@@ -46,7 +46,7 @@ class PackedNode:
 
 
 @dataclass(frozen=True)
-class Move:
+class PodMove:
     pod: MovablePod
     target: str  # name of a node with room for it
 
@@ -55,7 +55,7 @@ class Move:
 class EmptiedNode:
     key: int
     name: str
-    moves: Sequence[Move]
+    moves: Sequence[PodMove]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Proposal:
     nodes: Sequence[EmptiedNode] = ()
 
     @property
-    def moves(self) -> list[Move]:
+    def moves(self) -> list[PodMove]:
         return [move for node in self.nodes for move in node.moves]
 
     @property
@@ -145,7 +145,7 @@ def propose(nodes: Sequence[PackedNode], size: int, budgets: Mapping[int, int]) 
         if moves is not None and gain > 0:
             fits += gain
             received |= {target.key for _, target in moves}
-            emptied[node.key] = EmptiedNode(node.key, node.name, [Move(pod, target.name) for pod, target in moves])
+            emptied[node.key] = EmptiedNode(node.key, node.name, [PodMove(pod, target.name) for pod, target in moves])
         elif moves is not None:
             _undo(moves, room)
     return Proposal(size, fits_now, fits, list(emptied.values()))

@@ -30,7 +30,7 @@ POD_COLUMNS = (
     "pk", "node_id", "namespace", "name", "owner_kind", "owner_name", "gpus", "cpu_m", "memory_bytes", "started_at",
     "has_empty_dir", "is_tenant", "resources", "claims", "labels",
 )  # fmt: skip
-Row = Mapping[str, Any]
+ColumnValues = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def defragmentation_of_pool(pool: Pool, user: User, *, now: datetime) -> Defragm
     )  # fmt: skip
     rows = list(nodes.annotate(taints_text=Cast("taints", TextField())).values(*COLUMNS, "taints_text"))
     visible = Pod.objects.visible_to(user).filter(node__in=members).not_done().exclude(owner_kind__in=STAYS)
-    pods: dict[int, list[Row]] = defaultdict(list)
+    pods: dict[int, list[ColumnValues]] = defaultdict(list)
     for pod in visible.order_by("pk").values(*POD_COLUMNS, "deleted_at").iterator():
         pods[pod["node_id"]].append(pod)
     budgets = list(DisruptionBudget.objects.filter(cluster=pool.cluster_id))
@@ -65,7 +65,11 @@ def defragmentation_of_pool(pool: Pool, user: User, *, now: datetime) -> Defragm
 
 
 def _packed_nodes(
-    rows: Sequence[Row], pods: Mapping[int, Sequence[Row]], budgets: Sequence[DisruptionBudget], *, now: datetime
+    rows: Sequence[ColumnValues],
+    pods: Mapping[int, Sequence[ColumnValues]],
+    budgets: Sequence[DisruptionBudget],
+    *,
+    now: datetime,
 ) -> list[PackedNode]:
     gangs = _gangs(pods.values())
     by_namespace: dict[str, list[tuple[int, Any]]] = defaultdict(list)
@@ -90,7 +94,7 @@ def _packed_nodes(
     return found
 
 
-def _gangs(by_node: Iterable[Sequence[Row]]) -> set[tuple[str, str, str]]:
+def _gangs(by_node: Iterable[Sequence[ColumnValues]]) -> set[tuple[str, str, str]]:
     """Returns the jobs with pods on several nodes: one that moves ends them all."""
     places: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     for there in by_node:
@@ -100,13 +104,13 @@ def _gangs(by_node: Iterable[Sequence[Row]]) -> set[tuple[str, str, str]]:
     return {owner for owner, nodes in places.items() if len(nodes) > 1}
 
 
-def _can_move(pod: Row, gangs: set[tuple[str, str, str]]) -> bool:
+def _can_move(pod: ColumnValues, gangs: set[tuple[str, str, str]]) -> bool:
     """Tells whether a controller starts the pod again, on whole GPUs of another node, without the end of other pods."""
     is_whole = pod["is_tenant"] and pod["gpus"] > 0 and not pod["claims"] and len(pod["resources"]) == 1
     return bool(pod["owner_kind"]) and is_whole and pod["deleted_at"] is None and _owner(pod) not in gangs
 
 
-def _movable(pod: Row, budgets: Sequence[tuple[int, Any]], *, now: datetime) -> MovablePod:
+def _movable(pod: ColumnValues, budgets: Sequence[tuple[int, Any]], *, now: datetime) -> MovablePod:
     is_job = pod["owner_kind"] not in SERVICES
     ran_h = max(0.0, (now - pod["started_at"]).total_seconds() / HOUR_S) if pod["started_at"] and is_job else 0.0
     return MovablePod(
@@ -123,7 +127,7 @@ def _movable(pod: Row, budgets: Sequence[tuple[int, Any]], *, now: datetime) -> 
     )
 
 
-def _owner(pod: Row) -> tuple[str, str, str]:
+def _owner(pod: ColumnValues) -> tuple[str, str, str]:
     return pod["owner_kind"], pod["namespace"], pod["owner_name"]
 
 
@@ -132,6 +136,6 @@ def _taints(text: str) -> tuple[str, ...]:
     return tuple(sorted(json.dumps(each, sort_keys=True) for each in json.loads(text)))
 
 
-def _free(row: Row, what: str, unit: str) -> int:
+def _free(row: ColumnValues, what: str, unit: str) -> int:
     """Returns the free amount. 0: not reported, so nothing moves there."""
     return max(0, (row[f"{what}_allocatable_{unit}"] or 0) - sum(row[f"{what}_{whose}_{unit}"] for whose in WHOSE))

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from capacity.wait_reasons.pod_rules import HostPort, PodTerm, WantedPods
+from capacity.wait_reasons.pod_rules import PodPort, PodTerm, WantedPods
 
 
 @dataclass(frozen=True, slots=True)
-class PodOnNode:
+class PlacedPod:
     node: int  # its key
     namespace: str
     labels: Mapping[str, str]
@@ -17,7 +17,7 @@ class PodOnNode:
 
 
 @dataclass(frozen=True)
-class Exclusion:
+class PodExclusion:
     """One anti-affinity term of pods on nodes, which keeps matching pods out of their domains."""
 
     term: PodTerm
@@ -38,8 +38,8 @@ class PreemptiblePods:
 @dataclass(frozen=True)
 class Neighbours:
     counts: Mapping[WantedPods, Mapping[int, int]]  # pods by node, of each rule of the waiting pods
-    exclusions: Sequence[Exclusion] = ()
-    ports: Mapping[HostPort, frozenset[int]] | None = None  # nodes on which pods have it
+    exclusions: Sequence[PodExclusion] = ()
+    ports: Mapping[PodPort, frozenset[int]] | None = None  # nodes on which pods have it
     preemptible: Sequence[PreemptiblePods] | None = None  # below the highest priority that waits; None: not read
 
     @cached_property
@@ -48,26 +48,26 @@ class Neighbours:
         return frozenset(key for each in self.exclusions for key in each.term.pods.label_keys)
 
     @cached_property
-    def _by_namespace(self) -> Mapping[str | None, Sequence[Exclusion]]:
-        found: dict[str | None, list[Exclusion]] = defaultdict(list)
+    def _by_namespace(self) -> Mapping[str | None, Sequence[PodExclusion]]:
+        found: dict[str | None, list[PodExclusion]] = defaultdict(list)
         for each in self.exclusions:
             for namespace in (None,) if each.term.pods.namespaces is None else each.term.pods.namespaces:
                 found[namespace].append(each)
         return found
 
-    def excluding(self, namespace: str, labels: Mapping[str, str]) -> Iterator[Exclusion]:
+    def excluding(self, namespace: str, labels: Mapping[str, str]) -> Iterator[PodExclusion]:
         """Yields the exclusions that match a pod."""
         for each in (*self._by_namespace.get(namespace, ()), *self._by_namespace.get(None, ())):
             if each.term.pods.matches(namespace, labels):
                 yield each
 
-    def nodes_with_port(self, wanted: HostPort) -> Iterator[int]:
+    def nodes_with_port(self, wanted: PodPort) -> Iterator[int]:
         for port, nodes in (self.ports or {}).items():
             if port.conflicts_with(wanted):
                 yield from nodes
 
 
-def count_pods(pods: Iterable[PodOnNode], wanted: Iterable[WantedPods]) -> Mapping[WantedPods, Mapping[int, int]]:
+def count_pods(pods: Iterable[PlacedPod], wanted: Iterable[WantedPods]) -> Mapping[WantedPods, Mapping[int, int]]:
     """Counts pods by node for each rule. Equal pods are compared once."""
     places: dict[tuple[str, tuple[tuple[str, str], ...], bool], Counter[int]] = defaultdict(Counter)
     for pod in pods:

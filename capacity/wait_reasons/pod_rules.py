@@ -67,12 +67,12 @@ class SpreadConstraint:
 
 
 @dataclass(frozen=True, slots=True)
-class HostPort:
+class PodPort:
     port: int
     protocol: str = DEFAULT_PROTOCOL
     address: str = EVERY_ADDRESS
 
-    def conflicts_with(self, other: "HostPort") -> bool:
+    def conflicts_with(self, other: "PodPort") -> bool:
         is_same = (self.port, self.protocol) == (other.port, other.protocol)
         return is_same and (EVERY_ADDRESS in (self.address, other.address) or self.address == other.address)
 
@@ -99,7 +99,7 @@ class PodRules:
     spread: Sequence[SpreadConstraint] = ()
     affinity: Sequence[PodTerm] = ()
     anti_affinity: Sequence[PodTerm] = ()
-    ports: Sequence[HostPort] = ()
+    ports: Sequence[PodPort] = ()
     unread: Sequence[str] = ()  # rules that are not compared
 
     @property
@@ -165,11 +165,11 @@ def read_terms(stored: Sequence[Any], namespace: str) -> Iterator[PodTerm]:
 
 
 @lru_cache(1024)
-def read_port(stored: str | int) -> HostPort:
+def read_port(stored: str | int) -> PodPort:
     """Reads `8080/TCP` or `10.0.0.1:8080/TCP`; an earlier version stored the number alone."""
     where, _, protocol = str(stored).partition("/")
     address, _, port = where.rpartition(":")
-    return HostPort(int(port) if port.isdigit() else 0, protocol or DEFAULT_PROTOCOL, address)
+    return PodPort(int(port) if port.isdigit() else 0, protocol or DEFAULT_PROTOCOL, address)
 
 
 def _spread(stored: Mapping[str, Any], namespace: str, labels: Mapping[str, str]) -> SpreadConstraint:

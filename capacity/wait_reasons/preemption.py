@@ -33,11 +33,13 @@ def preemption_of(obstacles: Obstacles) -> PreemptionOutlook | None:
     held: dict[int, tuple[int, dict[str, int]]] = {}  # by place: pods of lower priority, and their amounts
     for each in index.preemptible:
         place = index.place_of(each.node)
-        if each.priority < pod.priority and place is not None and nodes >> place & 1:
+        if each.priority >= pod.priority or place is None or not nodes >> place & 1:
+            continue
+        if any(each.amounts.get(name) and index.nodes[place].free(name) < pod.requests[name] for name in pod.requests):
             number, amounts = held.get(place, (0, {}))
             held[place] = (number + each.pods, _sum(amounts, each.amounts))
     if not held:
-        return PreemptionOutlook("No pod of lower priority is on a node that qualifies.")
+        return PreemptionOutlook("No pod of lower priority holds what the pod lacks.")
     enough = {place: number for place, (number, amounts) in held.items() if _fits(obstacles, place, amounts)}
     if not enough:
         text = f"Pods of lower priority hold too little on each of {count(len(held), 'node')} with such pods."

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from capacity.wait_reasons.neighbours import Exclusion, Neighbours
+from capacity.wait_reasons.neighbours import Neighbours, PodExclusion
 from capacity.wait_reasons.node_index import NodeIndex, NodeSet, union_of
 from capacity.wait_reasons.pod_rules import (
     PodTerm,
@@ -129,7 +129,7 @@ def _domain_nodes(index: NodeIndex, term: PodTerm, domains: Mapping[str, int]) -
 
 
 def _by_domain(
-    index: NodeIndex, key: str, of: WantedPods | Exclusion, pods: Mapping[int, int], counted: NodeSet
+    index: NodeIndex, key: str, of: WantedPods | PodExclusion, pods: Mapping[int, int], counted: NodeSet
 ) -> Mapping[str, int]:
     """Returns the pods by value of a label, on these nodes. Remembered. Domains without pods are left out."""
     asked = (key, of, counted)
@@ -145,6 +145,6 @@ def _by_domain(
     return found
 
 
-def _domains_of(index: NodeIndex, exclusion: Exclusion) -> NodeSet:
+def _domains_of(index: NodeIndex, exclusion: PodExclusion) -> NodeSet:
     domains = _by_domain(index, exclusion.term.key, exclusion, dict.fromkeys(exclusion.nodes, 1), index.every)
     return _domain_nodes(index, exclusion.term, domains)

@@ -13,7 +13,7 @@ from fleet.models.pod import OtherPod, Pod, PodPlacement
 from fleet.models.pool import Pool
 from fleet.models.queues import QueuedWorkload, QueueSystem, WorkloadQueue
 from fleet.models.segment_sums import SegmentSums
-from fleet.models.storage import PersistentVolume, StorageClass, VolumeClaim
+from fleet.models.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from fleet.models.sums import NodeSums
 from fleet.models.workload import (
     ClusterEvent,
@@ -57,6 +57,7 @@ __all__ = [
     "OperatorConfig",
     "OtherPod",
     "PersistentVolume",
+    "PersistentVolumeClaim",
     "Pod",
     "PodPlacement",
     "Pool",
@@ -68,7 +69,6 @@ __all__ = [
     "ResourceSlice",
     "SegmentSums",
     "StorageClass",
-    "VolumeClaim",
     "Workload",
     "WorkloadQueue",
 ]

@@ -13,7 +13,7 @@ from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceS
 from fleet.models.node import Node
 from fleet.models.pod import Pod
 from fleet.models.queues import QueuedWorkload, QueueSystem, WorkloadQueue
-from fleet.models.storage import PersistentVolume, StorageClass, VolumeClaim
+from fleet.models.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from fleet.models.workload import (
     ClusterEvent,
     DisruptionBudget,
@@ -57,7 +57,7 @@ MIRRORED: dict[str, MirroredKind] = {
         MirroredKind(resources.RESOURCE_QUOTAS, ResourceQuota),
         MirroredKind(resources.LIMIT_RANGES, LimitRange),
         MirroredKind(resources.PRIORITY_CLASSES, PriorityClass),
-        MirroredKind(resources.VOLUME_CLAIMS, VolumeClaim),
+        MirroredKind(resources.VOLUME_CLAIMS, PersistentVolumeClaim),
         MirroredKind(resources.PERSISTENT_VOLUMES, PersistentVolume),
         MirroredKind(resources.STORAGE_CLASSES, StorageClass),
         MirroredKind(resources.KUEUE_WORKLOADS, QueuedWorkload, (("system", QueueSystem.KUEUE.value),)),

@@ -5,7 +5,7 @@ from django.db import models
 from fleet.models.mirrored import Mirrored, Namespaced, one_per_uid
 
 
-class VolumeClaim(Namespaced):
+class PersistentVolumeClaim(Namespaced):
     """A PersistentVolumeClaim."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="volume_claims", db_index=False)

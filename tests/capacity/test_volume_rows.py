@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from capacity.waiting_pods import explanations_of
-from fleet.models import Bookmark, PersistentVolume, StorageClass, VolumeClaim
+from fleet.models import Bookmark, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kube.resources import PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_CLAIMS
 from tests import make
 from tests.make import NOON
@@ -29,7 +29,7 @@ def cluster():
 def explained(cluster, *, message: str = "", **claim: Any):
     mirrored = {"cluster": cluster, "changed_at": NOON}
     if claim:
-        VolumeClaim.objects.create(**mirrored, uid="c", namespace="team-a", name="data", **claim)
+        PersistentVolumeClaim.objects.create(**mirrored, uid="c", namespace="team-a", name="data", **claim)
     for name, waits, topologies in (("fast", True, IN_B), ("slow", False, [])):
         StorageClass.objects.create(**mirrored, uid=name, name=name, waits_for_pod=waits, topologies=topologies)
     PersistentVolume.objects.create(**mirrored, uid="v", name="pv-b", node_affinity=IN_B)

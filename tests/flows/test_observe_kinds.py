@@ -21,12 +21,12 @@ from fleet.models import (
     Observer,
     OperatorConfig,
     PersistentVolume,
+    PersistentVolumeClaim,
     PriorityClass,
     ResourceClaim,
     ResourceQuota,
     ResourceSlice,
     StorageClass,
-    VolumeClaim,
     Workload,
 )
 from fleet.observer.lease import list_watch
@@ -184,7 +184,7 @@ def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api)
     assert ResourceQuota.objects.get().hard == {"requests.nvidia.com/gpu": "8"}
     assert LimitRange.objects.get().limits == [{"type": "Pod", "max": {"cpu": "4"}}]
     assert PriorityClass.objects.filter(name="high").values_list("value", flat=True).get() == 1000
-    assert VolumeClaim.objects.get().volume == ""  # no controller has bound it
+    assert PersistentVolumeClaim.objects.get().volume == ""  # no controller has bound it
     assert PersistentVolume.objects.get().node_affinity == [[IN_ZONE]]
     assert not StorageClass.objects.get().waits_for_pod
     assert ResourceSlice.objects.get().devices[0]["uuid"] == "GPU-1"

@@ -6,7 +6,7 @@ import pytest
 
 from capacity.wait_reasons.early_reasons import WaitFacts
 from capacity.wait_reasons.explanation import explain
-from capacity.wait_reasons.neighbours import Exclusion, Neighbours, PodOnNode, count_pods
+from capacity.wait_reasons.neighbours import Neighbours, PlacedPod, PodExclusion, count_pods
 from capacity.wait_reasons.node_index import NodeIndex
 from capacity.wait_reasons.obstacles import find_obstacles
 from capacity.wait_reasons.pod_rules import read_port, read_rules, read_terms
@@ -25,9 +25,9 @@ def a_world(
     pod = a_pod(placement=placement, labels=dict(labels), message=MESSAGE)
     named = [a_node(name, labels={"zone": zone} if zone else {}) for name, zone in nodes.items()]
     keys = {node.name: node.key for node in named}
-    there = [PodOnNode(keys[name], "team-a", each) for name, found in pods.items() for each in found]
+    there = [PlacedPod(keys[name], "team-a", each) for name, found in pods.items() for each in found]
     terms = [
-        Exclusion(term, f"team-b/{name}", frozenset({keys[name]}))
+        PodExclusion(term, f"team-b/{name}", frozenset({keys[name]}))
         for name, stored in exclusions
         for term in read_terms([stored], "team-b")
     ]

@@ -25,8 +25,9 @@ def outlook(*lower: tuple[str, int, int], gpus: int = 2, read: bool = True, **pl
     ("given", "placement", "text"),
     [
         ((), {"preemption_policy": "Never"}, "The pod never preempts others: its preemptionPolicy is Never."),
-        ((), {}, "No pod of lower priority is on a node that qualifies."),
-        ((("a", 100, 8),), {}, "No pod of lower priority is on a node that qualifies."),
+        ((), {}, "No pod of lower priority holds what the pod lacks."),
+        ((("a", 100, 8),), {}, "No pod of lower priority holds what the pod lacks."),
+        ((("a", 0, 0),), {}, "No pod of lower priority holds what the pod lacks."),
         ((("a", 0, 1),), {}, "Pods of lower priority hold too little on each of 1 node with such pods."),
         (
             (("a", 0, 1), ("a", 50, 1), ("b", 0, 2)), {},
