@@ -72,6 +72,7 @@ IN_REST = """
     pod-log                   pods/{pod_id}/log
     pod-part                  pods/{pod_id}
     pods-part                 pods
+    pool-defragmentation      pools/{pool_id}/defragmentation
     pool-findings             findings
     pool-free-gpu-history     pools/{pool_id}/free-gpus/history
     pool-free-gpus            pools/{pool_id}/free-gpus
@@ -84,6 +85,7 @@ IN_REST = """
     rehearsals-part           plans/{plan_id}/rehearsals
     segments-part             segments
     stop-banner               stop
+    suspended-jobs-part       suspended-jobs
     telemetry-trial           clusters/{cluster_id}/telemetry-source/trials/{trial_id}
     unwatched-part            clusters
     usage-part                usage
