@@ -14,7 +14,7 @@ from gpu.cordons import SENTINEL_WORKS
 from gpu.labels import SENTINEL_STATE
 from maintenance.actors import ACTORS
 from maintenance.actors.base import RepairActor
-from maintenance.automatic import ACTOR, SWITCHES_OFF, backtest, why_not_now
+from maintenance.automatic import ACTOR, SWITCHES_OFF, backtest, matches_of, why_not_now
 from maintenance.fault_tests import USUAL
 from maintenance.lifecycle import CaseFacts, RepairKind
 from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase
@@ -27,10 +27,11 @@ from maintenance.step_choice import (
     AutomaticStep,
     StepChoice,
     choose_step,
+    hand_over,
     repair_kind,
     wait_for,
 )
-from maintenance.triggers import TRIGGERS, BreakerState, Mode, WouldAct
+from maintenance.triggers import SAME_CAUSE_WITHIN, TRIGGERS, BreakerNumbers, BreakerState, Mode, WouldAct
 from operations.lifecycle import KINDS
 from operations.models import OperationNode
 from operations.restraints import freezes_of
@@ -124,18 +125,41 @@ class AutomaticCase:
 
 
 def automatic_case(case: NodeCase, facts: CaseFacts, *, now: datetime) -> AutomaticCase:
-    """Returns a case with its next automatic step. At most 14 queries."""
+    """Returns a case with its next automatic step. At most 16 queries."""
     decisions = case.automatic_decisions.select_related("automatic__pool__cluster").order_by("-pk")
     decision = decisions.first()
     row = decision.automatic if decision else None
     choice = choose_step(facts, _facts_of(case, row, decision), now=now)
-    if (
-        row is not None
-        and choice.step not in (AutomaticStep.WAIT, AutomaticStep.HAND_OVER)
-        and (why := _why_wait(case, now=now))
-    ):
-        choice = wait_for(why)
+    if row is not None and choice.step not in (AutomaticStep.WAIT, AutomaticStep.HAND_OVER):
+        choice = _doubt(case, row, choice.step, now=now) or choice
     return AutomaticCase(case, row, decision, choice)
+
+
+def _doubt(case: NodeCase, row: AutomaticQuarantine, step: AutomaticStep, *, now: datetime) -> StepChoice | None:
+    """Returns what takes the place of a step that may not start. None: it may."""
+    if why := _why_wait(case, now=now):
+        return wait_for(why)
+    if not row.pool.nodes.filter(uid=case.node_uid).exists():
+        return hand_over(f"The node left pool {row.pool.name}.")
+    if step in (AutomaticStep.DRAIN, AutomaticStep.REPAIR) and (why := _common_cause(case, now=now)):
+        return hand_over(why)
+    return None
+
+
+def _common_cause(case: NodeCase, *, now: datetime) -> str:
+    """Returns the nodes that show the cause of the case at about the same time. Blank: too few. One query.
+
+    No breaker counts nodes of other pools, or nodes about which nothing is decided.
+    """
+    matches = matches_of(case.cluster, now=now)
+    if (own := matches.get(case.node_uid)) is None:
+        return ""
+    alike = [
+        match.sign.node_name
+        for match in matches.values()
+        if match.trigger.key == own.trigger.key and abs(match.sign.opened_at - own.sign.opened_at) < SAME_CAUSE_WITHIN
+    ]
+    return BreakerNumbers(nodes=1, in_cases=0, last_hour=0, same_cause=sorted(alike)).why_trip
 
 
 def _why_wait(case: NodeCase, *, now: datetime) -> str:

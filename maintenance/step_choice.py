@@ -120,7 +120,8 @@ def _of_people(case: CaseFacts, its: AutomaticFacts) -> StepChoice | None:
 
 def _from_quarantined(case: CaseFacts, its: AutomaticFacts, *, now: datetime) -> StepChoice:
     if case.newest is not None and case.newest.kind == "drain":
-        return wait_for("The result of the drain is recorded next.")
+        has_failed = case.newest.progress == NodeProgress.FAILED and not case.newest.is_evicting
+        return hand_over(_result(case)) if has_failed else wait_for("The result of the drain is recorded next.")
     if not case.is_fault_open:
         return hand_over("The finding is resolved. A drain would end pods for a fault that is over.")
     if not case.is_ready:

@@ -17,6 +17,7 @@ from fleet.models import Node
 from maintenance import commands
 from maintenance.automatic import ACTOR
 from maintenance.automatic_cases import DEADLINE_H, AutomaticCase, automatic_case
+from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of, wanted_test
 from maintenance.refusals import CaseRefused
@@ -27,13 +28,14 @@ from operations.refusals import OperationRefused
 from wording.instants import to_the_minute
 
 log = structlog.get_logger()
-MOST_A_ROUND = 100  # cases; the breaker holds them to 5 % of a pool
+MOST_A_ROUND = 100  # cases, in a random order: those that wait do not keep others from their step
 
 
 def run_automatic_steps(*, now: datetime) -> None:
     """Starts the next step of every case that has automatic steps. One query without one."""
     rows = NodeCase.objects.open().filter(automatic_at__isnull=False, handed_over_at=None)
-    cases = list(rows.select_related("cluster", "finding").order_by("pk")[:MOST_A_ROUND])
+    rows = rows.exclude(state=CaseState.PROBATION)  # its steps are over
+    cases = list(rows.select_related("cluster", "finding").order_by("?")[:MOST_A_ROUND])
     facts = facts_of(cases)
     for case in cases:
         its = automatic_case(case, facts[case.pk], now=now)

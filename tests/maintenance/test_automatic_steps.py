@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fleet.models import Node, Pool
-from maintenance import automatic, commands
+from maintenance import automatic, commands, step_round
 from maintenance.automatic_cases import set_switches, would_do
 from maintenance.automatic_round import run_automatic_quarantine
 from maintenance.case_round import follow_cases
@@ -141,6 +141,53 @@ def test_the_drain_alone_ends_with_a_person():
     assert problem.summary == "The node is drained. Repairs are not automatic in its pool."
 
 
+def test_a_cause_that_shows_on_other_nodes_of_the_cluster_hands_the_case_over():
+    pool = a_pool_with_switches()
+    a_quarantined_case(pool)
+    Pool.nodes.through.objects.filter(node__name__in=["gpu-4", "gpu-5"]).delete()  # nothing is decided about them
+    strike(pool, 4, 5, opened_at=NOON + timedelta(minutes=3))
+    case = step(pool)
+
+    why = "3 nodes have the same cause within 10 min: gpu-3, gpu-4, gpu-5. Look for what they share."
+    assert (kinds(), case.handed_over_reason) == (["quarantine"], why)
+
+
+def test_a_node_that_left_the_pool_is_handed_over():
+    pool = a_pool_with_switches()
+    a_quarantined_case(pool)
+    Pool.nodes.through.objects.filter(node__name="gpu-3").delete()
+    case = step(pool)
+
+    assert (kinds(), case.handed_over_reason) == (["quarantine"], "The node left pool h200.")
+
+
+def _waits(case: NodeCase) -> None:  # its node is not seen
+    decision = AutomaticDecision.objects.get()
+    AutomaticDecision.objects.create(
+        automatic=decision.automatic, at=NOON, node_uid="another", node_name="another", trigger="gpu-lost",
+        verdict="acted", reason="x", case=case,
+    )  # fmt: skip
+
+
+def _is_back(case: NodeCase) -> None:
+    NodeCase.objects.filter(pk=case.pk).update(state=CaseState.PROBATION)
+
+
+@pytest.mark.parametrize("keep", [_waits, _is_back])
+def test_an_earlier_case_that_waits_does_not_keep_a_later_one_from_its_step(keep, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(step_round, "MOST_A_ROUND", 1)
+    pool = a_pool_with_switches()
+    later = a_quarantined_case(pool)
+    given = {field.attname: getattr(later, field.attname) for field in NodeCase._meta.fields if field.name != "id"}
+    keep(NodeCase.objects.create(pk=later.pk - 1, **given | {"node_uid": "another", "finding_id": None}))
+    see(pool, LATER)
+
+    for _ in range(40):
+        run_automatic_steps(now=LATER)
+
+    assert kinds() == ["quarantine", "drain"]
+
+
 def _is_frozen(pool: Pool) -> None:
     Freeze.objects.create(cluster=pool.cluster, by="ada", at=LATER, reason="x")
 
@@ -226,8 +273,6 @@ def test_a_step_loses_against_a_person_who_takes_the_case_over(monkeypatch: pyte
 
 def _meanwhile(monkeypatch: pytest.MonkeyPatch, act) -> None:
     """Somebody acts after the choice of a step, and before its start."""
-    from maintenance import step_round
-
     start = step_round._start
     monkeypatch.setattr(step_round, "_start", lambda its, *, now: (act(), start(its, now=now)))
 
