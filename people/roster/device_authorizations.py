@@ -104,9 +104,7 @@ def exchange(device_code: str, *, now: datetime) -> tuple[ApiToken, str]:
     if request is None:
         raise NotGranted("invalid_grant", "This device code is unknown.")
     if request.issued_at is not None:
-        if request.token is not None and request.decided_by is not None:
-            revoke(request.token, actor=request.decided_by.username, reason="Its code was used twice.", now=now)
-        raise NotGranted("invalid_grant", "This code was used before, so its token is revoked.")
+        raise _used_twice(request, now=now)
     if request.expires_at <= now:
         raise NotGranted("expired_token", "Nobody confirmed the code in time, or the token was not fetched in time.")
     if request.is_confirmed is None:
@@ -114,7 +112,10 @@ def exchange(device_code: str, *, now: datetime) -> tuple[ApiToken, str]:
         raise NotGranted("authorization_pending", "Nobody has confirmed the code yet.")
     if not request.is_confirmed or request.decided_by is None or not request.decided_by.is_active:
         raise NotGranted("access_denied", "The request was denied.")
-    return _issue(request, request.decided_by, now=now)
+    try:
+        return _issue(request, request.decided_by, now=now)
+    except LostRace as lost:
+        raise _used_twice(requests.get(pk=request.pk), now=now) from lost
 
 
 def forget(*, now: datetime) -> int:
@@ -122,11 +123,19 @@ def forget(*, now: datetime) -> int:
     return DeviceAuthorization.objects.filter(expires_at__lt=now - KEPT).delete()[0]
 
 
+def _used_twice(request: DeviceAuthorization, *, now: datetime) -> NotGranted:
+    """Revokes the token of the first use. Returns the refusal of the second one."""
+    if request.token is not None and request.decided_by is not None:
+        revoke(request.token, actor=request.decided_by.username, reason="Its code was used twice.", now=now)
+    return NotGranted("invalid_grant", "This code was used before, so its token is revoked.")
+
+
 def _issue(request: DeviceAuthorization, person: User, *, now: datetime) -> tuple[ApiToken, str]:
+    """:raises LostRace: when another poll got the token"""
     with transaction.atomic():
         row = DeviceAuthorization.objects.filter(pk=request.pk)
         if not row.filter(issued_at=None, is_confirmed=True).update(issued_at=now):
-            raise NotGranted("invalid_grant", "This code was used before.")
+            raise LostRace("Another poll got the token.")
         token, secret = issue(
             owner=person,
             actor=person.username,

@@ -12,6 +12,8 @@ import yaml
 from django.utils import timezone
 
 from cli import waits
+from cli.device_login import token_from_browser
+from cli.failures import ExitCode, Failure
 from cli.node_operations import NAMED
 from health.models import Finding, Mute
 from operations.impact import LISTS
@@ -270,6 +272,24 @@ def test_a_person_signs_in_by_the_browser(transactional_db, live_server, run, mo
     assert (len(codes), codes[0]) == (2, f"quarterdeck on {socket.gethostname()}"[:60])
     assert ended.out.startswith(f"Signed in to {live_server.url} as ada.")
     assert run("get", "nodes", "-o", "json").out == "[]\n"
+
+
+def test_a_sign_in_outlasts_a_restart_of_the_server(monkeypatch):
+    answered = [{"access_token": "qd_token"}, Failure("No answer.", ExitCode.NO_ANSWER)]
+
+    def post(_, path: str, __) -> dict:
+        if path == "device-authorizations":
+            codes = {"device_code": "x", "user_code": "y", "verification_uri_complete": "z"}
+            return codes | {"expires_in": 600, "interval": 5}
+        answer = answered.pop()
+        if isinstance(answer, Failure):
+            raise answer
+        return answer
+
+    monkeypatch.setattr("cli.device_login.time.sleep", lambda _: None)
+    monkeypatch.setattr("cli.device_login.Server.post", post)
+
+    assert token_from_browser("https://example.com", "") == "qd_token"
 
 
 @pytest.mark.parametrize(

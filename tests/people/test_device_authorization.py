@@ -8,6 +8,7 @@ from rest_framework.test import APIClient
 
 from edges.transition_errors import LostRace
 from people.models import ApiToken, AuditEntry, DeviceAuthorization
+from people.roster import device_authorizations
 from people.roster.device_authorizations import begin, confirm, deny, exchange, forget, unanswered_request
 from people.sign_in import throttle
 from tests import make
@@ -190,15 +191,19 @@ def test_requests_are_deleted_after_their_end():
     assert forget(now=NOON + 80 * MINUTE) == 1
 
 
-def test_of_two_polls_at_once_one_gets_the_token(monkeypatch):
+def test_of_two_polls_at_once_one_gets_a_token_that_is_revoked(monkeypatch):
     codes = begin(client="", address="", now=NOON)
     row = unanswered_request(codes.user_code, now=NOON)
     confirm(row, make.a_user("ada"), name="x", permissions=["see"], expires_at=NOON + MINUTE, now=NOON)
-    read_before = DeviceAuthorization.objects.select_related("decided_by", "token").get()
-    exchange(codes.device_code, now=NOON)
-    from people.roster import device_authorizations
+    issue_first = device_authorizations._issue
 
-    with pytest.raises(device_authorizations.NotGranted):
-        device_authorizations._issue(read_before, read_before.decided_by, now=NOON)
+    def issue_second(*given, now):
+        monkeypatch.setattr(device_authorizations, "_issue", issue_first)
+        exchange(codes.device_code, now=now)  # another poll
+        return issue_first(*given, now=now)
 
-    assert ApiToken.objects.count() == 1
+    monkeypatch.setattr(device_authorizations, "_issue", issue_second)
+    with pytest.raises(device_authorizations.NotGranted, match="used before"):
+        exchange(codes.device_code, now=NOON)
+
+    assert ApiToken.objects.get().revoked_at == NOON
