@@ -19,7 +19,7 @@ from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Stage
 
 PAST = timedelta(hours=24)
-MOST_AFTER = timedelta(days=3)
+MOST_AFTER = timedelta(days=3)  # the last release
 MOST_NODES = 64  # changed ones, and unchanged ones
 WHOLE_S = 1800  # seconds with telemetry, from which an hour of a GPU counts
 Hours = dict[str, tuple[MeasuredHour, ...]]
@@ -36,31 +36,35 @@ def read_hours(
     """
     found = {}
     for stage in stages:
-        changed = [
+        every = [
             target
             for target in stage.targets.all()
             if target.state == TargetState.CHANGED and target.baseline and target.node_uid in nodes
-        ][:MOST_NODES]
-        if Drift.key in stage.gate_options and not stage.is_rollback and changed:
-            released = min(datetime.fromisoformat(target.baseline["at"]) for target in changed if target.baseline)
+        ]
+        if Drift.key in stage.gate_options and not stage.is_rollback and every:
+            changed, left_out = every[:MOST_NODES], every[MOST_NODES:]
+            releases = [datetime.fromisoformat(target.baseline["at"]) for target in changed if target.baseline]
+            first, last = min(releases), max(releases)
             products = {nodes[target.node_uid].gpu_product for target in changed}
-            peers = sorted(unchanged_peers(plan, stages, products, released).values())[:MOST_NODES]
+            peers = sorted(unchanged_peers(plan, stages, products, first).values())[:MOST_NODES]
             names = [target.node_name for target in changed]
             minute = int(now.timestamp()) // 60
-            hours = _hours_of(plan.cluster_id, (*names, *peers), released - PAST, minute)
+            hours = _hours_of(plan.cluster_id, (*names, *peers), first - PAST, last + MOST_AFTER, minute)
             found[stage.pk] = HoursEvidence(
-                {name: hours.get(name, ()) for name in names}, {name: hours.get(name, ()) for name in peers}
+                {name: hours.get(name, ()) for name in names},
+                {name: hours.get(name, ()) for name in peers},
+                frozenset(target.node_name for target in left_out),
             )
     return found
 
 
 @lru_cache(maxsize=16)  # rounds come every second, and hours once an hour
-def _hours_of(cluster_id: int, names: tuple[str, ...], since: datetime, _minute: int) -> Hours:
+def _hours_of(cluster_id: int, names: tuple[str, ...], since: datetime, until: datetime, _minute: int) -> Hours:
     rows = GpuHour.objects.filter(
         cluster=cluster_id,
         node_name__in=names,
         hour__gte=since,
-        hour__lt=since + PAST + MOST_AFTER,
+        hour__lt=until,
         gi_id="",
         seen_s__gte=WHOLE_S,
     )

@@ -139,6 +139,7 @@ class HoursEvidence:
 
     changed: Mapping[str, tuple[MeasuredHour, ...]]  # by name
     peers: Mapping[str, tuple[MeasuredHour, ...]] = field(default_factory=dict)
+    left_out: frozenset[str] = frozenset()  # changed nodes beyond those that are read
 
 
 @dataclass(frozen=True)

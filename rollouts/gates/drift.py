@@ -27,7 +27,7 @@ from rollouts.gates.base import (
     When,
 )
 from rollouts.gates.first_events import FirstEvents, Firsts
-from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, wait
+from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, unknown_before, wait
 from wording.lists import names
 from wording.numbers import count
 from wording.reports import EvidenceItem, first_items
@@ -101,16 +101,22 @@ class Drift(Gate):
             return self._unproved(doubtful, here, items)
         if not evidence.changed:
             return to_come(evidence, items)
+        if unknown := tuple(target.name for target in evidence.changed if not target.baseline):
+            return unknown_before(unknown, "The time", items)
         judged = {name for courses in here.values() for name in courses}
-        if few := tuple(target.name for target in changed if target.name not in judged):
+        known = judged | hours.left_out
+        if few := tuple(target.name for target in evidence.changed if target.name not in known):
             return self._too_few(few, hours, items)
-        if not changed:
-            title, summary = "The hours of the changed nodes are unknown", "Missing hours are not a pass."
-            return wait(title, summary, cause="no-hours", evidence=items, steps=NO_HOURS)
         if evidence.not_changed:
             return to_come(evidence, items)
-        title = f"No drift of {self.worse_percent} % on {count(len(judged), 'changed node')}"
-        return passed(title, "Each node was compared with its own hours before the change.", evidence=items)
+        return self._passes(len(judged), len(evidence.changed), items)
+
+    def _passes(self, judged: int, every: int, items: Items) -> GateResult:
+        some = f"{judged} of " if judged < every else ""
+        title = f"No drift of {self.worse_percent} % on {some}{count(every, 'changed node')}"
+        first = f"The first {judged} nodes of the stage were compared with their own hours before the change."
+        each = "Each node was compared with its own hours before the change."
+        return passed(title, first if some else each, evidence=items)
 
     def _courses_of_changed(
         self, measure: Measure, changed: Iterable[TargetEvidence], hours: HoursEvidence

@@ -6,8 +6,9 @@ import pytest
 
 from health.models import GpuHour
 from health.sources.hours import provide_partition
+from rollouts.engine import hours
 from rollouts.engine.hours import read_hours
-from rollouts.models import Stage
+from rollouts.models import Stage, Target
 from tests import make
 from tests.make import NOON
 
@@ -51,6 +52,31 @@ def test_an_hour_is_the_mean_of_whole_hours_of_the_boards_of_a_node(stage, djang
     assert found.peers
     with django_assert_num_queries(1):  # the hours of this minute are known
         read_hours(stage.plan, stages, nodes, now=NOON)
+
+
+def with_a_later_node(stage):
+    """The other node of the stage was released nine days ago, this one two hours ago."""
+    nodes = {node.uid: node for node in stage.plan.cluster.nodes.all()}
+    later = next(node for node in nodes.values() if node.uid != stage.targets.get().node_uid)
+    stage.targets.update(baseline={"at": (NOON - timedelta(days=9)).isoformat()})
+    given = {"state": "changed", "state_since": NOON, "baseline": {"at": (NOON - timedelta(hours=2)).isoformat()}}
+    Target.objects.filter(node_uid=later.uid).delete()
+    Target.objects.create(stage=stage, node_uid=later.uid, node_name=later.name, position=1, **given)
+    return later, [Stage.objects.prefetch_related("targets").get(pk=stage.pk)], nodes
+
+
+def test_a_node_that_changes_days_after_the_first_one_has_hours_too(stage):
+    later, stages, nodes = with_a_later_node(stage)
+    an_hour(later, "GPU-0", 1, temperature=60.0)
+
+    assert len(read_hours(stage.plan, stages, nodes, now=NOON)[stage.pk].changed[later.name]) == 1
+
+
+def test_nodes_beyond_the_limit_are_named(stage, monkeypatch):
+    monkeypatch.setattr(hours, "MOST_NODES", 1)
+    later, stages, nodes = with_a_later_node(stage)
+
+    assert read_hours(stage.plan, stages, nodes, now=NOON)[stage.pk].left_out == {later.name}
 
 
 def test_a_stage_without_the_gate_costs_no_query(stage, django_assert_num_queries):

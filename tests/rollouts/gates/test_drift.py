@@ -87,6 +87,28 @@ def test_too_few_comparable_hours_are_never_a_pass(one: tuple[MeasuredHour, ...]
     assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, "few-hours", ("node-1",))
 
 
+def judged(*names: str, left_out: frozenset[str] = frozenset(), **given) -> GateResult:
+    """Three changed nodes, and hours of these."""
+    targets = [a_target(name, state_since=CHANGED, baseline=a_baseline(at=RELEASED)) for name in ("a", "b")]
+    targets.append(a_target("c", state_since=CHANGED, **{"baseline": a_baseline(at=RELEASED)} | given))
+    its = HoursEvidence(dict.fromkeys(names, CALM), left_out=left_out)
+    return Drift().evaluate(evidence(*targets, hours=its), now=NOON)
+
+
+def test_a_changed_node_that_is_not_compared_is_never_a_pass():
+    without_hours, without_baseline = judged("a", "b"), judged("a", "b", baseline=None)
+
+    assert (without_hours.answer, without_hours.nodes) == (Answer.WAIT, ("c",))
+    assert (without_baseline.cause, without_baseline.nodes) == ("unknown-before", ("c",))
+
+
+def test_a_pass_of_some_nodes_of_a_large_stage_states_how_many():
+    result = judged("a", "b", left_out=frozenset({"c"}))
+
+    assert result.title == "No drift of 10 % on 2 of 3 changed nodes"
+    assert result.summary == "The first 2 nodes of the stage were compared with their own hours before the change."
+
+
 def test_without_hours_it_waits_and_names_the_remedy():
     nothing = Drift().evaluate(evidence(a_target(), hours=None), now=NOON)
 
