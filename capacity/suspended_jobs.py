@@ -12,7 +12,6 @@ from capacity.wait_reasons.amounts import amount_text, by_weight
 from capacity.wait_reasons.queue_place import QueuePlace
 from capacity.wait_reasons.queue_reasons import queued_reason
 from fleet.models import Bookmark, Cluster, Workload
-from fleet.models.bookmark import VOID
 from gpu.resources import Layout, count
 from kube.resources import JOBS
 from people.models import User
@@ -50,14 +49,13 @@ def suspended_demand(user: User) -> SuspendedDemand:
         sums.update({"jobs": jobs, "pods": pods, "gpus": (count(resources, BY_NAME).whole or 0) * pods})
     oldest = list(rows.select_related("cluster").order_by("created_at", "pk")[:SHOWN_AT_MOST])
     places = _places(oldest)
-    clusters = Cluster.objects.visible_to(user)
-    unread = Bookmark.objects.filter(cluster__in=clusters, kind=JOBS.name, state__in=VOID)
+    unread = Cluster.objects.visible_to(user).exclude(pk__in=Bookmark.objects.known(JOBS.name).values("cluster"))
     return SuspendedDemand(
         sums["jobs"],
         sums["pods"],
         sums["gpus"],
         [_suspended_job(row, places.get(row.uid)) for row in oldest],
-        sorted(unread.values_list("cluster__name", flat=True)),
+        sorted(unread.values_list("name", flat=True)),
     )
 
 

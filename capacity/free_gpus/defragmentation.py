@@ -8,6 +8,7 @@ node that receives pods is not emptied later, so every pod moves at most once.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 SIZES = (2, 4, 8)  # GPUs of one pod
@@ -119,7 +120,7 @@ class _Room:
         """Returns the node where the pod costs the fewest pods of the size, then the one with the least room."""
         levels = range(pod.gpus, source.gpus + 1)
         for level in sorted(levels, key=lambda free: (free // size - (free - pod.gpus) // size, free)):
-            for key in list(self.by_free[source.kind, level])[:TARGETS_AT_MOST]:
+            for key in islice(self.by_free[source.kind, level], TARGETS_AT_MOST):
                 _, cpu_m, memory_bytes = self.free[key]
                 if key != source.key and key not in empty and cpu_m >= pod.cpu_m and memory_bytes >= pod.memory_bytes:
                     return by_key[key]

@@ -12,7 +12,9 @@ from django.db.models.functions import Cast
 
 from capacity.free_gpus.defragmentation import SIZES, MovablePod, PackedNode, Proposal, propose
 from fleet.allocation.cpu_memory import WHOSE
-from fleet.models import Bookmark, DisruptionBudget, Node, Pod, Pool
+from fleet.freshness.cluster import load_cluster_freshness
+from fleet.freshness.kinds import Freshness
+from fleet.models import Bookmark, Cluster, DisruptionBudget, Node, Pod, Pool
 from fleet.models.node import members_of
 from kube.resources import DISRUPTION_BUDGETS, NODES, PODS
 from kube.selectors import readable
@@ -38,10 +40,11 @@ class DefragmentationReport:
     proposals: Sequence[Proposal]  # one for each size
     nodes: int  # that were compared
     staying: int  # of these, nodes with a pod that must stay
+    as_of: datetime | None  # last update of the nodes and pods; None: they are current
 
 
 def defragmentation_of_pool(pool: Pool, user: User, *, now: datetime) -> DefragmentationReport | None:
-    """Returns the proposals for the nodes and pods that the user sees. None: something was never read. Four queries."""
+    """Returns the proposals for the nodes and pods that the user sees. None: something was never read. Six queries."""
     if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name, DISRUPTION_BUDGETS.name):
         return None
     members = members_of([pool.pk])
@@ -61,7 +64,14 @@ def defragmentation_of_pool(pool: Pool, user: User, *, now: datetime) -> Defragm
         [propose(packed, size, allowed) for size in SIZES],
         len(packed),
         sum(not node.is_source for node in packed),
+        _as_of(pool.cluster, now=now),
     )
+
+
+def _as_of(cluster: Cluster, *, now: datetime) -> datetime | None:
+    by_kind = load_cluster_freshness(cluster, now=now).by_kind
+    old = [by_kind[kind].last_seen_at for kind in (NODES.name, PODS.name) if by_kind[kind].state is not Freshness.LIVE]
+    return min(filter(None, old), default=None)
 
 
 def _packed_nodes(

@@ -13,8 +13,5 @@ from fleet.models import Pool
 @part_response
 def pool_defragmentation_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = get_object_or_404(Pool.objects.visible_to(request.user), pk=pool_id)
-    now = timezone.now()
-    report = defragmentation_of_pool(pool, request.user, now=now)
-    return render(
-        request, "capacity/free_gpus/_defragmentation.html", {"pool": pool, "report": report, "compared_at": now}
-    )
+    report = defragmentation_of_pool(pool, request.user, now=timezone.now())
+    return render(request, "capacity/free_gpus/_defragmentation.html", {"pool": pool, "report": report})

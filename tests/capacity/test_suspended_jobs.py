@@ -73,6 +73,12 @@ def test_jobs_that_may_not_be_read_are_no_absence(bob, cluster):
     assert "Jobs are not read in east." in page(visiting(bob), "/parts/suspended-jobs").text
 
 
+def test_jobs_that_were_never_read_are_no_absence(bob, cluster):
+    cluster.bookmarks.filter(kind=JOBS.name).delete()
+
+    assert suspended_demand(bob).unread == ["east"]
+
+
 def test_a_stranger_sees_none(cluster):
     a_job(cluster, "train", 4)
 

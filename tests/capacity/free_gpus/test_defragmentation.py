@@ -132,6 +132,17 @@ def test_a_pool_proposes_the_cheapest_drain(pool, bob, now):
 
 
 @pytest.mark.django_db
+def test_rows_of_a_cluster_that_is_not_seen_have_their_time(pool, bob, now):
+    seen = NOON - timedelta(hours=2)
+    path = f"/api/v1/pools/{pool.pk}/defragmentation"
+    assert calling(bob).get(path).json()["defragmentation"]["as_of"] is None
+    pool.cluster.bookmarks.update(last_seen_at=seen)
+
+    assert calling(bob).get(path).json()["defragmentation"]["as_of"] == f"{seen:%Y-%m-%dT%H:%M:%SZ}"
+    assert "as last seen 2 h ago" in page(visiting(bob), f"/parts/pools/{pool.pk}/defragmentation").text
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     "given",
     [
