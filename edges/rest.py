@@ -124,7 +124,7 @@ class Edge(APIView):
         """Returns the mark in `If-Match`. Blank: the caller compares nothing."""
         header = self.request.headers.get(IF_MATCH, "").strip()
         tags = parse_etags(header)
-        if header and len(tags) != 1:
+        if header and (len(tags) != 1 or tags[0].endswith('""')):
             raise serializers.ValidationError({IF_MATCH: "Send the one ETag that you read, with its quotes."})
         return tags[0].removeprefix("W/").strip('"')[:LENGTH] if tags and tags != ["*"] else ""
 

@@ -83,6 +83,7 @@ def test_a_header_that_would_protect_nothing_is_refused(there, root):
     body = {"approval": "required", "reason": "Audit."}
 
     assert root.patch(url, body, format="json", headers={"If-Match": "no quotes"}).status_code == 400
+    assert root.patch(url, body, format="json", headers={"If-Match": '""'}).status_code == 400
     assert root.post("/api/v1/groups", {"name": "x"}, format="json", headers={"If-Match": '"x"'}).status_code == 400
     assert root.patch(url, body, format="json", headers={"If-Match": "*"}).status_code == 200
 
