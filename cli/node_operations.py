@@ -18,7 +18,7 @@ NAMED = {
     "vetoes": "Barred", "approvals": "Needs the approval of another person", "losses": "Cannot be undone",
     "jobs": "Jobs that end", "services": "Services", "unmanaged": "Pods without a controller",
     "empty_dir": "Pods that lose emptyDir data", "budgets": "Budgets that allow no eviction now", "pools": "Pools",
-    "waits": "Nodes wait", "warnings": "Warnings",
+    "domains": "Failure domains", "waits": "Nodes wait", "warnings": "Warnings",
 }  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def _show_impact(impact: Mapping[str, Any]) -> None:
     """Prints the impact on stderr, so that stdout has only the answer."""
     typer.echo(plain(impact["sentence"]), err=True)
     for name, label in NAMED.items():
-        if impact[name]:
+        if impact.get(name):  # an older server does not have every list
             typer.echo(f"  {label}: {plain(', '.join(impact[name]))}", err=True)
 
 
