@@ -58,7 +58,8 @@ class AuditFilters(filters.FilterSet):
         fields: list[str] = []
 
     def of_kind(self, entries: QuerySet[AuditEntry], name: str, kind: str) -> QuerySet[AuditEntry]:
-        return entries.filter(Q(subject__startswith=f"{kind}:") | Q(subject__startswith=f"{kind}-"))
+        of_one = Q(subject__startswith=f"{kind}:") | Q(subject__startswith=f"{kind}-")
+        return entries.filter(of_one | Q(subject=kind))
 
 
 def settled_rows(entries: QuerySet[AuditEntry], *, after: int, most: int, now: datetime) -> list[dict[str, Any]]:

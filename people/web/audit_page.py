@@ -26,7 +26,8 @@ PAGES = {
     "plan": "plan", "operation": "operation", "case": "case", "finding": "", "mute": "", "rule": "", "limits": "",
     "freeze": "", "window": "", "domain-budget": "", "automatic-quarantine": "automatic-quarantine",
     "cluster": "cluster", "pool": "pool", "node": "node",
-    "channel": "channel", "route": "route", "person": "person", "group": "", "mapping": "", "token": "",
+    "channel": "channel", "route": "route", "person": "person", "group": "", "mapping": "", "token": "", "device": "",
+    "pod": "", "prices": "", "repair-receiver": "",
 }  # fmt: skip
 
 

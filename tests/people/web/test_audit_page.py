@@ -38,7 +38,8 @@ def test_shows_who_did_what_to_which_object_and_why(root):
         ("actor=amy", ["b"]),
         ("kind=plan", ["a"]),
         ("subject=pool:3", ["b"]),
-        ("since=2026-11-21T11:00", ["b", "c"]),
+        ("kind=prices", ["d"]),
+        ("since=2026-11-21T11:00", ["b", "c", "d"]),
         ("until=2026-11-21", ["a"]),
         ("kind=plan&actor=amy", []),
     ],
@@ -47,10 +48,15 @@ def test_filters_by_person_object_kind_and_time(root, query, expected):
     decide("plan-7", reason="reason-a", at=make.NOON - timedelta(days=1))
     decide("pool:3", reason="reason-b", actor="amy")
     decide("domain-budget:1:rack", reason="reason-c")
+    decide("prices", reason="reason-d")
 
     text = page(root, f"/audit?{query}").text
 
-    assert [letter for letter in "abc" if f"reason-{letter}" in text] == expected
+    assert [letter for letter in "abcd" if f"reason-{letter}" in text] == expected
+
+
+def test_offers_the_kinds_of_sign_ins_logs_prices_and_receivers(root):
+    assert {"device", "pod", "prices", "repair-receiver"} <= set(page(root, "/audit").words)
 
 
 def test_an_invalid_filter_is_named(root):
