@@ -233,7 +233,8 @@ def would_do(pool: Pool, *, through: str = "", now: datetime) -> Sequence[WouldD
     able = MACHINES[through].kinds if through else AUTOMATIC_KINDS
     found = []
     for each in backtest(pool, now=now):
-        is_drained = not each.reason and each.match.sign.is_open(each.at + DRAINED_AFTER)
+        drained_at = each.at + DRAINED_AFTER
+        is_drained = not each.reason and drained_at <= now and each.match.sign.is_open(drained_at)
         kind = repair_kind(each.match.trigger.key, 0, able) if is_drained else None
         found.append(WouldDo(each, is_drained, kind.value if kind else ""))
     return found

@@ -349,6 +349,8 @@ def test_what_it_would_have_done_counts_drains_and_repairs_of_open_findings():
     strike(pool, 3)
     (found,) = would_do(pool, now=LATER)
     assert (found.is_drained, found.repair, found.sentence) == (True, "reboot", "cordoned, drained, reboot")
+    (found,) = would_do(pool, now=found.act.at + DRAINED_AFTER - timedelta(seconds=1))
+    assert (found.is_drained, found.repair, found.sentence) == (False, "", "cordoned")
 
     pool.cluster.findings.update(resolved_at=NOON, state="resolved")
     (found,) = would_do(pool, now=LATER)
