@@ -14,7 +14,7 @@ export class Lasso {
     map.canvas.addEventListener("pointerdown", (event) => this.begin(event));
     map.canvas.addEventListener("click", (event) => this.swallow(event), true);
     map.place.addEventListener("keydown", (event) => this.press(event)); // after the pointer's own: it has walked
-    document.addEventListener("keydown", ({ key }) => key === "Escape" && this.end());
+    document.addEventListener("keydown", ({ key }) => key === "Escape" && this.cancel());
     document.addEventListener("nodes:selected", ({ detail }) => this.show(detail));
     document.dispatchEvent(new CustomEvent("nodes:select", { detail: { keys: [], how: "add" } }));
   }
@@ -72,7 +72,19 @@ export class Lasso {
     }
     this.end();
     this.isClickOfDrag = isDragged;
+    this.expireClick();
+  }
+
+  expireClick() {
     setTimeout(() => (this.isClickOfDrag = false)); // a drag that ends elsewhere has no click
+  }
+
+  // The button is still down: its release is a click, too.
+  cancel() {
+    if (!this.listening || !this.isDragged) return;
+    this.end();
+    this.isClickOfDrag = true;
+    window.addEventListener("pointerup", () => this.expireClick(), { once: true });
   }
 
   end() {

@@ -370,6 +370,12 @@ def test_a_drag_over_the_map_selects_nodes_for_an_action_and_keys_do_too(window)
     page.locator("[data-pick-none]").click()
     expect(selected).to_be_hidden()
 
+    page.mouse.move(box["x"] + FIRST["x"], box["y"] + FIRST["y"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + FIRST["x"] + 9, box["y"] + FIRST["y"] + 9, steps=4)
+    expect(page.locator(".map-lasso")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.mouse.up()  # the end of a given up drag opens no node
     page.locator("[data-map]").focus()
     for key in ("Home", " ", "Shift+ArrowRight", "Shift+ArrowRight"):
         page.keyboard.press(key)
