@@ -72,7 +72,8 @@ def login(
     token = _token(token_file) or token_from_browser(server, ca_file)
     credentials = Credentials(server, token, ca_file)
     me = Server(credentials).get("me")
-    ends = me["token"]["expires_at"] or "never"
+    expires_at = me["token"]["expires_at"]
+    ends = f"{datetime.fromisoformat(expires_at):%Y-%m-%d %H:%M} UTC" if expires_at else "never"
     typer.echo(f"Signed in to {credentials.server} as {me['username']}. The token is in {store(credentials)}.")
     typer.echo(f"The token expires: {ends}")
 

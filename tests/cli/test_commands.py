@@ -271,6 +271,7 @@ def test_a_person_signs_in_by_the_browser(transactional_db, live_server, run, mo
     assert shown[1] == f"{live_server.url}/device?user_code={shown[2]}"
     assert (len(codes), codes[0]) == (2, f"quarterdeck on {socket.gethostname()}"[:60])
     assert ended.out.startswith(f"Signed in to {live_server.url} as ada.")
+    assert re.search(r"The token expires: \d{4}-\d\d-\d\d \d\d:\d\d UTC\n$", ended.out)
     assert run("get", "nodes", "-o", "json").out == "[]\n"
 
 
