@@ -55,7 +55,9 @@ DIALOGS = (
 
 class OperationForm(forms.Form):
     reason = Reason()
-    typed_count = WholeNumber(required=False, label="Number of nodes", min_value=1, max_value=commands.MOST_NODES)
+    typed_count = WholeNumber(
+        required=False, label="Number of nodes, to confirm", min_value=1, max_value=commands.MOST_NODES
+    )
     unmanaged = forms.BooleanField(required=False, label="Evict pods without a controller will not start again")
     empty_dir = forms.BooleanField(required=False, label="Lose the data of emptyDir volumes")
     deadline_min = WholeNumber(label="Deadline of each node, in minutes", min_value=1, max_value=1440, initial=30)

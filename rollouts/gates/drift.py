@@ -37,7 +37,7 @@ FEWEST_PAST = 3  # hours before the release
 BUSY_FROM, SIMILAR_LOAD = 0.1, 0.1  # utilisation, 0 to 1
 READ_PLOTS = ("Compare the plots of the node before and after the change.", "Then roll back, or exclude the node.")
 LONGER = ("Give the stage a longer soak, or let tenants work on these nodes.", *OVERRIDE)
-NO_HOURS = ("Add a telemetry source on the page of the cluster.", *OVERRIDE)
+NO_HOURS = ("Wait for whole hours, or add a telemetry source on the page of the cluster.", *OVERRIDE)
 
 
 class Measure(NamedTuple):
