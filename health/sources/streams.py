@@ -3,6 +3,8 @@
 import socket
 import ssl
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -31,8 +33,7 @@ def send_over_tls(host: str, port: int, content: bytes, *, ca_file: str = "", ce
     try:
         with _connected(places, port) as raw:
             raw.settimeout(CONNECT_S)
-            with context.wrap_socket(raw, server_hostname=host) as stream:
-                _send_all(stream, content)
+            _send_all(TlsStream(raw, context, host), content)
     except ssl.SSLCertVerificationError as error:
         raise Unusable(f"{why_not_trusted(str(error), has_ca=bool(ca_file))} {error}") from error
     except TimeoutError as error:
@@ -70,17 +71,77 @@ def _connected(places: list[str], port: int) -> socket.socket:
     raise Unusable(f"The receiver cannot be reached: {failure}.{missed}") from failure
 
 
-def _send_all(stream: ssl.SSLSocket, content: bytes) -> None:
+class TlsStream:
+    """TLS over a socket whose end tells an alert from an end that the receiver wanted.
+
+    `SSLSocket.unwrap` cannot: a fatal alert counts as a received end there
+    (https://github.com/openssl/openssl/blob/openssl-3.0/ssl/record/rec_layer_s3.c sets SSL_RECEIVED_SHUTDOWN for it).
+    """
+
+    def __init__(self, raw: socket.socket, context: ssl.SSLContext, host: str) -> None:
+        self._raw, self._incoming, self._outgoing = raw, ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        try:
+            while self._wants_more(self._tls.do_handshake):
+                self._receive()
+        finally:
+            with suppress(OSError):  # an alert of ours; the reason why there is one is raised
+                raw.sendall(self._outgoing.read())
+
+    def send(self, piece: bytes, until: float) -> None:
+        self._raw.settimeout(max(until - time.monotonic(), 0.01))
+        self._tls.write(piece)
+        self._raw.sendall(self._outgoing.read())
+
+    def end(self, until: float) -> None:
+        """Ends the stream and waits until the receiver ends it.
+
+        :raises OSError: when it breaks, refuses us by an alert, or does not end it in time
+        :raises Unusable: when it ends without any sign that it accepted the client
+        """
+        try:
+            if self._read():  # what has arrived, so that the end of ours reads nothing
+                raise Unusable(REFUSED)
+            self._wants_more(self._tls.unwrap)
+            while not self._read():
+                self._raw.settimeout(max(until - time.monotonic(), 0.01))
+                self._receive()
+        except ssl.SSLEOFError as error:
+            # The end without TLS's own end: after the last byte, or because the server refuses the client. In TLS 1.3
+            # only a server that has accepted the client's certificate, or its lack, sends a session ticket.
+            session = self._tls.session
+            if self._tls.version() == "TLSv1.3" and not (session and session.has_ticket):
+                raise Unusable(REFUSED) from error
+
+    def _read(self) -> bool:
+        """Reads what has arrived, and returns whether the receiver has ended the stream."""
+        try:
+            while not self._wants_more(lambda: self._tls.read(PIECE)):
+                pass
+        except ssl.SSLZeroReturnError:
+            return True
+        return False
+
+    def _wants_more(self, step: Callable[[], object]) -> bool:
+        """Takes a step of TLS, sends what it wrote, and returns whether it waits for bytes of the receiver."""
+        try:
+            step()
+        except ssl.SSLWantReadError:
+            wants = True
+        else:
+            wants = False
+        self._raw.sendall(self._outgoing.read())
+        return wants
+
+    def _receive(self) -> None:
+        if arrived := self._raw.recv(PIECE):
+            self._incoming.write(arrived)
+        else:
+            self._incoming.write_eof()
+
+
+def _send_all(stream: TlsStream, content: bytes) -> None:
     until = time.monotonic() + SENT_S
     for start in range(0, len(content), PIECE):
-        stream.settimeout(max(until - time.monotonic(), 0.01))
-        stream.sendall(content[start : start + PIECE])
-    stream.settimeout(max(until - time.monotonic(), 0.01))
-    try:
-        stream.unwrap()
-    except ssl.SSLEOFError as error:
-        # The end without TLS's own end: after the last byte, or because the server refuses the client. In TLS 1.3 only
-        # a server that has accepted the client's certificate, or its lack, sends a session ticket.
-        has_ticket = stream.session is not None and stream.session.has_ticket
-        if stream.version() == "TLSv1.3" and not has_ticket:
-            raise Unusable(REFUSED) from error
+        stream.send(content[start : start + PIECE], until)
+    stream.end(until)

@@ -155,6 +155,8 @@ def test_syslog_shows_its_client_certificate(strict_siem, trusted, route_and_sen
         ("client", "another", "This place has no secret for this channel"),
         ("", "siem", "This place has no secret for this channel"),
         ("no certificate", "siem", "The client certificate cannot be used"),
+        ("stranger", "siem", "he connection"),
+        (None, "siem", "he connection"),
     ],
 )
 def test_a_receiver_that_wants_a_certificate_gets_nothing_without_it(
