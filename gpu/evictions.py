@@ -18,6 +18,7 @@ SKIP_DRAIN = "nvidia.com/gpu-driver-upgrade-drain.skip"  # pod label, "true": a 
 USUAL_S = 300
 LONGEST_S = 10**9
 PASSED_OVER = ("DaemonSet", "Node")  # kinds of owners; Node owns static pods
+REPLICAS = ("ReplicaSet", "ReplicationController", "StatefulSet")  # kinds of owners whose pods stand for each other
 
 
 class Hindrance(StrEnum):

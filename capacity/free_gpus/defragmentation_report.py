@@ -16,13 +16,11 @@ from fleet.freshness.cluster import load_cluster_freshness
 from fleet.freshness.kinds import Freshness
 from fleet.models import Bookmark, Cluster, DisruptionBudget, Node, Pod, Pool
 from fleet.models.node import members_of
+from gpu.evictions import PASSED_OVER, REPLICAS
 from kube.resources import DISRUPTION_BUDGETS, NODES, PODS
 from kube.selectors import readable
 from people.models import User
 
-STAYS = ("DaemonSet", "Node")  # owners whose pods a drain leaves alone
-# Controllers whose pods restart alone, and lose no work of others.
-SERVICES = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet"})
 HOUR_S = 3600
 COLUMNS = (
     "pk", "name", "gpu_product", "gpu_allocatable", "gpus_free", "cpu_allocatable_m", "memory_allocatable_bytes",
@@ -53,7 +51,7 @@ def defragmentation_of_pool(pool: Pool, user: User, *, now: datetime) -> Defragm
         slices_allocatable=0,
     )  # fmt: skip
     rows = list(nodes.annotate(taints_text=Cast("taints", TextField())).values(*COLUMNS, "taints_text"))
-    visible = Pod.objects.visible_to(user).filter(node__in=members).not_done().exclude(owner_kind__in=STAYS)
+    visible = Pod.objects.visible_to(user).filter(node__in=members).not_done().exclude(owner_kind__in=PASSED_OVER)
     pods: dict[int, list[ColumnValues]] = defaultdict(list)
     for pod in visible.order_by("pk").values(*POD_COLUMNS, "deleted_at").iterator():
         pods[pod["node_id"]].append(pod)
@@ -109,7 +107,7 @@ def _gangs(by_node: Iterable[Sequence[ColumnValues]]) -> set[tuple[str, str, str
     places: dict[tuple[str, str, str], set[int]] = defaultdict(set)
     for there in by_node:
         for pod in there:
-            if pod["owner_kind"] not in SERVICES:
+            if pod["owner_kind"] not in REPLICAS:
                 places[_owner(pod)].add(pod["node_id"])
     return {owner for owner, nodes in places.items() if len(nodes) > 1}
 
@@ -121,7 +119,7 @@ def _can_move(pod: ColumnValues, gangs: set[tuple[str, str, str]]) -> bool:
 
 
 def _movable(pod: ColumnValues, budgets: Sequence[tuple[int, Any]], *, now: datetime) -> MovablePod:
-    is_job = pod["owner_kind"] not in SERVICES
+    is_job = pod["owner_kind"] not in REPLICAS
     ran_h = max(0.0, (now - pod["started_at"]).total_seconds() / HOUR_S) if pod["started_at"] and is_job else 0.0
     return MovablePod(
         key=pod["pk"],

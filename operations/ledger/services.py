@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from fleet.models import DisruptionBudget, Pod, Workload
 from fleet.models.pod import PodQuerySet
+from gpu.evictions import REPLICAS
 from kube.selectors import Selector, readable
 from operations.failure_domains import Allowance, Domain, DomainKind
 from wording.lists import names
 from wording.numbers import count, either
 
-REPLICAS = ("ReplicaSet", "ReplicationController", "StatefulSet")  # owners whose pods stand for each other
 OWNER = ("owner_kind", "namespace", "owner_name")
 ControllerKey = tuple[str, str, str]  # as OWNER
 LEAVE = "remove one of the budgets, spread the pods, or exclude the node"

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import cache
 
 from fleet.models import Bookmark, Node, Pod, Workload
+from gpu.evictions import REPLICAS
 from gpu.resources import Layout, whole_gpus
 from health.models import Finding
 from health.rules.idle_gpus import IdleGpus, reported_hours_of
@@ -17,7 +18,7 @@ from operations.tenants.disruption_cost import UNKNOWN, Harm, Job
 from operations.tenants.warm_up import Started, quickest, workload_of
 
 # Controllers of services: each of their pods restarts alone, and the time since it started is no lost work.
-SERVICES = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"})
+SERVICES = frozenset({*REPLICAS, "DaemonSet"})
 HOUR_S = 3600
 NO_TIME = timedelta(0)
 
