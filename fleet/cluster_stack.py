@@ -25,12 +25,29 @@ from gpu.operands import MIG_DEFAULT_CONFIG, TITLES, title_of
 from gpu.resources import is_gpu_resource
 from gpu.versions import tag_of
 from kube.quantity import whole_quantity
+from kube.resources import (
+    DEPLOYMENTS,
+    DEVICE_CLASSES,
+    LIMIT_RANGES,
+    MIG_CONFIGS,
+    RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
+    RESOURCE_SLICES,
+    SHARING_CONFIGS,
+    Resource,
+)
 from wording.instants import clock
 
 ORDER = {operand: place for place, operand in enumerate(TITLES)}
 VENDORS = ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/", "deviceclass.resource.k8s.io")
 QUOTAS_SHOWN = 50
 PREFIXES = ("requests.", "limits.")
+CARDS: Mapping[str, tuple[Resource[Any], ...]] = {  # the kinds behind each card
+    "operator": (DEPLOYMENTS,),
+    "configs": (SHARING_CONFIGS, MIG_CONFIGS),
+    "dra": (RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES),
+    "quotas": (RESOURCE_QUOTAS, LIMIT_RANGES),
+}
 
 
 @dataclass(frozen=True)

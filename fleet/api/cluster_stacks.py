@@ -10,26 +10,17 @@ from rest_framework.response import Response
 
 from edges.rest import Edge
 from fleet.api.serializers import FreshnessSerializer
-from fleet.cluster_stack import config_cards, dra_card, operand_lines, quota_card
+from fleet.cluster_stack import CARDS, config_cards, dra_card, operand_lines, quota_card
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.freshness.kinds import Freshness, never_listed
 from fleet.models import Cluster, DriverObject, Operand
 from kube.resources import (
     DAEMON_SETS,
-    DEVICE_CLASSES,
-    LIMIT_RANGES,
-    MIG_CONFIGS,
     RESOURCE_CLAIMS,
-    RESOURCE_QUOTAS,
-    RESOURCE_SLICES,
-    SHARING_CONFIGS,
 )
 from people.rights import Permission, require
 
-KINDS = (
-    DAEMON_SETS, SHARING_CONFIGS, MIG_CONFIGS, RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES, RESOURCE_QUOTAS,
-    LIMIT_RANGES,
-)  # fmt: skip
+KINDS = (DAEMON_SETS, *(kind for card in ("configs", "dra", "quotas") for kind in CARDS[card]))
 
 
 class ClusterOperandSerializer(serializers.Serializer):

@@ -1,7 +1,7 @@
 """The page of one cluster: connection, freshness, kinds, GPU stack and compatibility."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from django.utils import timezone
 from edges.kept_input import pop_kept_input
 from edges.parts import part_response
 from edges.requests import PersonRequest
-from fleet.cluster_stack import config_cards, dra_card, operand_lines, quota_card
+from fleet.cluster_stack import CARDS, config_cards, dra_card, operand_lines, quota_card
 from fleet.drivers.cluster_drivers import drivers_of, operator_trouble, unseen_in
 from fleet.freshness import lag
 from fleet.freshness.cluster import ClusterFreshness
@@ -30,27 +30,14 @@ from fleet.web.cluster_pods import troubled_pods
 from fleet.web.summary import line_for, read_fleet
 from kube.resources import (
     DAEMON_SETS,
-    DEPLOYMENTS,
-    DEVICE_CLASSES,
-    LIMIT_RANGES,
-    MIG_CONFIGS,
     RESOURCE_CLAIMS,
-    RESOURCE_QUOTAS,
     RESOURCE_SLICES,
-    SHARING_CONFIGS,
-    Resource,
 )
 from people.rights import Permission, scope_of
 from wording.instants import to_the_second
 from wording.numbers import either
 
 SKEW = timedelta(seconds=5)  # larger clock skews are shown
-CARDS: Mapping[str, tuple[Resource[Any], ...]] = {  # the kinds behind each card
-    "operator": (DEPLOYMENTS,),
-    "configs": (SHARING_CONFIGS, MIG_CONFIGS),
-    "dra": (RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES),
-    "quotas": (RESOURCE_QUOTAS, LIMIT_RANGES),
-}
 
 
 def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
