@@ -58,7 +58,7 @@ def read_hours(
     return found
 
 
-@lru_cache(maxsize=16)  # rounds come every second, and hours once an hour
+@lru_cache(maxsize=4)  # rounds come every second, hours once an hour; up to 7 MB each, and a minute makes a new one
 def _hours_of(cluster_id: int, names: tuple[str, ...], since: datetime, until: datetime, _minute: int) -> Hours:
     rows = GpuHour.objects.filter(
         cluster=cluster_id,
