@@ -36,6 +36,10 @@ class OrderColumn:
         return f"-{self.path}" if self.is_descending else self.path
 
     def order(self) -> OrderBy:
+        """Returns the ordering. Without nulls it names no place for them: SQLite would sort the whole table, instead of
+        reading an index."""
+        if not self.is_nullable:
+            return OrderBy(F(self.path), descending=self.is_descending)
         return F(self.path).desc(nulls_first=True) if self.is_descending else F(self.path).asc(nulls_last=True)
 
     def same(self, value: Any) -> Q:

@@ -61,7 +61,7 @@ def test_one_drafts_another_approves_and_the_first_halts_and_goes_back(window):
     amy.page.locator(".asks a").first.click()
     amy.page.fill("#reason", "The canary is idle.")
     amy.page.click("button[value=approve]")
-    expect(ada.page.locator(".gates")).to_contain_text("Approved by approver.")
+    expect(ada.page.locator(".gates").first).to_contain_text("Approved by approver.")
     expect(ada.page.locator(".stage").first).to_contain_text("changing")
     fits_its_pages(amy, plan)
     tell(ada.page, "halt")
