@@ -72,21 +72,22 @@ class Plan:
         )
 
     def start(self) -> "Plan":
+        self._ask_for_start()
+        self.until(lambda shown: shown["state"] != "draft", "a plan that its cluster lets start")
+        return self
+
+    def start_in_vain(self) -> Shown:
+        """Started, and left a draft by what its cluster itself says."""
+        self._ask_for_start()
+        return self.until(lambda shown: shown["why"].startswith("Not started: "), "a start that is not made")
+
+    def _ask_for_start(self) -> None:
         wait_until(
             lambda: not self.blockers(), what=lambda: f"a plan that may start: {self.blockers()}", timeout_s=PATIENCE_S
         )
         self.operator.post(
             f"{self.path}/starts", {"reason": "To see it go.", "expected_revision": self.now()["revision"]}
         )
-        self.until(lambda shown: shown["state"] != "draft", "a plan that its cluster lets start")
-        return self
-
-    def start_in_vain(self) -> Shown:
-        """Started, and left a draft by what its cluster itself says."""
-        self.operator.post(
-            f"{self.path}/starts", {"reason": "To see it go.", "expected_revision": self.now()["revision"]}
-        )
-        return self.until(lambda shown: shown["why"].startswith("Not started: "), "a start that is not made")
 
     def live_answers(self) -> dict[str, Shown]:
         """What its cluster itself said last, by code."""

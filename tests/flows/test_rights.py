@@ -78,10 +78,10 @@ def test_an_observer_sees_everything_and_holds_nothing(
     plan_for: Callable[..., Plan], gpu_cluster: Cluster, as_observer: int
 ):
     plan = plan_for().draft(canary())
-    said = plan.start_in_vain()
     wait_until(
         lambda: watched(plan.proxy, as_observer) >= EVERY_KIND, what="a watch of every kind", timeout_s=PATIENCE_S
     )
+    said = plan.start_in_vain()
     writes = [asked for asked in plan.requests() if asked.is_write and asked.is_forwarded]
     rights = plan.live_answers()["live-rights"]
 
