@@ -23,8 +23,18 @@ MOST_NODES = 1000
 APPROVED_WITHIN = timedelta(hours=24)  # an older proposal is asked again
 TITLES: Mapping[str, str] = {
     "quarantine": "Quarantine", "drain": "Drain", "release": "Release", "test": "Test", "label": "Label pool",
-    "note": "Note", "debug": "Debug pod",
+    "note": "Note", "debug": "Debug pod", "try-drain": "Try drain",
 }  # fmt: skip
+EXPLANATIONS: Mapping[str, str] = {
+    "quarantine": "New pods do not start on these nodes. Running pods stay.",
+    "drain": "Cordons the nodes, then evicts their pods within their budgets.",
+    "release": "Removes Quarterdeck's cordon. Foreign cordons stay.",
+    "test": "Runs a test Job on all GPUs of cordoned nodes.",
+    "label": "Sets the label quarterdeck.io/pool. A pool with the selector quarterdeck.io/pool=NAME takes the nodes.",
+    "note": "Writes the reason on each node's timeline.",
+    "debug": "Runs nvidia-smi in a pod on the node and shows its output.",
+    "try-drain": "Asks for each eviction of a drain as a dry run. Nothing in the cluster changes.",
+}
 MOST_DEBUGGED = 5
 
 

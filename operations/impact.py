@@ -64,12 +64,8 @@ class OperationImpact:
         """Returns the impact in one line."""
         gpus = "GPUs unknown" if self.gpus is None else count(self.gpus, "GPU")
         what = f"{count(len(self.nodes), 'node')}, {gpus}"
-        if "test_job" in self.steps:
-            return f"{what}. A test Job takes all GPUs of each node, and is deleted afterwards. No pod is evicted."
-        if "debug_pod" in self.steps:
-            return f"{what}. A debug pod takes one free GPU or none, and is deleted afterwards. No pod is evicted."
         if not self.is_drain:
-            return f"{what}. Running pods stay."
+            return f"{what}. {STEPS[self.steps[-1]].effect}"
         others = f", at most {count(self.other_pods, 'other pod')}" if self.other_pods else ""
         return f"{what}, {count(self.gpu_pods, 'GPU pod')} evicted{others}. {self.cost}".strip()
 
@@ -127,8 +123,13 @@ def impact_of(
         waits=list(_waits(cluster, nodes, steps, now=now)),
         warnings=list(_warnings(nodes, steps)),
         approvals=[share.why_approval for share in shares if share.why_approval] if leaves_service else [],
-        needs_typed_count=len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares),
+        needs_typed_count=not is_dry_run(steps)
+        and (len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares)),
     )
+
+
+def is_dry_run(steps: Sequence[str]) -> bool:
+    return all(STEPS[key].is_dry_run for key in steps)
 
 
 def _services(cluster: Cluster, node_names: Collection[str]) -> list[str]:

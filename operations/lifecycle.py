@@ -45,4 +45,5 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "label": ("label",),
     "note": ("note",),
     "debug": ("debug_pod",),
+    "try-drain": ("eviction_trial",),
 }

@@ -28,9 +28,10 @@ KIND_CHOICES = [(kind, kind) for kind in KINDS]
 
 class OperationSerializer(RowSerializer):
     cluster = RefSerializer()
-    kind = serializers.CharField(help_text="quarantine, drain, release, test, debug, label or note.")
+    kind = serializers.CharField(help_text="quarantine, drain, release, test, debug, try-drain, label or note.")
     steps = serializers.ListField(
-        child=serializers.CharField(), help_text="In order: cordon, drain, test_job, uncordon, label, note, debug_pod."
+        child=serializers.CharField(),
+        help_text="In order: cordon, drain, test_job, uncordon, label, note, debug_pod, eviction_trial.",
     )
     state = serializers.ChoiceField(choices=STATES)
     preview = serializers.DictField(help_text="The impact at the start of the operation.")
@@ -46,7 +47,7 @@ class OperationNodeSerializer(RowSerializer):
     step = serializers.SerializerMethodField(help_text="The step in progress, or the last step.")
     progress = serializers.DictField(
         help_text="For a drain: `pods` with name, state and reason, the number `left`, and the total `of`. "
-        "For a debug pod: `output`."
+        "For a debug pod: `output`. For a dry run of evictions: `pods`, and the numbers `tried` and `refused`."
     )
 
     class Meta:

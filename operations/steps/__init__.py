@@ -4,6 +4,7 @@ from operations.steps.base import NodeStep
 from operations.steps.cordon import CordonStep
 from operations.steps.debug_pod import DebugPodStep
 from operations.steps.drain import DrainStep
+from operations.steps.eviction_trial import EvictionTrialStep
 from operations.steps.label import LabelStep
 from operations.steps.note import NoteStep
 from operations.steps.test_job import TestJobStep
@@ -11,5 +12,14 @@ from operations.steps.uncordon import UncordonStep
 
 STEPS: dict[str, NodeStep] = {
     step.key: step
-    for step in (CordonStep(), DrainStep(), TestJobStep(), UncordonStep(), LabelStep(), NoteStep(), DebugPodStep())
+    for step in (
+        CordonStep(),
+        DrainStep(),
+        TestJobStep(),
+        UncordonStep(),
+        LabelStep(),
+        NoteStep(),
+        DebugPodStep(),
+        EvictionTrialStep(),
+    )
 }

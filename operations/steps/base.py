@@ -57,7 +57,9 @@ class NodeStep(ABC):
 
     key: ClassVar[str]
     title: ClassVar[str]  # a verb, for buttons: "Quarantine"
+    effect: ClassVar[str] = "Running pods stay."  # of the preview, after the nodes and GPUs
     needs_place: ClassVar[bool] = False  # waits for a free place in the budgets of the node's failure domains
+    is_dry_run: ClassVar[bool] = False  # it writes nothing, so the asker confirms no number of nodes
     takes_node: ClassVar[bool] = True  # the node is its own in the ledger while it runs
     waits_for_freeze: ClassVar[bool] = False  # a freeze of the node's cluster or pool holds it back
     is_release: ClassVar[bool] = False  # apps above may veto it for a node

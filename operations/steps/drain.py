@@ -36,7 +36,7 @@ class DrainStep(NodeStep):
             return failed("Somebody uncordoned the node, so evicted pods could return. Quarantine it again.")
         if node.ready is None or node.ready.status != "True":
             return failed("The node is not Ready: its kubelet cannot end pods. Repair the node first.")
-        evictions = evictions_of(_pods(work), _consent(work.operation.options), now=work.clock())
+        evictions = evictions_of(pods_on(work), _consent(work.operation.options), now=work.clock())
         if evictions.needs_consent:
             first, why = evictions.needs_consent[0]
             more = len(evictions.needs_consent) - 1
@@ -61,7 +61,8 @@ def _consent(options: dict[str, Any]) -> Consent:
     return Consent(unmanaged=options.get("unmanaged", False), empty_dir=options.get("empty_dir", False))
 
 
-def _pods(work: NodeWork) -> Iterable[PodOnNode]:
+def pods_on(work: NodeWork) -> Iterable[PodOnNode]:
+    """Yields the pods on the node, as the cluster lists them now."""
     for pod in client.list_pods_on(work.connection, work.node.node_name):
         owner = pod.metadata.owner
         yield PodOnNode(
@@ -90,20 +91,26 @@ def _evict(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, tuple[str, st
     states: dict[str, tuple[str, str]] = {}
     for pod in _pods_of_turn(pods, turn=work.node.progress.get("turn", 0)):
         work.guard()
-        try:
-            client.evict_pod(work.connection, pod.namespace, pod.name, uid=pod.uid)
-            states[pod.uid] = ("asked", "evicted, within its grace period")
-        except (client.Absent, client.Conflict):
-            states[pod.uid] = ("gone", "gone")
-        except client.BudgetRefused as refusal:
-            states[pod.uid] = ("refused", str(refusal))
-        except client.NamespaceTerminating:
-            states[pod.uid] = ("asked", "its namespace is being deleted")
-        except client.InternalError as failing:
-            states[pod.uid] = ("never", f"{pod.title} cannot be evicted: {failing}")
-        except (client.Forbidden, client.Refused) as refusal:
-            states[pod.uid] = ("never", f"{pod.title} cannot be evicted: {refusal}")
+        states[pod.uid] = ask_eviction(work.connection, pod)
     return states
+
+
+def ask_eviction(connection: client.Connection, pod: PodOnNode, *, is_dry_run: bool = False) -> tuple[str, str]:
+    """Asks for one eviction. Returns the pod's state and its reason.
+
+    :raises TooManyRequests: when the API server throttles us
+    """
+    try:
+        client.evict_pod(connection, pod.namespace, pod.name, uid=pod.uid, is_dry_run=is_dry_run)
+    except (client.Absent, client.Conflict):
+        return "gone", "gone"
+    except client.BudgetRefused as refusal:
+        return "refused", str(refusal)
+    except client.NamespaceTerminating:
+        return "asked", "its namespace is being deleted"
+    except (client.InternalError, client.Forbidden, client.Refused) as refusal:
+        return "never", f"{pod.title} cannot be evicted: {refusal}"
+    return "asked", "evicted, within its grace period"
 
 
 def _emptied(work: NodeWork) -> StepResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -24,7 +24,8 @@ from edges.requests import PersonRequest, report_act
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster, Node
 from operations import commands
-from operations.impact import OperationImpact, vetoes_of
+from operations.eviction_trials import trial_of
+from operations.impact import OperationImpact, is_dry_run, vetoes_of
 from operations.lifecycle import KINDS, NodeProgress, OperationState
 from operations.models import Operation
 from operations.refusals import BadOperation, OperationRefused
@@ -108,7 +109,8 @@ def new_operation(request: PersonRequest) -> HttpResponse:
     elif form.is_bound:
         try:
             require(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-            _require_same_impact(form, impact, missing, now=now)
+            if not is_dry_run(KINDS[kind]):
+                _require_same_impact(form, impact, missing, now=now)
             given = {name: form.cleaned_data[name] for name in ("reason", "typed_count", "key")}
             actor = request.user.get_username()
             operation = commands.start(cluster, kind, nodes, actor=actor, options=form.options, now=now, **given)
@@ -123,7 +125,8 @@ def new_operation(request: PersonRequest) -> HttpResponse:
         "kind": kind, "title": commands.TITLES[kind], "cluster": cluster, "nodes": nodes[:SHOWN],
         "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "why_not": reason, "key": uuid4().hex,
         "read_at": now, "missing": missing, "all_nodes": ",".join(str(node.pk) for node in nodes),
-        "without_vetoes": _without_vetoes(kind, nodes),
+        "without_vetoes": _without_vetoes(kind, nodes), "explanation": commands.EXPLANATIONS[kind],
+        "trial": trial_of(cluster, nodes, now=now) if kind == "drain" else None,
     }  # fmt: skip
     return render(request, "operations/new.html", context, status=status)
 
@@ -224,11 +227,18 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
         "may_stop": scope_of(request.user, Permission.STOP).covers_cluster(row.cluster_id),
         "impact": commands.impact_now(row, now=timezone.now()) if row.state == OperationState.PROPOSED else None,
         "why_not_approve": _why_not_approve(row, request),
+        "drain_these": _drained_next(row, keys),
         "is_proposed": row.state == OperationState.PROPOSED,
         "is_running": row.state == OperationState.RUNNING,
         "is_paused": row.state == OperationState.PAUSED,
         "may_retry": counts[NodeProgress.FAILED] and row.state != OperationState.CANCELLED,
     }
+
+
+def _drained_next(row: Operation, keys: Mapping[str, int]) -> str:
+    """Returns the keys of the nodes of a finished trial, for the preview of their drain. Blank: not all are shown."""
+    is_over = row.kind == "try-drain" and row.state == OperationState.FINISHED
+    return ",".join(map(str, keys.values())) if is_over and len(keys) == row.nodes.count() else ""
 
 
 def _why_not_approve(row: Operation, request: PersonRequest) -> str:

@@ -1,0 +1,61 @@
+"""Eviction trial: asks for the evictions of a drain as dry runs. Nothing in the cluster changes.
+
+Each pod is asked about by itself: a dry run uses up no budget (kubernetes, pkg/registry/core/pod/storage/eviction.go),
+so a budget that allows one eviction accepts each of its pods.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import ClassVar
+
+from kube import client
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
+from operations.steps.drain import SHOWN, ask_eviction, pods_on
+from operations.steps.evictions import Consent, evictions_of
+from wording.numbers import count, either
+
+MOST_TRIED = 150  # pods of a node; a kubelet takes 110 unless configured otherwise
+LONGEST = timedelta(seconds=8)  # the operation's lease is longer
+
+
+class EvictionTrialStep(NodeStep):
+    key: ClassVar[str] = "eviction_trial"
+    title: ClassVar[str] = "Try drain"
+    effect: ClassVar[str] = "The API server is asked for each eviction as a dry run. No pod is evicted."
+    is_dry_run: ClassVar[bool] = True
+    takes_node: ClassVar[bool] = False
+    waits_for_stop: ClassVar[bool] = False
+
+    def run(self, work: NodeWork) -> StepResult:
+        evictions = evictions_of(pods_on(work), Consent(unmanaged=True, empty_dir=True), now=work.clock())
+        pods = evictions.to_evict[:MOST_TRIED]
+        began, rows = work.clock(), []
+        for pod in pods:
+            if work.clock() - began > LONGEST:
+                return failed(
+                    f"The API server answered {len(rows)} of {len(pods)} dry runs within {LONGEST.seconds} s."
+                )
+            work.guard()
+            state, reason = ask_eviction(work.connection, pod, is_dry_run=True)
+            if client.NO_DRY_RUN in reason:
+                state = "not tried"
+            if state == "asked":
+                state, reason = "accepted", ""
+            if state != "gone":
+                rows.append({"name": pod.title, "owner": pod.job, "state": state, "reason": reason})
+        rows.sort(key=lambda row: row["state"] == "accepted")
+        untried = len(evictions.to_evict) - len(pods)
+        refused = sum(row["state"] != "accepted" for row in rows)
+        sentence = _sentence(rows, refused) + (f" {count(untried, 'more pod')} not tried." if untried else "")
+        return done_result(sentence, pods=rows[:SHOWN], tried=len(rows), refused=refused)
+
+
+def _sentence(rows: Sequence[Mapping[str, str]], refused: int) -> str:
+    if not rows:
+        return "No pod had to be evicted."
+    if not refused:
+        return f"The API server accepted {either(len(rows), 'the eviction', f'all {len(rows)} evictions')}."
+    first = rows[0]
+    others = f" {count(refused - 1, 'other pod')} too." if refused > 1 else ""
+    why = first["reason"].removeprefix(f"{first['name']} ").rstrip(".")
+    return f"{refused} of {count(len(rows), 'eviction')} not accepted. {first['name']}: {why}.{others}"
