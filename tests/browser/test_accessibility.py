@@ -6,14 +6,12 @@ from playwright.sync_api import expect
 from config import menu
 from tests.browser.conftest import PHONE, WIDE
 
-RULES = {
-    "preload": False,
-    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
-}
+RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+OF_A_THEME = {"type": "rule", "values": ["color-contrast"]}  # the only rule that a theme can break
 
 
-def violations(page) -> list[str]:
-    found = Axe().run(page, options=RULES).response["violations"]
+def violations(page, rules=RULES) -> list[str]:
+    found = Axe().run(page, options={"preload": False, "runOnly": rules}).response["violations"]
     return [f"{each['id']}: {node['html'][:160]}" for each in found for node in each["nodes"]]
 
 
@@ -28,10 +26,10 @@ def test_no_page_breaks_a_rule(window, draft_id: int):
     for path in (*in_menu, a_node, f"{a_node}/gpus/0", a_cluster, f"/plans/{draft_id}", f"/plans/{draft_id}/edit"):
         watched.page.goto(path)
         watched.page.wait_for_load_state("networkidle")
-        for theme in ("light", "dark"):
+        for theme, rules in (("light", RULES), ("dark", OF_A_THEME)):
             watched.page.emulate_media(color_scheme=theme)
             expect(watched.page.locator("html")).to_have_attribute("data-bs-theme", theme)
-            if found := violations(watched.page):
+            if found := violations(watched.page, rules):
                 broken[path, theme] = found
 
     assert broken == {}
