@@ -14,6 +14,7 @@ from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import GateAnswer, Plan, ServiceLevelSample, Stage, Target, TestJob
 from rollouts.queries.gpu_gate_plots import gpu_plots
+from rollouts.queries.node_gate_plots import node_plots
 from rollouts.queries.plot_values import GatePlot, Point
 from rollouts.queries.test_results import baselines_of
 
@@ -25,7 +26,7 @@ NOTHING_YET = (StageState.WAITING, StageState.ABANDONED)
 def gate_plots(plan: Plan, *, now: datetime) -> list[GatePlot]:
     """Returns a plot of each gate with a number of its own, of the newest stages. At most 16 queries.
 
-    The gates on GPU telemetry are drawn for the newest stage with a changed node.
+    The gates on GPU telemetry and those that judge nodes are drawn for the newest stage with a changed node.
     """
     changed = Prefetch("targets", Target.objects.filter(state=TargetState.CHANGED).defer("facts"))
     current = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
@@ -34,7 +35,7 @@ def gate_plots(plan: Plan, *, now: datetime) -> list[GatePlot]:
     found = [plot for stage in newest for plot in _of_stage(plan, stage)]
     for stage in newest:
         if changes := _changes(stage):
-            return [*found, *gpu_plots(plan, stage, changes, now=now)]
+            return [*found, *gpu_plots(plan, stage, changes, now=now), *node_plots(stage, changes)]
     return found
 
 

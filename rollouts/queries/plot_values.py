@@ -27,3 +27,10 @@ class GatePlot:
     changes: Sequence[datetime] = ()  # of nodes
     newest_at: datetime | None = None  # the newest sample; None: there is none
     why_empty: str = ""  # why there is no point; blank: there is
+
+    @property
+    def is_quiet(self) -> bool:
+        """Returns whether every sample is zero, as its limit demands."""
+        return (
+            bool(self.points) and not any(point.value for point in self.points) and not any(v for _, v in self.limits)
+        )

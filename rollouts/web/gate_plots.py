@@ -47,7 +47,9 @@ class DrawnPlot:
 @part_response
 def plots_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
-    shown = {"plan": plan, "plots": [draw(plot) for plot in gate_plots(plan, now=timezone.now())]}
+    drawn = [draw(plot) for plot in gate_plots(plan, now=timezone.now())]
+    quiet = [one for one in drawn if one.plot.is_quiet]
+    shown = {"plan": plan, "plots": [one for one in drawn if not one.plot.is_quiet], "quiet": quiet}
     return render(request, "rollouts/plan/_gate_plots.html", shown)
 
 

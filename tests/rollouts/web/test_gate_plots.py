@@ -7,7 +7,8 @@ import pytest
 from health.sources import history, minutes, snapshots
 from health.telemetry.base import TelemetryReading
 from health.telemetry.snapshot import GpuDevice
-from rollouts.models import ServiceLevelSample, TestJob
+from rollouts.lifecycle import TargetState
+from rollouts.models import GateAnswer, ServiceLevelSample, Target, TestJob
 from rollouts.queries import gpu_gate_plots
 from rollouts.queries.gate_plots import gate_plots
 from rollouts.web.gate_plots import draw
@@ -122,5 +123,39 @@ def test_a_gate_without_samples_has_no_plot_and_shows_no_address_of_the_source(d
     assert (plot.why_empty, plot.points) == (why, ())
 
 
-def test_a_plan_without_such_a_gate_shows_no_panel():
-    assert "Numbers behind the gates" not in seen(a_halted_plan())
+def test_a_plan_without_a_changed_node_shows_no_panel():
+    plan = a_halted_plan()
+    Target.objects.update(state=TargetState.HELD)
+
+    assert "Numbers behind the gates" not in seen(plan)
+
+
+def test_a_gate_that_judges_nodes_is_drawn_as_nodes_that_do_not_pass():
+    plan = a_halted_plan(gates=FEW_GATES)
+    stage = next(stage for stage in plan.stages.order_by("-index") if stage.targets.filter(state="changed").exists())
+    GateAnswer.objects.filter(stage=stage).delete()
+    rows = ((0, "wait", "to-come", [], 2), (5, "fail", "bad", ["node-1", "node-2"], 9), (9, "pass", "", [], 12))
+    for since, answer, cause, nodes, at in rows:
+        GateAnswer.objects.create(
+            stage=stage, gate="driver_version", answer=answer, cause=cause, nodes=nodes, title="x", is_current=at == 12,
+            since=NOON + timedelta(minutes=since), at=NOON + timedelta(minutes=at),
+        )  # fmt: skip
+    answered(stage, "failure_budget", "pass")
+
+    plots = {plot.gate.key: plot for plot in gate_plots(plan, now=NOON + timedelta(hours=1)) if plot.stage == stage}
+    shown = plots["driver_version"]
+
+    minutes_and_nodes = [(int((point.at - NOON).total_seconds() / 60), point.value) for point in shown.points]
+    assert minutes_and_nodes == [(0, 0), (2, 0), (5, 2), (9, 2), (9, 0), (12, 0)]
+    assert (shown.limits, shown.is_quiet, plots["failure_budget"].is_quiet) == ([("At most", 0)], False, True)
+    assert "1 gate without a failing node" in seen(plan)
+
+
+def test_an_answer_about_no_node_is_no_sample():
+    plan = a_halted_plan(gates=FEW_GATES)
+    stage = next(stage for stage in plan.stages.order_by("-index") if stage.targets.filter(state="changed").exists())
+    GateAnswer.objects.filter(stage=stage).delete()
+    answered(stage, "driver_version", "wait", cause="unseen")
+
+    (plot,) = [one for one in gate_plots(plan, now=NOON) if one.gate.key == "driver_version" and one.stage == stage]
+    assert (plot.points, plot.why_empty, plot.is_quiet) == ([], "No node was evaluated yet.", False)
