@@ -59,7 +59,7 @@ class OperationForm(forms.Form):
     typed_count = WholeNumber(
         required=False, label="Number of nodes, to confirm", min_value=1, max_value=commands.MOST_NODES
     )
-    unmanaged = forms.BooleanField(required=False, label="Evict pods without a controller will not start again")
+    unmanaged = forms.BooleanField(required=False, label="Evict pods without a controller, which will not start again")
     empty_dir = forms.BooleanField(required=False, label="Lose the data of emptyDir volumes")
     deadline_min = WholeNumber(label="Deadline of each node, in minutes", min_value=1, max_value=1440, initial=30)
     at_once = WholeNumber(label="Nodes at once, at most", min_value=1, max_value=100, initial=5)
