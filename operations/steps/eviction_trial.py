@@ -29,7 +29,8 @@ class EvictionTrialStep(NodeStep):
     def run(self, work: NodeWork) -> StepResult:
         evictions = evictions_of(pods_on(work), Consent(unmanaged=True, empty_dir=True), now=work.clock())
         pods = evictions.to_evict[:MOST_TRIED]
-        began, rows = work.clock(), []
+        began = work.clock()
+        rows: list[dict[str, str]] = []
         for pod in pods:
             if work.clock() - began > LONGEST:
                 return failed(
