@@ -34,7 +34,7 @@ class PlanRowSerializer(RowSerializer):
         fields: tuple[str, ...] = (
             "id", "cluster", "title", "component", "object_kind", "object_name", "from_version", "to_version", "state",
             "state_since", "reason", "waiting_for", "author", "last_editor", "created_at", "edited_at", "revision",
-            "sealed_at", "content_hash", "is_armed", "armed_since", "put_back_at", "looked_at",
+            "cordon_affected", "sealed_at", "content_hash", "is_armed", "armed_since", "put_back_at", "looked_at",
         )  # fmt: skip
 
 
@@ -266,6 +266,9 @@ class PlanRequest(Asked):
     title = serializers.CharField(max_length=200, allow_blank=True, required=False, default="")
     to_version = serializers.CharField(max_length=64, help_text="Target version, such as 580.126.20.")
     stages = StageDraftSerializer(many=True, help_text="Stages in order. The first must be a canary.", **AT_MOST)
+    cordon_affected = serializers.BooleanField(
+        required=False, default=False, help_text="Cordon affected nodes when a gate halts the plan."
+    )
 
 
 class PlanChange(Asked):
@@ -277,6 +280,7 @@ class PlanChange(Asked):
     title = serializers.CharField(max_length=200, required=False)
     to_version = serializers.CharField(max_length=64, required=False)
     stages = StageDraftSerializer(many=True, required=False, **AT_MOST)
+    cordon_affected = serializers.BooleanField(required=False)
 
 
 class PlanEventSerializer(RowSerializer):

@@ -89,6 +89,7 @@ class PlanDetail(PlanEdge):
             title=asked.get("title", plan.title),
             to_version=asked.get("to_version", plan.to_version),
             stages=stages,
+            cordon_affected=asked.get("cordon_affected"),
             expected_revision=asked["expected_revision"],
             actor=self.user,
             now=timezone.now(),

@@ -38,6 +38,7 @@ def draft_with_gate(plan: Plan, *, gate: str, options: Mapping[str, Any], actor:
         driver_object=driver_object,
         to_version=plan.to_version,
         stages=[replace(stage, gate_options={**stage.gate_options, gate: dict(options)}) for stage in stages_of(plan)],
+        cordon_affected=plan.cordon_affected,
         actor=actor,
         now=now,
     )

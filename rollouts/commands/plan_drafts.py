@@ -63,6 +63,7 @@ def draft(
     driver_object: DriverObject,
     to_version: str,
     stages: Sequence[StageDraft],
+    cordon_affected: bool = False,
     actor: User,
     document: str = "",
     now: datetime,
@@ -80,6 +81,7 @@ def draft(
                 ("driver_object", f"A {driver_object.kind} has no driver version, so a plan cannot change it.")
             )
         plan = unsaved(cluster, title, driver_object, to_version, actor=actor, now=now)
+        plan.cordon_affected = cordon_affected
         plan.save(force_insert=True)
         _write_stages(plan, stages, now=now)
         _record_in_audit(plan, "draft", actor=actor, document=document, now=now)
@@ -120,12 +122,13 @@ def edit(
     title: str,
     to_version: str,
     stages: Sequence[StageDraft],
+    cordon_affected: bool | None = None,
     expected_revision: int,
     actor: User,
     document: str = "",
     now: datetime,
 ) -> Plan:
-    """Edits a draft.
+    """Edits a draft; `cordon_affected` None keeps what it is.
 
     :raises OutOfDate: when it is no draft any more, or somebody has edited it since
     :raises BadPlan: with each field that is wrong
@@ -136,6 +139,7 @@ def edit(
         changed = same.update(
             title=title.strip() or plan.title,
             to_version=to_version.strip(),
+            cordon_affected=plan.cordon_affected if cordon_affected is None else cordon_affected,
             last_editor=actor.get_username(),
             edited_at=now,
             waiting_for="",  # a start that was not made was of the draft as it was

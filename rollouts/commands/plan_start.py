@@ -275,6 +275,7 @@ def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
         "object": {"kind": plan.object_kind, "name": plan.object_name, "uid": plan.object_uid},
         "from": plan.from_version,
         "to": plan.to_version,
+        **({"cordon_affected": True} if plan.cordon_affected else {}),
         "revisions": newest_hashes(plan.cluster_id, [daemonset.uid for daemonset in daemonsets]),
         "stages": [
             {

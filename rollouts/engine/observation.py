@@ -43,6 +43,7 @@ from rollouts.gates.headroom import Headroom
 from rollouts.gates.window import Window
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
+from rollouts.queries.affected_nodes import cordons_due
 from rollouts.queries.driver_nodes import (
     clock_ahead,
     controller_off,
@@ -143,6 +144,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         cordons=CordonsSnapshot(
             cordons.in_force,
             cordons.left,
+            cordons_due(plan),
             frozenset(row.uid for row in rows if cordons.has(row.uid, is_shown=row.is_unschedulable, seen_at=oldest)),
         ),
         test_jobs=test_jobs.in_the_cluster,

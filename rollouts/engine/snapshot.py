@@ -76,7 +76,7 @@ class CordonedByUs:
     is_placed: bool = True  # read back
     has_failed: bool = False  # the newest test Job since it was released: only its rollback, or a person, lets pods in
     trouble: str = ""  # why the last try to write it did not work
-    is_of_halt: bool = False  # a person asked for it after a halt
+    is_of_halt: bool = False  # a person asked for it after a halt, or the plan does after a gate
 
 
 @dataclass(frozen=True)
@@ -208,6 +208,7 @@ class ExclusionsSnapshot:
 class CordonsSnapshot:
     in_force: Mapping[str, CordonedByUs] = field(default_factory=dict)  # by node uid: not read back as gone yet
     left: tuple[str, ...] = ()  # sentences: whose nodes are cordoned all the same
+    due: Mapping[str, str] = field(default_factory=dict)  # node uid → name: affected, and the plan cordons such nodes
     ours: frozenset[str] = frozenset()  # uids of nodes of which, if rows show a cordon, it is ours
 
 

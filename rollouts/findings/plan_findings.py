@@ -24,13 +24,15 @@ PUT_BACK_PATH = "'{.metadata.annotations.quarterdeck\\.io/put-back}'"
 
 
 def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
-    """Yields a critical finding per halted plan. One query, and four more per plan."""
+    """Yields a critical finding per halted plan. One query, and five more per plan."""
     for plan in Plan.objects.filter(cluster=cluster, state=PlanState.HALTED).order_by("pk"):
         told = plan.commands.filter(verb=Verb.HALT, at=plan.state_since).first()
         last = plan.events.filter(to=PlanState.HALTED).order_by("-pk").first()
         reason = told.sentence if told else last.reason if last else ""
         missed = plan.events.filter(to=MISSED_GATE, at__gte=plan.state_since).first()
         lacked = missed.reason if missed else ""
+        ours = plan.cordons.in_force().filter(is_of_halt=True)
+        cordoned = names(list(ours.values_list("node_name", flat=True)), most=10)
         yield (
             f"plan {plan.pk}",
             Problem(
@@ -42,10 +44,12 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Prob
                     EvidenceItem("From version", plan.from_version or "unknown"),
                     EvidenceItem("To version", plan.to_version),
                     *((EvidenceItem("Gate that it lacked", lacked),) if lacked else ()),
+                    *((EvidenceItem("Cordoned by the plan", cordoned),) if cordoned else ()),
                 ),
                 steps=_steps_after_halt(plan),
                 facts={"plan": plan.pk},
-                identity=f"{plan.pk} {reason} {_progress_of_plan(plan)} {plan.write_intended_at is None} {lacked}",
+                identity=f"{plan.pk} {reason} {_progress_of_plan(plan)} {plan.write_intended_at is None} {lacked} "
+                f"{cordoned}",
             ),
         )
 

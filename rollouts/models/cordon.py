@@ -13,6 +13,11 @@ class CordonQuerySet(models.QuerySet["Cordon"]):
     def in_force(self) -> CordonQuerySet:
         return self.filter(ended_at__isnull=True)
 
+    def shown(self, plan) -> CordonQuerySet:
+        """Returns the plan's cordons in force, and those that this halt left to somebody else."""
+        left = Q(is_of_halt=True, wanted_since__gte=plan.state_since, placed_at=None) & ~Q(left_reason="")
+        return self.filter(Q(ended_at__isnull=True) | left, plan=plan)
+
     def end(self, *, now: datetime, left_reason: str = "") -> int:
         return self.in_force().update(ended_at=now, left_reason=left_reason[:500], trouble="")
 
@@ -30,7 +35,7 @@ def intend_cordons(plan, nodes: Mapping[str, str], *, now: datetime, is_of_halt:
 
 
 class Cordon(models.Model):
-    """A cordon that a plan owns: of a released node until its test Job completes (Z8), or by a person after a halt.
+    """A cordon that a plan owns: of a released node until its test Job completes (Z8), or after a halt.
 
     The row is the intent. For a test Job it is written with the intent to release, and the cordon is in the patch that
     removes the hold. The cordon is written again if somebody removes it, and is removed until that is read back.
@@ -39,7 +44,7 @@ class Cordon(models.Model):
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="cordons")
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
-    # A person asked for it after a halt: no test Job ends it.
+    # A person, or the plan's option, asked for it after a halt: no test Job ends it.
     is_of_halt = models.BooleanField(default=False, db_default=False)
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when it was read back first; null: nobody has seen it there

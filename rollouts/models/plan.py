@@ -94,6 +94,9 @@ class Plan(Moving, Leased):
     )  # then a person is asked: an armed fleet changes by itself
     put_back_at = models.DateTimeField(null=True)  # the old version was read back
 
+    # When a gate halts the plan, the engine cordons the affected nodes without waiting for a person.
+    cordon_affected = models.BooleanField(default=False, db_default=False)
+
     waiting_for = models.CharField(max_length=1000, blank=True)  # why it is not moving, in one sentence
     looked_at = models.DateTimeField(null=True)  # the last round that got through
 

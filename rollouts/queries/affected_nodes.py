@@ -11,7 +11,7 @@ from gpu.upgrade_controller import UPGRADE_FAILED
 from operations.pool_shares import shares_of
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer
-from rollouts.lifecycle import BEGUN, TargetState
+from rollouts.lifecycle import BEGUN, PlanState, TargetState
 from rollouts.models import Cordon, GateAnswer, Plan, Target
 from wording.lists import names
 from wording.numbers import are, count
@@ -86,6 +86,23 @@ def affected_nodes(plan: Plan) -> AffectedNodes:
         left_alone=tuple(replace(node, reason=kept[node.uid]) for node in present if node.uid in kept),
         pools=tuple(share.sentence for share in shares if share.pool),
     )
+
+
+def cordons_due(plan: Plan) -> dict[str, str]:
+    """Returns the affected nodes (uid → name) that the engine has to cordon.
+
+    Only a halt by a gate has some, of a plan with that option, and each node once in a halt. A node that somebody else
+    cordoned is included: the write finds that out and records it.
+    """
+    if not plan.cordon_affected or plan.state != PlanState.HALTED:
+        return {}
+    fails = GateAnswer.objects.filter(stage__plan=plan, answer=Answer.FAIL, is_advisory=False)
+    if not fails.filter(rested_on_at=plan.state_since).exists():
+        return {}
+    found = affected_nodes(plan)
+    rows = Cordon.objects.filter(Q(ended_at=None) | Q(is_of_halt=True, wanted_since__gte=plan.state_since), plan=plan)
+    decided = set(rows.values_list("node_uid", flat=True))
+    return {node.uid: node.name for node in (*found.to_cordon, *found.left_alone) if node.uid not in decided}
 
 
 def _why_left(node: Node, *, is_mine: bool) -> str:

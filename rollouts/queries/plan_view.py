@@ -30,7 +30,7 @@ from rollouts.models import (
     Verb,
 )
 from rollouts.models.gate_answer import BLIND
-from rollouts.queries.affected_nodes import affected_nodes
+from rollouts.queries.affected_nodes import affected_nodes, cordons_due
 from rollouts.queries.completion import OVER, causes_found, completion_of
 from rollouts.queries.handover import handover_of
 from rollouts.queries.operators import operator_down
@@ -39,6 +39,7 @@ from rollouts.queries.suspects import plan_suspects
 from rollouts.verbs import VERBS, why_not_now
 from wording.instants import moment, to_the_minute
 from wording.lists import names
+from wording.numbers import are
 
 RELEASING_STATES = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
 
@@ -155,10 +156,11 @@ class PlanOnPage(PlanStanding):
     halted_by: GateAnswer | None = None  # None: it is not halted, or something else than a gate has done it
     failures: Sequence[str] = ()  # of a halted plan: each node that failed with its cause, in sentences
     suspects: Suspects | None = None  # None: no node failed
+    cordons: Sequence[str] = ()  # of a halted plan: which affected nodes it cordoned, and which not, in sentences
 
     @property
     def besides(self) -> list[str]:
-        return [*(said for said in self.failures if said not in self.why), *super().besides]
+        return [*(said for said in self.failures if said not in self.why), *self.cordons, *super().besides]
 
     @property
     def ahead(self) -> list[StageOnPage]:
@@ -219,6 +221,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         seq=newest or 0,
         halted_by=_halted_by(plan),
         failures=failures_of(stages) if plan.state == PlanState.HALTED else (),
+        cordons=cordon_sentences(plan, cordons.values()),
         suspects=plan_suspects(plan, [one.stage for one in stages]),
         operator_down=operator_down(plan.cluster, now=now) if plan.is_under_way else "",
     )
@@ -309,7 +312,21 @@ def exclusions_of(plan: Plan) -> dict[str, list[Exclusion]]:
 
 def cordons_of(plan: Plan) -> dict[str, Cordon]:
     """Returns the plan's cordons by node UID. One query."""
-    return {row.node_uid: row for row in Cordon.objects.in_force().filter(plan=plan)}
+    return {row.node_uid: row for row in Cordon.objects.shown(plan)}
+
+
+def cordon_sentences(plan: Plan, cordons: Iterable[Cordon]) -> list[str]:
+    """Returns the cordons of a halt in sentences. Queries only while a halt with that option has some to write."""
+    of_halt = [row for row in cordons if row.is_of_halt and plan.state == PlanState.HALTED]
+    ours = [row.node_name for row in of_halt if row.ended_at is None]
+    left = [row for row in of_halt if row.ended_at is not None]
+    due = sorted(cordons_due(plan).values())
+    sentences = [f"{names(ours)} {are(len(ours))} cordoned by this plan."] if ours else []
+    sentences += [f"{row.node_name} is left alone: {row.left_reason}" for row in left]
+    return [
+        *sentences,
+        *([f"{names(due)} {are(len(due))} cordoned in the next round, unless a stop is in force."] if due else []),
+    ]
 
 
 def restraint_on(plan: Plan, releasing: Iterable[Target], *, now: datetime) -> Restraint | None:

@@ -21,6 +21,7 @@ class DraftForm(forms.Form):
     title = forms.CharField(required=False, max_length=200)
     to_version = forms.CharField(required=False, max_length=64)
     revision = forms.CharField(required=False)
+    cordon_affected = forms.BooleanField(required=False)
 
     def __init__(
         self, data: QueryDict | None = None, *, stages: Iterable[StageDraft | Stage] = (), **given: Any
@@ -30,7 +31,7 @@ class DraftForm(forms.Form):
 
     @classmethod
     def of(cls, plan: Plan) -> "DraftForm":
-        asked = {"title": plan.title, "to_version": plan.to_version, "revision": plan.revision}
+        asked = {name: getattr(plan, name) for name in cls.base_fields}
         return cls(stages=plan.stages.forward(), initial=asked)
 
     def clean_revision(self) -> int:

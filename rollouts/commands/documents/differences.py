@@ -124,6 +124,7 @@ def apply(document: PlanDocument, *, actor: User, now: datetime, seen: str = "")
             driver_object=wanted.driver_object,
             to_version=wanted.plan.to_version,
             stages=wanted.stages,
+            cordon_affected=wanted.plan.cordon_affected,
             actor=actor,
             document=name,
             now=now,
@@ -134,6 +135,7 @@ def apply(document: PlanDocument, *, actor: User, now: datetime, seen: str = "")
             title=wanted.plan.title,
             to_version=wanted.plan.to_version,
             stages=wanted.stages,
+            cordon_affected=wanted.plan.cordon_affected,
             expected_revision=plan.revision,
             actor=actor,
             document=name,
@@ -155,6 +157,7 @@ def _resolve_document(document: PlanDocument, *, actor: User, now: datetime) -> 
     stages = with_approvals(cluster, list(_drafts(document, cluster, pools)))
     _check(cluster, document, stages)
     plan = plan_drafts.unsaved(cluster, document.title, driver_object, document.to_version, actor=actor, now=now)
+    plan.cordon_affected = document.cordon_affected
     if there is not None:
         plan.pk, plan.author, plan.from_version = there.pk, there.author, there.from_version
     by_key = {pool.pk: pool for pool in pools.values()}

@@ -25,7 +25,7 @@ KEY_MOST = 2**63 - 1
 LONGEST = {"cluster": 63, "pool": 63, "object.kind": 63, "object.name": 253, "from": 64, "to": 64, "title": 200,
            "name": 100, "kind": 16, "selector": 1000, "sick_nodes_reason": 1000}  # fmt: skip
 NO_TEXT = "The text contains a character that cannot be stored."
-KEYS = ("plan", "revision", "cluster", "object", "from", "to", "title", "stages")
+KEYS = ("plan", "revision", "cluster", "object", "from", "to", "title", "cordon_affected", "stages")
 STAGE_KEYS = ("name", "kind", "pool", "selector", "count", "max_unavailable", "timeout", "sick_nodes_reason", "gates")
 Options = Mapping[str, Mapping[str, Any]]
 
@@ -51,6 +51,7 @@ class PlanDocument:
     to_version: str
     stages: tuple[StageDocument, ...]
     title: str = ""
+    cordon_affected: bool = False
     from_version: str = ""  # blank: whatever the object says now
     plan: int | None = None  # the draft that it was read from
     revision: int | None = None  # and which of that draft's
@@ -99,6 +100,7 @@ class _Reader:
             to_version=self.text(given, "to"),
             stages=tuple(self.stages(given.get("stages", []))),
             title=self.text(given, "title"),
+            cordon_affected=self.switch(given.get("cordon_affected", False), "cordon_affected"),
             from_version=self.text(given, "from"),
             plan=self.whole(given, "plan", most=KEY_MOST),
             revision=self.whole(given, "revision", most=2**31 - 1),
@@ -158,9 +160,9 @@ class _Reader:
             return self.length(value, at)
         if kind == Groups:
             return self.groups(value, at)
-        if kind is bool and not isinstance(value, bool):
-            self.wrong(at, "Must be true or false.")
-        elif kind in LONGEST_TEXT and (not isinstance(value, str) or len(value) > LONGEST_TEXT[kind]):
+        if kind is bool:
+            return self.switch(value, at)
+        if kind in LONGEST_TEXT and (not isinstance(value, str) or len(value) > LONGEST_TEXT[kind]):
             self.wrong(at, f"Must be text of at most {LONGEST_TEXT[kind]} characters.")
         elif kind in LONGEST_TEXT and not is_text(value):
             self.wrong(at, NO_TEXT)
@@ -169,6 +171,11 @@ class _Reader:
         elif kind is int and not _is_whole(value, 0, 10**9):
             self.wrong(at, "Must be a whole number of 0 or more.")
         return value
+
+    def switch(self, value: Any, at: str) -> bool:
+        if not isinstance(value, bool):
+            self.wrong(at, "Must be true or false.")
+        return value is True
 
     def groups(self, content: Any, at: str) -> dict[str, Any]:
         """Returns the groups; each invalid entry is a problem of its own."""

@@ -34,6 +34,7 @@ def contents(plan: Plan, stages: Any) -> dict[str, Any]:
         **({"from": plan.from_version} if plan.from_version else {}),
         "to": plan.to_version,
         "title": plan.title,
+        **({"cordon_affected": True} if plan.cordon_affected else {}),
         "stages": [_stage(stage) for stage in stages],
     }
 

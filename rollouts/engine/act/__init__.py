@@ -9,7 +9,7 @@ from typing import Any
 
 from kube import client
 from operations.writer_lease import take_writer_lease
-from rollouts.engine.act.cordons import cordon_again, uncordon
+from rollouts.engine.act.cordons import cordon_affected, cordon_again, uncordon
 from rollouts.engine.act.exclusions import exclude_again, put_back
 from rollouts.engine.act.holds import lift_holds, place_holds, release_unmanaged_nodes
 from rollouts.engine.act.node_handover import hand_over
@@ -21,6 +21,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import (
     Act,
     ClearUpgradeState,
+    CordonAffected,
     CordonAgain,
     CreateTestJobs,
     ExcludeAgain,
@@ -54,6 +55,7 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], str | None]] = {
     OpenRollbackStage: open_rollback_stage,
     PutBack: put_back,
     ExcludeAgain: exclude_again,
+    CordonAffected: cordon_affected,
     CordonAgain: cordon_again,
     Uncordon: uncordon,
     CreateTestJobs: create_test_jobs,

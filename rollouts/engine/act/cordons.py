@@ -7,18 +7,24 @@ ProcessValidationRequiredNodes and updateNodeToUncordonOrDoneState).
 
 from collections.abc import Iterable, Mapping
 
+from django.db import transaction
+
 from gpu.labels import CORDONED_BY, UPGRADE_STATE, WAS_CORDONED
 from kube.structs import NodeSeen
+from people.models import AuditEntry
 from rollouts.components.base import Phase
 from rollouts.engine.act.node_writes import Beside, NodeWrite, as_patch, nothing_else
+from rollouts.engine.act.release_checks import why_stopped
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.decide.acts import CordonAgain, Uncordon
-from rollouts.models import Cordon, Plan
-from rollouts.models.cordon import CordonQuerySet
+from rollouts.engine.decide.acts import CordonAffected, CordonAgain, Uncordon
+from rollouts.models import Cordon, Plan, Verb
+from rollouts.models.cordon import CordonQuerySet, intend_cordons
 
 NOT_OURS: Mapping[str, str | None] = {CORDONED_BY: None, WAS_CORDONED: None}
 BY_MANAGER = "The node was uncordoned during its driver restart, as the driver manager does. It is cordoned again."
 BY_SOMEBODY_HALTED = "Somebody uncordoned the node, but the halted plan keeps it cordoned. It is cordoned again."
+BEFORE = "Somebody else had cordoned it before."
+OF_GATE = "A gate halted the plan, and the plan cordons affected nodes then."
 BY_SOMEBODY = "Somebody uncordoned the node before its test Job completed. It is cordoned again."
 
 
@@ -42,6 +48,25 @@ def beside_recall(writer: Writer, row: Cordon | None) -> Beside:
     return _away(writer, is_driven=True) if row else nothing_else
 
 
+def cordon_affected(writer: Writer, act: CordonAffected) -> str:
+    """Records and writes the cordons of a halt by a gate, and returns the sentence of a stop that forbids it.
+
+    :raises LostRace: when the plan has received a command since the decision
+    """
+    if stopped := why_stopped(writer):
+        return stopped
+    plan, now = writer.plan, writer.clock()
+    with transaction.atomic():
+        plan.keep_lease(now=now)
+        Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
+        writer.check_no_command()
+        intend_cordons(plan, act.nodes, now=now, is_of_halt=True)
+        evidence = {"nodes": sorted(act.nodes.values()), "halted_at": plan.state_since}
+        AuditEntry.record(plan.mark, verb=Verb.CORDON, actor="engine", reason=OF_GATE, evidence=evidence, now=now)
+    cordon_again(writer, CordonAgain(act.nodes))
+    return ""
+
+
 def cordon_again(writer: Writer, act: CordonAgain) -> None:
     """Writes a missing cordon again: a worker was killed after its write, or somebody uncordoned the node."""
     rows = rows_of(writer.plan, act.nodes)
@@ -60,7 +85,8 @@ def cordon_again(writer: Writer, act: CordonAgain) -> None:
 
         seen = writer.change(uid, name, as_patch(cordoned), rows=_of(row))
         if seen is not None and row.is_of_halt and not is_ours(writer, seen):
-            _of(row).end(now=writer.clock(), left_reason="Somebody else had cordoned it before.")
+            _of(row).end(now=writer.clock(), left_reason=BEFORE)
+            writer.note(uid, name, "cordon-left", BEFORE, now=writer.clock())
         if seen is None or not (seen.is_unschedulable and is_ours(writer, seen)):
             continue
         now = writer.clock()
@@ -94,7 +120,7 @@ def read_back(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
         return
     now = writer.clock()
     if not is_ours(writer, seen):
-        _of(row).end(now=now, left_reason="Somebody else had cordoned it before.")
+        _of(row).end(now=now, left_reason=BEFORE)
         return
     _of(row).update(placed_at=now, trouble="")
     writer.note(seen.uid, seen.name, "cordoned", "The node takes no pods until its test Job completes.", now=now)

@@ -16,14 +16,20 @@ from rollouts.queries.restraints import restraint_by
 
 def why_nothing_is_released(writer: Writer) -> str:
     """Returns why no node may be released: the stop, or a foreign change of the object. Empty means none."""
-    if stopped := stopped_in_cluster(writer.plan, writer.connection):
+    if stopped := why_stopped(writer):
         return stopped
-    if stop := Freeze.objects.filter(is_stop=True, ended_at=None).prefetch_related("cluster", "pool").first():
-        return restraint_by(stop, now=writer.clock()).sentence  # it has no end but that somebody lifts it
     if writer.asked is None or _requested_state(writer, _spec_now(writer)) == _requested_state(writer, writer.asked):
         return ""
     plan = writer.plan
     return f"Somebody has changed {plan.object_kind} {plan.object_name} in the meantime. The plan reads it again."
+
+
+def why_stopped(writer: Writer) -> str:
+    """Returns the sentence of a stop in force, by its ConfigMap or on a page. Empty means none."""
+    if stopped := stopped_in_cluster(writer.plan, writer.connection):
+        return stopped
+    stop = Freeze.objects.filter(is_stop=True, ended_at=None).prefetch_related("cluster", "pool").first()
+    return restraint_by(stop, now=writer.clock()).sentence if stop else ""  # it ends only when somebody lifts it
 
 
 def _requested_state(writer: Writer, spec: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

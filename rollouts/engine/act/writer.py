@@ -57,13 +57,17 @@ class Writer:
             if now - kept >= LEASE_EVERY:
                 self.plan.keep_lease(now=now)
                 kept = now
-            if not self._is_as_it_was():
-                raise LostRace("The plan received a new command and is evaluated again.")
+            self.check_no_command()
             yield uid, name
 
-    def _is_as_it_was(self) -> bool:
+    def check_no_command(self) -> None:
+        """Checks that nobody has moved the plan or given it a command since the decision.
+
+        :raises LostRace: when somebody has
+        """
         same = Plan.objects.filter(pk=self.plan.pk, state=self.plan.state, epoch=self.plan.epoch)
-        return same.exists() and self.plan.commands.newest() == self.told
+        if not same.exists() or self.plan.commands.newest() != self.told:
+            raise LostRace("The plan received a new command and is evaluated again.")
 
     def change(
         self, uid: str, name: str, wanted: Callable[[NodeSeen], client.Patch], *, rows: QuerySet[Any] | None = None

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds, Recall
 from rollouts.engine.decide.budget import given_back
-from rollouts.engine.decide.cordons import with_cordons
+from rollouts.engine.decide.cordons import with_affected_nodes, with_cordons
 from rollouts.engine.decide.exclusions import with_exclusions
 from rollouts.engine.decide.holds import changed_template, hold_all, under_a_stop
 from rollouts.engine.decide.plan_abort import abort
@@ -26,6 +26,7 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     decision = under_a_stop(snapshot, BY_STATE[snapshot.state](snapshot, now=now))
     decision = with_test_jobs(snapshot, decision, now=now)
     decision = with_cordons(snapshot, with_exclusions(snapshot, decision, now=now))
+    decision = with_affected_nodes(snapshot, decision)
     return replace(with_troubles(snapshot, decision), given_back=given_back(snapshot), served=newly_served(snapshot))
 
 

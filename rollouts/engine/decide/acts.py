@@ -104,6 +104,13 @@ class ExcludeAgain:
 
 
 @dataclass(frozen=True)
+class CordonAffected:
+    """Cordon the nodes that a halt by a gate has named, as the plan's author chose."""
+
+    nodes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class CordonAgain:
     """Cordon nodes again that wait for their test Job."""
 
@@ -147,6 +154,7 @@ Act = (
     | OpenRollbackStage
     | PutBack
     | ExcludeAgain
+    | CordonAffected
     | CordonAgain
     | Uncordon
     | CreateTestJobs

@@ -1,4 +1,4 @@
-"""Keeps nodes cordoned: until a test Job completes, or after a halt on a person's request (Z7, Z8). Pure.
+"""Keeps nodes cordoned: until a test Job completes, or after a halt as a person or the plan requests (Z7, Z8). Pure.
 
 The operator keeps the cordon because it is told that the node was cordoned before. The driver manager may uncordon the
 node; then it is cordoned again. The cordon ends when the test passes, or when the node is held again, excluded, given
@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.components.base import Phase
-from rollouts.engine.decide.acts import Act, CordonAgain, Decision, MovePlan, MoveStage, Uncordon
+from rollouts.engine.decide.acts import Act, CordonAffected, CordonAgain, Decision, MovePlan, MoveStage, Uncordon
 from rollouts.engine.decide.target_progress import tells_who_is_gone
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
@@ -45,6 +45,15 @@ def with_cordons(snapshot: Snapshot, decision: Decision) -> Decision:
     if kept := _waits(snapshot, decision, wanted):
         return replace(decision, waiting_for=_sentence(snapshot, decision, kept), moves=(), look_again_in=SOON)
     return _tells_at_the_end(snapshot, decision, kept=tuple(sorted(cordons[uid].name for uid in wanted)))
+
+
+def with_affected_nodes(snapshot: Snapshot, decision: Decision) -> Decision:
+    """Adds the cordons of a halt by a gate. Under a stop the engine writes none of its own accord."""
+    due = snapshot.cordons.due
+    if not due or snapshot.orders.stopped_reason:
+        return decision
+    again = min(decision.look_again_in, SOON)
+    return replace(decision, acts=(*decision.acts, CordonAffected(due)), look_again_in=again)
 
 
 def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:

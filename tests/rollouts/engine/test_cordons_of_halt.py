@@ -4,15 +4,18 @@ import pytest
 
 from edges.transition_errors import LostRace
 from gpu.labels import CORDONED_BY
+from people.models import AuditEntry
+from rollouts.commands import affected_nodes as commands
 from rollouts.commands import fleet_freezes, plan_control
-from rollouts.commands.affected_nodes import cordon_affected
 from rollouts.commands.fleet_freezes import Where
 from rollouts.commands.refusals import OutOfDate, Refusal
-from rollouts.engine.act.cordons import cordon_again
-from rollouts.engine.decide.acts import CordonAgain
+from rollouts.engine.act.cordons import BEFORE, cordon_affected, cordon_again
+from rollouts.engine.decide.acts import CordonAffected, CordonAgain
+from rollouts.findings.plan_findings import halted_plans
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Cordon, GateAnswer, Plan
-from rollouts.queries.affected_nodes import affected_nodes
+from rollouts.queries.affected_nodes import affected_nodes, cordons_due
+from rollouts.queries.plan_view import plan_on_page
 from tests.rollouts.engine.ground import CANARY, REST, Ground
 from tests.rollouts.engine.test_cordons import is_cordoned, marks, row, say, settle, uncordon
 from tests.rollouts.rows import answered
@@ -37,7 +40,7 @@ def halted(ground: Ground) -> Ground:
 
 def ask(ground: Ground, **given: str) -> None:
     plan = Plan.objects.get(pk=ground.plan.pk)
-    cordon_affected(plan, actor=ground.ada, reason="Keep work off it.", now=ground.clock(), **given)
+    commands.cordon_affected(plan, actor=ground.ada, reason="Keep work off it.", now=ground.clock(), **given)
 
 
 def cordoned(ground: Ground) -> Ground:
@@ -183,3 +186,78 @@ def test_a_failed_node_that_the_operator_cordoned_stays_so_when_the_operator_let
     ground.rounds(2)
 
     assert is_cordoned(ground)
+
+
+@pytest.fixture
+def by_itself(ground: Ground) -> Ground:
+    """A gate has halted a plan that cordons its affected nodes. The round that cordons them is to come."""
+    ground.armed(gates={"driver_version": {}, "failure_budget": {"tolerate": 0}})
+    Plan.objects.update(cordon_affected=True)
+    ground.round()
+    ground.take_the_new_driver(CANARY)
+    ground.set_state(CANARY, "upgrade-failed")
+    while ground.plan.state != PlanState.HALTED:
+        ground.round()
+    ground.writes()
+    return ground
+
+
+def test_the_plan_cordons_affected_nodes_by_itself_and_undoes_it(by_itself: Ground):
+    by_itself.rounds(2)
+
+    assert (is_cordoned(by_itself), marks(by_itself)[CORDONED_BY]) == (True, by_itself.plan.mark)
+    assert not any(is_cordoned(by_itself, name) for name in REST)
+    entry = AuditEntry.objects.get(verb="cordon")
+    assert (entry.actor, entry.evidence["nodes"]) == ("engine", [CANARY])
+    assert f"{CANARY} is cordoned by this plan." in plan_on_page(by_itself.plan, now=by_itself.clock()).besides
+    ((_, problem),) = halted_plans(by_itself.cluster, now=by_itself.clock())
+    assert CANARY in {item.text for item in problem.evidence if item.label == "Cordoned by the plan"}
+
+    say(plan_control.abort, by_itself)
+    settle(by_itself)
+    assert (by_itself.plan.state, marks(by_itself)) == (PlanState.ABORTED, {})
+    assert not Cordon.objects.in_force().exists()
+
+
+@pytest.mark.parametrize("stopped", ["stop", "switch"])
+def test_a_stop_forbids_it_and_the_page_says_so(by_itself: Ground, stopped: str):
+    if stopped == "switch":
+        by_itself.stop_everything("Smoke.")
+    else:
+        fleet_freezes.stop(actor="bea", reason="Smoke.", now=by_itself.clock())
+    cordon_affected(by_itself.writer(), CordonAffected(cordons_due(by_itself.plan)))
+    by_itself.clock.move(seconds=20)
+    by_itself.rounds(2)
+
+    assert (is_cordoned(by_itself), Cordon.objects.exists()) == (False, False)
+    assert any("unless a stop" in said for said in plan_on_page(by_itself.plan, now=by_itself.clock()).besides)
+
+
+def test_by_itself_a_cordon_of_somebody_else_is_left_alone_once(by_itself: Ground):
+    by_itself.set_state(CANARY, "upgrade-done")
+    by_itself.cordon(CANARY)
+    by_itself.rounds(3)
+
+    assert (marks(by_itself), row().left_reason, Cordon.objects.count()) == ({}, BEFORE, 1)
+    assert f"{CANARY} is left alone: {BEFORE}" in plan_on_page(by_itself.plan, now=by_itself.clock()).besides
+
+
+def test_by_itself_it_loses_against_a_command(by_itself: Ground):
+    """The round decided before a person resumed the plan: nothing is recorded, and nothing written."""
+    due, writer = cordons_due(by_itself.plan), by_itself.writer()
+    say(plan_control.resume, by_itself)
+
+    with pytest.raises(LostRace):
+        cordon_affected(writer, CordonAffected(due))
+
+    assert (is_cordoned(by_itself), Cordon.objects.exists()) == (False, False)
+
+
+def test_a_halt_by_a_person_or_without_the_option_cordons_nothing(halted: Ground):
+    Plan.objects.update(cordon_affected=True)
+    halted.plan.refresh_from_db()
+    assert cordons_due(halted.plan) == {}
+    GateAnswer.objects.filter(gate="workloads_ready").update(rested_on_at=halted.plan.state_since)
+    assert list(cordons_due(halted.plan).values()) == [CANARY]
+    halted.plan.cordon_affected = False
+    assert cordons_due(halted.plan) == {}

@@ -86,7 +86,7 @@ def test_the_same_document_again_changes_nothing(text, owner):
 
 
 def test_another_version_of_it_edits_the_same_draft(text, owner):
-    titled = text + "title: October\n"
+    titled = text + "title: October\ncordon_affected: true\n"
     plan = applied(titled, owner).plan
 
     done = applied(titled.replace("max_unavailable: 2", "max_unavailable: 1").replace(NEW, "580.126.20"), owner)
