@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,12 @@ TEST_FIELDS = {
 }  # fmt: skip
 # Switches that are on by default: the form has a box for what switches each off.
 TEST_SWITCHES = {"higher_is_better": "test_lower_is_better", "cordon": "test_without_cordon"}
+
+FIELDS_OF_GATE = {
+    Slo.key: tuple(SLO_FIELDS.values()),
+    TestJobGate.key: (*TEST_FIELDS.values(), *TEST_SWITCHES.values()),
+}
+NOT_USED = "Not used: the gate {} is not chosen. Choose it, or save again without this value."
 
 # For a field that cannot be read, while the others are looked at: what by itself makes nothing else wrong.
 STANDS_IN: Mapping[str, Any] = {
@@ -161,6 +167,35 @@ class StageForm(forms.Form):
     test_lower_is_better = forms.BooleanField(required=False)
     test_without_cordon = forms.BooleanField(required=False)
     options = OptionsField()
+    told = forms.CharField(required=False, max_length=LONGEST)  # the unused fields that the page has named before
+
+    def clean(self) -> None:
+        """Names each value of a gate that is not chosen, once: saved again, the values are dropped."""
+        named = self.cleaned_data.get("told", "").split()
+        for gate, field in self._unused():
+            if field not in named:
+                self.add_error(field, NOT_USED.format(GATES[gate].title))
+
+    def _unused(self) -> Iterator[tuple[str, str]]:
+        chosen = self.cleaned_data.get("gates", [])
+        for gate, fields in FIELDS_OF_GATE.items():
+            yield from ((gate, field) for field in fields if gate not in chosen and self.cleaned_data.get(field))
+
+    @property
+    def unused(self) -> str:
+        """Returns the names of the fields that the page names as unused, for `told`."""
+        chosen = self["gates"].value() or []
+        others = (fields for gate, fields in FIELDS_OF_GATE.items() if gate not in chosen)
+        return " ".join(field for fields in others for field in fields if self.is_bound and self[field].value())
+
+    def has_wrong_slo(self) -> bool:
+        return self._is_wrong(Slo.key)
+
+    def has_wrong_test_job(self) -> bool:
+        return self._is_wrong(TestJobGate.key)
+
+    def _is_wrong(self, gate: str) -> bool:
+        return not self.errors.keys().isdisjoint(FIELDS_OF_GATE[gate])
 
     def draft(self) -> StageDraft:
         given = self._given

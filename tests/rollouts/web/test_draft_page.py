@@ -158,6 +158,23 @@ def test_a_service_level_has_fields_of_its_own(ada, fleet):
     assert [stage.gate_options["slo"] for stage in again] == kept
 
 
+def test_values_of_a_gate_that_is_not_chosen_are_named_once_and_kept_on_the_form(ada, fleet):
+    asked = written(fleet) | {"stage-0-slo_expression": "up", "stage-1-test_without_cordon": "true"}
+
+    refused = ada.post("/plans/new", asked)
+
+    seen = shown_again(refused).text
+    assert seen.count("Not used: the gate Service level is not chosen.") == 1
+    assert seen.count("Not used: the gate Test Job is not chosen.") == 1
+    again = sent_again(refused)
+    assert (again["stage-0-slo_expression"], again["stage-1-test_without_cordon"]) == ("up", "true")
+    again["stage-1-slo_expression"] = "down"
+    assert shown_again(ada.post("/plans/new", again)).text.count("Not used:") == 1
+    del again["stage-1-slo_expression"]
+    assert ada.post("/plans/new", again).status_code == 302
+    assert "slo" not in Plan.objects.get().stages.get(index=0).gate_options
+
+
 def test_a_test_job_has_fields_of_its_own_with_the_checks_of_rest(ada, fleet):
     asked = written(fleet) | {"stage-0-gates": ["driver_version", "test_job"], "stage-0-test_metric": "sum"}
     asked |= {
