@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
-from typing import Any
-
-from django.db.models import Avg
 
 from fleet.models import Node
-from health.models import GpuHour
 from rollouts.engine.gpu_health import unchanged_peers
-from rollouts.gates.base import HoursEvidence, MeasuredHour
-from rollouts.gates.drift import MEASURES, Drift
+from rollouts.gates.base import HoursEvidence
+from rollouts.gates.drift import Drift
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Stage
+from rollouts.queries.gpu_hours import hours_of
 
 PAST = timedelta(hours=24)
 MOST_AFTER = timedelta(days=3)  # the last release
 MOST_NODES = 64  # changed ones, and unchanged ones
-WHOLE_S = 1800  # seconds with telemetry, from which an hour of a GPU counts
-Hours = dict[str, tuple[MeasuredHour, ...]]
 
 
 def read_hours(
@@ -49,30 +42,10 @@ def read_hours(
             peers = sorted(unchanged_peers(plan, stages, products, first).values())[:MOST_NODES]
             names = [target.node_name for target in changed]
             minute = int(now.timestamp()) // 60
-            hours = _hours_of(plan.cluster_id, (*names, *peers), first - PAST, last + MOST_AFTER, minute)
+            hours = hours_of(plan.cluster_id, (*names, *peers), first - PAST, last + MOST_AFTER, minute)
             found[stage.pk] = HoursEvidence(
                 {name: hours.get(name, ()) for name in names},
                 {name: hours.get(name, ()) for name in peers},
                 frozenset(target.node_name for target in left_out),
             )
     return found
-
-
-@lru_cache(maxsize=4)  # rounds come every second, hours once an hour; up to 7 MB each, and a minute makes a new one
-def _hours_of(cluster_id: int, names: tuple[str, ...], since: datetime, until: datetime, _minute: int) -> Hours:
-    rows = GpuHour.objects.filter(
-        cluster=cluster_id,
-        node_name__in=names,
-        hour__gte=since,
-        hour__lt=until,
-        gi_id="",
-        seen_s__gte=WHOLE_S,
-    )
-    keys = [measure.key for measure in MEASURES]
-    means = {f"mean_{key}": Avg(key) for key in ("utilisation", *keys)}
-    found: dict[str, list[MeasuredHour]] = defaultdict(list)
-    written: Any = rows.order_by().values("node_name", "hour").annotate(**means).order_by("hour")
-    for row in written:
-        values = {key: row[f"mean_{key}"] for key in keys if row[f"mean_{key}"] is not None}
-        found[row["node_name"]].append(MeasuredHour(row["hour"], row["mean_utilisation"], values))
-    return {name: tuple(its) for name, its in found.items()}

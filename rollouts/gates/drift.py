@@ -36,7 +36,7 @@ HOUR = timedelta(hours=1)
 FEWEST_PAST = 3  # hours before the release
 BUSY_FROM, SIMILAR_LOAD = 0.1, 0.1  # utilisation, 0 to 1
 READ_PLOTS = ("Compare the plots of the node before and after the change.", "Then roll back, or exclude the node.")
-LONGER = ("Give the stage a longer soak, or let tenants work on these nodes.", *OVERRIDE)
+LONGER = ("Wait for more busy hours, or let tenants work on these nodes.", *OVERRIDE)
 NO_HOURS = ("Wait for whole hours, or add a telemetry source on the page of the cluster.", *OVERRIDE)
 
 
@@ -57,6 +57,13 @@ MEASURES = (
     Measure("power_watts", "Power", "W", 10, is_higher_worse=False, needs_load=True),
     Measure("tensor", "Tensor cores active", "of the time", 0.02, is_higher_worse=False, needs_load=True),
 )
+
+
+class Samples(NamedTuple):
+    """The hours of a node that count for a measure, before and after its change."""
+
+    past: list[MeasuredHour]
+    after: list[MeasuredHour]
 
 
 class Course(NamedTuple):
@@ -147,22 +154,27 @@ class Drift(Gate):
         self, measure: Measure, hours: Sequence[MeasuredHour], released_at: datetime, changed_at: datetime
     ) -> Course | None:
         """Returns the course of a measure; None if too few hours can be compared."""
-        busy = [each for each in hours if measure.key in each.values and _is_busy(each, measure)]
-        past = [each for each in busy if each.begins_at + HOUR <= released_at]
-        after = [each for each in busy if each.begins_at >= changed_at]
-        if measure.needs_load and past:
-            load = median(each.load or 0.0 for each in past)
-            past, after = ([each for each in its if _has_load(each, load)] for its in (past, after))
+        past, after = samples_of(measure, hours, released_at, changed_at)
         if len(past) < FEWEST_PAST or len(after) < self.hours:
             return None
+        sign, limit = 1 if measure.is_higher_worse else -1, self.limit_of(measure, past)
+        is_worse = [sign * (each.values[measure.key] - limit) > 0 for each in after]
+        ends = range(self.hours, len(after) + 1)
+        since = next((after[end - 1].begins_at + HOUR for end in ends if all(is_worse[end - self.hours : end])), None)
+        before = median(each.values[measure.key] for each in past)
+        return Course(before, after[-1].values[measure.key], since)
+
+    def limit_of(self, measure: Measure, past: Sequence[MeasuredHour]) -> float:
+        """Returns the value that an hour must exceed, or fall below, to be worse than the past."""
         sign = 1 if measure.is_higher_worse else -1
         before = median(each.values[measure.key] for each in past)
         worst = max(sign * each.values[measure.key] for each in past)
-        limit = max(worst, sign * before + max(measure.least, abs(before) * self.worse_percent / 100))
-        is_worse = [sign * each.values[measure.key] > limit for each in after]
-        ends = range(self.hours, len(after) + 1)
-        since = next((after[end - 1].begins_at + HOUR for end in ends if all(is_worse[end - self.hours : end])), None)
-        return Course(before, after[-1].values[measure.key], since)
+        return sign * max(worst, sign * before + max(measure.least, abs(before) * self.worse_percent / 100))
+
+    @property
+    def longest_wait(self) -> timedelta:
+        """Returns how long after the change a busy node has its hours at the latest: only whole hours count."""
+        return (self.hours + 1) * HOUR
 
     def _items(self, here: Mapping[Measure, Courses], evidence: Evidence, hours: HoursEvidence) -> Items:
         known = [measure.title for measure, its in here.items() if its]
@@ -199,6 +211,17 @@ class Drift(Gate):
         title = f"{subject(nodes)}: too few hours to prove anything"
         summary = f"A node needs {FEWEST_PAST} busy hours before and {self.hours} after, at a similar load."
         return wait(title, summary, cause="few-hours", nodes=nodes, evidence=items, steps=LONGER)
+
+
+def samples_of(measure: Measure, hours: Sequence[MeasuredHour], released_at: datetime, changed_at: datetime) -> Samples:
+    """Returns the busy hours before the release and after the change; where it matters, only those with a like load."""
+    busy = [each for each in hours if measure.key in each.values and _is_busy(each, measure)]
+    past = [each for each in busy if each.begins_at + HOUR <= released_at]
+    after = [each for each in busy if each.begins_at >= changed_at]
+    if measure.needs_load and past:
+        load = median(each.load or 0.0 for each in past)
+        past, after = ([each for each in its if _has_load(each, load)] for its in (past, after))
+    return Samples(past, after)
 
 
 def _is_busy(hour: MeasuredHour, measure: Measure) -> bool:

@@ -3,15 +3,18 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from fleet.models import Node, Pod
 from gpu.operands import VALIDATOR
 from operations.test_jobs.test_job import resource_of
 from rollouts.checks import Check, listed, stage_field
 from rollouts.gates.base import Gate, NextWave
+from rollouts.gates.drift import Drift
 from rollouts.gates.exposure import Exposure
 from rollouts.gates.headroom import FREE_ROOM, Headroom, room_items, short_of, shortage
 from rollouts.gates.results import subject as named
+from rollouts.gates.soak import Soak
 from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Stage
@@ -19,7 +22,9 @@ from rollouts.node_order.node_selection import at_once
 from rollouts.preflight.driver_facts import OperandPod
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.headroom import ClusterRoom, read_room
+from wording.durations import spell
 from wording.numbers import count, either
+from wording.reports import EvidenceItem, fit
 
 WAIVE = "Or make the gate advisory, with a reason that approvers see."
 Pods = Mapping[str, Sequence[Pod]]  # of tenants, by node's name
@@ -131,6 +136,8 @@ def _checks_of_gate(
         return
     if gate.advisory:
         return
+    if isinstance(gate, Drift):
+        yield from _hours_beyond_soak(stage, gate, field)
     is_tested = isinstance(gate, WorkloadsReady) and any(isinstance(one, TestJobGate) for one in stage.gates)
     if isinstance(gate, WorkloadsReady | Exposure) and not is_tested and not _tenants_on(nodes, pods):
         title = f"No tenant's GPU pod runs on {named([node.name for node in nodes])}"
@@ -146,6 +153,24 @@ def _checks_of_gate(
         title = f"{named(lacking)} {either(len(lacking), blind.of_one, blind.of_many)}"
         shown, steps = listed("Nodes", lacking), (blind.helps, WAIVE)
         yield Check("unmeasured", title=title, summary=where, evidence=shown, steps=steps, is_grave=True, field=field)
+
+
+def _hours_beyond_soak(stage: Stage, gate: Drift, field: str) -> Iterator[Check]:
+    """Yields a warning if the gate needs more time than the soak. The soak begins only once the gate passes."""
+    soak = next((one.duration for one in stage.gates if isinstance(one, Soak)), timedelta(0))
+    needed, limit = gate.longest_wait, gate.wait_timeout or timedelta(seconds=stage.timeout_s)
+    if soak >= needed and limit >= needed:
+        return
+    asks = f" The gate asks a person after {spell(limit)}." if limit < needed else ""
+    step = "Set the timeout of the stage, or the gate's wait_timeout_s, to that time or more."
+    yield Check(
+        "unmeasured",
+        title=fit("Slow drift needs up to {} of telemetry in {}", spell(needed), stage.name),
+        summary=f"The soak of {spell(soak)} begins after these hours.{asks}",
+        evidence=(EvidenceItem("Busy hours after each change", gate.hours), EvidenceItem("Soak", spell(soak))),
+        steps=(step,) if limit < needed else ("Expect the stage to take that much longer.",),
+        field=field,
+    )
 
 
 def _tenants_on(nodes: Sequence[Node], pods: Pods) -> bool:

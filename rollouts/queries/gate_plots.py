@@ -8,11 +8,13 @@ from datetime import datetime
 from django.db.models import Prefetch
 
 from operations.test_jobs.test_progress import TestJobOutcome
+from rollouts.gates.drift import Drift
 from rollouts.gates.exposure import Exposure
 from rollouts.gates.slo import Slo
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import GateAnswer, Plan, ServiceLevelSample, Stage, Target, TestJob
+from rollouts.queries.drift_plots import drift_plot
 from rollouts.queries.gpu_gate_plots import gpu_plots
 from rollouts.queries.node_gate_plots import node_plots
 from rollouts.queries.plot_values import GatePlot, Point
@@ -24,7 +26,7 @@ NOTHING_YET = (StageState.WAITING, StageState.ABANDONED)
 
 
 def gate_plots(plan: Plan, *, now: datetime) -> list[GatePlot]:
-    """Returns a plot of each gate with a number of its own, of the newest stages. At most 16 queries.
+    """Returns a plot of each gate with a number of its own, of the newest stages. At most 20 queries.
 
     The gates on GPU telemetry and those that judge nodes are drawn for the newest stage with a changed node.
     """
@@ -32,7 +34,7 @@ def gate_plots(plan: Plan, *, now: datetime) -> list[GatePlot]:
     current = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     stages = plan.stages.forward().exclude(state__in=NOTHING_YET).prefetch_related(changed, current)
     newest = list(stages.order_by("-index")[:MOST_STAGES])
-    found = [plot for stage in newest for plot in _of_stage(plan, stage)]
+    found = [plot for stage in newest for plot in _of_stage(plan, stage, now=now)]
     for stage in newest:
         if changes := _changes(stage):
             return [*found, *gpu_plots(plan, stage, changes, now=now), *node_plots(stage, changes)]
@@ -43,7 +45,7 @@ def _changes(stage: Stage) -> list[datetime]:
     return sorted(target.state_since for target in stage.targets.all())
 
 
-def _of_stage(plan: Plan, stage: Stage) -> Iterator[GatePlot]:
+def _of_stage(plan: Plan, stage: Stage, *, now: datetime) -> Iterator[GatePlot]:
     changes = _changes(stage)
     for gate in stage.gates:
         if isinstance(gate, Slo):
@@ -52,6 +54,8 @@ def _of_stage(plan: Plan, stage: Stage) -> Iterator[GatePlot]:
             yield _test_results(plan, stage, gate, changes)
         elif isinstance(gate, Exposure):
             yield _exposure(stage, gate, changes)
+        elif isinstance(gate, Drift):
+            yield drift_plot(plan, stage, gate, changes, now=now)
 
 
 def _service_level(stage: Stage, gate: Slo, changes: Sequence[datetime]) -> GatePlot:

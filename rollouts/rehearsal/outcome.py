@@ -33,7 +33,7 @@ def outcome_of(virtual: VirtualPlan, rehearsal: RehearsalResult) -> dict[str, An
         "not_released": spared,
         "released_after_sign": rehearsal.released_after_sign,
         "rows": [{"label": label, "value": value} for label, value in _outcome_rows(virtual, rehearsal)],
-        "sentence": f"{what}: {result}{harm}",
+        "sentence": f"{what}: {result}{harm}{_left_out(virtual)}",
     }
 
 
@@ -46,6 +46,8 @@ def _outcome_rows(virtual: VirtualPlan, rehearsal: RehearsalResult) -> list[tupl
         ("Takes", f"{spell(rehearsal.took)}, with every approval given at once"),
         ("Released", f"{count(len(rehearsal.changed), 'node')} of {every}"),
     ]
+    if virtual.not_rehearsed:
+        rows.append(("Not rehearsed", f"{names(virtual.not_rehearsed)}: a virtual fleet has no hours of GPU telemetry"))
     if not virtual.fault:
         canary = len(virtual.stages[0].nodes)
         rate = bound_in_percent(canary)
@@ -62,6 +64,10 @@ def _outcome_rows(virtual: VirtualPlan, rehearsal: RehearsalResult) -> list[tupl
     return rows
 
 
+def _left_out(virtual: VirtualPlan) -> str:
+    return f" Not rehearsed: {names(virtual.not_rehearsed)}." if virtual.not_rehearsed else ""
+
+
 def _fault(virtual: VirtualPlan) -> str:
     if not virtual.fault:
         return "none"
@@ -71,7 +77,7 @@ def _fault(virtual: VirtualPlan) -> str:
 
 def _outcome_text(virtual: VirtualPlan, rehearsal: RehearsalResult) -> str:
     if rehearsal.stage is None:
-        return "every stage passes"
+        return "every stage passes its rehearsed gates" if virtual.not_rehearsed else "every stage passes"
     passed = names([virtual.stages[index].name for index in rehearsal.passed])
     before = f" after {passed} passed" if passed else ""
     return f"stops in {virtual.stages[rehearsal.stage].name}{before}"

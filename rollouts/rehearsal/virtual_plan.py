@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from gpu.upgrade_controller import parallel_of
+from rollouts.gates.drift import Drift
 from rollouts.models import Plan
 from rollouts.preflight.picks import forward, pick
 from rollouts.queries.driver_nodes import nodes_of, upgrade_policy
 from rollouts.rehearsal.faults import DriverFault
 from rollouts.rehearsal.fleet import VirtualFleet, VirtualNode, afflict
 from rollouts.rehearsal.run import RehearsedStage
+
+# Hours of GPUs before and after a change: a virtual fleet has none, and without them the gate would only wait.
+NOT_REHEARSED = (Drift,)
 
 
 class NothingToRehearse(ValueError):
@@ -24,6 +28,7 @@ class VirtualPlan:
     stages: Sequence[RehearsedStage]
     fault: DriverFault | None
     value: str  # of the property that the fault follows; empty: it hits nodes at random
+    not_rehearsed: Sequence[str] = ()  # titles of the gates that were left out
 
     @property
     def affected(self) -> tuple[str, ...]:
@@ -53,7 +58,7 @@ def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datet
         RehearsedStage(
             stage.name,
             [node.name for node in picks.by_stage[stage.index]],
-            tuple(stage.gates),
+            tuple(gate for gate in stage.gates if not isinstance(gate, NOT_REHEARSED)),
             stage.max_unavailable,
             timedelta(seconds=stage.timeout_s),
         )
@@ -68,4 +73,5 @@ def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datet
     fleet = VirtualFleet(
         {node.name: node for node in nodes}, plan.from_version, plan.to_version, at_once=parallel_of(policy)
     )
-    return VirtualPlan(fleet, stages, fault, value)
+    left_out = {gate.title for stage in rows for gate in stage.gates if isinstance(gate, NOT_REHEARSED)}
+    return VirtualPlan(fleet, stages, fault, value, sorted(left_out))

@@ -3,7 +3,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from rollouts.models import Plan
+from rollouts.models import Plan, Stage
 from tests.callers import now  # noqa: F401 (a fixture)
 from tests.rollouts.rows import a_draft, a_driver_cluster
 
@@ -39,6 +39,16 @@ def test_a_fault_names_the_stage_the_gate_and_the_harm(plan: Plan):
     assert "Gate:       driver_version\n" in said
     assert "did not load driver" in said
     assert "Harmed:     1 node; 0 released without a sign, 5 not released" in said
+
+
+def test_a_gate_that_a_virtual_fleet_cannot_feed_is_named_and_never_passes(plan: Plan):
+    for stage in plan.stages.forward():
+        Stage.objects.filter(pk=stage.pk).update(gate_options=stage.gate_options | {"drift": {}})
+
+    said = rehearsed(plan)
+
+    assert "Result:     every stage passes its rehearsed gates\n" in said
+    assert "Not rehearsed: Slow drift: " in said
 
 
 def test_a_plan_without_nodes_says_what_to_do(plan: Plan):

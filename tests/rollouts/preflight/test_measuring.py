@@ -81,6 +81,19 @@ def test_of_the_gate_that_waits_for_tenants_it_is_said_that_it_will(cluster, own
     assert warned(cluster, owner, "unmeasured", exposure={"advisory": True}) == []
 
 
+def test_the_hours_of_slow_drift_are_compared_with_soak_and_limit(cluster, owner):
+    (check, _) = warned(cluster, owner, "unmeasured", drift={"hours": 2}, soak={"duration_s": 1800})
+
+    asks = "The soak of 30 min begins after these hours. The gate asks a person after 1 h."
+    assert check.sentence == f"Slow drift needs up to 3 h of telemetry in Canary. {asks}"
+    assert "wait_timeout_s" in steps_of(check)
+    enough = {"hours": 2, "wait_timeout_s": 10800}
+    (check, _) = warned(cluster, owner, "unmeasured", drift=enough, soak={"duration_s": 1800})
+    assert "asks a person" not in check.sentence
+    assert warned(cluster, owner, "unmeasured", drift=enough, soak={"duration_s": 10800}) == []
+    assert warned(cluster, owner, "unmeasured", drift={"advisory": True}) == []
+
+
 def test_work_on_more_nodes_than_a_stage_has_is_named(cluster, owner):
     for node in Node.objects.all():
         a_pod(node)

@@ -1,16 +1,20 @@
 """The plots of gates with a number: threshold, baseline band, changes, query and age of the newest sample."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
+from health.models import GpuHour
 from health.sources import history, minutes, snapshots
+from health.sources.hours import provide_partition
 from health.telemetry.base import TelemetryReading
 from health.telemetry.snapshot import GpuDevice
+from rollouts.gates.drift import MEASURES
 from rollouts.lifecycle import TargetState
 from rollouts.models import GateAnswer, ServiceLevelSample, Target, TestJob
 from rollouts.queries import gpu_gate_plots
 from rollouts.queries.gate_plots import gate_plots
+from rollouts.queries.gpu_hours import hours_of
 from rollouts.web.gate_plots import draw
 from tests import make
 from tests.health.conftest import _redis, redis  # noqa: F401 (fixtures)
@@ -75,6 +79,46 @@ def test_results_of_test_jobs_and_the_work_of_tenants_are_drawn_too():
     assert [(point.value, point.name) for point in plots["test_job"].points] == [(950.0, "node-0")]
     assert plots["test_job"].limits == [("At least", 900)]
     assert [point.value for point in plots["exposure"].points] == [12.0]
+
+
+def test_the_hours_of_slow_drift_are_drawn_with_the_limit_of_the_nodes_own_past():
+    plan = a_halted_plan(gates={**FEW_GATES, "drift": {"hours": 1}})
+    stage = plan.stages.get(name="Rest")
+    target = stage.targets.filter(state="changed").latest("state_since")
+    released = datetime.fromisoformat(target.baseline["at"])
+    first = released.replace(minute=0, second=0, microsecond=0) - timedelta(hours=5)
+    provide_partition(first)
+    hours = [(first + timedelta(hours=number), 60.0 + number) for number in range(4)]
+    hours.append((target.state_since.replace(minute=0) + timedelta(hours=1), 75.0))
+    for at, celsius in hours:
+        row = {"seen_s": 3600, "utilisation": 0.5, "temperature": celsius, "throttled": 0.0}
+        GpuHour.objects.create(cluster=plan.cluster, uuid="GPU-0", hour=at, node_name=target.node_name, **row)
+    now = hours[-1][0] + timedelta(hours=2)
+    answered(stage, "drift", "wait", nodes=[target.node_name], cause="Temperature")
+
+    (plot,) = [plot for plot in gate_plots(plan, now=now) if plot.stage == stage and plot.gate.key == "drift"]
+
+    assert [point.value for point in plot.points] == [60, 61, 62, 63, 75]
+    assert (list(plot.baseline), plot.limits) == ([60, 61, 62, 63], [("At most", pytest.approx(61.5 * 1.1))])
+    assert (plot.unit, plot.query) == ("°C", f"Temperature of {target.node_name}, mean of an hour")
+    assert (plot.newest_at, plot.changes) == (hours[-1][0] + timedelta(hours=1), [target.state_since])
+    assert (
+        plot.gate.course(
+            MEASURES[3],
+            hours_of(plan.cluster_id, (target.node_name,), first, now, 0)[target.node_name],
+            released,
+            target.state_since,
+        ).drifts_since
+        == plot.newest_at
+    )
+
+    GpuHour.objects.all().delete()
+    (empty,) = [
+        plot
+        for plot in gate_plots(plan, now=now + timedelta(minutes=2))
+        if plot.stage == stage and plot.gate.key == "drift"
+    ]
+    assert empty.why_empty == "No whole hour of GPU telemetry yet."
 
 
 @pytest.mark.usefixtures("redis")
