@@ -42,7 +42,9 @@ class Rehearsal(Leased):
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
-    outcome = models.JSONField(default=dict)  # as `rollouts.rehearsal.outcome` writes it; empty: none
+    outcome = models.JSONField(
+        default=dict
+    )  # as `rollouts.rehearsal.outcome` writes it; empty: none; its progress until it ends
     trouble = models.CharField(max_length=1000, blank=True)  # why there is no outcome; blank: there is, or it runs
 
     objects = RehearsalQuerySet.as_manager()

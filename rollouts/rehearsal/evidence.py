@@ -22,7 +22,7 @@ from rollouts.gates.base import (
 )
 from rollouts.lifecycle import TargetState
 from rollouts.rehearsal.faults import Effect
-from rollouts.rehearsal.fleet import VALIDATION, VALIDATION_LIMIT, VirtualFleet, VirtualNode
+from rollouts.rehearsal.fleet import HARMLESS_AFTER, VALIDATION, VALIDATION_LIMIT, VirtualFleet, VirtualNode
 
 GPU = "nvidia.com/gpu"
 OPERANDS = ("Device plugin", "Driver", "Validator")
@@ -136,7 +136,7 @@ def _findings(node: VirtualNode, now: datetime) -> tuple[FindingEvidence, ...]:
         before = now - timedelta(days=3)
         title = f"{node.name} is often not Ready"
         found.append(FindingEvidence("node-not-ready", "node-not-ready", Severity.CRITICAL, title, before))
-    if node.has_harmless_finding and node.changed_at and now >= node.changed_at + timedelta(minutes=6):
+    if node.has_harmless_finding and node.changed_at and now >= node.changed_at + HARMLESS_AFTER:
         title = f"GPU 2 of {node.name} uses nearly all of its memory"
         found.append(FindingEvidence("memory", "gpu-memory", Severity.NOTE, title, node.changed_at))
     first = node.began(now)

@@ -5,7 +5,7 @@ drawn once, so that the same seed gives the same rehearsal.
 """
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -19,6 +19,15 @@ CRASH_EVERY = timedelta(minutes=2)
 FLAP_EVERY = timedelta(minutes=3)
 SLOWEST = 0.85  # of the usual throughput
 SLOWS_DOWN_FOR = timedelta(minutes=10)
+HARMLESS_AFTER = timedelta(minutes=6)
+
+
+# Effects that show something else again and again, and how often a look at them is enough.
+ALWAYS_CHANGING: Mapping[Effect, timedelta] = {
+    Effect.NODE_FLAPS: FLAP_EVERY,
+    Effect.PODS_CRASH: CRASH_EVERY,
+    Effect.SLOWS_DOWN: timedelta(seconds=30),
+}
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,26 @@ class VirtualNode:
         first = max(filter(None, (self.began(now), self.open_since)), default=now)
         return (now - first) // CRASH_EVERY if self.has(Effect.PODS_CRASH, now=now) else 0
 
+    def changes_at(self, now: datetime) -> Iterator[datetime]:
+        """Yields when the node next shows something else without a decision: past times count as over."""
+        effect, since = self.fault.effect if self.fault else None, self.since or now
+        if self.state == CORDON_REQUIRED:
+            yield since + self.pace.drain
+        elif self.state == RESTART:
+            yield since + (GIVES_UP if effect is Effect.DRIVER_NEVER_READY else self.pace.driver)
+        elif self.state == VALIDATION and effect is not Effect.VALIDATOR_ABSENT:
+            yield since + (VALIDATION_LIMIT if effect is Effect.VALIDATOR_FAILS else self.pace.validation)
+        if self.open_since:
+            yield self.open_since + self.pace.loading
+        if self.changed_at and self.has_harmless_finding:
+            yield self.changed_at + HARMLESS_AFTER
+        if self.changed_at and self.fault:
+            first = self.changed_at + self.fault.after
+            yield first
+            every = ALWAYS_CHANGING.get(self.fault.effect)
+            if every and now >= first:
+                yield first + ((now - first) // every + 1) * every
+
     def pods_ready(self, now: datetime) -> bool:
         """Returns whether the tenants' pods are Ready again on the changed node."""
         if self.open_since is None or self.has(Effect.PODS_CRASH, now=now):
@@ -137,6 +166,12 @@ class VirtualFleet:
                 self._go_on(node, now)
             if node.is_changed and not node.is_cordoned and not node.is_out:
                 node.open_since = node.open_since or now
+
+    def has_free_slot(self) -> bool:
+        """Returns whether the operator begins with a node at the next look."""
+        waits = any(node.state == UPGRADE_REQUIRED and not node.is_held for node in self.nodes.values())
+        busy = sum(node.state not in (UPGRADE_DONE, UPGRADE_REQUIRED) for node in self.nodes.values())
+        return waits and (not self.at_once or busy < self.at_once)
 
     def _go_on(self, node: VirtualNode, now: datetime) -> None:
         effect = node.fault.effect if node.fault else None

@@ -10,6 +10,7 @@ from edges.failures import failure_sentence
 from edges.transition_errors import LostRace
 from rollouts.commands.rehearsals import IN_A_TERMINAL
 from rollouts.lifecycle import PlanState
+from rollouts.messages.announce import plan_changed
 from rollouts.models import Plan, Rehearsal
 from rollouts.models.transitions import record_event
 from rollouts.rehearsal.faults import FAULTS
@@ -51,7 +52,9 @@ def _rehearse(row: Rehearsal, *, clock: Callable[[], datetime]) -> None:
                 row, now=now, trouble="The draft was changed or started since the request. Request a new rehearsal."
             )
             return
-        rehearsal = rehearse(virtual.fleet, virtual.stages, begins=now, tell=_renewal(row, clock))
+        rehearsal = rehearse(
+            virtual.fleet, virtual.stages, begins=now, tell=_renewal(row, len(virtual.fleet.nodes), clock)
+        )
     except NothingToRehearse as nothing:
         _record_end(row, now=clock(), trouble=f"{nothing} The draft names why each node is left out.")
     except TookTooLong:
@@ -65,17 +68,20 @@ def _rehearse(row: Rehearsal, *, clock: Callable[[], datetime]) -> None:
         _record_end(row, now=clock(), outcome=outcome_of(virtual, rehearsal))
 
 
-def _renewal(row: Rehearsal, clock: Callable[[], datetime]) -> Callable[[timedelta], None]:
-    """Returns what renews the lease during a long rehearsal, and ends one that takes too long."""
+def _renewal(row: Rehearsal, nodes: int, clock: Callable[[], datetime]) -> Callable[[timedelta, int], None]:
+    """Returns what renews the lease and records progress in a long rehearsal, and ends one that takes too long."""
     began = renewed = clock()
 
-    def renew(_: timedelta) -> None:
+    def renew(_: timedelta, released: int) -> None:
         nonlocal renewed
         now = clock()
         if now - began > LONGEST:
             raise TookTooLong
         if now - renewed >= RENEW_EVERY:
             row.keep_lease(now=now)
+            row.its_row().update(outcome={"released": released, "nodes": nodes})
+            newest = row.plan.events.values_list("pk", flat=True).first()
+            plan_changed(row.plan_id, row.plan.cluster_id, newest or 0)
             renewed = now
 
     return renew
@@ -84,6 +90,6 @@ def _renewal(row: Rehearsal, clock: Callable[[], datetime]) -> Callable[[timedel
 def _record_end(row: Rehearsal, *, now: datetime, trouble: str = "", **written: dict) -> None:
     """Records the end and notifies open pages."""
     with transaction.atomic():
-        if row.end(now=now, trouble=trouble[:1000], **written):
+        if row.end(now=now, trouble=trouble[:1000], **{"outcome": {}, **written}):
             reason = trouble or written["outcome"]["sentence"]
             record_event(plan=row.plan, what="note", was="", to="rehearsed", now=now, actor="engine", reason=reason)

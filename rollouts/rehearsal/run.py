@@ -7,8 +7,10 @@ the rehearsal.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from gpu.compatibility.verdicts import Support
+from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
 from health.suspects import NodeOutcome, Suspects, suspects_of
 from rollouts.components.driver_crd import DriverCrd
 from rollouts.components.throttle import UpgradePolicy
@@ -33,6 +35,7 @@ from rollouts.gates.base import (
     Gate,
     GateResult,
     ServiceLevel,
+    TargetEvidence,
     When,
 )
 from rollouts.gates.slo import Slo
@@ -46,7 +49,8 @@ from rollouts.rehearsal.fleet import RESTART, VALIDATION, VirtualFleet, VirtualN
 
 COMPONENT = DriverCrd("rehearsed")
 DAEMONSET = "rehearsed-daemonset"
-ROUND_EVERY = timedelta(seconds=30)  # where nothing happens
+ROUND_EVERY = timedelta(seconds=30)  # at most, where nothing happens
+QUIET_ROUND_EVERY = timedelta(minutes=2)  # at least, where nothing happens: gates have clocks of their own
 LONGEST = timedelta(days=14)
 
 
@@ -74,6 +78,14 @@ class _Stage:
     approved_at: datetime | None = None
     failures: dict[str, int] = field(default_factory=dict)
     windows: list[ServiceLevel] = field(default_factory=list)  # that do not overlap
+
+
+class _Shown(NamedTuple):
+    """The evidence of a node, which holds until its inputs or the time change it."""
+
+    inputs: tuple[object, ...]
+    until: datetime  # now: it changes all the time
+    evidence: TargetEvidence
 
 
 @dataclass(frozen=True)
@@ -108,6 +120,8 @@ class Run:
     released: dict[str, datetime] = field(default_factory=dict)  # by name: when
     cordons: dict[str, CordonedByUs] = field(default_factory=dict)  # by uid
     served: set[str] = field(default_factory=set)  # uids
+    shown: dict[str, _Shown] = field(default_factory=dict)  # by name of a target
+    node_rows: dict[str, tuple[tuple[object, ...], NodeSnapshot]] = field(default_factory=dict)  # with its inputs
 
     def __post_init__(self) -> None:
         self.now = self.begins
@@ -123,26 +137,62 @@ class Run:
     def _held(self, name: str) -> VirtualTarget:
         return VirtualTarget(self.fleet.nodes[name], TargetState.HELD, self.begins)
 
-    def to_the_end(self, tell: Callable[[timedelta], None]) -> RehearsalResult:
-        """Rehearses until the plan is complete, halted, or asks a person. `tell` gets the virtual time of each round.
+    def to_the_end(self, tell: Callable[[timedelta, int], None]) -> RehearsalResult:
+        """Rehearses until the plan is complete, halted, or asks a person.
+
+        `tell` gets the virtual time of each round, and the number of released nodes.
 
         :raises Unending: when nothing of that happens in virtual time
         """
         while self.state is PlanState.PROMOTING and not self.pause_reason:
             if self.now - self.begins > LONGEST:
                 raise Unending(self.reason)
-            tell(self.now - self.begins)
+            tell(self.now - self.begins, len(self.released))
             decision = decide(self.snapshot(), now=self.now)
             self.reason = decision.waiting_for or self.reason
             self._record(decision)
             for act in decision.acts:
                 self._carry_out(act)
             idle = not decision.acts and not decision.moves
-            self.now += max(ROUND_EVERY if idle else timedelta(seconds=1), decision.look_again_in)
+            self.now += max(self._until_something_happens() if idle else timedelta(seconds=1), decision.look_again_in)
             self.fleet.reconcile(self.now)
             if self.first_sign is None and any(self._shows_fault(node) for node in self._released()):
                 self.first_sign = self.now
         return self._outcome()
+
+    def _until_something_happens(self) -> timedelta:
+        """Returns the time to the next round after one that decided nothing: a node shows something else then.
+
+        The operator's looks, the windows of service levels, and rounds after a sign of the fault keep their pace.
+        """
+        if (
+            self.first_sign
+            or self.fleet.has_free_slot()
+            or any(isinstance(gate, Slo) for row in self.rows for gate in row.plan.gates)
+        ):
+            return ROUND_EVERY
+        coming = min((shown.until for shown in self.shown.values() if shown.until > self.now), default=None)
+        for row in self.rows:
+            for target in row.targets.values():
+                if self.shown[target.node.name].until <= self.now:
+                    coming = min(filter(None, (coming, _next_change(target, self.now))), default=None)
+        quiet = QUIET_ROUND_EVERY if coming is None else min(coming - self.now, QUIET_ROUND_EVERY)
+        return max(quiet, ROUND_EVERY)
+
+    def _evidence(self, target: VirtualTarget) -> TargetEvidence:
+        node = target.node
+        inputs = (
+            target.state, target.since, target.baseline, target.tested_since, target.has_served, node.state,
+            node.is_cordoned, node.is_out, node.version, node.changed_at, node.open_since,
+        )  # fmt: skip
+        known = self.shown.get(node.name)
+        if known is not None and self.now < known.until and known.inputs == inputs:
+            return known.evidence
+        is_settled = node.state in (UPGRADE_DONE, UPGRADE_REQUIRED)
+        until = (_next_change(target, self.now) or self.begins + 2 * LONGEST) if is_settled else self.now
+        evidence = see.target_evidence(target, self.fleet, self.now)
+        self.shown[node.name] = _Shown(inputs, until, evidence)
+        return evidence
 
     def _record(self, decision: a.Decision) -> None:
         self.served |= decision.served
@@ -220,7 +270,7 @@ class Run:
             self._cordon([node.name], is_cordoned=True)
 
     def snapshot(self) -> Snapshot:
-        nodes = tuple(self._node(node) for node in self.fleet.nodes.values())
+        nodes = tuple(self._row_of(node) for node in self.fleet.nodes.values())
         template = {DAEMONSET: _hash(self.fleet.to_version)}
         old = {DAEMONSET: _hash(self.fleet.from_version)}
         rollback = StageSnapshot(
@@ -260,6 +310,13 @@ class Run:
             is_live=True,
         )
 
+    def _row_of(self, node: VirtualNode) -> NodeSnapshot:
+        inputs = (node.state, node.is_held, node.is_out, node.is_cordoned, node.version, node.is_ready(self.now))
+        known = self.node_rows.get(node.name)
+        if known is None or known[0] != inputs:
+            known = self.node_rows[node.name] = inputs, self._node(node)
+        return known[1]
+
     def _node(self, node: VirtualNode) -> NodeSnapshot:
         has_new_pod = node.version == self.fleet.to_version or node.state in (RESTART, VALIDATION)
         return NodeSnapshot(
@@ -279,7 +336,7 @@ class Run:
 
     def _stage(self, row: _Stage) -> StageSnapshot:
         is_open = row.state not in (StageState.WAITING, StageState.ABANDONED)
-        targets = tuple(see.target_evidence(target, self.fleet, self.now) for target in row.targets.values())
+        targets = tuple(self._evidence(target) for target in row.targets.values())
         changed = [one.node for one in row.targets.values() if one.state is TargetState.CHANGED]
         slo = next((gate for gate in row.plan.gates if isinstance(gate, Slo)), None)
         due = [node for node in changed if slo and slo.has_window(row.targets[node.name].since, self.now)]
@@ -394,6 +451,12 @@ def _failing_gate(row: _Stage) -> str:
     return ""
 
 
+def _next_change(target: VirtualTarget, now: datetime) -> datetime | None:
+    """Returns when the node shows something else by itself; None if it does not."""
+    tested = [target.tested_since + target.node.pace.test] if target.tested_since else []
+    return min((at for at in (*target.node.changes_at(now), *tested) if at > now), default=None)
+
+
 def _hash(version: str) -> str:
     return f"of-{version}"
 
@@ -403,7 +466,7 @@ def rehearse(
     stages: Sequence[RehearsedStage],
     *,
     begins: datetime,
-    tell: Callable[[timedelta], None] = lambda _: None,
+    tell: Callable[[timedelta, int], None] = lambda *_: None,
 ) -> RehearsalResult:
     """Rehearses a plan on a virtual fleet, which is changed.
 

@@ -12,6 +12,7 @@ from rollouts.rehearsal.outcome import outcome_of
 from rollouts.rehearsal.run import Unending, rehearse
 from rollouts.rehearsal.virtual_plan import NothingToRehearse, virtual_plan
 from wording.durations import spell
+from wording.numbers import count
 
 TOLD_EVERY_S = 2.0
 
@@ -41,14 +42,14 @@ class Command(BaseCommand):
         for row in outcome_of(played, rehearsal)["rows"]:
             self.stdout.write(f"{row['label'] + ':':<11} {row['value']}")
 
-    def _progress(self) -> Callable[[timedelta], None]:
+    def _progress(self) -> Callable[[timedelta, int], None]:
         """Returns what shows the virtual time of a long rehearsal in a terminal, every two seconds."""
         next_at = time.monotonic() + TOLD_EVERY_S
 
-        def tell(spent: timedelta) -> None:
+        def tell(spent: timedelta, released: int) -> None:
             nonlocal next_at
             if time.monotonic() >= next_at and self.stderr.isatty():
                 next_at = time.monotonic() + TOLD_EVERY_S
-                self.stderr.write(f"Rehearsed {spell(spent)} of virtual time …")
+                self.stderr.write(f"Rehearsed {spell(spent)} of virtual time, {count(released, 'node')} released …")
 
         return tell

@@ -5,11 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from health.suspects import suspects_of
 from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.gates.options import read_gates
+from rollouts.rehearsal.evidence import target_evidence
 from rollouts.rehearsal.faults import FAULTS, DriverFault
 from rollouts.rehearsal.fleet import VirtualFleet, VirtualNode
-from rollouts.rehearsal.run import RehearsalResult, RehearsedStage, rehearse
+from rollouts.rehearsal.run import RehearsalResult, RehearsedStage, Run, rehearse
 from tests.make import NOON
 
 OLD, NEW = "570.172.08", "580.95.05"
@@ -58,6 +60,21 @@ def test_each_fault_stops_in_the_canary(key: str):
     assert outcome.stopped_by
     assert set(outcome.changed) <= {"node-0", "node-1"}
     assert "node-4" in outcome.unseen
+
+
+@pytest.mark.parametrize("key", ["", *FAULTS])
+def test_skipped_quiet_rounds_and_kept_evidence_change_no_outcome(key: str, monkeypatch):
+    def figures() -> RehearsalResult:
+        outcome = rehearsed(fleet(FAULTS.get(key)), gates={"telemetry_fresh": {}, "ecc": {}})
+        # A node whose change ends within a round of the halt is compared, or not.
+        nobody = suspects_of([])
+        return replace(outcome, took=timedelta(0), first_sign=None, stopped_by="", suspects=nobody)
+
+    found = figures()
+    monkeypatch.setattr(Run, "_until_something_happens", lambda _: timedelta(seconds=30))
+    monkeypatch.setattr(Run, "_evidence", lambda run, target: target_evidence(target, run.fleet, run.now))
+
+    assert figures() == found
 
 
 def test_a_good_driver_goes_through_both_stages():

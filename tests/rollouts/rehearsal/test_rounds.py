@@ -7,6 +7,7 @@ import pytest
 from fleet.messages import wake
 from fleet.retention import tidy
 from people.models import AuditEntry
+from rollouts.api.rehearsals import RehearsalSerializer
 from rollouts.commands import rehearsals
 from rollouts.commands.refusals import Refusal
 from rollouts.models import Plan, Rehearsal
@@ -107,6 +108,20 @@ def test_a_rehearsal_that_takes_too_long_ends_and_names_the_command(plan: Plan, 
 
     assert f"bin/manage rehearse {plan.pk}" in row.trouble
     assert row.outcome == {}
+
+
+def test_a_long_rehearsal_shows_its_progress_until_it_ends(plan: Plan, owner, monkeypatch):
+    class SlowClock(Clock):
+        def __call__(self):
+            self.now += timedelta(seconds=4)
+            return self.now
+
+    row, shown = ask(plan, owner), []
+    monkeypatch.setattr(rehearsal_round, "plan_changed", lambda *_: shown.append(Rehearsal.objects.get(pk=row.pk)))
+    run(row, SlowClock())
+
+    assert shown[0].outcome == {"released": 0, "nodes": 3}
+    assert RehearsalSerializer(shown[0]).data["outcome"] is None
 
 
 def test_a_worker_that_lost_its_turn_records_nothing(plan: Plan, owner, monkeypatch):
