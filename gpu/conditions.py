@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from gpu.dcgm_errors import DcgmSeverity, dcgm_error_in
 from gpu.xids import XIDS, XidAction
 
 KUBELET, DETECTOR, NVSENTINEL = "kubelet", "node-problem-detector", "NVSentinel"
@@ -298,7 +299,8 @@ def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
         return ConditionSeverity.NOTE
     if is_of_imex(item) or any(text in item for text in (NO_SUBNET_MANAGER, STILL_WORKS, DCGM_LOST)):
         return ConditionSeverity.WARNING
-    if _asks_for_nothing(item):
+    error = dcgm_error_in(item)
+    if _asks_for_nothing(item) or (error and error.severity is DcgmSeverity.MONITOR):
         return ConditionSeverity.WARNING
     if reporter is NVSENTINEL or (is_of_a_gpu(name) and name not in LESS_BAD):
         return ConditionSeverity.CRITICAL

@@ -24,6 +24,7 @@ from gpu.conditions import (
     is_applications,
     is_of_imex,
 )
+from gpu.dcgm_errors import DcgmSeverity, dcgm_error_in
 from gpu.xids import ACTIONS, XIDS
 from health.rules.base import NODE, NODES, RANKS, NodeCondition, NodeFacts, Problem, Severity
 from wording.instants import to_the_minute
@@ -44,7 +45,7 @@ RECOMMENDED = {
     "NODE_REBOOT": "reboot the node",
     "REPLACE_VM": "replace the node",
 }
-# What to look at for a condition that names a part of the node. Its type is compared in lower case.
+# What to look at for a condition that names a part of the node. Compared in lower case.
 OF_PARTS = {
     "fabricmanager": "Check Fabric Manager on the node: systemctl status nvidia-fabricmanager",
     "deviceplugin": "Check the device plugin on the node. Some images run it as a service, not as a pod.",
@@ -124,7 +125,9 @@ def _probable_causes(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[
             "IMEX does not run while no ComputeDomain is active, and never on machines without multi-node NVLink. "
             "DCGM's watch reports that. The NVLink hardware has no fault."
         )
-    if any(LINKS_DOWN in each.message for each in bad):
+    errors = {error.number: error for each in bad if (error := dcgm_error_in(each.message))}
+    yield from (f"DCGM's code {number} is {error.name}. {error.text}" for number, error in errors.items())
+    if any(LINKS_DOWN in each.message for each in bad) or any(error.name == LINKS_DOWN for error in errors.values()):
         yield (
             "An NVLink or its bridge may be broken. Links are also down for a short time after a boot, and always on "
             "PCIe boards without a bridge."
@@ -151,7 +154,8 @@ def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
         "Read both logs (journalctl -u kubelet -u containerd), and restart the runtime first.": rest != types,
         **dict.fromkeys(_recommended(bad), True),
         **dict.fromkeys(_xid_steps(faults), True),
-        **{step: any(part in each.type.lower() for each in faults) for part, step in OF_PARTS.items()},
+        **dict.fromkeys(_dcgm_steps(faults), True),
+        **{step: any(_names_part(each, part) for each in faults) for part, step in OF_PARTS.items()},
         "Follow NVSentinel's actions: if its quarantine is enabled, it cordons the node itself.": NVSENTINEL in by,
         "Check the pod dcgm-server on the node. If it runs, delete the agent's pod: the condition is written again.": (
             any(each.message.startswith(DCGM_LOST) for each in bad)
@@ -165,6 +169,15 @@ def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
         "The hardware needs no action.": not faults,
     }
     yield from (step for step, is_asked in asked.items() if is_asked)
+
+
+def _names_part(condition: NodeCondition, part: str) -> bool:
+    """Returns whether the type names the part, or the reason. A reason of DCGM is a code of its, not DCGM's own fault.
+
+    EKS names the part in the reason alone: AcceleratedHardwareReady=False, FabricManagerNotRunning.
+    """
+    reason = condition.message.partition(": ")[0] if part != "dcgm" else ""
+    return part in f"{condition.type} {reason}".lower()
 
 
 def _needs_the_log(by: Collection[str]) -> bool:
@@ -183,6 +196,15 @@ def _recommended(bad: Sequence[NodeCondition]) -> list[str]:
 
 def _recommends(actions: str) -> str:
     return ", ".join(f"{one} ({RECOMMENDED[one]})" if one in RECOMMENDED else one for one in actions.split(", "))
+
+
+def _dcgm_steps(faults: Sequence[NodeCondition]) -> Iterator[str]:
+    """Yields the steps for errors of DCGM that a condition names by number."""
+    for error in (dcgm_error_in(each.message) for each in faults):
+        if error and error.step:
+            yield error.step
+        elif error and error.severity is DcgmSeverity.RESET:
+            yield "Drain the node, then reset the GPU or reboot the node."
 
 
 def _xid_steps(faults: Sequence[NodeCondition]) -> list[str]:

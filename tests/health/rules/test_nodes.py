@@ -140,13 +140,19 @@ def test_an_imex_daemon_that_is_not_ready_is_not_critical_whatever_is_recommende
         (a_condition("FabricManagerDown", reason="FabricManagerNotActive"), Severity.WARNING, "FabricManagerNotActive",
          "systemctl status nvidia-fabricmanager"),
         (a_condition("UnhealthyNvidiaGridLicenseStatus"), Severity.WARNING, "Reported by AKS", "license server"),
+        (a_condition("AcceleratedHardwareReady", "False", "DCGMHealthCode101", "error code 101"),
+         Severity.CRITICAL, "DCGM's code 101 is DCGM_FR_XID_ERROR", "Find the Xid"),
+        (a_condition("AcceleratedHardwareReady", "False", "DCGMHealthCode12", "error code 12"),
+         Severity.WARNING, "DCGM's code 12 is", ""),
+        (a_condition("AcceleratedHardwareReady", "False", "FabricManagerNotRunning", "Fabric Manager status: Failure"),
+         Severity.CRITICAL, "FabricManagerNotRunning", "systemctl status nvidia-fabricmanager"),
     ],
 )  # fmt: skip
 def test_each_detectors_condition_is_judged_by_its_polarity_and_message(condition, severity, says, asks):
     wrong = evaluated(condition)
 
     assert wrong.severity == severity
-    assert says in told(wrong)
+    assert says in told(wrong) + causes(wrong)
     assert asks in steps(wrong)
     assert wrong.facts == {condition.type: condition.message}
 

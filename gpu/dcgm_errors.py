@@ -1,0 +1,44 @@
+"""Error codes of DCGM's health checks, from `data/dcgm_errors.toml`."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+
+from gpu.entry_files import entry_of, make_entries, read_file
+
+
+class DcgmSeverity(StrEnum):
+    MONITOR = "monitor"  # the GPU still works
+    ISOLATE = "isolate"
+    RESET = "reset"  # drain the node and reset the GPU
+    TRIAGE = "triage"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DcgmError:
+    number: int
+    name: str
+    severity: DcgmSeverity
+    text: str
+    step: str = ""
+    source: str
+    date: date
+
+
+_PATH = Path(__file__).parent / "data" / "dcgm_errors.toml"
+_TABLES = read_file(_PATH)
+_SHARED = {name: _TABLES[name] for name in ("source", "date")}
+ERRORS: Mapping[int, DcgmError] = {
+    error.number: error
+    for error in make_entries(_PATH, "errors", _TABLES["errors"], lambda row: entry_of(_SHARED | dict(row), DcgmError))
+}
+_CODE = re.compile(r"\bDCGMHealthCode(\d{1,3})\b")
+
+
+def dcgm_error_in(text: str) -> DcgmError | None:
+    """Returns the first known error that a text names by its number."""
+    numbers = (int(match[1]) for match in _CODE.finditer(text))
+    return next((ERRORS[number] for number in numbers if number in ERRORS), None)
