@@ -145,6 +145,7 @@ FATAL = any_pattern(
     r"^(?:FATA|PANI)\[",
     r"(?:^|[\]:\s])(?-i:FATAL)[:\s]",
     r"^\[?(?:signal )?SIG(?:SEGV|BUS|ABRT|ILL)\b",
+    r"^\s*what\(\):\s+\S",  # of C++, before the signal that it raises
 )
 ERROR = any_pattern(
     r"\blevel=\"?err(?:or)?\b",

@@ -144,6 +144,8 @@ def test_what_a_library_says_in_a_program_that_works_explains_nothing():
         (("ComfyUI error:     torch._C._cuda_init()", "ComfyUI error: RuntimeError: CUDA unknown error"), 1),
         (("[rank0]: torch.OutOfMemoryError: CUDA out of memory.", "[rank0]: leaving"), 0),
         (("see below", "Installation has failed. Please see the file"), 0),
+        # gpu-monitoring-tools #134: the exception of C++ and the signal that it raises
+        (("terminate called", "what():  basic_string::_S_construct null not valid", "SIGABRT: abort"), 1),
     ],
 )
 def test_an_exception_is_found_behind_a_prefix_and_before_advice(lines, index):

@@ -417,7 +417,8 @@ def validation_of_host_driver(signs: Signs) -> PredicateAnswer | None:
 
 
 BY_ITSELF = re.compile(
-    r"\bpanic: |^sig(segv|bus|abrt|ill)\b|segmentation (fault|violation)|^fatal error: |^fatal: morestack",
+    r"\bpanic: |^sig(segv|bus|abrt|ill)\b|segmentation (fault|violation)|^fatal error: |^fatal: morestack|"
+    r"^\s*what\(\):\s+(basic_string|std::|vector|map::at|bad_)",
     re.IGNORECASE,
 )
 
