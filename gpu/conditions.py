@@ -112,6 +112,7 @@ NOT_OF_A_GPU = frozenset({
 })  # fmt: skip
 LESS_BAD = frozenset({
     "GPUClockThrottling", "UnhealthyNvidiaDCGMServices", "UnhealthyNvidiaGridLicenseStatus",
+    "NvidiaPersistencedDown",  # jobs go on, the next one starts slower
 })  # fmt: skip
 # DCGM and the GPUs are away while a driver is replaced, and detectors report these on a healthy node (Z18).
 USUAL_DURING_UPGRADE = frozenset({

@@ -49,6 +49,7 @@ RECOMMENDED = {
 OF_PARTS = {
     "fabricmanager": "Check Fabric Manager on the node: systemctl status nvidia-fabricmanager",
     "deviceplugin": "Check the device plugin on the node. Some images run it as a service, not as a pod.",
+    "persistenced": "Check the service on the node: systemctl status nvidia-persistenced",
     "license": "Check the license on the node: nvidia-smi -q, and its license server.",
     "dcgm": "Check DCGM's host engine on the node: systemctl status nvidia-dcgm, or its pod.",
 }

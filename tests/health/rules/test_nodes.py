@@ -140,6 +140,8 @@ def test_an_imex_daemon_that_is_not_ready_is_not_critical_whatever_is_recommende
         (a_condition("FabricManagerDown", reason="FabricManagerNotActive"), Severity.WARNING, "FabricManagerNotActive",
          "systemctl status nvidia-fabricmanager"),
         (a_condition("UnhealthyNvidiaGridLicenseStatus"), Severity.WARNING, "Reported by AKS", "license server"),
+        (a_condition("NvidiaPersistencedDown", reason="NvidiaPersistencedNotActive"), Severity.WARNING,
+         "NvidiaPersistencedNotActive", "systemctl status nvidia-persistenced"),
         (a_condition("AcceleratedHardwareReady", "False", "DCGMHealthCode101", "error code 101"),
          Severity.CRITICAL, "DCGM's code 101 is DCGM_FR_XID_ERROR", "Find the Xid"),
         (a_condition("AcceleratedHardwareReady", "False", "DCGMHealthCode12", "error code 12"),
