@@ -4,16 +4,14 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count
 from django.urls import reverse
 
 from fleet.models import Cluster
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
-from operations.commands import TITLES
+from operations.commands import summary_of
 from operations.lifecycle import OperationState
 from operations.models import Operation
-from wording.numbers import count
 from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit, instant
 
 PROPOSED = "Another person has to approve it. Nothing is written before."
@@ -21,17 +19,14 @@ STATES = (OperationState.PROPOSED, OperationState.PAUSED)
 
 
 def waiting_operations(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
-    """Yields operations that nobody continues. Two queries."""
-    waiting = Operation.objects.filter(cluster=cluster, state__in=STATES)
-    totals = dict(waiting.annotate(total=Count("nodes")).values_list("pk", "total"))
-    for row in waiting.order_by("pk"):
-        title = f"{TITLES.get(row.kind, 'Operation')} of {count(totals.get(row.pk, 0), 'node')}"
+    """Yields operations that nobody continues. One query, and one more for each."""
+    for row in Operation.objects.filter(cluster=cluster, state__in=STATES).order_by("pk"):
         reason = PROPOSED if row.state == OperationState.PROPOSED else row.state_reason
         yield (
             f"operation {row.pk}",
             Problem(
                 severity=Severity.WARNING,
-                title=fit("{} waits for a person", title),
+                title=fit("{} waits for a person", summary_of(row)),
                 summary=fit("{}", reason, longest=LONGEST_SUMMARY),
                 evidence=(
                     EvidenceItem("State", row.state),
