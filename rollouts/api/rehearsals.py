@@ -65,7 +65,7 @@ class RehearsalSerializer(RowSerializer):
     @staticmethod
     @extend_schema_field(OutcomeSerializer(allow_null=True))
     def get_outcome(row: Rehearsal) -> dict | None:
-        return None if row.is_in_force else row.outcome or None
+        return row.outcome or None
 
 
 class Rehearsals(PlanEdge, Listing):

@@ -42,9 +42,8 @@ class Rehearsal(Leased):
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
-    outcome = models.JSONField(
-        default=dict
-    )  # as `rollouts.rehearsal.outcome` writes it; empty: none; its progress until it ends
+    progress = models.JSONField(null=True)  # numbers of `released` and all `nodes`; null: it has just begun
+    outcome = models.JSONField(default=dict)  # as `rollouts.rehearsal.outcome` writes it; empty: none
     trouble = models.CharField(max_length=1000, blank=True)  # why there is no outcome; blank: there is, or it runs
 
     objects = RehearsalQuerySet.as_manager()

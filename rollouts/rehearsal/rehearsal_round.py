@@ -79,7 +79,7 @@ def _renewal(row: Rehearsal, nodes: int, clock: Callable[[], datetime]) -> Calla
             raise TookTooLong
         if now - renewed >= RENEW_EVERY:
             row.keep_lease(now=now)
-            row.its_row().update(outcome={"released": released, "nodes": nodes})
+            row.mine().update(progress={"released": released, "nodes": nodes})
             newest = row.plan.events.values_list("pk", flat=True).first()
             plan_changed(row.plan_id, row.plan.cluster_id, newest or 0)
             renewed = now
@@ -90,6 +90,6 @@ def _renewal(row: Rehearsal, nodes: int, clock: Callable[[], datetime]) -> Calla
 def _record_end(row: Rehearsal, *, now: datetime, trouble: str = "", **written: dict) -> None:
     """Records the end and notifies open pages."""
     with transaction.atomic():
-        if row.end(now=now, trouble=trouble[:1000], **{"outcome": {}, **written}):
+        if row.end(now=now, trouble=trouble[:1000], **written):
             reason = trouble or written["outcome"]["sentence"]
             record_event(plan=row.plan, what="note", was="", to="rehearsed", now=now, actor="engine", reason=reason)
