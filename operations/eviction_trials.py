@@ -18,6 +18,7 @@ class EvictionTrial:
     nodes: int
     tried: int  # evictions
     refused: int  # or without an answer
+    untried: int  # beyond the limit of a node
 
 
 def trial_of(cluster: Cluster, nodes: Sequence[Node], *, now: datetime) -> EvictionTrial | None:
@@ -38,4 +39,5 @@ def trial_of(cluster: Cluster, nodes: Sequence[Node], *, now: datetime) -> Evict
         nodes=len(latest),
         tried=sum(row.progress["tried"] for row in latest),
         refused=sum(row.progress["refused"] for row in latest),
+        untried=sum(row.progress.get("untried", 0) for row in latest),
     )

@@ -27,6 +27,8 @@ class EvictionTrialStep(NodeStep):
     waits_for_stop: ClassVar[bool] = False
 
     def run(self, work: NodeWork) -> StepResult:
+        if client.get_node(work.connection, work.node.node_name).uid != work.node.node_uid:
+            return failed(f"{work.node.node_name} is now a different node with the same name.")
         evictions = evictions_of(pods_on(work), Consent(unmanaged=True, empty_dir=True), now=work.clock())
         pods = evictions.to_evict[:MOST_TRIED]
         began = work.clock()
@@ -48,7 +50,7 @@ class EvictionTrialStep(NodeStep):
         untried = len(evictions.to_evict) - len(pods)
         refused = sum(row["state"] != "accepted" for row in rows)
         sentence = _sentence(rows, refused) + (f" {count(untried, 'more pod')} not tried." if untried else "")
-        return done_result(sentence, pods=rows[:SHOWN], tried=len(rows), refused=refused)
+        return done_result(sentence, pods=rows[:SHOWN], tried=len(rows), refused=refused, untried=untried)
 
 
 def _sentence(rows: Sequence[Mapping[str, str]], refused: int) -> str:

@@ -7,7 +7,7 @@ import pytest
 from fleet.models import Node
 from operations.eviction_trials import trial_of
 from operations.lifecycle import NodeProgress, OperationState
-from operations.models import Disruption, Operation
+from operations.models import Disruption, Operation, OperationNode
 from tests.callers import calling
 from tests.make import a_user
 from tests.operations.test_rounds import a_budget, a_pod, begin, is_cordoned, node, pods, rounds, terminating
@@ -50,6 +50,17 @@ def test_a_budget_that_refuses_is_named_with_its_pod(ground: Ground):
     assert node(operation).reason.startswith("1 of ")
     assert "not accepted. team-a/web-1: Cannot evict pod as it would violate" in node(operation).reason
     assert (pods(ground), is_cordoned(ground)) == (["web-1"], False)
+
+
+def test_a_node_that_was_made_again_is_not_tried(ground: Ground):
+    a_pod(ground, "web-1")
+    operation = begin(ground, "try-drain", CANARY)
+    OperationNode.objects.update(node_uid="uid-before")
+
+    seen = node(rounds(ground, operation))
+
+    assert (seen.state, seen.progress) == (NodeProgress.FAILED, {})
+    assert "a different node with the same name" in seen.reason
 
 
 def test_a_webhook_without_dry_runs_is_no_refusal(ground: Ground, monkeypatch: pytest.MonkeyPatch):
