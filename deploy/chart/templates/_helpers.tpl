@@ -164,6 +164,17 @@ valueFrom: {secretKeyRef: {name: {{ index . 0 | quote }}, key: {{ index . 1 | qu
 {{- end }}
 {{- end -}}
 
+{{- /* Digest of the Secrets and the ConfigMap that processes read once, at their start. Helm reads them from the cluster, so
+       that an upgrade restarts pods after a change of one. Where the chart is only rendered it is always the same. */ -}}
+{{- define "quarterdeck.checksum" -}}
+{{- $data := list -}}
+{{- range $values := list .Values.secretKey .Values.database .Values.valkey .Values.tokenPeppers .Values.smtp -}}
+{{- with $values.existingSecret -}}{{- $data = append $data (lookup "v1" "Secret" $.Release.Namespace .).data -}}{{- end -}}
+{{- end -}}
+{{- with .Values.caBundle.configMap -}}{{- $data = append $data (lookup "v1" "ConfigMap" $.Release.Namespace .).data -}}{{- end -}}
+{{- $data | toJson | sha256sum -}}
+{{- end -}}
+
 {{- /* One container of the image: (list ROOT NAME COMMAND RESOURCES EXTRA-ENV) */ -}}
 {{- define "quarterdeck.container" -}}
 {{- $root := index . 0 -}}
