@@ -137,6 +137,10 @@ class Stack:
         """Return the kubeconfig and context that Quarterdeck is given; the flows put a recorder in between."""
         return self.kubeconfig, self.fleet.context
 
+    def grant(self) -> None:
+        """Give Quarterdeck's account its rights in the cluster, as the cluster's owner does."""
+        rights.grant(self.kubeconfig, self.fleet.context)
+
     def manage(self, *commands: Sequence[str]) -> str:
         """Run management commands one after another in one process, and return what they printed."""
         ended = subprocess.run(
@@ -243,7 +247,7 @@ class Stack:
 
     def adding(self) -> list[str]:
         """Let Quarterdeck in, and return the command that makes it watch the cluster, in the mode it was given."""
-        rights.grant(self.kubeconfig, self.fleet.context)
+        self.grant()
         kubeconfig, context = self.way_in()
         mode = [] if self._goes_on else ["--mode", "operate"]
         return ["add_cluster", CLUSTER, "--kubeconfig", str(kubeconfig), "--context", context, *mode]
