@@ -112,6 +112,10 @@ class InternalError(ServerFailing):
     """
 
 
+class SeveralBudgets(InternalError):
+    """500 with its own message: more than one PodDisruptionBudget selects the pod, so it is never evicted."""
+
+
 class Refused(ClusterError):
     """The server rejected the request: an invalid object, or an unsupported method."""
 
@@ -132,6 +136,7 @@ VERSION_TOO_LARGE = "ResourceVersionTooLarge"
 # kubernetes, pkg/registry/core/pod/storage/eviction.go (checkAndDecrement: DisruptionBudgetCause), and
 # k8s.io/api/core/v1/types.go (NamespaceTerminatingCause).
 BUDGET, NAMESPACE_ENDS = "DisruptionBudget", "NamespaceTerminating"
+SEVERAL_BUDGETS = "more than one PodDisruptionBudget"  # in the message; the answer has no cause
 
 SECONDS = re.compile(r"[0-9]{1,9}")  # RFC 9110 10.2.3; a date is ignored
 LONGEST_WAIT_S = 300.0
@@ -196,6 +201,8 @@ def error_from(status: Status, *, code: int | None = None, retry_after: str | No
     for cause in (status.details and status.details.causes) or ():
         if kind := BY_CAUSE.get(cause.reason or ""):
             return kind(f"{message} {cause.message or ''}".strip(), retry_after_s=wait_s)
+    if code == 500 and SEVERAL_BUDGETS in message:
+        return SeveralBudgets(message)
     return _class_for(code)(message, retry_after_s=wait_s)
 
 

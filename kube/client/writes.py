@@ -116,7 +116,8 @@ def evict_pod(connection: Connection, namespace: str, name: str, *, uid: str, is
     :raises Conflict: when another pod has the name now
     :raises BudgetRefused: when a PodDisruptionBudget does not allow it now
     :raises TooManyRequests: when the API server throttles us
-    :raises InternalError: when several budgets select the pod, which the API server never evicts
+    :raises SeveralBudgets: when several budgets select the pod, which the API server never evicts
+    :raises InternalError: when the server failed on it, as without an answer of a mandatory webhook
     :raises Forbidden: when we may not evict, or its namespace is being deleted
     """
     eviction = {

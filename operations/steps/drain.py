@@ -108,8 +108,10 @@ def ask_eviction(connection: client.Connection, pod: PodOnNode, *, is_dry_run: b
         return "refused", str(refusal)
     except client.NamespaceTerminating:
         return "asked", "its namespace is being deleted"
-    except (client.InternalError, client.Forbidden, client.Refused) as refusal:
+    except (client.SeveralBudgets, client.Forbidden, client.Refused) as refusal:
         return "never", f"{pod.title} cannot be evicted: {refusal}"
+    except client.InternalError as failing:
+        return "no answer", str(failing)
     return "asked", "evicted, within its grace period"
 
 
@@ -162,6 +164,9 @@ def _waits_for(evictions: Evictions, states: dict[str, tuple[str, str]]) -> str:
         pod, reason = refused[0]
         more = f" {count(len(refused) - 1, 'other pod')} too." if len(refused) > 1 else ""
         return f"The budget of {pod.title} prevents its eviction: {reason}.{more}".replace("..", ".")
+    unanswered = ((pod, *states[pod.uid]) for pod in evictions.to_evict if pod.uid in states)
+    if failing := next(((pod, why) for pod, state, why in unanswered if state == "no answer"), None):
+        return f"The API server did not answer for {failing[0].title}, and is asked again: {failing[1]}"
     if evictions.stuck:
         listed = names([pod.title for pod in evictions.stuck])
         return (

@@ -7,6 +7,7 @@ import pytest
 
 from fleet.models import GoneNode, Node
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
+from kube import client
 from operations import commands
 from operations.ledger.disruptions import record_disruptions
 from operations.lifecycle import NodeProgress, OperationState
@@ -197,6 +198,28 @@ def test_several_budgets_on_a_pod_fail_the_drain(ground: Ground):
 
     assert node(operation).state == NodeProgress.FAILED
     assert "more than one PodDisruptionBudget" in node(operation).reason
+
+
+def test_an_eviction_that_a_webhook_did_not_answer_is_asked_again(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    """A mandatory webhook that is away makes the API server answer 500 too."""
+    a_pod(ground, "web-1")
+    away = client.InternalError('Internal error occurred: failed calling webhook "x": connection refused')
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "evict_pod", raises(away))
+        operation = rounds(ground, begin(ground, "drain", CANARY))
+    assert node(operation).state == NodeProgress.RUNNING
+    assert "did not answer for " in node(operation).reason
+    assert 'failed calling webhook "x"' in node(operation).reason
+
+    rounds(ground, operation)
+    assert "web-1" in [each["name"] for each in terminating(ground)]
+
+
+def raises(error: Exception):
+    def act(*_: Any, **__: Any) -> None:
+        raise error
+
+    return act
 
 
 @pytest.mark.parametrize(
