@@ -21,6 +21,9 @@ DRAIN_REQUIRED = "drain-required"
 # From here on the pod of the new driver, and with it the driver manager, may have run on the node.
 DRIVER_RESTARTED = frozenset({"pod-restart-required", "validation-required", "uncordon-required"})
 
+# In every other state the operator works on the node.
+NOT_AT_WORK = frozenset({"", UPGRADE_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED})
+
 LOOKS_EVERY = timedelta(minutes=2)
 LOOKS_AGAIN = "the operator checks again within two minutes"
 

@@ -21,7 +21,8 @@ from edges.transition_errors import LostRace
 from edges.webhook_signatures import BadSigningSecret, signed_headers
 from fleet.models import Gpu
 from gpu.cordons import SENTINEL_WORKS
-from gpu.labels import SENTINEL_STATE
+from gpu.labels import SENTINEL_STATE, UPGRADE_STATE
+from gpu.upgrade_controller import NOT_AT_WORK
 from health.sources.posts import post_to
 from health.sources.secrets import NoSecret
 from health.telemetry.prometheus.answers import AnswerLost, Unusable
@@ -236,6 +237,8 @@ class RepairRound:
             return "The node booted since the reboot was asked for. It is not asked again."
         if (at_work := node.labels.get(SENTINEL_STATE, "")) in SENTINEL_WORKS:
             return f"NVSentinel works on the node ({at_work}). Wait for it, or answer the repair here."
+        if (state := node.labels.get(UPGRADE_STATE, "")) not in NOT_AT_WORK:
+            return f"The GPU Operator changes the driver of the node ({state}). Wait for it, or answer the repair here."
         return self._why_not_now()
 
     def _why_not_now(self) -> str:

@@ -5,14 +5,12 @@ from typing import ClassVar
 
 from gpu.cordons import whose_cordon
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
-from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
+from gpu.upgrade_controller import NOT_AT_WORK
 from kube import client
 from kube.structs import NodeSeen
 from operations.models import Quarantine
 from operations.node_writer import NotWritten, change_node
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
-
-IDLE = frozenset({"", UPGRADE_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED})  # in other states the operator works on the node
 
 
 class UncordonStep(NodeStep):
@@ -29,7 +27,7 @@ class UncordonStep(NodeStep):
         def uncordoned(observed: NodeSeen) -> client.Patch:
             nonlocal busy
             state = observed.labels.get(UPGRADE_STATE, "")
-            busy = "" if state in IDLE else state
+            busy = "" if state in NOT_AT_WORK else state
             if not mark or busy or observed.annotations.get(CORDONED_BY) != mark:
                 return []
             return client.node_patch(observed, annotations={CORDONED_BY: None}, is_unschedulable=False)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fleet.models import Gpu, Node
-from gpu.labels import SENTINEL_STATE
+from gpu.labels import SENTINEL_STATE, UPGRADE_STATE
 from kube import client
 from maintenance import commands
 from maintenance.case_round import follow_cases
@@ -135,13 +135,15 @@ def test_a_worker_killed_between_intent_and_act_makes_the_object_later_once(grou
     assert len(objects(ground)) == 1
 
 
-@pytest.mark.parametrize("why", ["stop", "remade", "rebooted", "nvsentinel"])
+@pytest.mark.parametrize("why", ["stop", "remade", "rebooted", "nvsentinel", "upgrade"])
 def test_no_object_is_made_for_another_node_or_against_a_stop(ground: Ground, case, why):
     repair = asked(case, ground, "nvsentinel-reboot")
     if why == "stop":
         ground.stop_everything("Fire.")
     elif why == "nvsentinel":
         ground.label(CANARY, **{SENTINEL_STATE: "remediating"})
+    elif why == "upgrade":
+        ground.label(CANARY, **{UPGRADE_STATE: "pod-restart-required"})
     elif why == "rebooted":
         info = {"status": {"nodeInfo": {"bootID": "second"}}}
         ground.store.patch(NODE, CANARY, info, how="merge", subresource="status")
