@@ -54,12 +54,16 @@ def _take_test(case: NodeCase, facts: CaseFacts, *, now: datetime) -> None:
     result = {"passed": {"passed_at": test.began_at}, "failed": {"failed_at": now}}.get(test.outcome, {})
     if case.passed_at and test.outcome == "passed":
         result = {"passed_at": max(case.passed_at, test.began_at)}
+    counts_as = test.outcome
+    if test.why_no_validation:
+        result, counts_as = {}, "unknown"
     with transaction.atomic():
         if not NodeCase.objects.filter(pk=case.pk, tested_at=case.tested_at).update(tested_at=test.ended_at):
             raise LostRace("The case has the result already.")
         evidence = {"operation": test.operation, "result": test.outcome, "test": test.test}
-        sentence = f"Validation {test.outcome} ({test.test}): {test.sentence}"
-        case.take_validation(test.outcome, actor=ENGINE, reason=sentence, now=now, evidence=evidence, **result)
+        what = "Evidence only, passed" if test.why_no_validation else f"Validation {test.outcome}"
+        sentence = f"{what} ({test.test}): {test.why_no_validation} {test.sentence}".replace("  ", " ")
+        case.take_validation(counts_as, actor=ENGINE, reason=sentence, now=now, evidence=evidence, **result)
 
 
 def _note_fault(case: NodeCase, facts: CaseFacts, *, now: datetime) -> None:

@@ -15,8 +15,9 @@ from maintenance.actors.person import Person
 from maintenance.acts import why_not
 from maintenance.lifecycle import MOST_REBOOTS, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
-from maintenance.queries import facts_of, other_owner, repair_scope
+from maintenance.queries import facts_of, other_owner, repair_scope, why_no_validation
 from maintenance.refusals import CaseRefused, UnknownRequest
+from operations.test_jobs.node_tests import NAMED, OWN
 from wording.instants import to_the_minute
 from wording.lists import names
 
@@ -153,13 +154,22 @@ def refuse_answer(
 
 def record_validation(
     case: NodeCase, *, result: str, test: str, link: str = "", actor: str, reason: str, seen: str = "", now: datetime
-) -> None:  # fmt: skip
-    """Records the result of a test that a person ran. Unknown is no pass. Raises as `changed` does."""
+) -> str:  # fmt: skip
+    """Records the result of a test that a person ran. Raises as `changed` does.
+
+    Unknown is no pass. A pass of a test that does not exercise the fault is evidence: it returns why. Blank: it counts.
+    """
     with changed(case, "validate", seen=seen):
+        why = why_no_validation(case, NAMED.get(test.strip().casefold(), OWN)) if result == "passed" else ""
         evidence = {"result": result, "test": test, "link": link}
         columns = {"passed": {"passed_at": now}, "failed": {"failed_at": now}}.get(result, {})
-        sentence = f"Validation {result} ({test}): {reason}"
-        case.take_validation(result, actor=actor, reason=sentence, now=now, evidence=evidence, **columns)
+        if why:
+            sentence = f"Evidence only, passed ({test}): {why} {reason}"
+            case.take_validation("unknown", actor=actor, reason=sentence, now=now, evidence=evidence)
+        else:
+            sentence = f"Validation {result} ({test}): {reason}"
+            case.take_validation(result, actor=actor, reason=sentence, now=now, evidence=evidence, **columns)
+    return why
 
 
 def override(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: datetime) -> None:

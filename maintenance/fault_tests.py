@@ -25,7 +25,21 @@ OF_RULES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+LEVELS = ("dcgm-2", "dcgm-3", "dcgm-4")  # each runs the tests of the ones before
+
+
+def needed_tests(rule: str, xid: int | None) -> list[str]:
+    """Returns the keys of the tests that exercise the fault, the first choice first."""
+    wanted = OF_XIDS.get(xid or 0) or OF_RULES.get(rule, USUAL)
+    lowest = min((LEVELS.index(test) for test in wanted if test in LEVELS), default=len(LEVELS))
+    return [*wanted, *(test for test in LEVELS[lowest:] if test not in wanted)]
+
+
+def covers(test: str, rule: str, xid: int | None) -> bool:
+    """Returns whether a pass of this test validates a node after the fault."""
+    return test in needed_tests(rule, xid)
+
+
 def choose_test(rule: str, xid: int | None, *, with_image: Collection[str]) -> str:
     """Returns the key of the test for a fault. `with_image`: keys of tests whose image is set."""
-    wanted = OF_XIDS.get(xid or 0) or OF_RULES.get(rule, USUAL)
-    return next((test for test in wanted if test in with_image), USUAL[0])
+    return next((test for test in needed_tests(rule, xid) if test in with_image), USUAL[0])

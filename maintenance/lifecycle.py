@@ -97,6 +97,7 @@ class TestFacts:
     sentence: str  # with the last words of its container
     began_at: datetime
     ended_at: datetime
+    why_no_validation: str = ""  # why its pass does not count; blank: it does
 
 
 class RepairKind(StrEnum):
@@ -152,6 +153,7 @@ class CaseFacts:
     is_automatic: bool = False  # its next steps are automatic
     handed_over: str = ""  # why the automatic steps ended in this state; blank: they did not
     repair: RepairFacts | None = None
+    needs: str = ""  # the tests that exercise the fault, as a sentence
     test: TestFacts | None = None  # with a result that the case does not have yet
     has_quarantine: bool = False  # Quarterdeck wants its cordon on the node
     is_quarantined: bool = False  # that cordon was read back
@@ -172,7 +174,10 @@ class CaseFacts:
         if self.state == CaseState.IN_REPAIR and self.repair and self.repair.waiting:
             return self.repair.waiting
         may_return = self.state in CORDONED - {CaseState.DRAINING} and not self.why_no_return
-        return "The node may return. Release it." if may_return else NEXT[self.state]
+        if may_return:
+            return "The node may return. Release it."
+        is_tested_next = self.state in (CaseState.DRAINED, CaseState.VALIDATING)
+        return f"{NEXT[self.state]} {self.needs}".strip() if is_tested_next else NEXT[self.state]
 
     @property
     def is_rebooted(self) -> bool:

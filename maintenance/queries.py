@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.conf import settings
@@ -13,12 +15,12 @@ from health.models import Finding
 from health.rules.base import Severity
 from maintenance.actors import ACTORS
 from maintenance.actors.base import ActorPlace, RepairActor
-from maintenance.fault_tests import choose_test
+from maintenance.fault_tests import choose_test, covers, needed_tests
 from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind, TestFacts
 from maintenance.models import NodeCase, Repair, RepairKinds, RepairReceiver
-from operations.lifecycle import KINDS, NodeProgress
+from operations.lifecycle import CASE_KINDS, KINDS, NodeProgress
 from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
-from operations.test_jobs.node_tests import NODE_TESTS
+from operations.test_jobs.node_tests import NODE_TESTS, OWN
 
 COLUMNS = ("uid", "name", "is_unschedulable", "is_ready", "boot_id")
 
@@ -57,6 +59,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             is_automatic=case.is_automatic,
             handed_over=_handed_over(case),
             repair=_repair(repairs.get(case.pk)),
+            needs=_needs(case),
             test=_new_test(case, tests.get(case.node_uid)),
             has_quarantine=case.node_uid in quarantines,
             is_quarantined=quarantines.get(case.node_uid) is not None,
@@ -89,9 +92,10 @@ def _gone(uids: Collection[str], cases: Sequence[NodeCase]) -> dict[str, str]:
 
 
 def _operations(uids: Collection[str]) -> tuple[dict[str, NodeOperation], dict[str, NodeOperation]]:
-    """Returns the newest operation that has begun, and the newest one, by node UID. A test is none that has begun."""
-    has_begun = Q(step_since__isnull=False) & ~Q(operation__steps=list(KINDS["test"]))
-    of_cases = ~Q(operation__steps=list(KINDS["label"])) & ~Q(operation__steps=list(KINDS["note"]))
+    """Returns the newest operation that has begun and moves cases, and the newest one or test, by node UID."""
+    moving = reduce(or_, (Q(operation__steps=list(KINDS[kind])) for kind in CASE_KINDS))
+    has_begun = Q(step_since__isnull=False) & moving
+    of_cases = moving | Q(operation__steps=list(KINDS["test"]))
     keys = OperationNode.objects.filter(of_cases, node_uid__in=uids).order_by().values("node_uid")
     last = list(keys.annotate(newest=Max("pk"), begun=Max("pk", filter=has_begun)))
     wanted = {key for row in last for key in (row["newest"], row["begun"]) if key}
@@ -117,7 +121,8 @@ def _operation(row: OperationNode) -> NodeOperation:
 
 def _tests(uids: Collection[str]) -> dict[str, NodeTestJob]:
     """Returns the newest test Job with a result by node UID."""
-    rows = NodeTestJob.objects.filter(node_uid__in=uids, told_at__isnull=False).order_by("told_at", "pk")
+    rows = NodeTestJob.objects.filter(node_uid__in=uids, told_at__isnull=False, test__in=list(NODE_TESTS))
+    rows = rows.order_by("told_at", "pk")
     return {row.node_uid: row for row in rows}
 
 
@@ -128,8 +133,10 @@ def _new_test(case: NodeCase, row: NodeTestJob | None) -> TestFacts | None:
     if case.tested_at and row.told_at <= case.tested_at:
         return None
     sentence = f"{row.says} {row.said}".strip()
-    title = NODE_TESTS[row.test].title
-    return TestFacts(row.operation_id, title, row.outcome, sentence, row.intended_at, row.told_at)
+    test = NODE_TESTS[row.test]
+    key = test.key if test.is_run_by(row.command) else OWN
+    why = why_no_validation(case, key) if row.outcome == "passed" else ""
+    return TestFacts(row.operation_id, test.title, row.outcome, sentence, row.intended_at, row.told_at, why)
 
 
 def _failed_at(case: NodeCase, row: NodeTestJob | None) -> datetime | None:
@@ -140,11 +147,29 @@ def _failed_at(case: NodeCase, row: NodeTestJob | None) -> datetime | None:
 
 def wanted_test(case: NodeCase) -> str:
     """Returns the key of the test that exercises the fault of the case."""
-    finding = case.finding
     with_image = {test.key for test in NODE_TESTS.values() if settings.TEST_IMAGES.get(test.image)}
-    xid = finding.facts.get("xid") if finding else None
-    rule = finding.rule if finding else ""
-    return choose_test(rule, xid if isinstance(xid, int) else None, with_image=with_image)
+    return choose_test(*_fault_of(case), with_image=with_image)
+
+
+def why_no_validation(case: NodeCase, test: str) -> str:
+    """Returns why a pass of this test does not validate the node (lifecycle R33). Blank: it does.
+
+    The tests that we know need NVIDIA GPUs: nodes of other vendors are validated by their own.
+    """
+    others = Node.objects.filter(uid=case.node_uid).exclude(gpu_vendor__in=("", "nvidia"))
+    if covers(test, *_fault_of(case)) or (test == OWN and others.exists()):
+        return ""
+    return f"This test does not exercise what failed. {_needs(case)}"
+
+
+def _needs(case: NodeCase) -> str:
+    return f"The fault needs {' or '.join(NODE_TESTS[key].title for key in needed_tests(*_fault_of(case)))}."
+
+
+def _fault_of(case: NodeCase) -> tuple[str, int | None]:
+    """Returns the rule and the Xid of the fault. Blank and None: nobody named one."""
+    xid = case.finding.facts.get("xid") if case.finding else None
+    return case.finding.rule if case.finding else "", xid if isinstance(xid, int) else None
 
 
 def _findings(cases: Sequence[NodeCase]) -> Mapping[str, list[dict[str, Any]]]:

@@ -47,3 +47,6 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "debug": ("debug_pod",),
     "try-drain": ("eviction_trial",),
 }
+# Steps that decide whether pods start or run on a node: its case follows them. Every other step leaves the case alone.
+CASE_STEPS = frozenset({"cordon", "drain", "uncordon"})
+CASE_KINDS = tuple(kind for kind, steps in KINDS.items() if not CASE_STEPS.isdisjoint(steps))

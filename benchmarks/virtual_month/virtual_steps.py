@@ -55,10 +55,11 @@ class VirtualSteps:
         if self._left(work, takes) > timedelta(0):
             return wait("The test runs.", again_after=self._left(work, takes), takes_s=takes)
         outcome = "failed" if self.is_sick(work.node.node_uid) else "passed"
-        node, now = work.node, work.clock()
+        node, now, options = work.node, work.clock(), work.operation.options
         NodeTestJob.objects.create(
-            operation=work.operation, node_uid=node.node_uid, node_name=node.node_name, test="dcgm-3", outcome=outcome,
-            namespace="gpu-operator", image="x", resource="nvidia.com/gpu", amount=8, deadline_s=3600, says="It ended.",
+            operation=work.operation, node_uid=node.node_uid, node_name=node.node_name, outcome=outcome,
+            test=options["test"], command=options["command"], namespace="gpu-operator", image="x",
+            resource="nvidia.com/gpu", amount=8, deadline_s=3600, says="It ended.",
             intended_at=now - timedelta(seconds=takes), told_at=now, gone_at=now,
         )  # fmt: skip
         return done_result("Passed.") if outcome == "passed" else failed("Failed.")

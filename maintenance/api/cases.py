@@ -111,7 +111,10 @@ class RepairAnswerRequest(CaseMoveRequest):
 
 class ValidationRequest(CaseMoveRequest):
     result = serializers.ChoiceField(choices=RESULTS, help_text="Unknown is no pass.")
-    test = serializers.CharField(max_length=100, help_text="As `dcgmi diag -r 3`.")
+    test = serializers.CharField(
+        max_length=100,
+        help_text="As `dcgmi diag -r 3`. A pass counts if the test exercises the fault; others are evidence only.",
+    )
     link = serializers.URLField(
         max_length=500, required=False, default="", allow_blank=True, help_text="Of its output."
     )
@@ -218,7 +221,7 @@ class CaseMoves(CaseEdge, Listing):
 class CaseCommand(CaseEdge):
     http_method_names = ["post", "options"]
     asked: ClassVar[type[Asked]] = CaseMoveRequest
-    act: ClassVar[Callable[..., None]]
+    act: ClassVar[Callable[..., str | None]]
 
     def post(self, request, case_id: int) -> Response:
         case = self.case(case_id)

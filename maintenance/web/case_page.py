@@ -27,6 +27,7 @@ from maintenance.models import NodeCase
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
 from maintenance.web.case_strip import strip_of
+from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, why_not
 
 REFUSALS = (BadForm, NotAllowed, CaseRefused, IllegalMove)
@@ -61,11 +62,11 @@ class AnswerForm(CaseActForm):
 
 class ValidationForm(CaseActForm):
     result = forms.ChoiceField(choices=RESULTS)
-    test = forms.CharField(max_length=100, initial="dcgmi diag -r 3")
+    test = forms.ChoiceField(choices=[(test.title, test.title) for test in NODE_TESTS.values()])
     link = forms.URLField(required=False, max_length=500, label="Link to the output", assume_scheme="https")
 
 
-COMMANDS: dict[str, tuple[Callable[..., None], type[CaseActForm]]] = {
+COMMANDS: dict[str, tuple[Callable[..., str | None], type[CaseActForm]]] = {
     "repair": (commands.ask_repair, RepairForm),
     "answer": (commands.answer_repair, AnswerForm),
     "validate": (commands.record_validation, ValidationForm),
@@ -121,6 +122,7 @@ def case(request: PersonRequest, case_id: int) -> HttpResponse:
     offers = offers_of(context["case"])
     forms_of = {key: form(auto_id=f"{key}_%s") for key, (_, form) in COMMANDS.items()}
     able = [(actor.key, f"{actor.title}: {', '.join(sorted(actor.kinds))}") for actor, reason in offers if not reason]
+    forms_of["validate"].fields["test"].initial = NODE_TESTS[context["test"]].title
     forms_of["repair"].fields["by"].widget.choices = able
     context["dialogs"] = [(ACTS[key], form) for key, form in forms_of.items()]
     context["absent_actors"] = [(actor.title, reason) for actor, reason in offers if reason]
@@ -140,8 +142,9 @@ def carry_out(request: PersonRequest, case_id: int, act: str) -> HttpResponse:
     with report_act(request, REFUSALS, ends_form=True):
         require(request.user, Permission.RUN, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
         command, form = COMMANDS[act]
-        command(row, actor=request.user.get_username(), now=timezone.now(), **cleaned_input(form(request.POST)))
-        messages.success(request, f"Recorded. {row.node_name}: {row.title.lower()}.")
+        given = cleaned_input(form(request.POST))
+        but = command(row, actor=request.user.get_username(), now=timezone.now(), **given) or ""
+        messages.success(request, f"Recorded. {row.node_name}: {row.title.lower()}. {but}".strip())
     return redirect("case", case_id=case_id)
 
 

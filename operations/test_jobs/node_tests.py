@@ -23,19 +23,32 @@ class NodeTest:
     command: str = ""  # as a shell splits it; blank: the image's own
     deadline: timedelta = timedelta(minutes=30)  # the pull of its image included
     is_of_one_gpu: bool = False
+    runs: str = ""  # in its command: a command of a person without it runs another test
+
+    def is_run_by(self, command: str) -> bool:
+        return self.runs in command
 
 
 NODE_TESTS: Mapping[str, NodeTest] = {
     test.key: test
     for test in (
-        NodeTest("dcgm-2", "dcgmi diag -r 2", "dcgm", DIAG.format(level=2), timedelta(minutes=20)),
-        NodeTest("dcgm-3", "dcgmi diag -r 3", "dcgm", DIAG.format(level=3), timedelta(minutes=60)),
-        NodeTest("dcgm-4", "dcgmi diag -r 4", "dcgm", DIAG.format(level=4), timedelta(hours=4)),
-        NodeTest("nccl", "NCCL all-reduce", "nccl", "all_reduce_perf -b 1G -e 8G -f 2 -g {gpus}"),
-        NodeTest("nvbandwidth", "nvbandwidth", "nvbandwidth", "nvbandwidth"),
+        NodeTest(
+            "dcgm-2", "dcgmi diag -r 2", "dcgm", DIAG.format(level=2), timedelta(minutes=20), runs="dcgmi diag -r 2"
+        ),
+        NodeTest(
+            "dcgm-3", "dcgmi diag -r 3", "dcgm", DIAG.format(level=3), timedelta(minutes=60), runs="dcgmi diag -r 3"
+        ),
+        NodeTest("dcgm-4", "dcgmi diag -r 4", "dcgm", DIAG.format(level=4), timedelta(hours=4), runs="dcgmi diag -r 4"),
+        NodeTest(
+            "nccl", "NCCL all-reduce", "nccl", "all_reduce_perf -b 1G -e 8G -f 2 -g {gpus}", runs="all_reduce_perf"
+        ),
+        NodeTest("nvbandwidth", "nvbandwidth", "nvbandwidth", "nvbandwidth", runs="nvbandwidth"),
         NodeTest("vectoradd", "vectorAdd", "vectoradd", is_of_one_gpu=True),
         NodeTest(OWN, "Another image", ""),
     )
+}
+NAMED: Mapping[str, str] = {
+    name.casefold(): test.key for test in NODE_TESTS.values() for name in (test.key, test.title)
 }
 # Exit codes after which nothing is proven. Of dcgmi diag: another one runs, a bad launch, no binary, killed, no such
 # test. Of any container: it cannot be started (125 to 127), or was killed (137).

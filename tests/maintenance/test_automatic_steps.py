@@ -84,9 +84,9 @@ def mend(case: NodeCase, *, boot_id: str) -> None:
 def passes(case: NodeCase, *, at) -> None:
     operation = Operation.objects.order_by("-pk")[0]
     NodeTestJob.objects.create(
-        operation=operation, node_uid=case.node_uid, node_name=case.node_name, test="dcgm-3", outcome="passed",
-        namespace="x", image="x", resource="nvidia.com/gpu", amount=8, deadline_s=3600, says="Passed.",
-        intended_at=at, told_at=at, gone_at=at,
+        operation=operation, node_uid=case.node_uid, node_name=case.node_name, test="dcgm-3", command="dcgmi diag -r 3",
+        outcome="passed", namespace="x", image="x", resource="nvidia.com/gpu", amount=8, deadline_s=3600,
+        says="Passed.", intended_at=at, told_at=at, gone_at=at,
     )  # fmt: skip
     end("test", now=at)
 

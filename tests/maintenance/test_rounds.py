@@ -9,7 +9,7 @@ from edges.transition_errors import LostRace
 from fleet.models import GoneNode, Node
 from maintenance import commands
 from maintenance.case_round import _take_test, follow_cases
-from maintenance.fault_tests import choose_test
+from maintenance.fault_tests import choose_test, covers
 from maintenance.findings import WAITING
 from maintenance.lifecycle import PROBATION_FOR, CaseState
 from maintenance.models import NodeCase
@@ -19,6 +19,7 @@ from operations import commands as operations
 from operations.models import Disruption, NodeTestJob, Operation, Quarantine
 from operations.operation_round import end_gone_quarantines
 from operations.refusals import OperationRefused
+from operations.test_jobs.node_tests import NODE_TESTS
 from people.models.audit_entry import broken_links
 from simulator.kinds import NODE
 from tests.make import NOON, a_case, a_cluster, a_finding, a_node, an_operation
@@ -443,11 +444,15 @@ def test_a_test_job_validates_the_node_of_its_case(ground: Ground):
     assert (facts.why_no_return, facts.obstacle) == ("", "")
 
 
-def the_test(case: NodeCase, outcome: str, *, began: int, ended: int) -> NodeTestJob:
+def the_test(
+    case: NodeCase, outcome: str, *, began: int, ended: int, test: str = "dcgm-3", command: str = ""
+) -> NodeTestJob:
+    command = command or NODE_TESTS[test].command
     node = {"node_uid": case.node_uid, "node_name": case.node_name, "namespace": "gpu-operator", "image": "x"}
     return NodeTestJob.objects.create(
-        operation=Operation.objects.get(), test="dcgm-3", resource="nvidia.com/gpu", amount=8, deadline_s=60,
-        intended_at=at(began), told_at=at(ended), gone_at=at(ended), outcome=outcome, says="It completed.", **node,
+        operation=Operation.objects.get(), test=test, command=command, resource="nvidia.com/gpu", amount=8,
+        deadline_s=60, intended_at=at(began), told_at=at(ended), gone_at=at(ended), outcome=outcome,
+        says="It completed.", **node,
     )  # fmt: skip
 
 
@@ -501,3 +506,62 @@ def test_a_result_that_another_round_took_is_not_taken_twice():
 def test_the_test_exercises_the_fault(rule: str, xid: int | None, images: set[str], test: str):
     """lifecycle R33."""
     assert choose_test(rule, xid, with_image=images) == test
+
+
+@pytest.mark.parametrize(
+    ("test", "rule", "xid", "does"),
+    [
+        ("dcgm-3", "gpu-xid", 79, True),
+        ("dcgm-4", "gpu-xid", 79, True),
+        ("dcgm-2", "gpu-xid", 79, False),
+        ("vectoradd", "gpu-xid", 79, False),
+        ("own", "", None, False),
+        ("dcgm-2", "gpu-xid", 119, True),
+        ("nccl", "gpu-xid", 74, True),
+        ("nccl", "gpu-ecc-uncorrected", None, False),
+        ("nvbandwidth", "gpu-pcie-replays", None, True),
+    ],
+)
+def test_only_a_test_that_exercises_the_fault_covers_it(test: str, rule: str, xid: int | None, *, does: bool):
+    """lifecycle R33."""
+    assert covers(test, rule, xid) is does
+
+
+def test_a_debug_pod_and_a_dry_run_in_a_case_move_nothing_and_validate_nothing(ground: Ground):
+    case = suspect(ground)
+    drain = rounds(ground, begin(ground, "drain", CANARY))
+    end_pods(ground)
+    rounds(ground, drain, 3)
+    assert followed(ground, case).state == CaseState.DRAINED
+    operation = rounds(ground, begin(ground, "debug", CANARY))
+    ends(ground, output=["| NVIDIA-SMI 570.172.08 |"])
+    finished(ground, operation)
+    rounds(ground, begin(ground, "try-drain", CANARY))
+
+    case = followed(ground, case)
+    assert (case.state, case.passed_at, case.tested_at) == (CaseState.DRAINED, None, None)
+    facts = facts_of([case])[case.pk]
+    assert (facts.begun and facts.begun.kind, facts.newest and facts.newest.kind) == ("drain", "drain")
+    assert "No validation has passed." in why_no_release([case.node_uid])[case.node_uid]
+
+
+@pytest.mark.parametrize("by", ["job", "command", "person"])
+def test_a_pass_of_another_test_is_evidence_and_validates_nothing(by: str):
+    """lifecycle R33: the validation must exercise what failed."""
+    case = drained()
+    if by == "job":
+        the_test(case, "passed", began=1, ended=5, test="dcgm-2")
+        follow_cases(now=at(6))
+    elif by == "command":
+        the_test(case, "passed", began=1, ended=5, command="true")
+        follow_cases(now=at(6))
+    else:
+        given = {"result": "passed", "test": "burn-in", "actor": "ada", "reason": "x", "now": at(6)}
+        commands.record_validation(case, **given)
+
+    case.refresh_from_db()
+    assert (case.state, case.passed_at) == (CaseState.DRAINED, None)
+    entry = case.moves.first()
+    assert "The fault needs dcgmi diag -r 3 or dcgmi diag -r 4" in entry.reason
+    assert entry.evidence["result"] == "passed"
+    assert "The fault needs dcgmi diag -r 3" in facts_of([case])[case.pk].next_step
