@@ -11,6 +11,7 @@ from fleet.models import Node, Pod
 from people.roster.groups import groups_of
 from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.cordons import Cordons
+from rollouts.engine.decide.gate_evaluation import LastAnswer, waiting_since
 from rollouts.engine.exclusions import PlanExclusions
 from rollouts.engine.gpu_health import PlanHealth
 from rollouts.engine.snapshot import StageSnapshot
@@ -19,7 +20,6 @@ from rollouts.engine.workloads import driver_started_at, operands_of, refused, v
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import (
     LEFT_OUT,
-    UNTIMED_WAITS,
     Answer,
     ApprovalEvidence,
     Combination,
@@ -36,7 +36,7 @@ from rollouts.gates.base import (
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
-from rollouts.models import Approval, ExternalRolloutNode, GateAnswer, Plan, Rollout, Stage, Target
+from rollouts.models import Approval, ExternalRolloutNode, Plan, Rollout, Stage, Target
 from rollouts.models.gate_answer import KeptAnswer
 from rollouts.queries.compatibility import combinations, despite
 from rollouts.queries.headroom import read_room
@@ -133,7 +133,12 @@ def stage_snapshot(
         evidence=evidence,
         failures=failures,
         overridden=overridden,
-        waiting_since=_waiting_since(gates, answers, now=now),
+        waiting_since=waiting_since(
+            gates,
+            {key: LastAnswer(Answer(row.answer), row.cause, row.since) for key, row in answers.items()},
+            StageState(stage.state),
+            now=now,
+        ),
     )
 
 
@@ -141,19 +146,6 @@ def _is_cordoned_by_us(target: Target, cordons: Cordons, around: AroundStages) -
     node = around.nodes.get(target.node_uid)
     is_shown = node is not None and node.is_unschedulable
     return cordons.has(target.node_uid, is_shown=is_shown, seen_at=around.seen_at)
-
-
-def _waiting_since(gates: Iterable[Gate], answers: Mapping[str, GateAnswer], *, now: datetime) -> dict[str, datetime]:
-    """Returns since when each gate waits.
-
-    The time restarts where it did not wait, or where nothing could be released.
-    """
-    is_shut = any(row.comes_by_itself for row in answers.values())
-    unhurried = {gate.key for gate in gates if is_shut and gate.when is When.WAVE}
-    unhurried |= {key for key, row in answers.items() if row.cause in UNTIMED_WAITS}
-    return {
-        key: row.since if row.answer == Answer.WAIT and key not in unhurried else now for key, row in answers.items()
-    }
 
 
 def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], around: AroundStages) -> NextWave | None:

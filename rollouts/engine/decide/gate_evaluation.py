@@ -1,18 +1,55 @@
 """Evaluates the gates of a stage, and fails closed in one place. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from rollouts.engine.snapshot import StageSnapshot
-from rollouts.gates.base import NEVER_OVERRIDDEN, UNSEEN, Answer, Gate, GateResult, Items, When
+from rollouts.gates.base import (
+    NEVER_OVERRIDDEN,
+    TO_COME,
+    UNSEEN,
+    UNTIMED_WAITS,
+    Answer,
+    Gate,
+    GateResult,
+    Items,
+    When,
+)
 from rollouts.gates.results import no_target, subject, wait
-from rollouts.lifecycle import TargetState
+from rollouts.gates.window import comes_by_itself
+from rollouts.lifecycle import StageState, TargetState
 from rollouts.node_order.node_selection import bound_in_percent
 from wording.durations import spell
 from wording.reports import EvidenceItem
 
 RATE = "Failure rate at most (95 % confidence)"
+
+
+class LastAnswer(NamedTuple):
+    """The answer of a gate in the round before."""
+
+    answer: Answer
+    cause: str
+    since: datetime  # of the same answer with the same cause
+
+
+def waiting_since(
+    gates: Collection[Gate], answers: Mapping[str, LastAnswer], state: StageState, *, now: datetime
+) -> dict[str, datetime]:
+    """Returns since when each gate waits.
+
+    The time restarts where it did not wait, where nothing could be released, and with the first changed node of a wave.
+    """
+    counted = (gate.key for gate in gates if gate.key in answers and not gate.advisory)
+    is_shut = any(comes_by_itself(key, answers[key].cause) for key in counted)
+    unhurried = {gate.key for gate in gates if is_shut and gate.when is When.WAVE}
+    untimed = UNTIMED_WAITS | ({TO_COME} if state is StageState.PROMOTING else frozenset())
+    unhurried |= {key for key, last in answers.items() if last.cause in untimed}
+    return {
+        key: last.since if last.answer is Answer.WAIT and key not in unhurried else now for key, last in answers.items()
+    }
 
 
 def evaluate(stage: StageSnapshot, *whens: When, now: datetime) -> dict[str, GateResult]:

@@ -163,6 +163,15 @@ def test_what_goes_before_each_wave_has_waited_for_nobody_while_the_window_was_c
     assert waiting_since == {"window": waits, "headroom": waits, "driver_version": timedelta(minutes=3)}
 
 
+@pytest.mark.parametrize(("state", "waits"), [("promoting", timedelta(0)), ("soaking", timedelta(hours=3))])
+def test_hours_before_the_first_node_of_a_wave_changes_are_no_wait_for_its_test(plan: Plan, state: str, waits):
+    stage = plan.stages.get(index=0)
+    answered(stage, "test_job", "wait", cause="to-come", since=NOON - timedelta(hours=3))
+    plan.stages.filter(index=0).update(state=state)
+
+    assert seen(plan).stages[0].waiting_since == {"test_job": NOON - waits}
+
+
 def test_the_soak_s_clock_does_not_wait_for_what_is_only_advisory(plan: Plan):
     stage = plan.stages.get(index=0)
     options = {"driver_version": {}, "operands_ready": {"advisory": True}, "soak": {}}
