@@ -72,7 +72,8 @@ def play(seed: int, number: int, *, only_usual_gates: bool = False) -> Played:
     fault, value = (None, "") if key == HEALTHY else _fault(dice, FAULTS[key], nodes)
     affected = afflict(fault, nodes, value, dice) if fault else []
     is_blind = key in ("late-xid", "ecc") and dice.random() < 0.2
-    fleet = VirtualFleet({node.name: node for node in nodes}, OLD, NEW, at_once=0, telemetry_is_blind=is_blind)
+    trouble = "Prometheus does not answer." if is_blind else ""
+    fleet = VirtualFleet({node.name: node for node in nodes}, OLD, NEW, at_once=0, trouble=trouble)
     stages = _stages(dice, nodes, only_usual_gates=only_usual_gates)
     canary = set(stages[0].nodes)
     outcome = rehearse(fleet, stages, begins=BEGINS)

@@ -157,7 +157,7 @@ class Slo(Gate):
         return "" if self.expression else INDICATORS[self.indicator].unit
 
     @property
-    def _is_higher_better(self) -> bool:
+    def is_higher_better(self) -> bool:
         return self.higher_is_better if self.expression else INDICATORS[self.indicator].is_higher_better
 
     def limits(self, baseline: float | None) -> list[tuple[str, float]]:
@@ -165,7 +165,7 @@ class Slo(Gate):
         found = [(name, limit) for name, limit in (("At most", self.at_most), ("At least", self.at_least)) if limit]
         if self.has_baseline and baseline:
             worse = abs(baseline) * self.at_most_worse_percent / 100
-            limit = baseline - worse if self._is_higher_better else baseline + worse
+            limit = baseline - worse if self.is_higher_better else baseline + worse
             found.append((f"{self.at_most_worse_percent} % worse than the baseline", limit))
         return found
 
@@ -252,7 +252,7 @@ class Slo(Gate):
         value, base = level.value, level.baseline
         if value is None or not self.has_baseline or not base:
             return ""
-        worse = (base - value if self._is_higher_better else value - base) / abs(base) * 100
+        worse = (base - value if self.is_higher_better else value - base) / abs(base) * 100
         if worse <= self.at_most_worse_percent:
             return ""
         return f"The value is {self._written(value)}: {worse:.0f} % worse than the baseline of {base:.4g}."

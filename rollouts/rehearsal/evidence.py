@@ -1,12 +1,12 @@
 """The evidence that a round sees of a virtual fleet, as the engine reads it from rows and the cluster. Pure."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from health.rules.base import Severity
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
 from health.rules.gpus.xid import LastXid
-from health.telemetry.metrics import METRICS
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import (
     Baseline,
@@ -15,21 +15,23 @@ from rollouts.gates.base import (
     HealthEvidence,
     OperandEvidence,
     PodEvidence,
+    SeenWork,
     ServiceLevel,
     TargetEvidence,
     TestJobEvidence,
     ValidatorEvidence,
 )
+from rollouts.gates.slo import Slo
+from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import TargetState
 from rollouts.rehearsal.faults import Effect
 from rollouts.rehearsal.fleet import HARMLESS_AFTER, VALIDATION, VALIDATION_LIMIT, VirtualFleet, VirtualNode
 
-GPU = "nvidia.com/gpu"
 OPERANDS = ("Device plugin", "Driver", "Validator")
 ALL_READY = tuple(OperandEvidence(name, is_ready=True) for name in OPERANDS)
-EXPORTED = frozenset(METRICS)
 RULES_RUN_EVERY = timedelta(seconds=30)
-USUAL_RATE = 1000.0  # tokens per second of a node, as its test Job measures them
+USUAL = 1000.0  # of any number that a gate compares, where the gate has no limit
+MARGIN = 0.1  # by which a healthy value is within the limits of its gate
 ENOUGH_SAMPLES = 100.0
 GPU_WORDS = {Effect.XID: (LastXid.key, "Xid 79"), Effect.ECC: (EccUncorrected.key, "uncorrectable ECC errors")}
 
@@ -44,6 +46,12 @@ class VirtualTarget:
     baseline: Baseline | None = None
     tested_since: datetime | None = None  # since when its test Job runs; None: none was created
     has_served: bool = False
+    test: TestJobGate | None = None  # of its stage
+    work_needed: timedelta = timedelta(0)  # GPU time; more of it answers no gate of its stage
+
+    def gathers_work(self, now: datetime) -> bool:
+        """Returns whether tenants work on the changed node, and a gate of its stage still asks for more."""
+        return timedelta(0) < self.node.gpu_time(now) < self.work_needed
 
 
 def baseline_of(node: VirtualNode, now: datetime) -> Baseline:
@@ -52,10 +60,12 @@ def baseline_of(node: VirtualNode, now: datetime) -> Baseline:
     return Baseline(
         at=now,
         driver_version=node.version,
-        allocatable={GPU: node.gpus},
+        allocatable=node.offers,
         workloads={owner_of(node): node.pods} if node.pods else {},
         operands=OPERANDS,
         validator_uid="before",
+        mig_gpus=node.mig_gpus,
+        traits=node.facts,
         findings=findings,
     )
 
@@ -73,7 +83,9 @@ def target_evidence(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -
         validator = ValidatorEvidence("after", is_ready=ready and not fails, started_at=began, restarts=0)
     elif node.state != VALIDATION:
         validator = ValidatorEvidence("before", is_ready=True, started_at=now - timedelta(days=1), restarts=0)
-    missing = 1 if node.has(Effect.GPU_MISSING, now=now) else 0
+    offers = dict(node.offers)
+    if node.has(Effect.GPU_MISSING, now=now) and offers:
+        offers[next(iter(offers))] -= 1
     return TargetEvidence(
         uid=node.uid,
         name=node.name,
@@ -84,18 +96,20 @@ def target_evidence(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -
         driver_version=node.loaded,
         upgrade_state=node.state,
         is_ready=ready,
-        allocatable={GPU: node.gpus - missing},
+        allocatable=offers,
         operands=ALL_READY,
         workloads=_pods(node, now) if target.baseline else (),
         validator=validator,
         driver_started_at=began - node.pace.driver,
         is_unschedulable=node.is_cordoned or node.is_out,
         is_cordoned_by_us=node.is_cordoned,
+        traits=node.facts,
         test_job=_test_job(target, now),
         has_served=target.has_served,
         facts=node.facts,
+        work=SeenWork(min(node.gpu_time(now), target.work_needed)) if node.is_changed else None,
         findings=_findings(node, now),
-        telemetry=None if fleet.telemetry_is_blind else _telemetry(node, now),
+        telemetry=None if fleet.trouble or not fleet.has_source else _telemetry(node, now),
     )
 
 
@@ -126,8 +140,24 @@ def _test_job(target: VirtualTarget, now: datetime) -> TestJobEvidence | None:
         return TestJobEvidence(None, "It runs.")
     if node.has(Effect.PODS_CRASH, now=done_at):
         return TestJobEvidence(TestJobOutcome.FAILED, "It failed.", "CUDA error: no kernel image", told_at=done_at)
-    rate = round(USUAL_RATE * node.throughput_at(done_at), 1)
-    return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", told_at=done_at, value=rate)
+    if target.test is None or not target.test.metric:
+        return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", told_at=done_at)
+    usual = usual_value(target.test)
+    value = _measured(usual, node.throughput_at(done_at), is_higher_better=target.test.higher_is_better)
+    past = _measured(usual, node.throughput, is_higher_better=target.test.higher_is_better)
+    return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", told_at=done_at, value=value, past=(past,))
+
+
+def usual_value(gate: Slo | TestJobGate) -> float:
+    """Returns what a healthy node measures: within the limits of the gate, with a margin where both allow one."""
+    least = gate.at_least * (1 + MARGIN)
+    most = gate.at_most / (1 + MARGIN) if gate.at_most else math.inf
+    return (gate.at_least + gate.at_most) / 2 if least > most else min(max(USUAL, least), most)
+
+
+def _measured(usual: float, rate: float, *, is_higher_better: bool) -> float:
+    """Returns the number at a throughput, as a share of the usual one."""
+    return usual * rate if is_higher_better else usual / rate
 
 
 def _findings(node: VirtualNode, now: datetime) -> tuple[FindingEvidence, ...]:
@@ -146,10 +176,10 @@ def _findings(node: VirtualNode, now: datetime) -> tuple[FindingEvidence, ...]:
     return tuple(found)
 
 
-def _telemetry(node: VirtualNode, now: datetime) -> GpuTelemetry:
-    silent = node.has(Effect.EXPORTER_SILENT, now=now)
-    fresh = {} if silent else dict.fromkeys(EXPORTED, node.gpus)
-    return GpuTelemetry(node.gpus, 0 if silent else node.gpus, fresh, EXPORTED)
+def _telemetry(node: VirtualNode, now: datetime) -> GpuTelemetry | None:
+    if node.telemetry is None or not node.has(Effect.EXPORTER_SILENT, now=now):
+        return node.telemetry
+    return replace(node.telemetry, reporting=0, fresh={})
 
 
 def health_evidence(fleet: VirtualFleet, now: datetime) -> HealthEvidence:
@@ -157,20 +187,24 @@ def health_evidence(fleet: VirtualFleet, now: datetime) -> HealthEvidence:
     unchanged = {name: () for name, node in fleet.nodes.items() if node.version == fleet.from_version}
     seconds = int(RULES_RUN_EVERY.total_seconds())
     evaluated_at = now - timedelta(seconds=int(now.timestamp()) % seconds)
-    trouble = "Prometheus does not answer." if fleet.telemetry_is_blind else ""
-    return HealthEvidence(evaluated_at, has_source=True, trouble=trouble, peers=unchanged)
+    return HealthEvidence(evaluated_at, has_source=fleet.has_source, trouble=fleet.trouble, peers=unchanged)
 
 
-def service_level(nodes: list[VirtualNode], fleet: VirtualFleet, now: datetime) -> ServiceLevel | None:
-    """Returns the throughput of the slowest of some changed nodes, against its own past."""
+def service_level(nodes: list[VirtualNode], gate: Slo, fleet: VirtualFleet, now: datetime) -> ServiceLevel | None:
+    """Returns the service of the slowest of some changed nodes, against its own past."""
     names = tuple(node.name for node in nodes)
     if not names:
         return None
-    if fleet.telemetry_is_blind:
-        return ServiceLevel(now, names, trouble="Prometheus does not answer.", cause="no-answer")
+    if not fleet.has_prometheus:
+        trouble = "The cluster has no Prometheus as telemetry source."
+        return ServiceLevel(now, names, trouble=trouble, cause="no-source")
+    if fleet.trouble:
+        return ServiceLevel(now, names, trouble=fleet.trouble, cause="no-answer")
     serving = [node for node in nodes if node.pods and node.pods_ready(now)]
     if not serving:
         return ServiceLevel(now, names)
     slowest = min(serving, key=lambda node: node.throughput_at(now) / node.throughput)
-    value, past = USUAL_RATE * slowest.throughput_at(now), USUAL_RATE * slowest.throughput
-    return ServiceLevel(now, names, value, ENOUGH_SAMPLES, now, past, ENOUGH_SAMPLES)
+    usual, samples = usual_value(gate), max(ENOUGH_SAMPLES, gate.min_samples)
+    value = _measured(usual, slowest.throughput_at(now), is_higher_better=gate.is_higher_better)
+    past = _measured(usual, slowest.throughput, is_higher_better=gate.is_higher_better)
+    return ServiceLevel(now, names, value, samples, now, past, samples)

@@ -5,11 +5,15 @@ drawn once, so that the same seed gives the same rehearsal.
 """
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Protocol
 
+from gpu.labels import GPU
 from gpu.upgrade_controller import CORDON_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
+from health.telemetry.metrics import METRICS
+from rollouts.gates.base import GpuTelemetry, NextWave, WindowEvidence
 from rollouts.rehearsal.faults import DriverFault, Effect
 
 RESTART, VALIDATION = "pod-restart-required", "validation-required"
@@ -20,6 +24,8 @@ FLAP_EVERY = timedelta(minutes=3)
 SLOWEST = 0.85  # of the usual throughput
 SLOWS_DOWN_FOR = timedelta(minutes=10)
 HARMLESS_AFTER = timedelta(minutes=6)
+GPUS = 8
+EVERY_METRIC = GpuTelemetry(GPUS, GPUS, dict.fromkeys(METRICS, GPUS), frozenset(METRICS))
 
 
 # Effects that show something else again and again, and how often a look at them is enough.
@@ -47,7 +53,10 @@ class VirtualNode:
     facts: Mapping[str, str]  # by `rollouts.node_order.node_selection.FACTORS`
     version: str
     pods: int = 1  # GPU pods of tenants, that come back after the change
-    gpus: int = 8
+    busy_gpus: int = 1  # GPUs that these pods have
+    offers: Mapping[str, int] = field(default_factory=lambda: {GPU: GPUS})  # by resource
+    mig_gpus: int = 0  # GPUs cut into slices
+    telemetry: GpuTelemetry | None = EVERY_METRIC  # None: no exporter reports the node
     pace: Pace = field(default_factory=Pace)
     is_sick_before: bool = False  # a critical finding from before the change
     has_harmless_finding: bool = False  # of an application, after the change
@@ -135,10 +144,31 @@ class VirtualNode:
             return False
         return now - self.open_since >= self.pace.loading
 
+    def gpu_time(self, now: datetime) -> timedelta:
+        """Returns the GPU time of the tenants' pods since the change."""
+        if not self.pods or not self.pods_came(now) or not self.pods_ready(now) or self.open_since is None:
+            return timedelta()
+        return self.busy_gpus * (now - self.open_since - self.pace.loading)
+
     def pods_came(self, now: datetime) -> bool:
         """Returns whether the tenants' pods were scheduled on the changed node."""
         stays_away = self.fault is not None and self.fault.effect is Effect.PODS_STAY_AWAY
         return self.open_since is not None and not stays_away and self.open_since <= now
+
+
+class PodRoom(Protocol):
+    """The room for evicted pods in the cluster."""
+
+    def next_wave(self, names: Sequence[str], busy: Collection[str]) -> NextWave: ...
+
+
+class WindowHours(Protocol):
+    """The maintenance windows of the cluster."""
+
+    def closed(self, names: Collection[str], now: datetime) -> Mapping[str, str]:
+        """Returns by node why no window lets it go now; only nodes that a window binds."""
+
+    def evidence(self, names: Collection[str], *, lasting: timedelta, now: datetime) -> tuple[WindowEvidence, ...]: ...
 
 
 @dataclass
@@ -148,7 +178,11 @@ class VirtualFleet:
     to_version: str
     at_once: int  # nodes that the operator upgrades at once; 0: any number
     version: str = ""  # of the driver object
-    telemetry_is_blind: bool = False  # the Prometheus of the cluster does not answer
+    has_source: bool = True  # of GPU telemetry
+    trouble: str = ""  # why no telemetry arrives from the source; blank: it arrives
+    has_prometheus: bool = True
+    room: PodRoom | None = None  # None: nobody knows
+    hours: WindowHours | None = None  # None: the cluster has no maintenance window
 
     def __post_init__(self) -> None:
         self.version = self.version or self.from_version

@@ -4,6 +4,7 @@ The rehearsed person approves every stage at once and decides nothing else: a ha
 the rehearsal.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ from rollouts.components.driver_crd import DriverCrd
 from rollouts.components.throttle import UpgradePolicy
 from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
+from rollouts.engine.decide.gate_evaluation import LastAnswer, waiting_since
 from rollouts.engine.snapshot import (
     CordonedByUs,
     CordonsSnapshot,
@@ -34,14 +36,19 @@ from rollouts.gates.base import (
     Evidence,
     Gate,
     GateResult,
+    NextWave,
     ServiceLevel,
     TargetEvidence,
     When,
+    WindowEvidence,
 )
+from rollouts.gates.exposure import MINUTE, Exposure
+from rollouts.gates.headroom import Headroom
 from rollouts.gates.slo import Slo
 from rollouts.gates.soak import Soak
-from rollouts.gates.test_job import cordons_by
-from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.gates.test_job import TestJobGate, cordons_by
+from rollouts.gates.window import Window
+from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.node_order.node_selection import FACTORS
 from rollouts.rehearsal import evidence as see
 from rollouts.rehearsal.evidence import VirtualTarget
@@ -51,7 +58,7 @@ COMPONENT = DriverCrd("rehearsed")
 DAEMONSET = "rehearsed-daemonset"
 ROUND_EVERY = timedelta(seconds=30)  # at most, where nothing happens
 QUIET_ROUND_EVERY = timedelta(minutes=2)  # at least, where nothing happens: gates have clocks of their own
-LONGEST = timedelta(days=14)
+LONGEST = timedelta(days=60)
 
 
 class Unending(Exception):
@@ -65,6 +72,16 @@ class RehearsedStage:
     gates: tuple[Gate, ...]
     max_unavailable: int = 1
     wait_timeout: timedelta = timedelta(hours=1)
+    combinations: tuple[Combination, ...] | None = None  # of the new driver with the nodes; None: all are supported
+    compared: int = 0  # nodes that they are about
+
+    @property
+    def test(self) -> TestJobGate | None:
+        return next((gate for gate in self.gates if isinstance(gate, TestJobGate)), None)
+
+    @property
+    def work_needed(self) -> timedelta:
+        return max((gate.gpu_minutes * MINUTE for gate in self.gates if isinstance(gate, Exposure)), default=MINUTE)
 
 
 @dataclass
@@ -74,7 +91,7 @@ class _Stage:
     targets: dict[str, VirtualTarget]
     since: datetime
     state: StageState = StageState.WAITING
-    answers: dict[str, tuple[Answer, str, datetime]] = field(default_factory=dict)  # gate → answer, cause, since when
+    answers: dict[str, LastAnswer] = field(default_factory=dict)  # by gate
     approved_at: datetime | None = None
     failures: dict[str, int] = field(default_factory=dict)
     windows: list[ServiceLevel] = field(default_factory=list)  # that do not overlap
@@ -126,7 +143,7 @@ class Run:
     def __post_init__(self) -> None:
         self.now = self.begins
         self.rows = [
-            _Stage(index, stage, {name: self._held(name) for name in stage.nodes}, self.begins)
+            _Stage(index, stage, {name: self._held(name, stage) for name in stage.nodes}, self.begins)
             for index, stage in enumerate(self.stages)
         ]
         self.fleet.version = self.fleet.to_version
@@ -134,8 +151,9 @@ class Run:
             node.is_held = True
         self.fleet.reconcile(self.now)
 
-    def _held(self, name: str) -> VirtualTarget:
-        return VirtualTarget(self.fleet.nodes[name], TargetState.HELD, self.begins)
+    def _held(self, name: str, stage: RehearsedStage) -> VirtualTarget:
+        node = self.fleet.nodes[name]
+        return VirtualTarget(node, TargetState.HELD, self.begins, test=stage.test, work_needed=stage.work_needed)
 
     def to_the_end(self, tell: Callable[[timedelta, int], None]) -> RehearsalResult:
         """Rehearses until the plan is complete, halted, or asks a person.
@@ -165,11 +183,11 @@ class Run:
 
         The operator's looks, the windows of service levels, and rounds after a sign of the fault keep their pace.
         """
-        if (
-            self.first_sign
-            or self.fleet.has_free_slot()
-            or any(isinstance(gate, Slo) for row in self.rows for gate in row.plan.gates)
-        ):
+        if self.first_sign or self.fleet.has_free_slot():
+            return ROUND_EVERY
+        if opens_at := self._opens_at():
+            return max(opens_at - self.now, ROUND_EVERY)
+        if any(isinstance(gate, Slo) for row in self.rows for gate in row.plan.gates):
             return ROUND_EVERY
         coming = min((shown.until for shown in self.shown.values() if shown.until > self.now), default=None)
         for row in self.rows:
@@ -178,6 +196,22 @@ class Run:
                     coming = min(filter(None, (coming, _next_change(target, self.now))), default=None)
         quiet = QUIET_ROUND_EVERY if coming is None else min(coming - self.now, QUIET_ROUND_EVERY)
         return max(quiet, ROUND_EVERY)
+
+    def _opens_at(self) -> datetime | None:
+        """Returns when a maintenance window opens, while the stage waits for nothing else; None otherwise.
+
+        :raises Unending: when no window opens any more
+        """
+        hours, row = self.fleet.hours, self._stopped_stage()
+        if hours is None or any(one.state is not TargetState.HELD for one in row.targets.values()):
+            return None
+        shown = hours.evidence(row.plan.nodes, lasting=_must_last(row), now=self.now)
+        ahead = [at for one in shown for at, _ in one.openings]
+        if len(hours.closed(row.plan.nodes, self.now)) < len(row.plan.nodes):
+            return None
+        if not ahead:
+            raise Unending(self.reason)
+        return min(ahead)
 
     def _evidence(self, target: VirtualTarget) -> TargetEvidence:
         node = target.node
@@ -188,7 +222,7 @@ class Run:
         known = self.shown.get(node.name)
         if known is not None and self.now < known.until and known.inputs == inputs:
             return known.evidence
-        is_settled = node.state in (UPGRADE_DONE, UPGRADE_REQUIRED)
+        is_settled = node.state in (UPGRADE_DONE, UPGRADE_REQUIRED) and not target.gathers_work(self.now)
         until = (_next_change(target, self.now) or self.begins + 2 * LONGEST) if is_settled else self.now
         evidence = see.target_evidence(target, self.fleet, self.now)
         self.shown[node.name] = _Shown(inputs, until, evidence)
@@ -206,7 +240,7 @@ class Run:
         for key, result in results.items():
             before = row.answers.get(key)
             same = before is not None and before[:2] == (result.answer, result.cause)
-            row.answers[key] = (result.answer, result.cause, before[2] if same and before else self.now)
+            row.answers[key] = LastAnswer(result.answer, result.cause, before.since if same and before else self.now)
 
     def _move(self, move: a.Move) -> None:
         if isinstance(move, a.MovePlan):
@@ -271,6 +305,7 @@ class Run:
 
     def snapshot(self) -> Snapshot:
         nodes = tuple(self._row_of(node) for node in self.fleet.nodes.values())
+        closed = self.fleet.hours.closed(self.fleet.nodes, self.now) if self.fleet.hours else {}
         template = {DAEMONSET: _hash(self.fleet.to_version)}
         old = {DAEMONSET: _hash(self.fleet.from_version)}
         rollback = StageSnapshot(
@@ -302,10 +337,14 @@ class Run:
                 sealed=old,
                 daemonsets={node.uid: DAEMONSET for node in nodes},
             ),
-            orders=OrdersSnapshot(armed_since=self.now, may_be_armed_for=LONGEST),
+            orders=OrdersSnapshot(
+                armed_since=self.now,
+                may_be_armed_for=LONGEST,
+                restrained={self.fleet.nodes[name].uid: reason for name, reason in closed.items()},
+            ),
             policy=UpgradePolicy(off=None, max_parallel=self.fleet.at_once, max_unavailable=None),
             nodes=nodes,
-            stages=(*(self._stage(row) for row in self.rows), rollback),
+            stages=(*(self._stage(row, closed) for row in self.rows), rollback),
             cordons=CordonsSnapshot(dict(self.cordons), ours=frozenset(self.cordons)),
             is_live=True,
         )
@@ -334,17 +373,19 @@ class Run:
             label_was_placed=node.is_held,
         )
 
-    def _stage(self, row: _Stage) -> StageSnapshot:
+    def _stage(self, row: _Stage, closed: Mapping[str, str]) -> StageSnapshot:
         is_open = row.state not in (StageState.WAITING, StageState.ABANDONED)
         targets = tuple(self._evidence(target) for target in row.targets.values())
         changed = [one.node for one in row.targets.values() if one.state is TargetState.CHANGED]
         slo = next((gate for gate in row.plan.gates if isinstance(gate, Slo)), None)
         due = [node for node in changed if slo and slo.has_window(row.targets[node.name].since, self.now)]
-        level = see.service_level(due, self.fleet, self.now) if slo else None
+        level = see.service_level(due, slo, self.fleet, self.now) if slo else None
         if slo and level and slo.is_window(level, row.windows[-1].asked_at if row.windows else None):
             row.windows.append(level)
         for target in row.targets.values():
             target.has_served = target.node.uid in self.served
+        held = [one.node.name for one in row.targets.values() if one.state is TargetState.HELD]
+        supported = Combination(Support.SUPPORTED, "NVIDIA lists it.", len(targets))
         shown = Evidence(
             seen_at=self.now,
             to_version=self.fleet.to_version,
@@ -358,8 +399,11 @@ class Run:
                 for owner, number in target.baseline.workloads.items()
             },
             workloads_waiting_for_room=self._pods_waiting(row),
-            combinations=(Combination(Support.SUPPORTED, "NVIDIA lists it.", len(targets)),),
-            compared=len(targets),
+            next_wave=self._next_wave(row, held, closed),
+            bound_reason=_bound_reason(held, closed),
+            windows=self._windows(row, held),
+            combinations=(supported,) if row.plan.combinations is None else row.plan.combinations,
+            compared=len(targets) if row.plan.combinations is None else row.plan.compared,
             others_passing_since=self._passing_since(row),
             health=see.health_evidence(self.fleet, self.now) if is_open else None,
             service_level=level,
@@ -376,17 +420,34 @@ class Run:
             gates=row.plan.gates,
             evidence=shown,
             failures=row.failures,
-            waiting_since={key: since for key, (answer, _, since) in row.answers.items() if answer is Answer.WAIT},
+            waiting_since=waiting_since(row.plan.gates, row.answers, row.state, now=self.now),
         )
 
     def _approvals(self, row: _Stage) -> tuple[ApprovalEvidence, ...]:
         if row.approved_at is None:
             return ()
-        people = next((gate.people for gate in row.plan.gates if isinstance(gate, ApprovalGate)), 1)
+        gate = next((gate for gate in row.plan.gates if isinstance(gate, ApprovalGate)), ApprovalGate())
+        groups = tuple(gate.groups)
         return tuple(
-            ApprovalEvidence(f"approver-{number}", self.now, is_rejection=False, reason="", is_by_author=False)
-            for number in range(people)
+            ApprovalEvidence(f"approver-{number}", self.now, False, "", is_by_author=False, groups=groups)  # noqa: FBT003
+            for number in range(gate.people)
         )
+
+    def _next_wave(self, row: _Stage, held: Sequence[str], closed: Mapping[str, str]) -> NextWave | None:
+        """Returns the next wave, where a gate asks; None if no node may be released now."""
+        if self.fleet.room is None or not any(isinstance(gate, Headroom) for gate in row.plan.gates):
+            return None
+        limit = min(self.fleet.at_once or row.plan.max_unavailable, row.plan.max_unavailable)
+        going = [name for name in held if name not in closed][:limit]
+        if held and not going:
+            return None
+        busy = {one.node.name for one in row.targets.values() if one.state in IN_FLIGHT}
+        return self.fleet.room.next_wave(going, busy)
+
+    def _windows(self, row: _Stage, held: Sequence[str]) -> tuple[WindowEvidence, ...]:
+        if self.fleet.hours:
+            return self.fleet.hours.evidence(held, lasting=_must_last(row), now=self.now)
+        return (WindowEvidence(tuple(held)),) if held else ()
 
     def _pods_ready(self, changed: Sequence[VirtualNode]) -> dict[str, int]:
         ready = (node for node in changed if node.pods and node.pods_came(self.now) and node.pods_ready(self.now))
@@ -439,6 +500,16 @@ class Run:
     def _stopped_stage(self) -> _Stage:
         over = (StageState.WAITING, StageState.PASSED)
         return next((row for row in self.rows if row.state not in over), self.rows[-1])
+
+
+def _must_last(row: _Stage) -> timedelta:
+    return next((gate.must_last for gate in row.plan.gates if isinstance(gate, Window)), timedelta(0))
+
+
+def _bound_reason(held: Sequence[str], closed: Mapping[str, str]) -> str:
+    """Returns the restraint of most nodes, if all remaining nodes are restrained; empty otherwise."""
+    reasons = Counter(closed[name] for name in held if name in closed)
+    return reasons.most_common(1)[0][0] if held and reasons.total() == len(held) else ""
 
 
 def _failing_gate(row: _Stage) -> str:

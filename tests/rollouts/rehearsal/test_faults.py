@@ -93,7 +93,7 @@ def test_what_was_wrong_before_stops_nothing():
 
 def test_telemetry_that_does_not_answer_is_no_pass():
     played = fleet()
-    played.telemetry_is_blind = True
+    played.trouble = "Prometheus does not answer."
 
     outcome = rehearsed(played)
 
