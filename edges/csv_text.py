@@ -1,9 +1,11 @@
-"""Rows as CSV text."""
+"""Rows as CSV text, and as a file."""
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from io import StringIO
 from typing import Any
+
+from django.http import HttpResponse
 
 FORMULA = frozenset("=+-@\t\r\n")  # what a spreadsheet takes for the beginning of one
 
@@ -13,6 +15,14 @@ def as_csv(rows: Iterable[Iterable[Any]]) -> str:
     out = StringIO()
     csv.writer(out).writerows([_cell(value) for value in row] for row in rows)
     return out.getvalue()
+
+
+def download_of(rows: Iterable[Sequence[object]], name: str) -> HttpResponse:
+    """Returns rows as a CSV file with this name."""
+    response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Cache-Control"] = "private, no-store"
+    return response
 
 
 def _cell(value: Any) -> Any:

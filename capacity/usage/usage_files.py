@@ -1,6 +1,6 @@
 """The usage of a period as a CSV file."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 
 from django.http import HttpResponse
@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from capacity.usage.usage_filter import DAY, UsageFilter
 from capacity.usage.usage_lines import UsageLine
 from capacity.usage.usage_report import usage_report
-from edges.csv_text import as_csv
+from edges.csv_text import download_of
 from health.telemetry.usage import GpuUse
 from people.models import User
 
@@ -36,14 +36,6 @@ def csv_of(user: User, wanted: UsageFilter, *, now: datetime) -> HttpResponse:
     if report.has_more:
         rows.append((f"More than {MOST_ROWS} lines: filter by cluster or namespace.",))
     return download_of(rows, f"usage-by-{wanted.by}-{report.first:%Y%m%d}-{report.last:%Y%m%d}.csv")
-
-
-def download_of(rows: Iterable[Sequence[object]], name: str) -> HttpResponse:
-    """Returns rows as a CSV file with this name."""
-    response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["Cache-Control"] = "private, no-store"
-    return response
 
 
 def _usage_row(line: UsageLine, *, is_day: bool) -> Iterator[object]:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from capacity.free_gpus.free_gpu_history import DAYS_AT_MOST, days_of, history_of
 from capacity.free_gpus.stranded_gpus import StrandedBy
 from capacity.models import FreeGpuSample
-from capacity.usage.usage_files import download_of
+from edges.csv_text import download_of
 from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import Pool

@@ -7,9 +7,10 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from capacity.usage.usage_files import MOST_ROWS, download_of
+from capacity.usage.usage_files import MOST_ROWS
 from capacity.usage.usage_lines import TITLES
 from capacity.usage.weekly_report import WeeklyReport, WorkloadLine, reserved_of, weekly_report
+from edges.csv_text import download_of
 from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
