@@ -38,7 +38,7 @@ GROUPS = (
             MenuEntry("Map", "fleet"),
             MenuEntry("Nodes", "fleet", ("node", "node-history"), anchor="#nodes"),
             MenuEntry("GPUs", "gpus", ("gpu", "save-gpu-view")),
-            MenuEntry("Pods", "pods", ("pod", "save-pod-view")),
+            MenuEntry("Pods", "pods", ("pod", "save-pod-view", "namespace", "workload")),
             MenuEntry("Pools", "pools", ("pool", "new-pool", "edit-pool", "delete-pool", "pool-file")),
             MenuEntry("Segments", "segments"),
             MenuEntry("Usage and cost", "usage", ("usage-report", "prices")),

@@ -203,6 +203,13 @@ def quota_card(cluster_id: int) -> QuotaCard:
     return QuotaCard(*shown, left=len(ordered) + len(limits) - len(shown[0]) - len(shown[1]))
 
 
+def quotas_of_namespace(cluster_id: int, namespace: str) -> list[QuotaLine]:
+    """Returns the quotas on GPUs of a namespace, the full ones first. One query."""
+    rows = ResourceQuota.objects.filter(cluster=cluster_id, namespace=namespace)
+    lines = [line for row in rows for line in _quota_lines(row)]
+    return sorted(lines, key=lambda line: (not line.is_full, line.resource, line.name))[:QUOTAS_SHOWN]
+
+
 def _naming_gpus(model: Any, column: str, cluster_id: int) -> Any:
     """Filters rows whose text names a GPU vendor, since few quotas concern GPUs."""
     text = Q()

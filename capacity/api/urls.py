@@ -3,6 +3,7 @@ from django.urls import path
 from capacity.api.defragmentation import PoolDefragmentation
 from capacity.api.free_gpus import ClusterFreeGpus, PoolFreeGpuHistory, PoolFreeGpus
 from capacity.api.mig_demand import PoolMigDemand
+from capacity.api.namespaces import NamespaceDetail, PodWorkloads, WorkloadDetail
 from capacity.api.placement import PoolPlacement
 from capacity.api.pod_views import PodViewDetail, PodViewList
 from capacity.api.pods import PodDetail, WhyPending
@@ -19,6 +20,9 @@ urlpatterns = [
     path("pools/<int:pool_id>/mig-demand", PoolMigDemand.as_view(), name="api-pool-mig-demand"),
     path("pools/<int:pool_id>/placement", PoolPlacement.as_view(), name="api-pool-placement"),
     path("clusters/<int:cluster_id>/free-gpus", ClusterFreeGpus.as_view(), name="api-cluster-free-gpus"),
+    path("clusters/<int:cluster_id>/namespaces/<path:namespace>", NamespaceDetail.as_view(), name="api-namespace"),
+    path("clusters/<int:cluster_id>/workloads/<path:workload>", WorkloadDetail.as_view(), name="api-workload"),
+    path("pod-workloads", PodWorkloads.as_view(), name="api-pod-workloads"),
     path("usage", Usage.as_view(), name="api-usage"),
     path("usage/prices", Prices.as_view(), name="api-prices"),
     path("usage/prices/<int:price_id>", PriceDetail.as_view(), name="api-price"),

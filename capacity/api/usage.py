@@ -11,6 +11,7 @@ from capacity.usage.usage_filter import (
     GROUPINGS,
     HOURS,
     LONGEST,
+    LONGEST_WORKLOAD,
     ORDERINGS,
     OWN,
     PERIODS,
@@ -37,6 +38,10 @@ class UsageAsked(Asked):
     cluster = serializers.CharField(required=False, max_length=LONGEST, default="", help_text="Name of the cluster.")
     pool = serializers.CharField(required=False, max_length=LONGEST, default="", help_text="Pool as `cluster/name`.")
     namespace = serializers.CharField(required=False, max_length=LONGEST, default="")
+    workload = serializers.CharField(
+        required=False, max_length=LONGEST_WORKLOAD, default="",
+        help_text="Kind and name, as `Deployment/chat`. A Deployment includes its ReplicaSets, a CronJob its Jobs.",
+    )  # fmt: skip
     ordering = serializers.ChoiceField(ORDERINGS, default=HOURS)
     limit = serializers.IntegerField(min_value=1, max_value=1000, default=100)
     offset = serializers.IntegerField(min_value=0, max_value=1_000_000, default=0)

@@ -4,16 +4,23 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 from asgiref.sync import sync_to_async
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 
 from capacity.pods.rows import GpuPodLine, PodTable
-from edges.csv_text import as_csv
+from capacity.pods.workload_groups import groups_of
+from edges.csv_text import as_csv, download_of
+from fleet.states.pod import PodState
 
 MOST_ROWS = 50_000
 AT_ONCE = 1000
 HEAD = (
     "cluster", "namespace", "pod", "state", "status", "owner", "node", "pools", "requests", "restarts", "created_at",
     "reason", "action",
+)  # fmt: skip
+
+WORKLOAD_HEAD = (
+    "cluster", "namespace", "kind", "workload", "pods", *(state.value for state in PodState), "gpus", "gpus_waiting",
+    "oldest_pod_at",
 )  # fmt: skip
 
 
@@ -35,6 +42,18 @@ def csv_of(table: PodTable) -> StreamingHttpResponse:
     response["Content-Disposition"] = f'attachment; filename="pods-{table.now:%Y%m%d-%H%M%S}.csv"'
     response["Cache-Control"] = "private, no-store"
     return response
+
+
+def csv_of_workloads(table: PodTable) -> HttpResponse:
+    """Returns the workloads of the table as CSV. Pods that nothing controls are one line of their namespace."""
+    rows = [
+        (
+            each.cluster, each.namespace, each.kind, each.name, each.pods, *(each.states[state] for state in PodState),
+            each.gpus, each.waiting_gpus, each.oldest.isoformat(),
+        )
+        for each in groups_of(table)
+    ]  # fmt: skip
+    return download_of([WORKLOAD_HEAD, *rows], f"pods-by-workload-{table.now:%Y%m%d-%H%M%S}.csv")
 
 
 async def _stream_parts(table: PodTable) -> AsyncIterator[str]:

@@ -9,7 +9,7 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from fleet import gpu_pods
-from fleet.models import Pool
+from fleet.models import Pool, Workload
 from fleet.models.pod import PodQuerySet
 
 LONGEST = 253  # characters of one value
@@ -22,7 +22,11 @@ PARTS: Mapping[str, str] = {
     "pool": "the pool",
     "resource": "the resource",
     "node": "the node",
+    "owner": "the workload",
 }
+BY_WORKLOAD = "workload"
+NO_OWNER = "none"
+LONGEST_OWNER = 320  # characters of kind and name
 # Title and columns of each order; the columns are those of the index of lists.
 ORDERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     WORST_FIRST: ("worst first", ("shown_state", "created_at", "pk")),
@@ -42,14 +46,18 @@ class PodFilter:
     pool: str = ""  # name or cluster/name of its node's pool; none
     resource: str = ""  # nvidia.com/gpu; claim
     node: str = ""
+    owner: str = ""  # Job/train: the topmost watched owner or the pod's own controller; none
+    by: str = ""  # workload: a line for each workload; blank: for each pod
     ordering: str = WORST_FIRST
 
     @classmethod
     def read(cls, query: QueryDict) -> "PodFilter":
         """Reads an address. Unknown values match nothing; an unknown order is the default."""
-        given = {name: query.get(name, "").strip()[:LONGEST] for name in PARTS}
+        longest = {"owner": LONGEST_OWNER}
+        given = {name: query.get(name, "").strip()[: longest.get(name, LONGEST)] for name in PARTS}
         ordering = query.get("ordering", "")[:LONGEST]
-        return cls(**given, ordering=ordering if ordering in ORDERS else WORST_FIRST)
+        by = BY_WORKLOAD if query.get("by", "")[:LONGEST] == BY_WORKLOAD else ""
+        return cls(**given, by=by, ordering=ordering if ordering in ORDERS else WORST_FIRST)
 
     @property
     def active(self) -> list[str]:
@@ -58,12 +66,18 @@ class PodFilter:
     def without(self, name: str) -> "PodFilter":
         return replace(self, **{name: ""})
 
+    def by_workload(self) -> "PodFilter":
+        return replace(self, by=BY_WORKLOAD)
+
+    def by_pod(self) -> "PodFilter":
+        return replace(self, by="")
+
     def with_state(self, state: str) -> "PodFilter":
         return replace(self, state=state)
 
     def query(self) -> str:
         """Returns the URL's query; blank for all pods in the default order."""
-        given = {name: getattr(self, name) for name in self.active}
+        given = {name: getattr(self, name) for name in (*self.active, *(("by",) if self.by else ()))}
         if self.ordering != WORST_FIRST:
             given["ordering"] = self.ordering
         return urlencode(given, errors="replace")
@@ -73,6 +87,8 @@ class PodFilter:
         conditions = [Q(**{column: value}) for column, value in self._equal() if value]
         if self.q:
             conditions.append(Q(name__icontains=self.q) | Q(owner_name__icontains=self.q))
+        if self.owner:
+            conditions.append(_owned_by(self.owner))
         if self.state:
             conditions.append(gpu_pods.in_state(self.state))
         if self.pool:
@@ -86,6 +102,14 @@ class PodFilter:
 
     def _equal(self) -> tuple[tuple[str, str], ...]:
         return ("cluster__name", self.cluster), ("namespace", self.namespace), ("node_name", self.node)
+
+
+def _owned_by(owner: str) -> Q:
+    if owner == NO_OWNER:
+        return Q(owner_name="")
+    kind, _, name = owner.partition("/")
+    below = Workload.objects.filter(owner_kind=kind, owner_name=name).values("uid")
+    return Q(owner_kind=kind, owner_name=name) | Q(owner_uid__in=below)
 
 
 def page_of_workload(facts: Mapping[str, str]) -> str:

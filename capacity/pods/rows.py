@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, QuerySet, prefetch_related_objects
 
+from capacity.pods.addresses import namespace_page, workload_page
 from capacity.pods.pod_filter import PodFilter
 from fleet.freshness.kinds import Freshness
 from fleet.gpu_pods import top_owners, visible_pods
@@ -35,6 +36,16 @@ class GpuPodLine:
     @property
     def pod(self) -> Pod:
         return self.row.pod
+
+    @property
+    def namespace_page(self) -> str:
+        return namespace_page(self.pod.cluster_id, self.pod.namespace)
+
+    @property
+    def owner_page(self) -> str:
+        """Returns the address of the page of its owner. Blank: it has none."""
+        owner = self.owner.replace(" ", "/", 1)
+        return workload_page(self.pod.cluster_id, self.pod.namespace, owner) if owner else ""
 
     @property
     def reason(self) -> PodReason | None:

@@ -25,7 +25,8 @@ GROUPINGS: Mapping[str, str] = {POOL: "Pool", NAMESPACE: "Namespace", WORKLOAD: 
 NAME, HOURS, COST = "name", "-hours", "-cost"
 ORDERINGS = (NAME, HOURS, COST, *(f"-{use}" for use in GpuUse))
 
-TEXTS = ("cluster", "pool", "namespace")
+TEXTS = ("cluster", "pool", "namespace", "workload")
+LONGEST_WORKLOAD = 320  # characters of kind and name
 
 
 class BadPeriod(ValueError):
@@ -41,6 +42,7 @@ class UsageFilter:
     cluster: str = ""
     pool: str = ""  # cluster/name
     namespace: str = ""
+    workload: str = ""  # Deployment/chat: also what its controller made, as ReplicaSets
     ordering: str = HOURS
 
     @classmethod
@@ -49,7 +51,7 @@ class UsageFilter:
 
         :raises BadPeriod: for an own range without days
         """
-        given: dict[str, Any] = {name: query.get(name, "").strip()[:LONGEST] for name in TEXTS}
+        given: dict[str, Any] = {name: query.get(name, "").strip()[:LONGEST_WORKLOAD] for name in TEXTS}
         period, by, ordering = (query.get(name, "")[:20] for name in ("period", "by", "ordering"))
         wanted = cls(
             period=period if period in (*PERIODS, OWN) else WEEK,

@@ -88,6 +88,7 @@ class UsageLine:
     pools: str = ""  # names; several if nodes are in several pools
     price: HourPrice | None = None  # of a line of pools, on its last day
     day: date | None = None
+    cluster_id: int = 0  # of a line of a namespace or workload
     amount: UsageAmount = field(default_factory=UsageAmount)
 
     @property

@@ -4,6 +4,7 @@ A cost is the price on the day of the hour. Hours in pools without a price, or i
 cost. Costs in several currencies are not added up.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, DateField, F, FloatField, Sum, Value, When, prefetch_related_objects
+from django.db.models import Case, DateField, F, FloatField, Q, Sum, Value, When, prefetch_related_objects
 
 from capacity.usage.pool_prices import PoolPrices, UnpricedPool, unpriced_pools
 from capacity.usage.usage_filter import COST, DAY, HOURS, NAME, NAMESPACE, WORKLOAD, UsageFilter
@@ -24,6 +25,9 @@ from people.models import User
 RECORDED_WITHIN = timedelta(minutes=15)  # after the end of an hour
 NAMED_AT_MOST = 1000  # owners that a query names one by one
 PREFIX = "sum_of_"  # an aggregate may not have a column's name
+# By kind: the kind that it makes, and the ending of the name of what it makes: the hash of the template (at most 10
+# characters), and the minute of the schedule.
+MADE = {"Deployment": ("ReplicaSet", "[a-z0-9]{1,10}"), "CronJob": ("Job", "[0-9]{1,11}")}
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
         _filter_sums(model.objects.visible_to(user).filter(day__gte=first, day__lte=last), wanted, clusters, prices)
         for model in (OwnerUsage, NamespaceUsage)
     )
-    groups = list(_grouped(of_namespaces, "day", "cluster", "pools"))
+    of_days = of_workloads if wanted.workload else of_namespaces
+    groups = list(_grouped(of_days, "day", "cluster", "pools"))
     total, days, pools = UsageAmount(), _days(first, last), dict[tuple[int, str], UsageLine]()
     for group in groups:
         hours, price = _hours(group), prices.of(group["pools"], group["day"])
@@ -71,7 +76,7 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
         for amount in (total, days[group["day"]].amount, line.amount):
             amount.add(hours, price)
     if wanted.by in (NAMESPACE, WORKLOAD):
-        of_owners = of_workloads if wanted.by == WORKLOAD else of_namespaces
+        of_owners = of_workloads if wanted.by == WORKLOAD else of_days
         found = _lines_by_owner(of_owners, wanted, {group["pools"] for group in groups}, prices, clusters, start, most)
     else:
         every = (
@@ -92,7 +97,17 @@ def _filter_sums(sums: Any, wanted: UsageFilter, clusters: Mapping[int, str], pr
     if wanted.pool:
         keys = [pool.pk for pool in prices.pools.values() if f"{pool.cluster.name}/{pool.name}" == wanted.pool]
         sums = sums.filter(sums.in_pools(keys))
+    if wanted.workload and issubclass(sums.model, OwnerUsage):
+        sums = sums.filter(_is_workload(wanted.workload))
     return sums.filter(namespace=wanted.namespace) if wanted.namespace else sums
+
+
+def _is_workload(workload: str) -> Q:
+    """Filters to a workload and those that it makes, by their names: rows outlive the objects."""
+    kind, _, name = workload.partition("/")
+    made, ending = MADE.get(kind, ("", ""))
+    found = Q(workload=workload)
+    return found | Q(workload__regex=f"^{made}/{re.escape(name)}-{ending}$") if made else found
 
 
 def _chosen(clusters: Mapping[int, str], wanted: UsageFilter) -> list[int]:
@@ -165,7 +180,7 @@ def _lines_by_owner(
 def _line_of(cluster: int, namespace: str, workload: str = "", *, clusters: Mapping[int, str]) -> UsageLine:
     if not namespace:
         return UsageLine("not allocated", clusters.get(cluster, ""))
-    return UsageLine(workload or namespace, clusters.get(cluster, ""), namespace, workload)
+    return UsageLine(workload or namespace, clusters.get(cluster, ""), namespace, workload, cluster_id=cluster)
 
 
 def _measured(ordering: str, keys: Iterable[str], prices: PoolPrices) -> Any:

@@ -1,5 +1,6 @@
 """The list of GPU pods across the clusters that a user sees."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
@@ -7,10 +8,11 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from capacity.pods.files import TooManyPods, csv_of
+from capacity.pods.files import TooManyPods, csv_of, csv_of_workloads
 from capacity.pods.pod_filter import ORDERS, PARTS, PodFilter
 from capacity.pods.rows import PodTable, table_of, titled
 from capacity.pods.views import POD_VIEWS
+from capacity.pods.workload_groups import WorkloadGroup, groups_of
 from capacity.suspended_jobs import suspended_demand
 from edges.digits import whole_number
 from edges.parts import part_response
@@ -58,8 +60,11 @@ def suspended_jobs_part(request: PersonRequest) -> HttpResponse:
 
 
 def csv_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:
+    table = table_of(request.user, PodFilter.read(request.GET), now=timezone.now())
+    if table.wanted.by:
+        return csv_of_workloads(table)
     try:
-        return csv_of(table_of(request.user, PodFilter.read(request.GET), now=timezone.now()))
+        return csv_of(table)
     except TooManyPods as refusal:
         return HttpResponse(str(refusal), status=400, content_type="text/plain; charset=utf-8")
 
@@ -77,17 +82,21 @@ def forget(request: PersonRequest, view_id: int) -> HttpResponse:
 def _table(request: PersonRequest) -> dict[str, Any]:
     wanted, now = PodFilter.read(request.GET), timezone.now()
     table = table_of(request.user, wanted, now=now)
-    pages = max(1, -(-len(table) // PER_PAGE))
+    groups = groups_of(table) if wanted.by else []
+    count = len(groups) if wanted.by else len(table)
+    pages = max(1, -(-count // PER_PAGE))
     number = min(max(1, whole_number(request.GET.get("page", "")[:6]) or 1), pages)
     start = (number - 1) * PER_PAGE
-    lines = table.lines(start, start + PER_PAGE)
+    groups = groups[start : start + PER_PAGE]
+    lines = [] if wanted.by else table.lines(start, start + PER_PAGE)
     return {
         "wanted": wanted,
         "query": wanted.query(),
         "lines": lines,
-        "count": len(table),
+        "groups": group_rows(groups),
+        "count": count,
         "first": start + 1,
-        "last": start + len(lines),
+        "last": start + len(lines or groups),
         "number": number,
         "pages": pages,
         "before": number - 1,
@@ -104,8 +113,25 @@ def _table(request: PersonRequest) -> dict[str, Any]:
         ],
         "every": sum(table.counts.values()),
         "every_href": _address(wanted.without("state")),
-        "hints": [] if lines else _filter_hints(request.user, table),
+        "without_owner_href": _address(wanted.without("owner")),
+        "every_pod_href": _address(wanted.by_pod()),
+        "by_workload_href": _address(wanted.by_workload()),
+        "all_href": _address(PodFilter(by=wanted.by)),
+        "hints": [] if lines or groups else _filter_hints(request.user, table),
     }
+
+
+def group_rows(groups: Iterable[WorkloadGroup]) -> list[tuple[WorkloadGroup, list[tuple[str, str, int, str]], str]]:
+    """Returns workloads with title, glyph, number and address of the pods in each state, and the address of all."""
+    return [
+        (
+            group,
+            [(TITLES[state], POD_GLYPHS[state], number, _address(group.filter_of(state.value)))
+             for state, number in group.worst_first],
+            _address(group.filter_of()),
+        )
+        for group in groups
+    ]  # fmt: skip
 
 
 def _filter_hints(user: User, table: PodTable) -> list[tuple[str, str, int]]:

@@ -4,6 +4,7 @@ from capacity.web import (
     defragmentation_part,
     free_gpu_history,
     free_gpu_parts,
+    namespace_page,
     placement_part,
     pod_page,
     pods_page,
@@ -21,6 +22,12 @@ urlpatterns = [
     path("pods/views/<int:view_id>/forget", pods_page.forget, name="forget-pod-view"),
     path("pods/<int:pod_id>", pod_page.pod, name="pod"),
     path("parts/pods/<int:pod_id>", pod_page.pod_part, name="pod-part"),
+    path("clusters/<int:cluster_id>/namespaces/<path:name>", namespace_page.namespace, name="namespace"),
+    path(
+        "parts/clusters/<int:cluster_id>/namespaces/<path:name>", namespace_page.namespace_part, name="namespace-part"
+    ),
+    path("clusters/<int:cluster_id>/workloads/<path:path>", namespace_page.workload, name="workload"),
+    path("parts/clusters/<int:cluster_id>/workloads/<path:path>", namespace_page.workload_part, name="workload-part"),
     path("parts/pools/<int:pool_id>/free-gpus", free_gpu_parts.pool_free_gpus_part, name="pool-free-gpus"),
     path(
         "parts/pools/<int:pool_id>/free-gpu-history",

@@ -1,7 +1,6 @@
 """The page "Usage and cost": GPU-hours by use, per day and per pool, namespace or workload."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpResponse
@@ -9,12 +8,12 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
+from capacity.pods.addresses import workload_page
 from capacity.usage.list_prices import ListPrice, list_prices_of
 from capacity.usage.pool_prices import UnpricedPool
 from capacity.usage.usage_files import csv_of
 from capacity.usage.usage_filter import (
     COST,
-    DAY,
     GROUPINGS,
     HOURS,
     NAME,
@@ -27,7 +26,8 @@ from capacity.usage.usage_filter import (
     UsageFilter,
 )
 from capacity.usage.usage_lines import TITLES, UsageLine
-from capacity.usage.usage_report import UsageReport, usage_report
+from capacity.usage.usage_report import usage_report
+from capacity.web.usage_days import cells_of, days_context
 from edges.digits import whole_number
 from edges.parts import part_response
 from edges.requests import PersonRequest
@@ -38,26 +38,6 @@ from health.telemetry.usage import GpuUse
 from people.rights import Permission, scope_of
 
 PER_PAGE = 50
-TALL, WIDE, GAP = 140, 20, 4  # pixels of the picture and of a day's bar
-
-
-@dataclass(frozen=True)
-class DayPart:
-    use: GpuUse
-    y: float
-    height: float
-    words: str
-
-
-@dataclass(frozen=True)
-class DayBar:
-    line: UsageLine
-    x: int
-    segments: list[DayPart]
-
-    @property
-    def cells(self) -> list[tuple[str, float]]:
-        return _cells(self.line)
 
 
 def usage(request: PersonRequest) -> HttpResponse:
@@ -101,41 +81,16 @@ def _report(request: PersonRequest) -> dict[str, Any]:
         "wanted": wanted,
         "problem": problem,
         "report": report,
-        "uses": [(use, *TITLES[use], hours) for use, hours in report.total.hours.items()],
         "heads": _table_heads(wanted),
-        "lines": [(line, _cells(line), _address_of_parts(wanted, line)) for line in report.lines],
+        "lines": [(line, cells_of(line), _address_of_parts(wanted, line)) for line in report.lines],
         "grouping": GROUPINGS.get(wanted.by, ""),
-        "bars": _day_bars(report),
-        "long": len(report.days) * (WIDE + GAP) - GAP,
-        "tall": TALL,
-        "wide": WIDE,
-        "days_csv": f"{reverse('usage-csv')}?{wanted.query(by=DAY)}",
+        **days_context(report),
         "csv": f"{reverse('usage-csv')}?{wanted.query()}",
         "number": number,
         "before": number - 1,
         "after": number + 1,
         "unpriced": _suggestions(request, report.unpriced),
     }
-
-
-def _day_bars(report: UsageReport) -> list[DayBar]:
-    most = max((line.amount.total for line in report.days), default=0.0) or 1.0
-    return [DayBar(line, place * (WIDE + GAP), _segments(line, TALL / most)) for place, line in enumerate(report.days)]
-
-
-def _segments(line: UsageLine, scale: float) -> list[DayPart]:
-    found, top = [], float(TALL)
-    for use, hours in line.amount.hours.items():
-        height = hours * scale
-        if height > 0:
-            top -= height
-            words = f"{line.name}: {TITLES[use][0].lower()} {hours:,.1f} of {line.amount.total:,.1f} GPU-hours"
-            found.append(DayPart(use, top, height, words))
-    return found
-
-
-def _cells(line: UsageLine) -> list[tuple[str, float]]:
-    return [(TITLES[use][0], hours) for use, hours in line.amount.hours.items()]
 
 
 def _table_heads(wanted: UsageFilter) -> list[dict[str, Any]]:
@@ -159,11 +114,13 @@ def _table_heads(wanted: UsageFilter) -> list[dict[str, Any]]:
 
 
 def _address_of_parts(wanted: UsageFilter, line: UsageLine) -> str:
-    """Returns the address of what a line consists of; blank for a workload, and for hours that no pod had."""
+    """Returns the address of what a line consists of; the page of a workload; blank for hours that no pod had."""
     if wanted.by == POOL and line.name == line.pools and "," not in line.name and line.cluster and line.has_pool:
         return _address(wanted, by=NAMESPACE, pool=f"{line.cluster}/{line.name}")
     if wanted.by == NAMESPACE and line.namespace:
         return _address(wanted, by=WORKLOAD, namespace=line.namespace, cluster=line.cluster)
+    if wanted.by == WORKLOAD and line.workload:
+        return workload_page(line.cluster_id, line.namespace, line.workload)
     return ""
 
 

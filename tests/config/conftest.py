@@ -52,6 +52,8 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "binding_id": pat.bindings.get().pk,
         "cluster_id": node.cluster_id,
         "node_id": node.pk,
+        "namespace": "team-a",
+        "workload": "team-a/Job/train",
         "index": 0,
         "pool_id": node.pools.get().pk,
         "pod_id": a_pending_pod(node.cluster).pk,

@@ -20,6 +20,7 @@ from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
 from capacity.api.free_gpus import FreeGpuHistoryAsked
+from capacity.api.namespaces import PodWorkloadsAsked
 from capacity.api.usage import UsageAsked
 from capacity.pods.pod_filter import PodFilter
 from capacity.usage.usage_filter import BadPeriod, UsageFilter
@@ -298,12 +299,17 @@ PARSERS = (
                _query(q=text, pool=text, ordering=text, column=text, metric=text, reading=text, at_least=text)
            ).query(),
            ("health.web.gpus_page", "health.web.gpus_page")),
-    Parser("filter of pods", "253 characters each", HEADERS_BYTES,
-           lambda text: PodFilter.read(_query(q=text, pool=text, state=text, resource=text, ordering=text)).query(),
+    Parser("filter of pods", "253 characters each, a workload 320", HEADERS_BYTES,
+           lambda text: PodFilter.read(
+               _query(q=text, pool=text, state=text, resource=text, ordering=text, by=text, owner=text)
+           ).query(),
            ("capacity.web.pods_page",)),
-    Parser("period and filter of usage", "253 characters each, days of 10", HEADERS_BYTES,
+    Parser("filter of workloads in REST", "253 characters each, a workload 320", HEADERS_BYTES,
+           lambda text: PodWorkloadsAsked(data={"q": text, "owner": text, "limit": text, text[:100]: text}).is_valid(),
+           ("capacity.api.namespaces",)),
+    Parser("period and filter of usage", "320 characters each, days of 10", HEADERS_BYTES,
            lambda text: UsageFilter.read(
-               _query(period=text, by=text, pool=text, namespace=text, ordering=text)
+               _query(period=text, by=text, pool=text, namespace=text, workload=text, ordering=text)
            ).query(),
            ("capacity.web.usage_page",)),
     Parser("days of usage", "10 characters each", HEADERS_BYTES, _usage_days),

@@ -119,6 +119,8 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "route_id": a_route("pages", channel).pk,
         "cluster_id": node.cluster_id,
         "node_id": node.pk,
+        "namespace": pod.namespace,
+        "workload": f"{pod.namespace}/{pod.owner_kind}/{pod.owner_name}",
         "index": 0,
         "finding_id": finding.pk,
         "mute_id": mute.pk,

@@ -50,6 +50,7 @@ IN_REST = """
     live-checks-part          plans/{plan_id}/live-checks
     maintenance-part          cases
     map-metric                gpu-health
+    namespace-part            clusters/{cluster_id}/namespaces/{namespace}
     node-case                 cases
     node-compatibility        nodes/{node_id}/compatibility
     node-findings             findings
@@ -91,6 +92,7 @@ IN_REST = """
     usage-part                usage
     usage-report-part         usage/report
     wave-part                 stages/{stage_id}
+    workload-part             clusters/{cluster_id}/workloads/{workload}
 """
 WITHOUT = {
     "gate-plots": "pictures of the gate results in stages/{stage_id}; their samples are in telemetry/history",
