@@ -29,7 +29,7 @@ PERIOD = "month"  # of GPU-hours
 
 
 @dataclass(frozen=True)
-class ResourceLine:
+class RequestedResource:
     resource: str
     has: int  # requested by pods with a node that have not ended
     waits: int  # requested by pods without a node
@@ -46,7 +46,7 @@ class NamespaceReport:
     table: PodTable
     groups: Sequence[WorkloadGroup]
     lines: Sequence[GpuPodLine]  # of a workload: its first pods
-    resources: Sequence[ResourceLine]
+    resources: Sequence[RequestedResource]
     quotas: Sequence[QuotaLine] | None  # None: not read, or not visible
     usage: UsageReport
     findings: Sequence[Finding]  # open, of its workloads and of the nodes with its pods
@@ -95,7 +95,7 @@ def _rows_of(user: User, cluster: Cluster, namespace: str, workload: str) -> lis
     return list(rows.order_by("-created_at", "pk")[:PODS_AT_MOST])
 
 
-def _resources(user: User, cluster: Cluster, table: PodTable) -> list[ResourceLine]:
+def _resources(user: User, cluster: Cluster, table: PodTable) -> list[RequestedResource]:
     """Returns the GPU resources that the pods request. Two queries: pods and nodes with equal values are one row."""
     pods: Any = table.pods.exclude(phase__in=ENDED).order_by()
     has_no_node = ExpressionWrapper(Q(node_name=""), output_field=BooleanField())
@@ -106,7 +106,7 @@ def _resources(user: User, cluster: Cluster, table: PodTable) -> list[ResourceLi
     offered = Counter[str]()
     for amounts, number in nodes.values_list("allocatable").annotate(Count("pk")):
         _add(offered, amounts, number)
-    return [ResourceLine(name, has[name], waits[name], offered[name]) for name in sorted({*has, *waits})]
+    return [RequestedResource(name, has[name], waits[name], offered[name]) for name in sorted({*has, *waits})]
 
 
 def _add(sums: Counter[str], amounts: Mapping[str, int], number: int) -> None:

@@ -73,7 +73,7 @@ class PodWorkloads(Edge):
         return Response(PodWorkloadsSerializer({"count": len(groups), "workloads": groups[:most]}).data)
 
 
-class ResourceLineSerializer(serializers.Serializer):
+class RequestedResourceSerializer(serializers.Serializer):
     resource = serializers.CharField()
     has = serializers.IntegerField(help_text="Requested by pods that have a node and have not ended.")
     waits = serializers.IntegerField(help_text="Requested by pods without a node.")
@@ -104,7 +104,7 @@ class NamespaceSerializer(serializers.Serializer):
         source="freshness.last_seen_at", allow_null=True, help_text="Last update of the cluster. Null: never."
     )
     pods = serializers.SerializerMethodField(help_text="GPU pods.")
-    resources = ResourceLineSerializer(many=True)
+    resources = RequestedResourceSerializer(many=True)
     quotas = NamespaceQuotaSerializer(
         many=True, allow_null=True, help_text="Quotas on GPUs. Null: not read, or you do not see the whole cluster."
     )
@@ -124,7 +124,7 @@ class NamespaceSerializer(serializers.Serializer):
 
     @extend_schema_field(WorkloadPodsSerializer(many=True))
     def get_workloads(self, found: NamespaceReport) -> list[dict]:
-        return WorkloadPodsSerializer(found.groups[:1000], many=True).data
+        return list(WorkloadPodsSerializer(found.groups[:1000], many=True).data)
 
 
 class NamespaceDetail(Edge):

@@ -6,7 +6,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from capacity.pods.story import NearNode, story_of, waiting_story
-from capacity.wait_reasons.answers import Actor
+from capacity.wait_reasons.answers import Actor, DecidingKind
 from edges.rest import Edge, RowSerializer
 from fleet.api.pods import PodRowSerializer
 from fleet.freshness.cluster import load_cluster_freshness
@@ -141,6 +141,12 @@ class PreemptionSerializer(serializers.Serializer):
     node = serializers.CharField(source="best.name", default="", help_text="The one where it ends the fewest pods.")
 
 
+class DecidingObjectSerializer(serializers.Serializer):
+    kind = serializers.ChoiceField([kind.value for kind in DecidingKind])
+    name = serializers.CharField(help_text="Several names, or a pod as namespace/name, in one text.")
+    page = serializers.CharField(help_text="Path of the page that shows it. Blank: no page does.")
+
+
 class WhyPendingSerializer(serializers.Serializer):
     """The reason why a pod waits for a node, recomputed from the rows of its cluster."""
 
@@ -151,6 +157,9 @@ class WhyPendingSerializer(serializers.Serializer):
     summary = serializers.CharField(source="found.summary")
     decided_by = serializers.CharField(
         source="found.decided_by", help_text="The label, taint, resource, gate, claim or node that decides."
+    )
+    deciding_object = DecidingObjectSerializer(
+        source="deciding", allow_null=True, help_text="The same with its kind and page. Null: nothing decides."
     )
     changes = PendingChangeSerializer(
         source="found.changes", many=True, help_text="Changes that each make the pod fit."

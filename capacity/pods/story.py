@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
+from django.urls import reverse
 
 from capacity.pods.rows import GpuPodLine
 from capacity.pods.victims import Victim, victims_on
-from capacity.wait_reasons.answers import NearMiss, PendingExplanation
+from capacity.wait_reasons.answers import DecidingKind, NearMiss, PendingExplanation
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER
 from capacity.waiting_pods import GpuHolder, explanations_of, facts_of, holders_on, reason_of
 from fleet.allocation.allocations import GpuAllocation, Unplaced
@@ -17,10 +18,12 @@ from fleet.allocation.gpu_holders import allocations_on
 from fleet.freshness.cluster import ClusterFreshness, load_cluster_freshness
 from fleet.freshness.kinds import NODES, PODS
 from fleet.gpu_pods import top_owners
-from fleet.models import ClusterEvent, Pod, ResourceClaim, Workload
+from fleet.models import ClusterEvent, Node, Pod, ResourceClaim, Workload
 from fleet.pod_reasons import reasons_of
 from fleet.queries import PodRow, seen_pools_of
+from fleet.states.node import NodeState, state_key
 from fleet.states.pod import ENDED
+from fleet.web.filters import NodeFilter
 from people.models import User
 
 EVENTS_AT_MOST = 100
@@ -43,6 +46,15 @@ class NearNode:
 
 
 @dataclass(frozen=True)
+class DecidingObject:
+    """The node, queue, label or other object that decides that a pod waits."""
+
+    kind: DecidingKind
+    name: str
+    page: str  # address of the page that shows it; blank: none does
+
+
+@dataclass(frozen=True)
 class WaitingStory:
     """The reason why a pod waits for a node, with the pods that hold what it misses."""
 
@@ -52,6 +64,7 @@ class WaitingStory:
     scheduler_at: datetime | None  # when the condition last turned; its message may be newer
     nodes_seen_at: datetime | None
     is_usual_scheduler: bool
+    deciding: DecidingObject | None  # None: nothing decides
     victims: Sequence[Victim]  # on the node where preemption ends the fewest pods
 
 
@@ -125,8 +138,38 @@ def waiting_story(pod: Pod, freshness: ClusterFreshness, *, now: datetime) -> Wa
         facts.message_at,
         freshness.by_kind[NODES].last_seen_at,
         facts.scheduler == USUAL_SCHEDULER,
+        _deciding_object(pod, found),
         victims_on(best, facts, pod.cluster_id) if best else (),
     )
+
+
+def _deciding_object(pod: Pod, found: PendingExplanation) -> DecidingObject | None:
+    """Returns what decides, with its page. One query for a pod or a node."""
+    kind, name = found.decided_kind, found.decided_by
+    if kind is None or not name:
+        return None
+    cluster = reverse("cluster", args=[pod.cluster_id])
+    page = ""
+    if kind is DecidingKind.NODE:
+        node = Node.objects.filter(cluster=pod.cluster_id, name=name).values_list("pk", flat=True).first()
+        page = reverse("node", args=[node]) if node else _nodes_page(pod, state=state_key(NodeState.CORDONED))
+    elif kind is DecidingKind.POD:
+        namespace, _, its_name = name.partition("/")
+        rows = Pod.objects.filter(cluster=pod.cluster_id, namespace=namespace, name=its_name)
+        other = rows.values_list("pk", flat=True).first()
+        page = reverse("pod", args=[other]) if other else ""
+    elif kind is DecidingKind.LABEL:
+        key = name.partition("=")[0]
+        page = _nodes_page(pod, q=key if "/" in key else "")  # a key with a prefix is a selector
+    elif kind is DecidingKind.RESOURCE:
+        page = f"{cluster}#free-gpus-title"
+    elif kind in (DecidingKind.RESOURCE_CLAIM, DecidingKind.DEVICE_CLASS):
+        page = f"{cluster}#dra-title"
+    return DecidingObject(kind, name, page)
+
+
+def _nodes_page(pod: Pod, **given: str) -> str:
+    return f"{reverse('fleet')}?{NodeFilter(**given, choice={'cluster': (pod.cluster.name,)}).query()}"
 
 
 def _instant(text: str | None) -> datetime | None:

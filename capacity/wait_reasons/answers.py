@@ -16,6 +16,24 @@ class Actor(StrEnum):
     NOBODY = "nobody"
 
 
+class DecidingKind(StrEnum):
+    """The kind of what decides that a pod waits, as people call it."""
+
+    RESOURCE = "resource"
+    LABEL = "node label"
+    AFFINITY = "node affinity"
+    TAINT = "taint"
+    NODE = "node"
+    POD = "pod"
+    POD_RULE = "rule about other pods"
+    GATE = "scheduling gate"
+    QUEUE = "queue"
+    VOLUME_CLAIM = "PersistentVolumeClaim"
+    RESOURCE_CLAIM = "ResourceClaim"
+    DEVICE_CLASS = "DeviceClass"
+    SCHEDULER = "scheduler"
+
+
 @dataclass(frozen=True)
 class Change:
     """A change after which the pod fits. Counts are of nodes."""
@@ -45,6 +63,7 @@ class PendingExplanation:
     title: str
     summary: str = ""
     decided_by: str = ""  # the label, taint, resource, gate, claim or node that decides
+    decided_kind: DecidingKind | None = None  # of `decided_by`; None: nothing decides
     changes: Sequence[Change] = ()
     funnel: Sequence[FunnelStep] = ()
     near_misses: Sequence[NearMiss] = ()

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
+from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation
 from capacity.wait_reasons.neighbours import Neighbours
 from capacity.wait_reasons.pod_volumes import ClaimState
 from capacity.wait_reasons.queue_place import QueuePlace
@@ -93,13 +93,15 @@ def _gated(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
         summary = "Kueue has admitted it, but its gate is still there." if is_late else NOT_ADMITTED
         return PendingExplanation(
             "gated", f"Kueue holds this pod: {gates}", summary, decided_by=gates,
+            decided_kind=DecidingKind.GATE,
             changes=[Change("Check the log of Kueue's controller." if is_late else step, Actor.ADMIN)],
             not_checked=[around.queue_unread or "Kueue queues and quotas"] if not is_late else [], queue=around.queue,
         )  # fmt: skip
     return PendingExplanation(
         "gated", f"A scheduling gate holds this pod: {gates}",
         "The scheduler ignores the pod until its controller removes the gate. That controller is unknown.",
-        decided_by=gates, changes=[Change("Find the controller that sets this gate, and its reason.", Actor.ADMIN)],
+        decided_by=gates, decided_kind=DecidingKind.GATE,
+        changes=[Change("Find the controller that sets this gate, and its reason.", Actor.ADMIN)],
     )  # fmt: skip
 
 
@@ -108,7 +110,7 @@ def _silent(pod: WaitingPod) -> PendingExplanation:
         return PendingExplanation(
             "no_scheduler", f"No scheduler named {pod.scheduler} reports on this pod",
             "The pod has no condition and no Event. Only a scheduler with this name places it.",
-            decided_by=f"schedulerName {pod.scheduler}",
+            decided_by=f"schedulerName {pod.scheduler}", decided_kind=DecidingKind.SCHEDULER,
             changes=[
                 Change(f"Start the scheduler {pod.scheduler}, or check its log.", Actor.ADMIN),
                 Change(f"Set schedulerName to {USUAL_SCHEDULER} in the pod template.", Actor.OWNER),
@@ -130,12 +132,14 @@ def _volumes(pod: WaitingPod) -> PendingExplanation:
             storage = names(sorted({each.storage_class for each in its if each.storage_class}))
             told = f"{summary} Storage class: {storage}." if storage else summary
             return PendingExplanation(
-                "volume", title.format(claims), told, decided_by=claims, changes=[change]
+                "volume", title.format(claims), told, decided_by=claims, decided_kind=DecidingKind.VOLUME_CLAIM,
+                changes=[change],
             )  # fmt: skip
     claims = names(pod.volume_claims) or "a volume claim"
     return PendingExplanation(
         "volume", f"Waits for {either(len(pod.volume_claims), 'its volume claim', 'its volume claims')}: {claims}",
         "The scheduler does not compare nodes before the claim is bound.", decided_by=claims,
+        decided_kind=DecidingKind.VOLUME_CLAIM,
         changes=[Change("Describe the claim: kubectl describe pvc. Check its storage class.", Actor.OWNER)],
         not_checked=["storage classes"] if pod.volumes is None else [],
     )  # fmt: skip
@@ -148,14 +152,15 @@ def _claims(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
     if missing and around.claims is not None:
         return PendingExplanation(
             "claim", f"ResourceClaim {names(missing)} does not exist", "The scheduler waits until it is created.",
-            decided_by=names(missing), changes=[Change("Create the claim, or correct its name.", Actor.OWNER)]
+            decided_by=names(missing), decided_kind=DecidingKind.RESOURCE_CLAIM,
+            changes=[Change("Create the claim, or correct its name.", Actor.OWNER)]
         )  # fmt: skip
     unknown = [c.device_class for c in open_claims if around.device_classes is not None and c.device_class]
     unknown = [name for name in unknown if name not in (around.device_classes or ())]
     if unknown:
         return PendingExplanation(
             "claim", f"DeviceClass {names(unknown)} does not exist", "No device can satisfy the claim.",
-            decided_by=names(unknown),
+            decided_by=names(unknown), decided_kind=DecidingKind.DEVICE_CLASS,
             changes=[
                 Change("Install the DRA driver that has this class.", Actor.ADMIN),
                 Change("Name an existing DeviceClass in the claim.", Actor.OWNER),
@@ -164,7 +169,8 @@ def _claims(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
     waits = names([claim.name for claim in open_claims] or list(pod.claims))
     return PendingExplanation(
         "claim", f"No node satisfies ResourceClaim {waits}", "The scheduler found no free devices that match it.",
-        decided_by=waits, changes=[Change("Compare the claim with the ResourceSlices of the nodes.", Actor.OWNER)],
+        decided_by=waits, decided_kind=DecidingKind.RESOURCE_CLAIM,
+        changes=[Change("Compare the claim with the ResourceSlices of the nodes.", Actor.OWNER)],
         not_checked=["device selectors of claims" if around.claims is not None else "resource claims"],
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from capacity.wait_reasons.amounts import amount_text, main_resource
-from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
+from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation
 from capacity.wait_reasons.node_index import NodeSet
 from capacity.wait_reasons.obstacles import CPU, MEMORY, RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, union
 from gpu.labels import MIG_CONFIG
@@ -23,6 +23,12 @@ KEYS = {
     ObstacleKind.PORT: "host_port",
     ObstacleKind.SPREAD: "spread",
     ObstacleKind.SPREAD_LABEL: "spread",
+}
+
+ABOUT_PODS = {
+    ObstacleKind.VOLUME: DecidingKind.VOLUME_CLAIM,
+    ObstacleKind.SPREAD_LABEL: DecidingKind.LABEL,
+    ObstacleKind.EXCLUSION: DecidingKind.POD,
 }
 
 
@@ -70,7 +76,7 @@ def _excluded(obstacles: Obstacles) -> PendingExplanation:
     return PendingExplanation(
         "larger_than_any_node", f"No qualifying node has {amount_text(resource, pod.requests.get(resource, 0))}",
         f"{qualify} otherwise. The largest has {amount_text(resource, largest)}.",
-        decided_by=resource,
+        decided_by=resource, decided_kind=DecidingKind.RESOURCE,
     )  # fmt: skip
 
 
@@ -84,16 +90,17 @@ def _excluded_by(
     have, qualify = either(number, "has", "have"), either(number, "qualifies", "qualify")
     if kind is ObstacleKind.SELECTOR:
         title = f"No GPU node has the label {name}" if len(whole[:1] or own) == 1 else f"No GPU node has all of {name}"
-        return PendingExplanation("matches_no_node", title, _label_hint(obstacles, whole[:1] or own), decided_by=name)
+        hint = _label_hint(obstacles, whole[:1] or own)
+        return PendingExplanation("matches_no_node", title, hint, name, DecidingKind.LABEL)
     if kind is ObstacleKind.AFFINITY:
         summary = f"{nodes} with these GPUs {have} other labels."
         return PendingExplanation(
-            "matches_no_node", f"No GPU node matches the node affinity: {name}", summary, decided_by=name
+            "matches_no_node", f"No GPU node matches the node affinity: {name}", summary, name, DecidingKind.AFFINITY
         )
     if kind is ObstacleKind.TAINT:
         title = f"The pod does not tolerate the taint {name}"
         return PendingExplanation(
-            "untolerated_taint", title, f"{nodes} that otherwise qualify {have} it.", decided_by=name
+            "untolerated_taint", title, f"{nodes} that otherwise qualify {have} it.", name, DecidingKind.TAINT
         )
     if kind is ObstacleKind.VOLUME:
         where = names([f"{each.name}: {each.detail}" for each in own])
@@ -107,12 +114,14 @@ def _excluded_by(
         return _about_pods(kind, f"No qualifying node is near the pods of its affinity: {name}", detail, name)
     named = obstacles.index.named(left)
     title = f"{either(number, 'The only node that qualifies is', f'All {number} nodes that qualify are')} cordoned"
-    return PendingExplanation("cordoned", title, f"They are {named}." if number > 1 else f"It is {named}.", named)
+    where = f"They are {named}." if number > 1 else f"It is {named}."
+    return PendingExplanation("cordoned", title, where, named, DecidingKind.NODE)
 
 
 def _about_pods(kind: ObstacleKind, title: str, summary: str, name: str) -> PendingExplanation:
     title = fit("{}", title, longest=LONGEST_TITLE)
-    return PendingExplanation(KEYS.get(kind, "pod_affinity"), title, clip(summary, LONGEST_SUMMARY), decided_by=name)
+    decides = ABOUT_PODS.get(kind, DecidingKind.POD_RULE)
+    return PendingExplanation(KEYS.get(kind, "pod_affinity"), title, clip(summary, LONGEST_SUMMARY), name, decides)
 
 
 def _explain_other_pods(obstacles: Obstacles) -> PendingExplanation:
@@ -161,7 +170,7 @@ def _explain_not_offered(obstacles: Obstacles, resource: str) -> PendingExplanat
         step = "Check the device plugin and the driver on these nodes."
         return PendingExplanation(
             "offered_by_no_node", f"No node offers {resource} now",
-            f"{count(len(before), 'node')} offered it before: {names(before)}.", resource,
+            f"{count(len(before), 'node')} offered it before: {names(before)}.", resource, DecidingKind.RESOURCE,
             changes=[Change(step, Actor.ADMIN, 0, len(before))],
         )  # fmt: skip
     others = sorted(
@@ -173,7 +182,8 @@ def _explain_not_offered(obstacles: Obstacles, resource: str) -> PendingExplanat
     if profile := profile_in(resource):
         step = f"Give a node the MIG profile {profile}, by its label {MIG_CONFIG}."
     changes.append(Change(step, Actor.ADMIN))
-    return PendingExplanation("offered_by_no_node", f"No node offers {resource}", summary, resource, changes=changes)
+    title = f"No node offers {resource}"
+    return PendingExplanation("offered_by_no_node", title, summary, resource, DecidingKind.RESOURCE, changes)
 
 
 def _too_large(obstacles: Obstacles, resource: str) -> PendingExplanation:
@@ -184,6 +194,7 @@ def _too_large(obstacles: Obstacles, resource: str) -> PendingExplanation:
         f"No node has {amount_text(resource, asked)}",
         f"The pod requests them on one node. The largest node has {amount_text(resource, most)}.",
         resource,
+        DecidingKind.RESOURCE,
     )
 
 
@@ -202,13 +213,14 @@ def _explain_fragmented(obstacles: Obstacles) -> PendingExplanation:
             f"{amount_text(resource, total)} {either(total, 'is', 'are')} free there in total." if total else none
         )
         title = f"Too few free GPUs: the pod requests {asked}"
-        return PendingExplanation("no_room", title, f"{qualify} {free_now}", resource)
+        return PendingExplanation("no_room", title, f"{qualify} {free_now}", resource, DecidingKind.RESOURCE)
     most = f"{room.most} on one ({room.best[0].name})"
     return PendingExplanation(
         "fragmented",
         f"Free GPUs are spread over nodes: none has {asked}",
         f"{qualify} {amount_text(resource, total)} are free on {room.having} of them, at most {most}.",
         resource,
+        DecidingKind.RESOURCE,
     )
 
 
@@ -229,5 +241,6 @@ def _explain_cpu_or_memory(obstacles: Obstacles, resource: str) -> PendingExplan
         f"No node with free GPUs has {amount_text(name, pod.requests[name])} free",
         f"{whose}, with at most {amount_text(name, most)} free.",
         name,
+        DecidingKind.RESOURCE,
         changes=[Change(step, Actor.OWNER, 0, number)] if most else [],
     )

@@ -1,6 +1,6 @@
 """The reason of a pod that waits in a queue in front of the scheduler: Kueue, Volcano or KAI. Pure."""
 
-from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
+from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation
 from capacity.wait_reasons.queue_place import QueuePlace
 from wording.lists import names
 from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE, clip, fit
@@ -28,6 +28,7 @@ def queued_reason(place: QueuePlace) -> PendingExplanation:
         fit("{}", title, longest=LONGEST_TITLE),
         clip(summary, LONGEST_SUMMARY),
         decided_by=decided_by,
+        decided_kind=DecidingKind.QUEUE,
         changes=_changes(place, kind),
         queue=place,
     )

@@ -184,3 +184,36 @@ def test_what_people_wrote_is_text(viewer, cluster):
 
 def test_an_unknown_pod_is_not_found(viewer):
     assert viewer.get("/pods/4711").status_code == 404
+
+
+def deciding_object(bob, pod):
+    found = calling(bob).get(f"/api/v1/pods/{pod.pk}/why-pending").json()["why_pending"]["deciding_object"]
+    return found and (found["kind"], found["name"], found["page"])
+
+
+def a_new_pod(cluster, name, **given):
+    """The scheduler has had no time to report on it."""
+    return make.a_pending_pod(cluster, name, created_at=NOON, **given)
+
+
+def test_what_decides_has_a_kind_and_the_page_that_shows_it(viewer, cluster):
+    bob = make.a_user("amy", role="viewer")
+    only = make.a_node(cluster, "gpu-1", gpus=8, is_unschedulable=True, allocatable={"nvidia.com/gpu": 8})
+    held = a_new_pod(cluster, "held")
+    too_large = a_new_pod(cluster, "large", gpus=16)
+    gated = a_new_pod(cluster, "gated", placement={"gates": ["example.com/hold"]})
+    labels = {"node_selector": {"nvidia.com/gpu.product": "B9"}}
+    elsewhere = a_new_pod(cluster, "elsewhere", placement=labels)
+    claims = a_new_pod(cluster, "claims", gpus=0, claims=["gone"])
+
+    assert deciding_object(bob, held) == ("node", "gpu-1", f"/nodes/{only.pk}")
+    assert deciding_object(bob, too_large) == (
+        "resource", "nvidia.com/gpu", f"/clusters/{cluster.pk}#free-gpus-title",
+    )  # fmt: skip
+    assert deciding_object(bob, gated) == ("scheduling gate", "example.com/hold", "")
+    kind, name, address = deciding_object(bob, elsewhere)
+    assert (kind, name) == ("node label", "nvidia.com/gpu.product=B9")
+    assert viewer.get(address).status_code == 200
+    assert deciding_object(bob, claims)[0] == "ResourceClaim"
+    assert f"/nodes/{only.pk}" in page(viewer, f"/pods/{held.pk}").links
+    assert "Decided by the scheduling gate example.com/hold ." in page(viewer, f"/pods/{gated.pk}").text
