@@ -9,7 +9,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from operations.models.leased import Leased
-from rollouts.backtest.halt_review import record_missed_gate
+from rollouts.backtest.halt_review import review_halt
 from rollouts.commands.pending_commands import record_pending
 from rollouts.engine.round import run_round
 from rollouts.external_rollouts.external_rollout_round import run_external_rollout, take_up
@@ -27,7 +27,7 @@ def owner() -> str:
 
 def run_plan(key: int, *, owner: str, clock: Callable[[], datetime]) -> None:
     run_round(key, owner=owner, clock=clock)
-    record_missed_gate(key, now=clock())
+    review_halt(key, now=clock())
 
 
 # The function that runs a round of each leased row. Apps above add theirs.

@@ -1,27 +1,49 @@
-"""The gate that a halted plan lacked, written once into its history after each halt."""
+"""The notes of a halted plan: its suspects, and the gate that it lacked."""
 
 from datetime import datetime
+
+from django.db.models import Prefetch
 
 from rollouts.backtest.review import PlanReview, review_plan
 from rollouts.commands.added_gates import usual_options
 from rollouts.lifecycle import PlanState
-from rollouts.models import Plan
-from rollouts.models.plan_event import MISSED_GATE
+from rollouts.models import GateAnswer, Plan
+from rollouts.models.plan_event import MISSED_GATE, SUSPECTS
 from rollouts.models.transitions import record_event
+from rollouts.queries.suspects import plan_suspects
 from wording.instants import to_the_second
 from wording.numbers import count
 
 
-def record_missed_gate(plan_id: int, *, now: datetime) -> None:
-    """Reviews a plan whose last halt has no review yet. One query for a plan that is not halted, two after it has."""
+def review_halt(plan_id: int, *, now: datetime) -> None:
+    """Records suspects and missed gate of a halted plan. One query for a plan that is not halted, four after it has.
+
+    The gate is recorded once. Suspects are recorded again if another node failed, or another gate, and they differ.
+    """
     plan = Plan.objects.filter(pk=plan_id, state=PlanState.HALTED).first()
-    if plan is None or plan.events.filter(to=MISSED_GATE, at__gte=plan.state_since).exists():
+    if plan is not None:
+        _record_suspects(plan, now=now)
+        _record_missed_gate(plan, now=now)
+
+
+def _record_suspects(plan: Plan, *, now: datetime) -> None:
+    noted = plan.events.filter(to=SUSPECTS, at__gte=plan.state_since).first()
+    if noted and not plan.events.filter(what__in=("target", "gate"), pk__gt=noted.pk).exists():
+        return
+    current = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
+    found = plan_suspects(plan, list(plan.stages.prefetch_related(current, "targets")))
+    text = f"{found.title}. {found.summary}" if found else ""
+    if text and (noted is None or noted.reason != text):
+        record_event(plan=plan, what="note", was="", to=SUSPECTS, now=now, actor="engine", reason=text)
+
+
+def _record_missed_gate(plan: Plan, *, now: datetime) -> None:
+    if plan.events.filter(to=MISSED_GATE, at__gte=plan.state_since).exists():
         return
     review = review_plan(plan, usual_options)
     if review.has_releases:
-        record_event(
-            plan=plan, what="note", was="", to=MISSED_GATE, now=now, actor="engine", reason=sentence_of(review)
-        )
+        reason = sentence_of(review)
+        record_event(plan=plan, what="note", was="", to=MISSED_GATE, now=now, actor="engine", reason=reason)
 
 
 def sentence_of(review: PlanReview) -> str:

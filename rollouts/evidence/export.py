@@ -5,13 +5,14 @@ from django.db.models import QuerySet
 from edges.digests import digest
 from people.models import AuditEntry
 from rollouts.evidence.file import FORMAT, bytes_of, hashes_of_parts
-from rollouts.models import Approval, GateAnswer, GateOverride, Plan
+from rollouts.models import Approval, GateAnswer, GateOverride, Plan, PlanEvent
+from rollouts.models.plan_event import OF_HALTS
 
 
 def evidence_of(plan: Plan) -> bytes:
-    """Returns the evidence file: the sealed plan, each decision with its bundle, gate results, and the audit chain.
+    """Returns the evidence file: the sealed plan, each decision with its bundle, results, suspects, audit chain.
 
-    Four queries.
+    Five queries.
     """
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -33,6 +34,8 @@ def evidence_of(plan: Plan) -> bytes:
     }
     if overrides := [_override_entry(each) for each in _overrides_of_plan(plan)]:
         content["overrides"] = overrides
+    if notes := [_note(each) for each in plan.events.filter(to__in=OF_HALTS).order_by("pk")]:
+        content["halts"] = notes
     content["parts"] = hashes_of_parts(content)
     return bytes_of(content | {"hash": digest(content)})
 
@@ -94,6 +97,10 @@ def _override_entry(override: GateOverride) -> dict[str, Any]:
         "acknowledged_by": override.acknowledged_by,
         "acknowledged_at": _instant_text(override.acknowledged_at),
     }
+
+
+def _note(note: PlanEvent) -> dict[str, Any]:
+    return {"id": note.pk, "kind": note.to, "at": _instant_text(note.at), "text": note.reason}
 
 
 def _entry(entry: AuditEntry) -> dict[str, Any]:

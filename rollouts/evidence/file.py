@@ -32,7 +32,7 @@ def bytes_of(content: Mapping[str, Any]) -> bytes:
 def hashes_of_parts(content: Mapping[str, Any]) -> dict[str, str]:
     """Returns a hash per part, so that a changed part can be named."""
     hashes = {"plan": digest(content.get("plan"))}
-    for name in ("decisions", "answers", "audit", "overrides"):
+    for name in ("decisions", "answers", "audit", "overrides", "halts"):
         rows = content.get(name)
         hashes |= {
             f"{name}[{number}]": digest(row) for number, row in enumerate(rows if isinstance(rows, list) else ())

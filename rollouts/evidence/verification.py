@@ -18,7 +18,7 @@ from edges.digests import digest
 from rollouts.evidence.chain import NOTHING, against_the_chain, of_the_chain
 from rollouts.evidence.file import Flaw, bytes_of, first_difference, hashes_of_parts, parse_evidence_file, rows_of
 
-MAY_BE_THERE = {"overrides"}  # of a plan of which a gate was overridden
+MAY_BE_THERE = {"overrides", "halts"}  # only of plans with such rows
 KEYS = {"format", "plan", "decisions", "answers", "audit", "parts", "hash"}
 
 

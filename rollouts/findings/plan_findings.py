@@ -14,7 +14,7 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Cordon, Exclusion, GateOverride, Hold, Plan, Target, Verb
 from rollouts.models.plan import MARK
-from rollouts.models.plan_event import MISSED_GATE
+from rollouts.models.plan_event import MISSED_GATE, OF_HALTS, SUSPECTS
 from wording.instants import to_the_minute
 from wording.lists import names
 from wording.numbers import count, was
@@ -29,8 +29,10 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Prob
         told = plan.commands.filter(verb=Verb.HALT, at=plan.state_since).first()
         last = plan.events.filter(to=PlanState.HALTED).order_by("-pk").first()
         reason = told.sentence if told else last.reason if last else ""
-        missed = plan.events.filter(to=MISSED_GATE, at__gte=plan.state_since).first()
-        lacked = missed.reason if missed else ""
+        notes = plan.events.filter(to__in=OF_HALTS, at__gte=plan.state_since).order_by("pk")
+        newest = {note.to: note for note in notes}
+        lacked = newest[MISSED_GATE].reason if MISSED_GATE in newest else ""
+        suspects = newest.get(SUSPECTS)
         ours = plan.cordons.in_force().filter(is_of_halt=True)
         cordoned = names(list(ours.values_list("node_name", flat=True)), most=10)
         yield (
@@ -43,13 +45,18 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Prob
                     *((EvidenceItem("Reason", reason),) if reason else ()),
                     EvidenceItem("From version", plan.from_version or "unknown"),
                     EvidenceItem("To version", plan.to_version),
+                    *(
+                        (EvidenceItem(f"Suspects at {to_the_minute(suspects.at)}", suspects.reason),)
+                        if suspects
+                        else ()
+                    ),
                     *((EvidenceItem("Gate that it lacked", lacked),) if lacked else ()),
                     *((EvidenceItem("Cordoned by the plan", cordoned),) if cordoned else ()),
                 ),
                 steps=_steps_after_halt(plan),
                 facts={"plan": plan.pk},
                 identity=f"{plan.pk} {reason} {_progress_of_plan(plan)} {plan.write_intended_at is None} {lacked} "
-                f"{cordoned}",
+                f"{cordoned} {suspects.reason if suspects else ''}",
             ),
         )
 

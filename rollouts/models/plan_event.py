@@ -1,6 +1,8 @@
 from django.db import models
 
 MISSED_GATE = "missed-gate"  # of a note: the gate that would have stopped the plan earlier
+SUSPECTS = "suspects"  # of a note: what the failed nodes share and the good nodes lack
+OF_HALTS = (SUSPECTS, MISSED_GATE)  # the notes that a worker adds to a halt
 
 
 class PlanEvent(models.Model):
