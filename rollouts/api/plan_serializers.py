@@ -20,6 +20,7 @@ from rollouts.checks import Check
 from rollouts.commands.duration import Duration
 from rollouts.commands.hold_progress import HoldProgress
 from rollouts.commands.preview import Preview
+from rollouts.commands.rollback_preview import RollbackPreview
 from rollouts.models import Command, GateAnswer, Plan, PlanEvent
 from rollouts.queries.plan_view import Button, PlanOnPage, pending_stop_of
 
@@ -162,6 +163,15 @@ class CatchSerializer(serializers.Serializer):
         return "wait" if catch.is_wait else "fail"
 
 
+class RollbackPreviewSerializer(serializers.Serializer[RollbackPreview]):
+    nodes = serializers.ListField(child=serializers.CharField(), help_text="Names of the nodes that change back.")
+    waves = serializers.IntegerField()
+    at_once = serializers.IntegerField(help_text="Most nodes that change back at once.")
+    gpu_pods = serializers.IntegerField(allow_null=True, help_text="Pods of tenants on them. Null: pods are not seen.")
+    takes_s = serializers.FloatField(help_text="Expected seconds without waits for people.")
+    sentence = serializers.CharField()
+
+
 @dataclass(frozen=True)
 class PlanInDetail:
     on_page: PlanOnPage
@@ -170,6 +180,7 @@ class PlanInDetail:
     releasing: HoldProgress | None
     duration: Duration | None  # None: nothing of it moves, or nobody sees whether it does
     rollback_checks: list[Check]
+    rollback_preview: RollbackPreview | None  # None: in this state nothing can be rolled back
     missed_gate: Catch | None  # None: the plan is not halted, or no gate stops it earlier
 
     @property
@@ -224,6 +235,9 @@ class PlanSerializer(PlanRowSerializer):
         many=True,
         help_text="Warnings before a rollback now. They do not prevent it. Empty in states without a rollback.",
     )
+    rollback_preview = RollbackPreviewSerializer(
+        allow_null=True, help_text="What a rollback would do now. Null in states without a rollback."
+    )
     seq = serializers.IntegerField(source="on_page.seq", help_text="Id of the newest event before this answer.")
 
     class Meta(PlanRowSerializer.Meta):
@@ -245,6 +259,7 @@ class PlanSerializer(PlanRowSerializer):
             "takes_s",
             "takes",
             "rollback_checks",
+            "rollback_preview",
             "seq",
         )
 

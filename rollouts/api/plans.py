@@ -27,6 +27,7 @@ from rollouts.commands.plan_drafts import draft, edit, stages_of, suggest_stages
 from rollouts.commands.preview import preview
 from rollouts.commands.refusals import ObjectGone
 from rollouts.commands.remaining_time import expected, holding, releasing
+from rollouts.commands.rollback_preview import rollback_preview
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
@@ -132,6 +133,7 @@ def plan_data(plan: Plan, user) -> dict[str, Any]:
         releasing(on_page, now=now),
         duration=expected(plan, on_page, now=now),
         rollback_checks=rollback_checks(on_page, now=now),
+        rollback_preview=rollback_preview(on_page, now=now),
         missed_gate=review_plan(plan, usual_options).earliest if plan.state == PlanState.HALTED else None,
     )
     return PlanSerializer(detail).data
@@ -146,6 +148,6 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
     on_page = plan_on_page(plan, now=now)
     detail = DraftInDetail(
         on_page, buttons(plan, user), holding=None, releasing=None, duration=None, rollback_checks=[],
-        missed_gate=None, preview=told,
+        rollback_preview=None, missed_gate=None, preview=told,
     )  # fmt: skip
     return DraftSerializer(detail).data

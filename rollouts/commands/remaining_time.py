@@ -42,14 +42,18 @@ def remaining(
     ):
         return None
     ahead = [one for one in on_page.ahead if one.stage.pk in at_once]
-    took = [
+    left = [_left(one, at_once[one.stage.pk].nodes, now=now) for one in ahead]
+    return duration_of(left, took=times_so_far(on_page)) if any(one.nodes or one.soak for one in left) else None
+
+
+def times_so_far(on_page: PlanOnPage) -> list[timedelta]:
+    """Returns how long each changed node of the plan took."""
+    return [
         target.state_since - target.released_at
         for one in on_page.stages
         for target in one.targets
         if target.state == TargetState.CHANGED and target.released_at and target.state_since > target.released_at
     ]
-    left = [_left(one, at_once[one.stage.pk].nodes, now=now) for one in ahead]
-    return duration_of(left, took=took) if any(one.nodes or one.soak for one in left) else None
 
 
 def holding(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:

@@ -21,7 +21,7 @@ def rollback_checks(on_page: PlanOnPage, *, now: datetime) -> list[Check]:
     plan = on_page.plan
     if PlanState(plan.state) not in VERBS["rollback"].states:
         return []
-    names = _nodes_to_roll_back(on_page)
+    names = nodes_to_roll_back(on_page)
     if not names:
         return []
     pods = [pod_facts(pod) for pod in tenants_on(plan.cluster_id, names)]
@@ -34,7 +34,7 @@ def rollback_checks(on_page: PlanOnPage, *, now: datetime) -> list[Check]:
     return found
 
 
-def _nodes_to_roll_back(on_page: PlanOnPage) -> set[str]:
+def nodes_to_roll_back(on_page: PlanOnPage) -> set[str]:
     """Returns the nodes to roll back: released targets, and other nodes that differ from before. One query."""
     plan = on_page.plan
     ours = plan.holds.filter(is_foreign=False).values("node_uid")

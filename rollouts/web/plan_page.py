@@ -17,6 +17,7 @@ from rollouts.checks import Check
 from rollouts.commands.duration import at_once_now
 from rollouts.commands.preview import Preview
 from rollouts.commands.remaining_time import label_progress, remaining
+from rollouts.commands.rollback_preview import rollback_preview
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Target
 from rollouts.preflight.rollback import rollback_checks
@@ -114,6 +115,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "may_exclude": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
         "why": _why(on_page, is_barred=is_barred),
         "preview": preview,
+        "rollback_preview": rollback_preview(on_page, now=now),
         "resume_says": resume_says(row, on_page, driver_object, at_once),
         "since_then": _since_then(row) if observation.is_live else "",
         "shown_state": on_page.shown_state,

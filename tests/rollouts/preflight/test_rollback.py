@@ -1,10 +1,13 @@
 """What a rollback would break is said before it is asked for, and bars none (hazard Z32)."""
 
+import html
+
 import pytest
 from django.utils import timezone
 
 from fleet.models import Bookmark, Node, Pod
 from kube.resources import PODS
+from rollouts.commands.rollback_preview import rollback_preview
 from rollouts.models import Target
 from rollouts.preflight.rollback import rollback_checks
 from rollouts.queries.plan_view import plan_on_page
@@ -108,3 +111,29 @@ def test_it_stands_in_the_dialog_and_in_rest_and_bars_nobody(plan, owner, client
     assert "is too new for the driver" in page
     assert [check["code"] for check in answer["rollback_checks"]] == ["cuda-too-new"]
     assert next(button for button in answer["buttons"] if button["verb"] == "rollback")["is_allowed"]
+
+
+def test_the_preview_names_nodes_waves_pods_and_minutes(plan, owner, client):
+    client.force_login(owner)
+
+    preview = rollback_preview(plan_on_page(plan, now=NOON), now=NOON)
+    answer = client.get(f"/api/v1/plans/{plan.pk}").json()["rollback_preview"]
+
+    assert preview
+    assert (preview.nodes, preview.waves, preview.gpu_pods) == ((plan.canary,), 1, 1)
+    assert preview.takes_s > 0
+    assert f"Rolls 1 node back to {plan.from_version}: {plan.canary}." in preview.sentence
+    assert answer["nodes"] == [plan.canary]
+    assert answer["gpu_pods"] is None  # now, long after the watch was last heard
+    assert preview.lines[0] in html.unescape(client.get(f"/plans/{plan.pk}").content.decode())
+
+
+def test_the_preview_of_a_plan_that_changed_nothing_says_so(plan):
+    Target.objects.update(state="held")
+    Node.objects.update(driver_version=plan.from_version)
+
+    preview = rollback_preview(plan_on_page(plan, now=NOON), now=NOON)
+
+    assert preview
+    assert (preview.nodes, preview.waves) == ((), 0)
+    assert preview.sentence.startswith(f"No node differs from {plan.from_version}")
