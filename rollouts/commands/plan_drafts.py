@@ -50,6 +50,7 @@ GATES_BACK: Mapping[str, dict[str, Any]] = {
     "validator_passed": {},
     "allocatable_restored": {},
     "mig_state": {},
+    "workloads_ready": {},
     "failure_budget": {"tolerate": 0},
 }
 CANARIES = 2

@@ -61,7 +61,7 @@ class WorkloadsReady(Gate):
         items = (*counts, *_tests(evidence.changed))
         if unproven := _unproven(evidence.changed, proven):
             return _untested(unproven, proven, items)
-        title = f"The new driver is tested on {count(len(evidence.changed), 'changed node')}"
+        title = f"The driver is tested on {count(len(evidence.changed), 'changed node')}"
         return passed(title, "Tenants' pods ran or a test Job passed on each kind of node.", evidence=items)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
@@ -124,7 +124,7 @@ def _untested(unproven: Sequence[TargetEvidence], proven: Kinds, items: Items) -
     nodes = tuple(target.name for target in unproven)
     unmet = {fact for target in unproven for fact in target.facts.items() - proven if all(fact)} if proven else set()
     kinds = first_items(EvidenceItem(f"Untested {name.replace('_', ' ')}", value) for name, value in sorted(unmet))
-    title = f"Nothing has tested the new driver on {subject(nodes)}"
+    title = f"Nothing has tested the driver on {subject(nodes)}"
     summary = "No tenant's GPU pod ran there, and no test Job passed."
     return wait(title, summary, cause=UNTESTED, nodes=nodes, evidence=(*items, *kinds))
 

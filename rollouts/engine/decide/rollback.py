@@ -45,7 +45,7 @@ from rollouts.engine.decide.rollback_retries import ask_for_help, beyond_us, try
 from rollouts.engine.decide.target_progress import follow, lost_targets
 from rollouts.engine.decide.unmanaged_nodes import ABORT_FREES
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
-from rollouts.gates.base import Answer, GateResult, When
+from rollouts.gates.base import UNTESTED, Answer, GateResult, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.node_order.node_selection import next_wave
@@ -200,9 +200,10 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datet
     if failed := first_result(Answer.FAIL, answers):
         return _rolled_back(stage, f"{snapshot.version.old} is restored, but a gate fails: {failed[1].sentence}")
     waits = [result for result in answers.values() if result.answer is Answer.WAIT]
-    # The soak waits for the others, so it waits for ever where one of them can never tell.
+    # The soak waits for the others, so it waits for ever where one of them can never tell. An idle node is no reason to
+    # wait: the version that it has again was in use before the plan.
     others = [result for key, result in answers.items() if result in waits and key != Soak.key]
-    can_never_tell = bool(others) and all(result.is_final for result in others)
+    can_never_tell = bool(others) and all(result.is_final or result.cause == UNTESTED for result in others)
     if can_never_tell or (waits and now - stage.state_since > stage.wait_timeout):
         return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be evaluated: {waits[0].sentence}")
     return Decision(

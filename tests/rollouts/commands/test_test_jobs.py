@@ -23,7 +23,7 @@ def stage(cluster, owner, settings) -> Stage:
     settings.TEST_JOB_IMAGE = "registry.example/vectoradd"
     stage = opened(plan, 0)
     stage.move("promoting", now=NOON, actor="engine", reason="Released.")
-    answered(stage, "workloads_ready", "wait", title="Nothing has tested the new driver", cause=UNTESTED)
+    answered(stage, "workloads_ready", "wait", title="Nothing has tested the driver", cause=UNTESTED)
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
 

@@ -145,7 +145,7 @@ def test_what_nobody_drives_any_more_is_given_up_after_a_week():
 
 
 def test_an_upgrade_of_idle_nodes_is_given_up_as_not_shown():
-    nothing = "Nothing has tested the new driver on node-1."
+    nothing = "Nothing has tested the driver on node-1."
     step = an_end(CHANGED, CHANGED, unproven=nothing, now=NOON + STILL + timedelta(seconds=1))
     assert (step.to, step.reason) == (ExternalRolloutState.GIVEN_UP, f"Not shown within 7 d: {nothing}")
 

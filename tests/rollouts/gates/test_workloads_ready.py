@@ -112,7 +112,7 @@ def test_an_idle_canary_never_passes():
     assert (result.answer, result.cause) == (Answer.WAIT, UNTESTED)
     assert result.nodes == ("node-1", "node-2")
     assert result.sentence == (
-        "Nothing has tested the new driver on 2 nodes. No tenant's GPU pod ran there, and no test Job passed."
+        "Nothing has tested the driver on 2 nodes. No tenant's GPU pod ran there, and no test Job passed."
     )
     assert values_of(result) == {
         "GPU pods of tenants": 0, "Ready": 0, "Broken": 0, "Tolerated": 0, "Idle": "node-1, node-2",
@@ -144,7 +144,7 @@ def test_a_busy_node_speaks_for_idle_ones_of_its_kind():
 
     assert result.answer is Answer.PASS
     assert result.sentence == (
-        "The new driver is tested on 3 changed nodes. Tenants' pods ran or a test Job passed on each kind of node."
+        "The driver is tested on 3 changed nodes. Tenants' pods ran or a test Job passed on each kind of node."
     )
     assert values_of(result)["Pods are Ready on"] == "node-1"
     assert values_of(result)["Idle"] == "node-2, node-3"

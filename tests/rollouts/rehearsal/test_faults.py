@@ -109,7 +109,7 @@ def test_idle_nodes_without_a_test_job_are_no_pass():
     outcome = rehearse(played, [RehearsedStage("Canary", list(played.nodes), wanted)], begins=NOON)
 
     assert outcome.gate == "workloads_ready"
-    assert "Nothing has tested the new driver" in outcome.stopped_by
+    assert "Nothing has tested the driver" in outcome.stopped_by
 
 
 def test_a_fault_that_begins_after_the_soak_passes_and_is_told():

@@ -89,7 +89,7 @@ def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Clust
 
 def test_an_upgrade_of_idle_nodes_is_not_shown_to_be_good_and_says_what_would_show_it(cluster: Cluster, viewer: User):
     rollout = make.an_external_rollout(cluster, "changed")
-    nothing = {"title": "Nothing has tested the new driver on gpu-1", "nodes": ["gpu-1"], "since": NOON, "at": NOON}
+    nothing = {"title": "Nothing has tested the driver on gpu-1", "nodes": ["gpu-1"], "since": NOON, "at": NOON}
     rollout.answers.all().delete()
     rollout.answers.create(gate="workloads_ready", answer="wait", cause="untested", **nothing)
 
@@ -98,7 +98,7 @@ def test_an_upgrade_of_idle_nodes_is_not_shown_to_be_good_and_says_what_would_sh
     assert "not shown" in seen
     assert "A Ready GPU pod of a tenant on each of these nodes is the proof" in seen
     assert "north / h200 not shown" in listed
-    assert "Nothing has tested the new driver on gpu-1." in listed
+    assert "Nothing has tested the driver on gpu-1." in listed
 
 
 def test_it_is_listed_with_the_plans_and_on_the_page_of_its_cluster(cluster: Cluster, viewer: User):

@@ -20,7 +20,7 @@ def stage():
     stage.move("soaking", now=make.NOON, actor="engine", reason="All of them changed.")
     options = {key: value for key, value in stage.gate_options.items() if key != "test_job"}
     Stage.objects.filter(pk=stage.pk).update(gate_options=options)
-    answered(stage, "workloads_ready", "wait", title="Nothing has tested the new driver", cause=UNTESTED)
+    answered(stage, "workloads_ready", "wait", title="Nothing has tested the driver", cause=UNTESTED)
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
 

@@ -28,6 +28,7 @@ from rollouts.gates.base import TargetEvidence
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.soak import Soak
+from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from tests.make import NOON
 from tests.rollouts.make import (
@@ -43,6 +44,7 @@ from tests.rollouts.make import (
     a_snapshot,
     a_stage,
     a_target,
+    evidence,
     put_back,
     with_facts,
 )
@@ -73,7 +75,7 @@ def still_written(*nodes: NodeSnapshot, state: PlanState = ROLLING_BACK, **given
 
 def restored(*nodes: NodeSnapshot, back: tuple[TargetEvidence, ...] = (), **given: Any) -> Snapshot:
     stage = {"state": given.pop("stage_state", StageState.PROMOTING if back else StageState.WAITING)}
-    stage |= {key: given.pop(key) for key in ("max_unavailable", "gates") if key in given}
+    stage |= {key: given.pop(key) for key in ("max_unavailable", "gates", "evidence") if key in given}
     return put_back(a_snapshot(a_rollback_stage(*back, **stage), nodes=nodes), **given)
 
 
@@ -285,6 +287,21 @@ def test_a_gate_that_cannot_tell_in_the_rollback_has_the_stages_wait_timeout_and
 
     assert not plan_moves(decided(snapshot))
     assert plan_moves(decide(snapshot, now=NOON + timedelta(hours=2))) == [PlanState.ROLLED_BACK]
+
+
+def test_tenants_that_have_not_come_back_hold_the_end_and_an_idle_node_does_not():
+    """P6: a rollback is done when workloads run again. The restored version needs no other proof."""
+    back = (a_target("b", driver_version=OLD, upgrade_state="upgrade-done", test_job=None),)
+    nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
+    soaking = {"back": back, "gates": (WorkloadsReady(),), "stage_state": StageState.SOAKING}
+    short = evidence(*back, to_version=OLD, workloads_ready_before={"team-a/serve": 2}, workloads_ready_now={})
+
+    idle, lacking = decided(restored(*nodes, **soaking)), decided(restored(*nodes, **soaking, evidence=short))
+
+    assert plan_moves(idle) == [PlanState.ROLLED_BACK]
+    assert "Nothing has tested the driver on b." in idle.waiting_for
+    assert plan_moves(lacking) == []
+    assert "0 of 2 GPU pods are Ready again." in lacking.waiting_for
 
 
 def test_where_nothing_had_changed_it_is_over_at_once():
