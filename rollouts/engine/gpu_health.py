@@ -18,7 +18,7 @@ from health.rules.gpus.xid import LastXid
 from health.rules.xid_of_unknown_gpu import XidOfUnknownGpu
 from health.sources.cluster_telemetry import telemetry_of_clusters
 from health.sources.snapshots import SnapshotsUnavailable
-from rollouts.gates.base import FindingEvidence, GpuTelemetry, HealthEvidence
+from rollouts.gates.base import FEWEST_PEERS, FindingEvidence, GpuTelemetry, HealthEvidence
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Stage
 from rollouts.queries.gpu_telemetry import metrics_of, reads_health, telemetry_of_nodes
@@ -26,6 +26,7 @@ from rollouts.queries.gpu_telemetry import metrics_of, reads_health, telemetry_o
 ByUid = Mapping[str, tuple[FindingEvidence, ...]]
 OF_XIDS = (LastXid.key, XidOfUnknownGpu.key)
 RESTARTS = (RESET, "reload")  # kinds of `NodeEvent`
+COHORT = ("gpu_product", "kernel", "os_image")  # columns of a node
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def read_plan_health(plan: Plan, stages: Sequence[Stage], nodes: Mapping[str, No
     metrics = metrics_of(gates)
     of_cluster = telemetry_of_clusters([plan.cluster_id], metrics, now=now)[plan.cluster_id]
     telemetry = telemetry_of_nodes(of_cluster, [nodes[uid] for uid in changed], metrics, since=changed, now=now)
-    peers = unchanged_peers(plan, stages, {nodes[uid].gpu_product for uid in changed}, first)
+    peers = unchanged_peers(plan, stages, [nodes[uid] for uid in changed], first)
     found = findings_of(plan.cluster_id, Q(node__uid__in=list(changed)) | Q(since__gte=first))
     restarts = _restarts(plan.cluster_id, changed)
     return PlanHealth(
@@ -62,7 +63,11 @@ def read_plan_health(plan: Plan, stages: Sequence[Stage], nodes: Mapping[str, No
             evaluated_at=_evaluated_at(plan.cluster_id),
             has_source=telemetry.has_source,
             trouble=telemetry.trouble,
-            peers={name: tuple(one for one in found.get(uid, ()) if one.since >= first) for uid, name in peers.items()},
+            peers={
+                name: tuple(one for one in found.get(uid, ()) if one.since >= first)
+                for uid, name in peers.names.items()
+            },
+            alike=peers.alike,
         ),
         findings={uid: found.get(uid, ()) for uid in changed},
         telemetry={uid: replace(each, restarted_at=restarts.get(uid)) for uid, each in telemetry.by_node.items()},
@@ -92,12 +97,32 @@ def finding_evidence(row: Finding) -> FindingEvidence:
     )
 
 
-def unchanged_peers(plan: Plan, stages: Iterable[Stage], products: Iterable[str], first: datetime) -> dict[str, str]:
-    """Returns by UID the names of nodes with the same GPUs and another driver, from before the first change."""
+@dataclass(frozen=True)
+class Peers:
+    """Unchanged nodes to compare changed ones with."""
+
+    names: Mapping[str, str]  # by UID
+    alike: str  # what each has in common with a changed node
+
+
+def unchanged_peers(plan: Plan, stages: Iterable[Stage], changed: Iterable[Node], first: datetime) -> Peers:
+    """Returns the nodes with another driver, from before the first change. One query.
+
+    They are of the changed nodes' cohorts. Where these are too few for a comparison, nodes with the same GPUs count.
+    """
     begun = {target.node_uid for stage in stages for target in stage.targets.all() if target.state != TargetState.HELD}
-    rows = Node.objects.filter(cluster=plan.cluster_id, gpu_product__in=products, created_at__lt=first).order_by()
-    unchanged = rows.exclude(driver_version=plan.to_version).values_list("uid", "name")
-    return {uid: name for uid, name in unchanged if uid not in begun}
+    cohorts = {tuple(getattr(node, column) for column in COHORT) for node in changed}
+    rows = Node.objects.filter(cluster=plan.cluster_id, gpu_product__in={product for product, *_ in cohorts})
+    unchanged = rows.filter(created_at__lt=first).exclude(driver_version=plan.to_version).order_by()
+    same_gpus, same_cohort = {}, {}
+    for uid, name, *cohort in unchanged.values_list("uid", "name", *COHORT):
+        if uid not in begun:
+            same_gpus[uid] = name
+            if tuple(cohort) in cohorts:
+                same_cohort[uid] = name
+    if len(same_cohort) >= FEWEST_PEERS:
+        return Peers(same_cohort, "the same GPU, kernel and OS image")
+    return Peers(same_gpus, "the same GPU")
 
 
 def _restarts(cluster_id: int, changed: Mapping[str, datetime]) -> dict[str, datetime]:

@@ -38,8 +38,8 @@ def read_hours(
             changed, left_out = every[:MOST_NODES], every[MOST_NODES:]
             releases = [datetime.fromisoformat(target.baseline["at"]) for target in changed if target.baseline]
             first, last = min(releases), max(releases)
-            products = {nodes[target.node_uid].gpu_product for target in changed}
-            peers = sorted(unchanged_peers(plan, stages, products, first).values())[:MOST_NODES]
+            found_peers = unchanged_peers(plan, stages, [nodes[target.node_uid] for target in changed], first)
+            peers = sorted(found_peers.names.values())[:MOST_NODES]
             names = [target.node_name for target in changed]
             minute = int(now.timestamp()) // 60
             hours = hours_of(plan.cluster_id, (*names, *peers), first - PAST, last + MOST_AFTER, minute)
@@ -47,5 +47,6 @@ def read_hours(
                 {name: hours.get(name, ()) for name in names},
                 {name: hours.get(name, ()) for name in peers},
                 frozenset(target.node_name for target in left_out),
+                found_peers.alike,
             )
     return found

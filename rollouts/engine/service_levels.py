@@ -12,7 +12,7 @@ from fleet.models import Node, PodPlacement
 from health.models import TelemetrySource
 from health.sources.service_levels import Measured, NotMeasured, measure, source_of
 from health.telemetry.service_levels.expression import ServiceScope
-from rollouts.engine.gpu_health import unchanged_peers
+from rollouts.engine.gpu_health import COHORT, unchanged_peers
 from rollouts.gates.base import FEWEST_PEERS, ServiceLevel
 from rollouts.gates.slo import PEERS, Slo
 from rollouts.lifecycle import StageState, TargetState
@@ -109,8 +109,7 @@ def _peers(plan: Plan, stages: Sequence[Stage], gate: Slo, due: Sequence[Target]
     if gate.baseline != PEERS or len(due) < FEWEST_PEERS:
         return []
     nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=[target.node_uid for target in due])
-    products = set(nodes.values_list("gpu_product", flat=True))
-    peers = unchanged_peers(plan, stages, products, _released_at(due))
+    peers = unchanged_peers(plan, stages, nodes.only("uid", *COHORT), _released_at(due)).names
     return list(peers.values()) if len(peers) >= FEWEST_PEERS else []
 
 

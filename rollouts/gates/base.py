@@ -104,8 +104,9 @@ class HealthEvidence:
     evaluated_at: datetime | None  # the newest evaluation of its rules; None: unknown
     has_source: bool = False  # of GPU telemetry
     trouble: str = ""  # why no telemetry arrives from a source; blank: it arrives
-    # By the name of each unchanged node with the same GPUs: its findings since the first change of the stage.
+    # By the name of each unchanged node like a changed one: its findings since the first change of the stage.
     peers: Mapping[str, tuple[FindingEvidence, ...]] = field(default_factory=dict)
+    alike: str = ""  # what peers have in common with changed nodes
 
 
 @dataclass(frozen=True)
@@ -135,11 +136,12 @@ class MeasuredHour:
 
 @dataclass(frozen=True)
 class HoursEvidence:
-    """The hours of changed nodes and of unchanged ones with the same GPUs, the oldest first."""
+    """The hours of changed nodes and of unchanged ones like them, the oldest first."""
 
     changed: Mapping[str, tuple[MeasuredHour, ...]]  # by name
     peers: Mapping[str, tuple[MeasuredHour, ...]] = field(default_factory=dict)
     left_out: frozenset[str] = frozenset()  # changed nodes beyond those that are read
+    alike: str = ""  # what peers have in common with changed nodes
 
 
 @dataclass(frozen=True)

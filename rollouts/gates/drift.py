@@ -183,6 +183,7 @@ class Drift(Gate):
             EvidenceItem("Changed nodes", len(evidence.changed)),
             EvidenceItem("Nodes compared with their past (n)", len({name for its in here.values() for name in its})),
             EvidenceItem("Unchanged nodes", len(hours.peers)),
+            *([EvidenceItem("They have", hours.alike)] if hours.peers and hours.alike else []),
             EvidenceItem("Smallest effect", self.worse_percent, "%"),
             *([EvidenceItem("Measured", names(known, most=len(MEASURES)))] if known else []),
             *([EvidenceItem("Not measured", names(unknown, most=len(MEASURES)))] if unknown else []),

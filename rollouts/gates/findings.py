@@ -79,6 +79,7 @@ class NewFindings(Gate):
             ),
             *first_items(EvidenceItem("On unchanged nodes too", one.title) for _, one in new if one.rule in shared),
             *(item for its in compared.values() for item in its.items),
+            *([EvidenceItem("Unchanged nodes have", evidence.health.alike)] if compared and evidence.health else []),
         )
         certain = [(target, one) for target, one in blamed if self._is_certain(one, target, evidence.health)]
         if proved := [(target, one) for target, one in certain if one.rule not in doubtful]:

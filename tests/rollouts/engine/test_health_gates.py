@@ -9,7 +9,8 @@ from fleet.models import Node, Observer
 from health.evaluation.overdue_clusters import record_evaluation
 from health.models import TelemetrySource
 from health.telemetry.snapshot import GpuDevice
-from rollouts.engine.gpu_health import read_plan_health
+from rollouts.engine import gpu_health
+from rollouts.engine.gpu_health import read_plan_health, unchanged_peers
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import GateAnswer
 from tests.health.conftest import _redis, redis  # noqa: F401 (fixtures)
@@ -140,3 +141,19 @@ def test_findings_of_unchanged_nodes_are_read_for_comparison(fleet: Fleet):
     assert {name: [one.rule for one in found] for name, found in health.peers.items()} == {
         REST[0]: ["gpu-xid"], REST[1]: [],
     }  # fmt: skip
+
+
+def test_peers_are_of_the_same_cohort_where_they_are_enough(fleet: Fleet, monkeypatch):
+    """A node with another kernel tells less about this one."""
+    fleet.change_canary()
+    stages = list(fleet.ground.plan.stages.prefetch_related("targets"))
+    changed = [Node.objects.get(name=CANARY)]
+    Node.objects.filter(name=REST[0]).update(kernel=changed[0].kernel, os_image=changed[0].os_image)
+    Node.objects.filter(name=REST[1]).update(kernel="6.99")
+
+    few = unchanged_peers(fleet.ground.plan, stages, changed, fleet.ground.clock())
+    monkeypatch.setattr(gpu_health, "FEWEST_PEERS", 1)
+    enough = unchanged_peers(fleet.ground.plan, stages, changed, fleet.ground.clock())
+
+    assert (set(few.names.values()), few.alike) == ({REST[0], REST[1]}, "the same GPU")
+    assert (set(enough.names.values()), enough.alike) == ({REST[0]}, "the same GPU, kernel and OS image")
