@@ -82,10 +82,7 @@ def _measured(parts: list[tuple[str, LabelledSample]], clock_offset_s: float) ->
     if (clusters := max(numbers(CLUSTERS), default=1)) > 1:
         raise NotMeasured(
             "other-clusters",
-            (
-                f"The series belong to {clusters:.0f} clusters. Add label matchers of this cluster to the telemetry "
-                "source."
-            ),
+            f"This Prometheus has series of {clusters:.0f} clusters. Add matchers of this cluster to the source.",
         )
     newest_at = min(numbers(NEWEST), default=None)
     return Measured(

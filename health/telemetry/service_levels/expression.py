@@ -18,6 +18,7 @@ MOST_SELECTORS = 10
 NAMES, WINDOW = ("nodes", "pods"), "window"
 PART = "quarterdeck"  # the label that tells the parts of an answer apart
 VALUE, SAMPLES, NEWEST, CLUSTERS = "value", "samples", "newest", "clusters"
+NAME_CLUSTERS = ("cluster", "cluster_name", "k8s_cluster_name")  # labels by which a shared Prometheus tells them apart
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}")
 _NAMES = re.compile(r"""(=~\s*)(["'`])\{\{\s*(nodes|pods)\s*\}\}\2""")
 _RANGE = re.compile(r"\[\s*\{\{\s*window\s*\}\}\s*\]")
@@ -87,7 +88,8 @@ def read_expression(text: str) -> Expression:
 def measurement(value: Expression, samples: Expression | None, scope: ServiceScope) -> str:
     """Returns one query with a series for the value, the samples, the newest sample and the number of clusters.
 
-    `samples` counts what the value rests on, such as requests; without it, the scrapes in the window count.
+    `samples` counts what the value rests on, such as requests; without it, the scrapes in the window count. Without
+    matchers of the cluster, the clusters of all scrape targets count: a node of the same name may be another cluster's.
     """
     selectors = value.selectors(scope)
     parts = [_labelled_part(VALUE, value.query(scope))]
@@ -100,6 +102,11 @@ def measurement(value: Expression, samples: Expression | None, scope: ServiceSco
             )
         parts.append(_labelled_part(f"{NEWEST}{place}", f"max(timestamp({selector}))"))
         parts.append(_labelled_part(f"{CLUSTERS}{place}", f"count(group by (cluster) ({selector}))"))
+    if not scope.matchers:
+        parts += [
+            _labelled_part(f"{CLUSTERS} by {label}", f'count(group by ({label}) (up{{{label}!=""}}))')
+            for label in NAME_CLUSTERS
+        ]
     return " or ".join(parts)
 
 

@@ -53,7 +53,12 @@ def test_nothing_and_no_number_are_no_value(answer):
         (an_answer(kind="matrix"), "source-silent", "a matrix instead of a vector"),
         (an_answer(many=10_000), "many-series", "The query returns 10000 series. Aggregate them"),
         (an_answer(many=50_000), "source-silent", "larger than 1 MiB"),
-        (an_answer(("value", "1"), ("clusters0", "2")), "other-clusters", "to 2 clusters"),
+        (an_answer(("value", "1"), ("clusters0", "2")), "other-clusters", "of 2 clusters"),
+        (
+            an_answer(("value", "1"), ("clusters0", "1"), ("clusters by cluster", "3")),
+            "other-clusters",
+            "of 3 clusters",
+        ),
         (
             saying(b'{"status":"error","errorType":"bad_data","error":"parse error"}', 400),
             "source-silent",

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from health.telemetry.service_levels.expression import BadExpression, ServiceScope, measurement, read_expression
@@ -18,6 +20,14 @@ def test_one_query_asks_for_value_samples_newest_sample_and_clusters():
 
     assert [part in queried for part in ('"value"', '"samples0"', '"newest0"', '"clusters0"')] == [True] * 4
     assert 'max(count_over_time(requests_total{pod=~"model-0|model[.]1",cluster="eu-1",code="500"}[300s]))' in queried
+
+
+def test_without_matchers_the_clusters_of_the_whole_prometheus_are_counted():
+    """A foreign cluster with a node or pod of the same name would answer for this one."""
+    asked = measurement(read_expression(OWN), None, replace(SCOPE, matchers=""))
+
+    assert 'count(group by (cluster) (up{cluster!=""}))' in asked
+    assert "up{" not in measurement(read_expression(OWN), None, SCOPE)
 
 
 @pytest.mark.parametrize("indicator", INDICATORS.values(), ids=INDICATORS)
