@@ -40,6 +40,15 @@ def state_of(pod: PodSeen) -> ContainerState | None:
     return statuses[0].state if statuses else None
 
 
+def ran_s(pod: PodSeen) -> float | None:
+    """Returns the seconds for which the container ran; None until it has ended, or without times."""
+    state = state_of(pod)
+    ended = state.terminated if state else None
+    if ended is None or ended.started_at is None or ended.finished_at is None:
+        return None
+    return max(0.0, (ended.finished_at - ended.started_at).total_seconds())
+
+
 def pod_status_data(pod: PodSeen) -> PodSaid:
     state, scheduled = state_of(pod), pod.scheduled
     waiting = state.waiting if state else None

@@ -280,7 +280,15 @@ class PlanRecord:
         past, peers = self.baselines.of(row)
         outcome = TestJobOutcome(row.outcome) if row.outcome else None
         return TestJobEvidence(
-            outcome, row.says, row.said, row.told_at, row.value, row.says.startswith(TIMED_OUT), past, peers
+            outcome,
+            row.says,
+            row.said,
+            row.told_at,
+            row.value,
+            row.says.startswith(TIMED_OUT),
+            past,
+            peers,
+            row.gpu_time,
         )
 
     def _findings(

@@ -43,6 +43,7 @@ class PlanTestJobs:
             has_timed_out=row.says.startswith(TIMED_OUT),
             past=past,
             peers=peers,
+            gpu_time=row.gpu_time,
         )
 
 

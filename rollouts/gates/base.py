@@ -182,6 +182,7 @@ class TestJobEvidence:
     has_timed_out: bool = False
     past: tuple[float, ...] = ()  # its results on the same node with other drivers, the newest first
     peers: tuple[float, ...] = ()  # the newest result of each other node with the same GPUs and another driver
+    gpu_time: timedelta = timedelta(0)  # of its container, on all of its GPUs; 0: unknown
 
 
 @dataclass(frozen=True)

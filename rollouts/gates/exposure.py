@@ -1,14 +1,16 @@
-"""Tenants have worked on the changed nodes for long enough; an idle canary proves nothing (Z27).
+"""Tenants or test Jobs have worked on the changed nodes for long enough; an idle canary proves nothing (Z27).
 
 Only observed work counts. A driver that crashes under load is found only by load, and the order of least disruption
-takes idle nodes first.
+takes idle nodes first. A passed test Job is load where there is no tenant: it counts with the GPU time of its
+container, and with a GPU-minute at least, since many tests are shorter.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import UNSEEN, Evidence, Gate, GateResult, Items, TargetEvidence, When
 from rollouts.gates.results import OVERRIDE, kept_empty, no_target, passed, subject, to_come, wait
 from wording.lists import names
@@ -20,7 +22,7 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Exposure(Gate):
-    gpu_minutes: int = 60  # of tenants' work on the changed nodes of the stage, together
+    gpu_minutes: int = 60  # of work on the changed nodes of the stage, together
     nodes: int = 1  # of which each has had a GPU-minute of it
 
     key: ClassVar[str] = "exposure"
@@ -35,14 +37,16 @@ class Exposure(Gate):
     def evaluate(self, evidence: Evidence, *, now: object) -> GateResult:
         if not evidence.counted:
             return no_target()
-        worked = [target for target in evidence.changed if _seen_gpu_time(target) >= MINUTE]
-        minutes = sum((_seen_gpu_time(target) for target in evidence.changed), timedelta()) // MINUTE
+        worked = [target for target in evidence.changed if _worked(target) >= MINUTE]
+        minutes = sum((_worked(target) for target in evidence.changed), timedelta()) // MINUTE
+        tests = sum((_tested(target) for target in evidence.changed), timedelta()) // MINUTE
         shown = (
-            EvidenceItem("Tenants' work", minutes, "GPU-min"),
+            EvidenceItem("Work", minutes, "GPU-min"),
+            *([EvidenceItem("Of test Jobs", tests, "GPU-min")] if tests else []),
             EvidenceItem("Work needed", self.gpu_minutes, "GPU-min"),
             EvidenceItem("Nodes with work", names([target.name for target in worked]) or "none"),
             EvidenceItem("Nodes needed", self.nodes),
-            *_sources(evidence.changed, worked),
+            *_sources(evidence.changed),
         )
         if self.nodes > len(evidence.counted):
             title = f"The gate needs work on {count(self.nodes, 'node')}; the stage has {len(evidence.counted)}"
@@ -50,35 +54,45 @@ class Exposure(Gate):
             return wait(title, cause="too-few-nodes", evidence=shown, steps=steps, is_final=True)
         if not evidence.changed:
             return to_come(evidence, shown)
-        title = f"{count(minutes, 'GPU-minute')} of tenants' work since the change"
+        title = f"{count(minutes, 'GPU-minute')} of work since the change"
         if minutes < self.gpu_minutes or len(worked) < self.nodes:
             return self._too_little(evidence, minutes, title, shown)
         if evidence.not_changed:
             return to_come(evidence, shown)
-        return passed(title, f"Tenants worked on {count(len(worked), 'changed node')}.", evidence=shown)
+        return passed(title, f"Tenants or test Jobs worked on {count(len(worked), 'node')}.", evidence=shown)
 
     def _too_little(self, evidence: Evidence, minutes: int, title: str, shown: Items) -> GateResult:
         nodes = tuple(target.name for target in evidence.changed)
         if unseen := tuple(target.name for target in evidence.changed if not target.is_seen or target.work is None):
-            title = f"Tenants' work on {subject(unseen)} cannot be seen"
+            title = f"The work on {subject(unseen)} cannot be seen"
             return wait(title, "Unseen work does not count.", cause=UNSEEN, nodes=unseen, evidence=shown)
         asked = f"The gate needs {count(self.gpu_minutes, 'GPU-minute')} on {count(self.nodes, 'node')} or more."
         if minutes:
             return wait(title, asked, cause="too-little", evidence=shown)
         if empty := kept_empty(evidence.changed, shown):
             return empty
-        title = f"No tenant has used {subject(nodes)} since the change"
+        title = f"No tenant or test Job has used {subject(nodes)} since the change"
         return wait(title, asked, cause="idle", nodes=nodes, evidence=shown)
 
 
-def _seen_gpu_time(target: TargetEvidence) -> timedelta:
-    """Returns the GPU time; zero for a node that is not seen now."""
+def _worked(target: TargetEvidence) -> timedelta:
+    """Returns the GPU time of tenants and of a passed test Job; a node that is not seen now has none of tenants."""
+    return _tenants_time(target) + _tested(target)
+
+
+def _tenants_time(target: TargetEvidence) -> timedelta:
     return target.work.gpu_time if target.work and target.is_seen else timedelta()
 
 
-def _sources(changed: Iterable[TargetEvidence], worked: Iterable[TargetEvidence]) -> Iterator[EvidenceItem]:
+def _tested(target: TargetEvidence) -> timedelta:
+    job = target.test_job
+    return max(MINUTE, job.gpu_time) if job and job.outcome is TestJobOutcome.PASSED else timedelta()
+
+
+def _sources(changed: Collection[TargetEvidence]) -> Iterator[EvidenceItem]:
     """Yields how the time was counted: utilisation by complete hours, or allocated time without utilisation."""
     if busy := [target.name for target in changed if target.work and target.work.has_telemetry]:
         yield EvidenceItem("Counted by complete hours of utilisation", names(busy))
+    worked = (target for target in changed if _tenants_time(target) >= MINUTE)
     if allocated := [target.name for target in worked if not (target.work and target.work.has_telemetry)]:
         yield EvidenceItem("Counted as allocated time", names(allocated))

@@ -80,8 +80,8 @@ IDLE: Mapping[str, tuple[str, str]] = {
         "Add the gate Test Job, or pick nodes with tenants.",
     ),
     Exposure.key: (
-        "The gate Exposure waits until tenants have worked there.",
-        "After the time in its option wait_timeout_s, it asks a person.",
+        "The gate Exposure waits until tenants or test Jobs have worked there.",
+        "Add the gate Test Job; after its wait_timeout_s the gate asks a person.",
     ),
 }
 
@@ -138,7 +138,7 @@ def _checks_of_gate(
         return
     if isinstance(gate, Drift):
         yield from _hours_beyond_soak(stage, gate, field)
-    is_tested = isinstance(gate, WorkloadsReady) and any(isinstance(one, TestJobGate) for one in stage.gates)
+    is_tested = _is_tested(gate, stage, len(nodes))
     if isinstance(gate, WorkloadsReady | Exposure) and not is_tested and not _tenants_on(nodes, pods):
         title = f"No tenant's GPU pod runs on {named([node.name for node in nodes])}"
         shown = listed("Nodes", (node.name for node in nodes))
@@ -153,6 +153,12 @@ def _checks_of_gate(
         title = f"{named(lacking)} {either(len(lacking), blind.of_one, blind.of_many)}"
         shown, steps = listed("Nodes", lacking), (blind.helps, WAIVE)
         yield Check("unmeasured", title=title, summary=where, evidence=shown, steps=steps, is_grave=True, field=field)
+
+
+def _is_tested(gate: Gate, stage: Stage, nodes: int) -> bool:
+    """Returns whether test Jobs alone may pass the gate: each counts as a GPU-minute at least."""
+    has_test = any(isinstance(one, TestJobGate) for one in stage.gates)
+    return has_test and not (isinstance(gate, Exposure) and gate.gpu_minutes > nodes)
 
 
 def _hours_beyond_soak(stage: Stage, gate: Drift, field: str) -> Iterator[Check]:

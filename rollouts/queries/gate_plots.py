@@ -98,12 +98,12 @@ def _test_results(plan: Plan, stage: Stage, gate: TestJobGate, changes: Sequence
 
 def _exposure(stage: Stage, gate: Exposure, changes: Sequence[datetime]) -> GatePlot:
     answer = next((row for row in stage.answers.all() if row.gate == gate.key), None)
-    work = answer.value_of("Tenants' work") if answer else None
+    work = answer.value_of("Work") if answer else None
     return GatePlot(
         gate,
         stage,
         "GPU-min",
-        "Tenants' work on changed nodes",
+        "Work on changed nodes",
         [Point(answer.at, float(work))] if answer and work is not None else (),
         [("At least", gate.gpu_minutes)],
         changes=changes,

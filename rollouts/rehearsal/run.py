@@ -513,12 +513,16 @@ def _bound_reason(held: Sequence[str], closed: Mapping[str, str]) -> str:
 
 
 def _failing_gate(row: _Stage) -> str:
-    """Returns the gate that failed first; where none failed, the one that waits longest."""
-    counted = {gate.key for gate in row.plan.gates if not gate.advisory and gate.key != Soak.key}
+    """Returns the gate that failed first; where none failed, the one whose wait asks a person first."""
+    counted = {gate.key: gate for gate in row.plan.gates if not gate.advisory and gate.key != Soak.key}
     for answer in (Answer.FAIL, Answer.WAIT):
-        since = {key: at for key, (is_, _, at) in row.answers.items() if is_ is answer and key in counted}
-        if since:
-            return min(since, key=lambda key: since[key])
+        ends = {
+            key: last.since + (counted[key].wait_timeout or row.plan.wait_timeout)
+            for key, last in row.answers.items()
+            if last.answer is answer and key in counted
+        }
+        if ends:
+            return min(ends, key=lambda key: ends[key])
     return ""
 
 

@@ -14,6 +14,7 @@ from fleet.models import Node
 from kube.structs import PodSeen
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.job_metrics import number_at
+from operations.test_jobs.job_status import ran_s
 from operations.test_jobs.test_job import resource_of
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
 from rollouts.engine.act.writer import Writer
@@ -41,14 +42,19 @@ class _PlanTracker(TestJobTracker):
     def conclude(
         self, row: Any, observed: ObservedTestJob, progress: TestJobProgress, pod: PodSeen | None
     ) -> tuple[TestJobProgress, dict[str, Any]]:
-        """Reads the number that a Job with a metric printed."""
-        if progress.outcome is not TestJobOutcome.PASSED or not row.metric:
+        """Reads how long the container of a passed Job ran, and the number that a Job with a metric printed."""
+        if progress.outcome is not TestJobOutcome.PASSED:
             return progress, {}
+        columns: dict[str, Any] = {"ran_s": ran_s(pod) if pod else None}
+        if not row.metric:
+            return progress, columns
         lines, trouble = self.output_of(row, pod)
         value = number_at(lines, row.metric)
         if value is not None:
             trouble = f"{row.metric} is {value:g}."
-        return replace(progress, said=trouble or f"Its output has no number at {row.metric}."), {"value": value}
+        return replace(progress, said=trouble or f"Its output has no number at {row.metric}."), columns | {
+            "value": value
+        }
 
 
 def create_test_jobs(writer: Writer, act: CreateTestJobs) -> str:

@@ -46,7 +46,7 @@ def test_it_waits_for_a_tenant_and_goes_on_once_one_has_worked_for_long_enough(g
     ground.clock.move(minutes=1)
     ground.round()
     assert (ground.stage().state, answer(ground).cause) == ("soaking", "too-little")
-    assert answer(ground).value_of("Tenants' work") == 2
+    assert answer(ground).value_of("Work") == 2
 
     ground.clock.move(minutes=1)
     ground.rounds(2)

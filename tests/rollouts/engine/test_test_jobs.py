@@ -405,12 +405,14 @@ def test_the_number_that_it_prints_decides(ground: Ground, printed: list[str], e
     (job,) = jobs(ground)
     assert job["spec"]["template"]["spec"]["containers"][0]["command"] == ["bench", "--json"]
     ground.simulation.ends.read_log = lambda *_: [f"2026-01-08T12:00:09Z {line}" for line in printed]
-    play(ground, {"terminated": {"exitCode": 0, "reason": "Completed"}}, "Succeeded", node=CANARY)
+    times = {"startedAt": "2026-01-08T12:00:00Z", "finishedAt": "2026-01-08T12:01:35Z"}
+    play(ground, {"terminated": {"exitCode": 0, "reason": "Completed", **times}}, "Succeeded", node=CANARY)
 
     completes(ground)
     ground.rounds(2)
 
     assert (answer(ground).answer, row().said) == (expected, says)
+    assert row().gpu_time == timedelta(seconds=95)
     assert ground.plan.state == (PlanState.HALTED if expected == "fail" else PlanState.PROMOTING)
 
 

@@ -4,7 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.gates.base import NO_TARGET, TO_COME, UNSEEN, Answer, SeenWork
+from operations.test_jobs.test_progress import TestJobOutcome
+from rollouts.gates.base import NO_TARGET, TO_COME, UNSEEN, Answer, SeenWork, TestJobEvidence
 from rollouts.gates.exposure import Exposure
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.lifecycle import TargetState
@@ -13,7 +14,7 @@ from tests.rollouts.make import a_held_target, a_target, evidence, values_of
 
 
 def worked(name: str = "node-1", minutes: float = 60, *, has_telemetry: bool = False, **given):
-    return a_target(name, work=SeenWork(timedelta(minutes=minutes), has_telemetry), **given)
+    return a_target(name, work=SeenWork(timedelta(minutes=minutes), has_telemetry), **{"test_job": None} | given)
 
 
 def evaluated(*targets, **options):
@@ -24,9 +25,9 @@ def test_passes_once_tenants_have_worked_for_long_enough():
     result = evaluated(worked(minutes=61.5))
 
     assert result.answer is Answer.PASS
-    assert result.title == "61 GPU-minutes of tenants' work since the change"
+    assert result.title == "61 GPU-minutes of work since the change"
     assert values_of(result) == {
-        "Tenants' work": 61,
+        "Work": 61,
         "Work needed": 60,
         "Nodes with work": "node-1",
         "Nodes needed": 1,
@@ -45,7 +46,7 @@ def test_an_idle_canary_waits_and_is_named():
     assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, "idle", ("node-1", "node-2"))
     assert not result.is_final
     assert result.sentence == (
-        "No tenant has used 2 nodes since the change. The gate needs 60 GPU-minutes on 1 node or more."
+        "No tenant or test Job has used 2 nodes since the change. The gate needs 60 GPU-minutes on 1 node or more."
     )
 
 
@@ -59,7 +60,7 @@ def test_little_work_is_another_cause_than_none():
     result = evaluated(worked(minutes=1), gpu_minutes=2)
 
     assert (result.answer, result.cause) == (Answer.WAIT, "too-little")
-    assert result.title == "1 GPU-minute of tenants' work since the change"
+    assert result.title == "1 GPU-minute of work since the change"
     assert result.summary == "The gate needs 2 GPU-minutes on 1 node or more."
 
 
@@ -84,6 +85,24 @@ def test_where_telemetry_has_telemetry_it_says_that_hours_count_once_they_are_ov
 
     assert values_of(evaluated(worked(minutes=0, has_telemetry=True)))[hours] == "node-1"
     assert hours not in values_of(evaluated(worked(minutes=0)))
+
+
+@pytest.mark.parametrize(("ran", "counts"), [(0, 1), (20, 1), (90, 1), (150, 2)])
+def test_a_passed_test_job_counts_with_its_time_and_a_minute_at_least(ran: float, counts: int):
+    job = TestJobEvidence(TestJobOutcome.PASSED, gpu_time=timedelta(seconds=ran))
+
+    result = evaluated(worked(minutes=0, test_job=job), gpu_minutes=counts)
+
+    assert result.answer is Answer.PASS
+    assert values_of(result)["Of test Jobs"] == counts
+    assert evaluated(worked(minutes=0, test_job=job), gpu_minutes=counts + 1).answer is Answer.WAIT
+
+
+@pytest.mark.parametrize("outcome", [None, TestJobOutcome.FAILED, TestJobOutcome.UNKNOWN])
+def test_a_test_job_that_did_not_pass_is_no_work(outcome):
+    job = TestJobEvidence(outcome, gpu_time=timedelta(hours=1))
+
+    assert evaluated(worked(minutes=0, test_job=job), gpu_minutes=1).cause == "idle"
 
 
 def test_nodes_still_to_come_are_waited_for():

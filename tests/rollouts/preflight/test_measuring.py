@@ -75,9 +75,10 @@ def test_of_the_gate_that_waits_for_tenants_it_is_said_that_it_will(cluster, own
 
     (check,) = warned(cluster, owner, "unmeasured", exposure={})
 
-    assert "The gate Exposure waits until tenants have worked there." in check.sentence
+    assert "The gate Exposure waits until tenants or test Jobs have worked there." in check.sentence
     assert "wait_timeout_s" in steps_of(check)
     assert not check.is_grave
+    assert warned(cluster, owner, "unmeasured", exposure={"gpu_minutes": 1}, test_job={}) == []
     assert warned(cluster, owner, "unmeasured", exposure={"advisory": True}) == []
 
 

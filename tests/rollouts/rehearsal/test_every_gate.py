@@ -105,7 +105,7 @@ def test_a_number_that_gets_worse_does_not_pass(live, owner, key: str, options: 
         ("ecc", lambda cluster: report(cluster, ["temperature_celsius"]), "not exported by 2 nodes"),
         ("telemetry_fresh", lambda _: TelemetrySource.objects.all().delete(), "has no GPU telemetry"),
         ("slo", lambda _: TelemetrySource.objects.all().delete(), "cannot be measured"),
-        ("exposure", lambda _: Pod.objects.tenants().delete(), "No tenant has used"),
+        ("exposure", lambda _: Pod.objects.tenants().delete(), "No tenant or test Job has used"),
         ("headroom", lambda _: Node.objects.update(requested={GPU: 8}), "fits on no other node"),
         ("window", lambda _: MaintenanceWindow.objects.all().delete(), "No maintenance window covers"),
     ],

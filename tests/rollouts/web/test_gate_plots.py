@@ -72,7 +72,7 @@ def test_results_of_test_jobs_and_the_work_of_tenants_are_drawn_too():
     row = {"node_uid": canary.targets.get().node_uid, "node_name": "node-0", "metric": "rate", "outcome": "passed"}
     row |= {"namespace": "x", "image": "x", "resource": "nvidia.com/gpu", "amount": 1, "intended_at": at}
     TestJob.objects.create(plan=plan, told_at=at, value=950.0, **row)
-    answered(canary, "exposure", "wait", evidence=[an_item("Tenants' work", 12, "GPU-min")])
+    answered(canary, "exposure", "wait", evidence=[an_item("Work", 12, "GPU-min")])
 
     plots = {plot.gate.key: plot for plot in gate_plots(plan, now=NOON + timedelta(hours=1)) if plot.stage == canary}
 
