@@ -69,7 +69,8 @@ EXCEPTION = re.compile(r"(?:^|[\]\s(:|])[A-Za-z_][\w.]{0,80}(?:Error|Exception):
 RELAYED = re.compile(r"^[\w .-]{1,40}(?:error|stderr): {2,}", re.IGNORECASE)
 # An exception without a message, and the head of what follows it.
 UNSAID = re.compile(
-    r"^\s*(?:[\w.]*(?:Error|Exception):?|.{0,80}\bwith the following (?:error|exception)s?:|[\w ()-]{1,60}:)\s*$"
+    r"^\s*(?:[\w.]*(?:Error|Exception):?|.{0,80}\bwith the following (?:error|exception)s?:|[\w ()-]{1,60}:"
+    r"|.{0,120}\bWorkerProc failed to start\.)\s*$"
 )
 ECHOED = re.compile(r"\++ ")  # a shell's trace of its commands (set -x)
 TRACED = any_pattern(r"[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace

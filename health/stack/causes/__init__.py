@@ -115,6 +115,8 @@ TENANTS_BY_LINES: tuple[CauseRule, ...] = (
     *AFTER_THE_PROGRAM,
     *table("tenants.general"),
 )
+GENERAL = table("tenants.general")
+OF_A_WORKER = GENERAL[: GENERAL.index(entry("engine_failed"))]  # before what a parent process says of one that ended
 BY_THE_LAST_LINE = tuple(rule for rule in TENANTS_BY_LINES if rule not in table("tenants.general"))
 # No program has run: the lines are a scheduler's.
 UNPLACED_BY_LINES: tuple[CauseRule, ...] = (*BEFORE_THE_PROGRAM, *AFTER_THE_PROGRAM)
@@ -151,6 +153,8 @@ def waiting_rule(signs: Signs) -> CauseRule | None:
         (TENANTS_FIRST, _with_all),
         (BY_THE_LAST_LINE if signs.is_placed else UNPLACED_BY_LINES, _without_events),
         (table("tenants.program") if signs.is_placed else (), _with_more_words),
+        (OF_A_WORKER if signs.is_placed else (), _without_events),
+        (OF_A_WORKER if signs.is_placed else (), _with_more_words),
         (by_lines, _without_events),
         (by_lines, _with_all),
         (table("tenants.placing"), _with_all),

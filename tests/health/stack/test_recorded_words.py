@@ -436,7 +436,7 @@ def test_an_operand_that_never_ran_has_no_log_to_read(reason):
         ("RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment", "cuda_unknown"),
         (
             "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:268, unhandled system error",
-            "nccl_failed",
+            "nccl_system_call",
         ),
         ("RuntimeError: CUDA error: uncorrectable ECC error encountered", "cuda_ecc"),
         (
