@@ -8,6 +8,7 @@ class CapacityConfig(AppConfig):
         from capacity.free_gpus import free_gpu_history
         from capacity.placements.placement_findings import BROKEN_POLICY
         from capacity.pods.pod_filter import page_of_workload
+        from capacity.usage import workload_owners
         from capacity.usage.price_changes import record_change
         from capacity.usage.small_workload_findings import SMALL_WORKLOADS
         from capacity.waiting_pods import refined_reasons
@@ -24,4 +25,6 @@ class CapacityConfig(AppConfig):
         CHANGED.append(record_change)
         PAGES[PodsPendingLong.key] = page_of_workload
         usage.RECORDED.append(free_gpu_history.record)
+        usage.RECORDED.append(workload_owners.record)
         retention.ALSO.append(free_gpu_history.tidy)
+        retention.ALSO.append(workload_owners.tidy)

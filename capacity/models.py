@@ -8,22 +8,62 @@ from fleet.models.visible import Visible
 from people.rights import Scope
 
 
-class FreeGpuSample(models.Model):
-    """The free GPUs of a pool at the end of an hour (`capacity.free_gpus`). At most one row an hour and pool."""
+class FreeGpuFigures(models.Model):
+    """Free GPUs at the end of an hour (`capacity.free_gpus`)."""
 
-    pool = models.ForeignKey("fleet.Pool", models.CASCADE, related_name="free_gpu_samples", db_index=False)
     hour = models.DateTimeField()  # end of the hour; the row was written within 15 minutes after it
     free = models.FloatField()
     usable = models.FloatField()  # by the usual pod; the rest is stranded
     stranded = models.JSONField(default=dict)  # by cause
 
     class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.free:g} free GPUs at {self.hour}"
+
+
+class FreeGpuSample(FreeGpuFigures):
+    """The free GPUs of a pool. At most one row an hour and pool."""
+
+    pool = models.ForeignKey("fleet.Pool", models.CASCADE, related_name="free_gpu_samples", db_index=False)
+
+    class Meta:
         constraints = [models.UniqueConstraint(fields=["pool", "hour"], name="one_free_gpu_sample_per_pool_and_hour")]
         indexes = [models.Index(fields=["hour"])]
         ordering = ["hour"]
 
+
+class ClusterFreeGpuSample(FreeGpuFigures):
+    """The free GPUs of a whole cluster: nodes may be in several pools, or in none. At most one row an hour."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="free_gpu_samples", db_index=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "hour"], name="one_free_gpu_sample_per_cluster_and_hour")
+        ]
+        indexes = [models.Index(fields=["hour"])]
+        ordering = ["hour"]
+
+
+class WorkloadOwner(models.Model):
+    """The owner of a workload by the label of its pods (`capacity.usage.workload_owners`), as last recorded."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="+", db_index=False)
+    namespace = models.CharField(max_length=253)
+    workload = models.CharField(max_length=320)  # as in `OwnerUsage`: the direct controller
+    owner = models.CharField(max_length=63)  # the value of the label
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "namespace", "workload"], name="one_owner_per_workload")
+        ]
+        indexes = [models.Index(fields=["seen_at"])]
+
     def __str__(self) -> str:
-        return f"{self.free:g} free GPUs at {self.hour}"
+        return f"{self.namespace}/{self.workload}: {self.owner}"
 
 
 class GpuPriceQuerySet(Visible["GpuPrice"]):

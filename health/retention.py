@@ -17,7 +17,7 @@ def tidy(*, before: datetime, now: datetime) -> int:
     """Returns the number of deleted rows; partitions of hours count as one each."""
     oldest = now - timedelta(days=settings.KEEP_GPU_HOURS_DAYS)
     gone = hours.forget_before(oldest)
-    gone += sum(delete(model.objects.filter(day__lt=oldest.date())) for model in USAGE)
+    gone += sum(delete(model.objects.filter(day__lt=before.date())) for model in USAGE)
     tried = TelemetryTrial.objects.filter(asked_at__lt=now - KEEP_TRIALS)
     old = Finding.objects.filter(resolved_at__lt=before)
     gone += delete(minutes.too_old(now=now))

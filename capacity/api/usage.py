@@ -1,7 +1,7 @@
 """The usage of a period, as on its page."""
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -19,7 +19,7 @@ from capacity.usage.usage_filter import (
     BadPeriod,
     UsageFilter,
 )
-from capacity.usage.usage_lines import TITLES
+from capacity.usage.usage_lines import PART_TITLES, TITLES, UsageAmount, UsePart
 from capacity.usage.usage_report import usage_report
 from capacity.usage.weekly_report import weekly_report
 from edges.rest import Asked, Edge
@@ -53,6 +53,13 @@ class UsageAmountSerializer(serializers.Serializer):
         source="hours", child=serializers.FloatField(),
         help_text=" ".join(f"`{use}`: {TITLES[use][1]}." for use in GpuUse),
     )  # fmt: skip
+    by_part = serializers.DictField(
+        source="parts", child=serializers.FloatField(),
+        help_text=" ".join(f"`{part}`: {PART_TITLES[part][1]}." for part in UsePart),
+    )  # fmt: skip
+    used_with_estimate = serializers.FloatField(
+        source="rated", help_text="Used hours with an estimate of `under_used`. The others have none."
+    )
     cost = serializers.FloatField(
         allow_null=True,
         help_text="Cost at the prices of each day. Null: no hour has a price, or there are several currencies.",
@@ -61,7 +68,14 @@ class UsageAmountSerializer(serializers.Serializer):
         child=serializers.FloatField(), help_text="Cost by currency. Blank key: the one currency of this installation."
     )
     cost_idle = serializers.FloatField(allow_null=True, help_text="Cost of the idle hours, a part of `cost`.")
+    cost_by_part = serializers.SerializerMethodField(
+        help_text="Cost of each part. Null, as in `cost`: without a price, or in several currencies."
+    )
     gpu_hours_without_price = serializers.FloatField(source="unpriced")
+
+    @extend_schema_field(serializers.DictField(child=serializers.FloatField(allow_null=True)))
+    def get_cost_by_part(self, amount: UsageAmount) -> dict[str, float | None]:
+        return {part.value: amount.cost_of(part) for part in UsePart}
 
 
 class UsageLineSerializer(serializers.Serializer):
@@ -72,6 +86,7 @@ class UsageLineSerializer(serializers.Serializer):
     workload = serializers.CharField(
         help_text="Kind and name, such as `Job/train`. Blank: no controller, or another grouping."
     )
+    owner = serializers.CharField(help_text="Value of the owner label, of the grouping `owner`. Blank: none is known.")
     amount = UsageAmountSerializer()
 
 

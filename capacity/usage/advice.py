@@ -23,6 +23,7 @@ class UsePattern(StrEnum):
     LOW = "low"
     SMALL_MEMORY = "small_memory"
     MEMORY_BOUND = "memory_bound"
+    RESTARTABLE = "restartable"  # a Job that spot nodes of its cluster could run
     NONE = "none"  # no pattern with advice
     FREE = "free"  # no pod had the hours
 
@@ -35,6 +36,14 @@ RETURNS: Mapping[str, str] = {
     "Job": "spec.activeDeadlineSeconds",
     "RayCluster": "minReplicas of its worker groups, and autoscalerOptions.idleTimeoutSeconds",
     "Notebook": "ENABLE_CULLING and CULL_IDLE_TIME of the notebook controller",
+}
+
+
+ENOUGH_FOR_SPOT = 24.0  # GPU-hours; with fewer, a move is not worth it. Ours
+# The setting with which pods of a kind are made again after their node was taken away.
+RESTARTS: Mapping[str, str] = {
+    "Job": "spec.backoffLimit and spec.podFailurePolicy",
+    "RayCluster": "the worker group's own nodeSelector, without its head",
 }
 
 
@@ -66,7 +75,8 @@ class Advice:
     setting: str = ""
 
 
-def advice_of(workload: str, hours: Mapping[GpuUse, float], activity: Activity) -> Advice:
+def advice_of(workload: str, hours: Mapping[GpuUse, float], activity: Activity, *, spot: str = "") -> Advice:
+    """Returns the advice. `spot` is the label of spot nodes in its cluster; blank: it has none, or the workload has."""
     measured = hours[GpuUse.USED] + hours[GpuUse.IDLE]
     if not measured + hours[GpuUse.UNMEASURED]:
         return Advice(
@@ -84,7 +94,17 @@ def advice_of(workload: str, hours: Mapping[GpuUse, float], activity: Activity) 
             f"{share:.0%} of the measured hours were below 5 % busy. Ask the owner whether the GPUs can be returned.",
             RETURNS.get(kind, "the number of GPUs that it requests"),
         )
-    return _advice_by_activity(activity)
+    found = _advice_by_activity(activity)
+    is_worth_it = measured >= ENOUGH_FOR_SPOT and found.pattern in (UsePattern.NONE, UsePattern.NOT_MEASURED)
+    return _spot_advice(kind, spot) if spot and kind in RESTARTS and is_worth_it else found
+
+
+def _spot_advice(kind: str, spot: str) -> Advice:
+    return Advice(
+        UsePattern.RESTARTABLE,
+        f"Its cluster has spot nodes. A {kind} that writes checkpoints can run there; its pods may end at any time.",
+        f"nodeSelector {spot}, with {RESTARTS[kind]}",
+    )
 
 
 def _advice_by_activity(found: Activity) -> Advice:

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.http import HttpResponse
 
 from capacity.usage.usage_filter import DAY, UsageFilter
-from capacity.usage.usage_lines import UsageLine
+from capacity.usage.usage_lines import UsageLine, UsePart
 from capacity.usage.usage_report import usage_report
 from edges.csv_text import download_of
 from health.telemetry.usage import GpuUse
@@ -20,8 +20,11 @@ HEAD = (
     "workload",
     "gpu_hours",
     *GpuUse,
+    *UsePart,
+    "used_with_estimate",
     "cost",
     "cost_idle",
+    *(f"cost_{part}" for part in UsePart),
     "currency",
     "gpu_hours_without_price",
 )
@@ -42,9 +45,11 @@ def _usage_row(line: UsageLine, *, is_day: bool) -> Iterator[object]:
     if is_day:
         yield line.name
     else:
-        yield from (line.cluster, line.pools, line.namespace, line.workload)
+        yield from (line.cluster, line.pools, line.namespace, line.workload or line.owner)
     amount = line.amount
-    yield from (round(each, 4) for each in (amount.total, *amount.hours.values()))
-    yield from ("" if each is None else round(each, 4) for each in (amount.cost, amount.cost_idle))
+    hours = (amount.total, *amount.hours.values(), *amount.parts.values(), amount.rated)
+    yield from (round(each, 4) for each in hours)
+    costs = (amount.cost, amount.cost_idle, *map(amount.cost_of, UsePart))
+    yield from ("" if each is None else round(each, 4) for each in costs)
     yield amount.currencies
     yield round(amount.unpriced, 4)

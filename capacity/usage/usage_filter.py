@@ -19,9 +19,10 @@ PERIODS: Mapping[str, tuple[str, int]] = {
     WEEK: ("7 days", 7),
     "month": ("30 days", 30),
     "quarter": ("90 days", 90),
+    "year": ("365 days", 365),
 }
-POOL, NAMESPACE, WORKLOAD, DAY = "pool", "namespace", "workload", "day"
-GROUPINGS: Mapping[str, str] = {POOL: "Pool", NAMESPACE: "Namespace", WORKLOAD: "Workload"}
+POOL, NAMESPACE, WORKLOAD, OWNER, DAY = "pool", "namespace", "workload", "owner", "day"
+GROUPINGS: Mapping[str, str] = {POOL: "Pool", NAMESPACE: "Namespace", WORKLOAD: "Workload", OWNER: "Owner"}
 NAME, HOURS, COST = "name", "-hours", "-cost"
 ORDERINGS = (NAME, HOURS, COST, *(f"-{use}" for use in GpuUse))
 

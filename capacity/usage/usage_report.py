@@ -12,11 +12,25 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, DateField, F, FloatField, Q, Sum, Value, When, prefetch_related_objects
+from django.db.models import (
+    BooleanField,
+    Case,
+    DateField,
+    ExpressionWrapper,
+    F,
+    FloatField,
+    Q,
+    Sum,
+    Value,
+    When,
+    prefetch_related_objects,
+)
 
+from capacity.usage.free_shares import FreeShares
 from capacity.usage.pool_prices import PoolPrices, UnpricedPool, unpriced_pools
-from capacity.usage.usage_filter import COST, DAY, HOURS, NAME, NAMESPACE, WORKLOAD, UsageFilter
-from capacity.usage.usage_lines import GONE_POOL, UsageAmount, UsageLine
+from capacity.usage.usage_filter import COST, DAY, HOURS, NAME, NAMESPACE, OWNER, WORKLOAD, UsageFilter
+from capacity.usage.usage_lines import GONE_POOL, UsageAmount, UsageLine, UsePart
+from capacity.usage.workload_owners import owners_of
 from fleet.models import Cluster
 from health.models import NamespaceUsage, OwnerUsage, UsageDay
 from health.telemetry.usage import GpuUse
@@ -24,6 +38,7 @@ from people.models import User
 
 RECORDED_WITHIN = timedelta(minutes=15)  # after the end of an hour
 NAMED_AT_MOST = 1000  # owners that a query names one by one
+NOT_ALLOCATED, NO_OWNER_LABEL = "not allocated", "no owner known"
 PREFIX = "sum_of_"  # an aggregate may not have a column's name
 # By kind: the kind that it makes, and the ending of the name of what it makes: the hash of the template (at most 10
 # characters), and the minute of the schedule.
@@ -55,29 +70,40 @@ class UsageReport:
 
 
 def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int = 0, most: int = 50) -> UsageReport:
-    """Returns the report with at most so many lines. Nine queries, whatever the fleet and the period are."""
+    """Returns the report with at most so many lines. Ten queries, whatever the fleet and the period are."""
     prefetch_related_objects([user], "bindings")
     first, last = wanted.days(now.astimezone(UTC).date())
     clusters = dict(Cluster.objects.visible_to(user).values_list("pk", "name"))
     prices = PoolPrices(user, first, last)
+    shares = FreeShares(list(prices.pools), first, last)
     of_workloads, of_namespaces = (
         _filter_sums(model.objects.visible_to(user).filter(day__gte=first, day__lte=last), wanted, clusters, prices)
         for model in (OwnerUsage, NamespaceUsage)
     )
     of_days = of_workloads if wanted.workload else of_namespaces
-    groups = list(_grouped(of_days, "day", "cluster", "pools"))
+    by_holder = of_days.annotate(is_free=ExpressionWrapper(Q(namespace=""), output_field=BooleanField()))
+    groups = list(_grouped(by_holder, "day", "cluster", "pools", "is_free"))
     total, days, pools = UsageAmount(), _days(first, last), dict[tuple[int, str], UsageLine]()
+    free: dict[int, UsageAmount] = defaultdict(UsageAmount)  # hours that no pod had, by cluster
     for group in groups:
         hours, price = _hours(group), prices.of(group["pools"], group["day"])
         names = prices.names(group["pools"])
         key = group["cluster"], group["pools"] if names != GONE_POOL else GONE_POOL
         cluster = clusters.get(group["cluster"], "")
         line = pools.setdefault(key, UsageLine(names, cluster, pools=names, price=prices.of(group["pools"], last)))
+        unallocated = shares.split(group["pools"], group["day"], hours[GpuUse.UNALLOCATED])
+        parts = {UsePart.UNDER_USED: group[f"{PREFIX}under_used"], **unallocated}
         for amount in (total, days[group["day"]].amount, line.amount):
-            amount.add(hours, price)
-    if wanted.by in (NAMESPACE, WORKLOAD):
+            amount.add(hours, price, parts, group[f"{PREFIX}rated"])
+        if group["is_free"]:
+            free[group["cluster"]].add(hours, price, parts, group[f"{PREFIX}rated"])
+    if wanted.by == OWNER:
+        every = _lines_by_label(of_workloads, prices, clusters, free)
+        found = _ordered(every, wanted.ordering, prices.book.main_currency)[start : start + most + 1]
+    elif wanted.by in (NAMESPACE, WORKLOAD):
         of_owners = of_workloads if wanted.by == WORKLOAD else of_days
-        found = _lines_by_owner(of_owners, wanted, {group["pools"] for group in groups}, prices, clusters, start, most)
+        keys = {group["pools"] for group in groups}
+        found = _lines_by_owner(of_owners, wanted, keys, prices, clusters, free, start, most)
     else:
         every = (
             list(days.values())
@@ -115,12 +141,16 @@ def _chosen(clusters: Mapping[int, str], wanted: UsageFilter) -> list[int]:
 
 
 def _grouped(sums: Any, *columns: str) -> Any:
-    added = {f"{PREFIX}{use}": Sum(use.value) for use in GpuUse}
+    added = {f"{PREFIX}{name}": Sum(name) for name in (*(use.value for use in GpuUse), "rated", "under_used")}
     return sums.order_by().values(*columns).annotate(**added)
 
 
 def _hours(group: Mapping[str, Any]) -> dict[GpuUse, float]:
     return {use: group[f"{PREFIX}{use}"] for use in GpuUse}
+
+
+def _under_used(group: Mapping[str, Any]) -> dict[UsePart, float]:
+    return {UsePart.UNDER_USED: group[f"{PREFIX}under_used"]}
 
 
 def _days(first: date, last: date) -> dict[date, UsageLine]:
@@ -143,7 +173,7 @@ def _measure(amount: UsageAmount, ordering: str, currency: str) -> float:
 
 def _lines_by_owner(
     sums: Any, wanted: UsageFilter, keys: Iterable[str], prices: PoolPrices, clusters: Mapping[int, str],
-    start: int, most: int,
+    free: Mapping[int, UsageAmount], start: int, most: int,
 ) -> list[UsageLine]:  # fmt: skip
     """Returns the lines of namespaces or workloads, and one more if there are more. Two queries.
 
@@ -164,22 +194,49 @@ def _lines_by_owner(
         sums = sums.filter(**{f"{name}__in": {row[place] for row in owners} for place, name in enumerate(columns)})
     names: dict[Any, set[str]] = defaultdict(set)
     starts = [start for start, _ in prices.ranges]
-    if len(starts) > 1:
-        cases = (When(day__lte=ends, then=Value(start)) for start, ends in prices.ranges)
-        sums = sums.annotate(since=Case(*cases, output_field=DateField()))
+    sums = _with_price_range(sums, prices)
     for row in _grouped(sums, *columns, "pools", *(("since",) if len(starts) > 1 else ())):
         owner = tuple(row[name] for name in columns)
         if owner in lines:
-            lines[owner].amount.add(_hours(row), prices.of(row["pools"], row.get("since", starts[0])))
             names[owner].add(prices.names(row["pools"]))
+        if owner in lines and row["namespace"]:
+            price, parts = prices.of(row["pools"], row.get("since", starts[0])), _under_used(row)
+            lines[owner].amount.add(_hours(row), price, parts, row[f"{PREFIX}rated"])
     for owner, line in lines.items():
+        if not line.namespace:
+            line.amount = free[owner[0]]
         line.pools = ", ".join(sorted(names[owner]))
     return list(lines.values())
 
 
+def _lines_by_label(
+    sums: Any, prices: PoolPrices, clusters: Mapping[int, str], free: Mapping[int, UsageAmount]
+) -> list[UsageLine]:
+    """Returns a line for each value of the owner label. Two queries: workloads are added up here."""
+    owners = owners_of(clusters)
+    lines: dict[str, UsageLine] = {}
+    starts = [start for start, _ in prices.ranges]
+    held = _with_price_range(sums.exclude(namespace=""), prices)
+    for row in _grouped(held, "cluster", "namespace", "workload", "pools", *(("since",) if len(starts) > 1 else ())):
+        owner = owners.get((row["cluster"], row["namespace"], row["workload"]), "")
+        line = lines.setdefault(owner, UsageLine(owner or NO_OWNER_LABEL, owner=owner))
+        price = prices.of(row["pools"], row.get("since", starts[0]))
+        line.amount.add(_hours(row), price, _under_used(row), row[f"{PREFIX}rated"])
+    not_allocated = (UsageLine(NOT_ALLOCATED, clusters.get(key, ""), amount=amount) for key, amount in free.items())
+    return [*lines.values(), *not_allocated]
+
+
+def _with_price_range(sums: Any, prices: PoolPrices) -> Any:
+    """Adds `since`, the first day of the range of prices of a row, if there are several."""
+    if len(prices.ranges) == 1:
+        return sums
+    cases = (When(day__lte=ends, then=Value(start)) for start, ends in prices.ranges)
+    return sums.annotate(since=Case(*cases, output_field=DateField()))
+
+
 def _line_of(cluster: int, namespace: str, workload: str = "", *, clusters: Mapping[int, str]) -> UsageLine:
     if not namespace:
-        return UsageLine("not allocated", clusters.get(cluster, ""))
+        return UsageLine(NOT_ALLOCATED, clusters.get(cluster, ""))
     return UsageLine(workload or namespace, clusters.get(cluster, ""), namespace, workload, cluster_id=cluster)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Sum
 
 from capacity.usage.advice import Activity, Advice, advice_of
+from capacity.usage.spot_places import SpotPlaces, spot_places
 from capacity.usage.usage_filter import OWN, WORKLOAD, UsageFilter
 from capacity.usage.usage_lines import UsageAmount, UsageLine
 from capacity.usage.usage_report import UsageReport, usage_report
@@ -54,31 +55,19 @@ def reserved_of(amount: UsageAmount) -> float:
 
 
 def weekly_report(user: User, *, now: datetime, most: int) -> WeeklyReport:
-    """Returns the report with at most so many lines, the most idle hours first. 18 queries."""
+    """Returns the report with at most so many lines, the most idle hours first. 23 queries."""
     report = usage_report(user, UsageFilter(by=WORKLOAD, ordering=MOST_IDLE), now=now, most=most)
     earlier = UsageFilter(period=OWN, first=report.first - WEEK, last=report.last - WEEK)
-    activity = _activity_of(user, report)
-    lines = [_workload_line(line, activity) for line in report.lines]
+    activity, places = _activity_of(user, report), spot_places(user)
+    lines = [_workload_line(line, activity, places) for line in report.lines]
     before = usage_report(user, earlier, now=now, most=1).total
-    return WeeklyReport(report, lines, _remaining_usage(report), before)
+    return WeeklyReport(report, lines, report.total.without([line.amount for line in report.lines]), before)
 
 
-def _workload_line(line: UsageLine, activity: Mapping[Key, Activity]) -> WorkloadLine:
+def _workload_line(line: UsageLine, activity: Mapping[Key, Activity], places: SpotPlaces) -> WorkloadLine:
     found = activity.get((line.cluster, line.namespace, line.workload), Activity())
-    return WorkloadLine(line, found, advice_of(line.workload, line.amount.hours, found))
-
-
-def _remaining_usage(report: UsageReport) -> UsageAmount:
-    rest = UsageAmount()
-    amounts = [line.amount for line in report.lines]
-    rest.unpriced = max(0.0, report.total.unpriced - sum(amount.unpriced for amount in amounts))
-    for currency, cost in report.total.costs.items():
-        rest.costs[currency] = max(0.0, cost - sum(amount.costs.get(currency, 0.0) for amount in amounts))
-        idle = report.total.costs_idle[currency] - sum(amount.costs_idle.get(currency, 0.0) for amount in amounts)
-        rest.costs_idle[currency] = max(0.0, idle)
-    for use in GpuUse:
-        rest.hours[use] = max(0.0, report.total.hours[use] - sum(line.amount.hours[use] for line in report.lines))
-    return rest
+    spot = places.label_for(line.cluster, line.pools)
+    return WorkloadLine(line, found, advice_of(line.workload, line.amount.hours, found, spot=spot))
 
 
 def _activity_of(user: User, report: UsageReport) -> dict[Key, Activity]:

@@ -46,6 +46,7 @@ urlpatterns = [
     path("usage", usage_page.usage, name="usage"),
     path("parts/usage", usage_page.usage_part, name="usage-part"),
     path("usage/report", usage_report_page.usage_report_page, name="usage-report"),
+    path("usage/report.html", usage_report_page.html_file, name="usage-report-file"),
     path("usage/report.csv", usage_report_page.csv_file, name="usage-report-csv"),
     path("parts/usage/report", usage_report_page.usage_report_part, name="usage-report-part"),
     path("usage/prices", prices_page.prices, name="prices"),

@@ -1,8 +1,9 @@
 """The page "Usage and cost": GPU-hours by use, per day and per pool, namespace or workload."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -19,15 +20,16 @@ from capacity.usage.usage_filter import (
     NAME,
     NAMESPACE,
     OWN,
+    OWNER,
     PERIODS,
     POOL,
     WORKLOAD,
     BadPeriod,
     UsageFilter,
 )
-from capacity.usage.usage_lines import TITLES, UsageLine
+from capacity.usage.usage_lines import PART_TITLES, TITLES, UsageLine
 from capacity.usage.usage_report import usage_report
-from capacity.web.usage_days import cells_of, days_context
+from capacity.web.usage_days import PARTS_IN_TABLES, cells_of, days_context, shown_uses
 from edges.digits import whole_number
 from edges.parts import part_response
 from edges.requests import PersonRequest
@@ -48,7 +50,7 @@ def usage(request: PersonRequest) -> HttpResponse:
         "cluster_choices": list(clusters.values()),
         "pool_choices": pools_named(request.user),
         "periods": [*((key, title) for key, (title, _) in PERIODS.items()), (OWN, "own range")],
-        "groupings": list(GROUPINGS.items()),
+        "groupings": [(key, title) for key, title in GROUPINGS.items() if key != OWNER or settings.OWNER_LABEL],
         **_report(request),
     }
     return render(request, "capacity/usage/page.html", context)
@@ -81,8 +83,10 @@ def _report(request: PersonRequest) -> dict[str, Any]:
         "wanted": wanted,
         "problem": problem,
         "report": report,
-        "heads": _table_heads(wanted),
-        "lines": [(line, cells_of(line), _address_of_parts(wanted, line)) for line in report.lines],
+        "heads": _table_heads(wanted, shown_uses(report)),
+        "lines": [
+            (line, cells_of(line.amount, shown_uses(report)), _address_of_parts(wanted, line)) for line in report.lines
+        ],
         "grouping": GROUPINGS.get(wanted.by, ""),
         **days_context(report),
         "csv": f"{reverse('usage-csv')}?{wanted.query()}",
@@ -93,12 +97,13 @@ def _report(request: PersonRequest) -> dict[str, Any]:
     }
 
 
-def _table_heads(wanted: UsageFilter) -> list[dict[str, Any]]:
+def _table_heads(wanted: UsageFilter, uses: Iterable[GpuUse]) -> list[dict[str, Any]]:
     """Returns the sortable heads of the table."""
     columns = [
         (NAME, GROUPINGS.get(wanted.by, ""), ""),
         (HOURS, "GPU-hours", "All hours of the line"),
-        *((f"-{use}", *TITLES[use]) for use in GpuUse),
+        *((f"-{use}", *TITLES[use]) for use in uses),
+        *(("", *PART_TITLES[part]) for part in PARTS_IN_TABLES),
         (COST, "Cost", "All hours at the price of their day"),
     ]
     return [
@@ -107,7 +112,7 @@ def _table_heads(wanted: UsageFilter) -> list[dict[str, Any]]:
             "note": note,
             "is_number": key != NAME,
             "sorted": ("ascending" if key == NAME else "descending") if wanted.ordering == key else "",
-            "href": _address(wanted, ordering=key),
+            "href": _address(wanted, ordering=key) if key else "",
         }
         for key, title, note in columns
     ]

@@ -8,8 +8,9 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from capacity.usage.usage_files import MOST_ROWS
-from capacity.usage.usage_lines import TITLES
+from capacity.usage.usage_lines import TITLES, UsePart
 from capacity.usage.weekly_report import WeeklyReport, WorkloadLine, reserved_of, weekly_report
+from capacity.web.usage_days import PARTS_IN_TABLES, days_context, shown_uses
 from edges.csv_text import download_of
 from edges.parts import part_response
 from edges.requests import PersonRequest
@@ -19,8 +20,8 @@ from health.telemetry.usage import GpuUse
 
 SHOWN = 50
 HEAD = (
-    "cluster", "namespace", "workload", "pools", "gpu_hours_reserved", *GpuUse, "cost", "cost_idle", "currency",
-    "energy_kwh",    "pattern", "advice", "setting",
+    "cluster", "namespace", "workload", "pools", "gpu_hours_reserved", *GpuUse, *UsePart, "cost", "cost_idle",
+    "cost_under_used", "cost_stranded", "currency", "energy_kwh", "pattern", "advice", "setting",
 )  # fmt: skip
 
 
@@ -35,6 +36,16 @@ def usage_report_part(request: PersonRequest) -> HttpResponse:
     return render(request, "capacity/usage_report/_body.html", _report(request))
 
 
+def html_file(request: PersonRequest) -> HttpResponse:
+    """Returns one self-contained HTML file: no external style, script or image."""
+    found = _report(request)
+    response = render(request, "capacity/usage_report/file.html", found)
+    name = f"usage-report-{found['report'].first:%Y%m%d}-{found['report'].last:%Y%m%d}.html"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
 def csv_file(request: PersonRequest) -> HttpResponse:
     """Returns all workloads of the report; the last row says if the file is cut."""
     found = weekly_report(request.user, now=timezone.now(), most=MOST_ROWS)
@@ -47,8 +58,9 @@ def csv_file(request: PersonRequest) -> HttpResponse:
 def _csv_row(line: WorkloadLine) -> Iterator[object]:
     of, amount, advice = line.line, line.line.amount, line.advice
     yield from (of.cluster, of.namespace, of.workload, of.pools)
-    yield from (round(each, 4) for each in (line.reserved, *amount.hours.values()))
-    yield from ("" if each is None else round(each, 4) for each in (amount.cost, amount.cost_idle))
+    yield from (round(each, 4) for each in (line.reserved, *amount.hours.values(), *amount.parts.values()))
+    costs = (amount.cost, amount.cost_idle, *map(amount.cost_of, PARTS_IN_TABLES))
+    yield from ("" if each is None else round(each, 4) for each in costs)
     yield amount.currencies
     yield "" if line.activity.energy_kwh is None else round(line.activity.energy_kwh, 4)
     yield from (advice.pattern, advice.text, advice.setting)
@@ -62,8 +74,9 @@ def _report(request: PersonRequest) -> dict[str, Any]:
         "report": found.report,
         "uses": [
             (use, *TITLES[use], hours, hours - before.hours[use] if before.total else None)
-            for use, hours in total.hours.items()
+            for use, hours in ((use, total.hours[use]) for use in shown_uses(found.report))
         ],
+        "parts": days_context(found.report)["parts"],
         "reserved": reserved_of(total),
         "rest": _remaining_hours(found),
     }

@@ -316,9 +316,11 @@ CONTENT_SECURITY_POLICY = {
 
 # Anyone can write X-Forwarded-For. It is trusted only from our own proxies.
 QUARTERDECK_PROXIES = env("QUARTERDECK_PROXIES", default="0")
-# One row per hour for each GPU with telemetry
+# One row per hour for each GPU with telemetry, and the samples of free GPUs
 KEEP_GPU_HOURS_DAYS = env.int("QUARTERDECK_KEEP_GPU_HOURS_DAYS", default=90)
-# History of nodes and findings, not of decisions
+# The label of pods that names their owner, for GPU-hours by owner. Blank: no such grouping
+OWNER_LABEL = env("QUARTERDECK_OWNER_LABEL", default="")
+# History of nodes and findings and daily GPU-hours, not of decisions
 KEEP_HISTORY_DAYS = env.int("QUARTERDECK_KEEP_HISTORY_DAYS", default=400)
 
 # The default image of test Jobs on changed nodes: vectorAdd, which ends by itself, as documented by NVIDIA

@@ -38,6 +38,10 @@ class UsageSums(AddedUp):
     unallocated = models.FloatField(default=0)
     out_of_service = models.FloatField(default=0)
     unknown = models.FloatField(default=0)
+    quarantined = models.FloatField(default=0, db_default=0)
+    in_repair = models.FloatField(default=0, db_default=0)
+    rated = models.FloatField(default=0, db_default=0)  # of `used`: hours for which `under_used` was estimated
+    under_used = models.FloatField(default=0, db_default=0)  # of `rated`: what well used GPUs would not have needed
 
     objects: Any = UsageQuerySet.as_manager()
 

@@ -4,7 +4,7 @@ The service state, pools and GPUs of a node are those of the moment when its hou
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,11 +19,13 @@ from health.models import NamespaceUsage, OwnerUsage, UsageDay, WorkloadActivity
 from health.sources.allocated_hours import AllocatedHour, HeldInHour
 from health.telemetry.activity import activity_of
 from health.telemetry.hours import GpuHourSums
-from health.telemetry.usage import GpuUse, HourHolder, HourOfNode, MeasuredDevice, Owner, use_hours
+from health.telemetry.usage import GpuUse, HourHolder, HourOfNode, MeasuredDevice, Owner, node_hours
 
 HOUR = timedelta(hours=1)
 # Of apps above: called once with the cluster's key and the hour, after its sums are written.
 RECORDED: list[Callable[[int, datetime], None]] = []
+# Of apps above: the names of a cluster's nodes that an operation or a plan changes now, by the cluster's key.
+IN_CHANGE: list[Callable[[int], Collection[str]]] = []
 LONGEST = 320  # characters of a workload
 COLUMNS = (
     "name", "layout", "gpu_product", "physical_gpus", "gpu_expected", "gpu_allocatable", "is_ready",
@@ -31,7 +33,7 @@ COLUMNS = (
 )  # fmt: skip
 Devices = dict[str, dict[tuple[int, str], MeasuredDevice]]  # by node
 Added = Mapping[tuple[tuple[str, ...], str], float]  # by the columns that are alike, and the column of the sum
-HourSums = Mapping[tuple[str, Owner, GpuUse], float]  # by pools, owner and use
+HourSums = Mapping[tuple[str, Owner, str], float]  # by pools, owner and column
 
 
 def is_recorded(cluster_id: int, hour: datetime) -> bool:
@@ -42,7 +44,7 @@ def is_recorded(cluster_id: int, hour: datetime) -> bool:
 def record(cluster_id: int, hour: datetime, allocated: AllocatedHour, measured: Iterable[GpuHourSums] = ()) -> bool:
     """Adds the hour, and returns whether it was not recorded before. One query for the nodes, and five for the sums."""
     measured, nodes = list(measured), _nodes(cluster_id, hour)
-    sums, uncounted = _sums(nodes, hour, allocated, measured)
+    sums, uncounted = _sums(cluster_id, nodes, hour, allocated, measured)
     with transaction.atomic():
         UsageDay.objects.bulk_create([UsageDay(cluster_id=cluster_id, day=hour.date())], ignore_conflicts=True)
         day = UsageDay.objects.annotate(has=F("hours").bitand(_bit_of_hour(hour))).filter(
@@ -94,24 +96,33 @@ def _activity(nodes: Iterable[Mapping[str, Any]], allocated: AllocatedHour, meas
 
 
 def _sums(
-    rows: Sequence[Mapping[str, Any]], hour: datetime, allocated: AllocatedHour, measured: Iterable[GpuHourSums]
-) -> tuple[HourSums, int]:
+    cluster_id: int, rows: Sequence[Mapping[str, Any]], hour: datetime, allocated: AllocatedHour,
+    measured: Iterable[GpuHourSums],
+) -> tuple[HourSums, int]:  # fmt: skip
     """Returns the GPU-hours by pools and owner, and the number of nodes whose GPUs nobody counted."""
     devices = _devices(allocated, measured)
-    sums: dict[tuple[str, Owner, GpuUse], float] = defaultdict(float)
+    in_change = {name for names_of in IN_CHANGE for name in names_of(cluster_id)}
+    sums: dict[tuple[str, Owner, str], float] = defaultdict(float)
     gone = ({"name": name} for name in {*allocated.held, *devices} - {row["name"] for row in rows})
     uncounted = 0
     for row in (*rows, *gone):
-        node = _node(row, hour, allocated, devices.get(row["name"], {}))
+        is_in_change = row["name"] in in_change
+        node = _node(row, hour, allocated, devices.get(row["name"], {}), is_in_change=is_in_change)
         uncounted += not node.gpus and "pool_keys" in row
-        for (owner, use), number in use_hours(node).items():
-            sums[row.get("pool_keys", ""), owner, use] += number
+        found, pools = node_hours(node), row.get("pool_keys", "")
+        for (owner, use), number in found.by_use.items():
+            sums[pools, owner, use] += number
+            if use is GpuUse.USED:
+                sums[pools, owner, "rated"] += number
+        for owner, number in found.under_used.items():
+            sums[pools, owner, "under_used"] += number
     return sums, uncounted
 
 
 def _node(
-    row: Mapping[str, Any], hour: datetime, allocated: AllocatedHour, devices: Mapping[tuple[int, str], MeasuredDevice]
-) -> HourOfNode:
+    row: Mapping[str, Any], hour: datetime, allocated: AllocatedHour,
+    devices: Mapping[tuple[int, str], MeasuredDevice], *, is_in_change: bool,
+) -> HourOfNode:  # fmt: skip
     """Returns the hour of a node. A node that left has its name alone, and counts while pods had known GPUs of it."""
     layout, product = Layout.read(row.get("layout", "")), row.get("gpu_product", "")
     holders = [_holder(each, hour, layout, product) for each in allocated.held.get(row["name"], ())]
@@ -121,6 +132,7 @@ def _node(
         gpus=row["physical_gpus"] or len({index for index, _ in devices}),
         present_s=min(HOUR, hour + HOUR - row["created_at"]).total_seconds(),
         is_in_service=row["is_ready"] is True and not row["is_unschedulable"],
+        is_in_repair=row["is_ready"] is not True or is_in_change,
         unhealthy=max(0, (row["gpu_expected"] or 0) - (row["gpu_allocatable"] or 0)),
         is_seen=allocated.is_seen,
         holders=holders,

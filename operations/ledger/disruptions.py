@@ -18,7 +18,8 @@ from fleet.models import Cluster, Node, Pool
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
 from operations.failure_domains import Allowance, Budgets, Domain, DomainKind
 from operations.ledger.services import services_of
-from operations.models import Disruption, DomainBudget
+from operations.lifecycle import NodeProgress
+from operations.models import Disruption, DomainBudget, OperationNode, Quarantine
 
 FEW = 500  # names that a query names; of more, every GPU node of the cluster is read
 IDLE = ("", UPGRADE_REQUIRED, UPGRADE_DONE)  # in any other state the operator is at work on a node, or has failed
@@ -198,3 +199,12 @@ def _why_out(node: _Node) -> str:
     if node.is_unschedulable:
         return "cordoned"
     return "" if node.upgrade_state in IDLE else node.upgrade_state
+
+
+def nodes_in_change(cluster_id: int) -> set[str]:
+    """Returns the names of nodes that a plan or an operation changes now. A quarantine alone changes nothing."""
+    quarantined = Quarantine.objects.in_force().filter(cluster=cluster_id)
+    taken = Disruption.objects.in_force().filter(cluster=cluster_id)
+    running = OperationNode.objects.filter(operation__cluster=cluster_id, state=NodeProgress.RUNNING)
+    changed = set(taken.exclude(node_uid__in=quarantined.values("node_uid")).values_list("node_name", flat=True))
+    return changed | set(running.values_list("node_name", flat=True))

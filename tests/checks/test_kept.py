@@ -58,6 +58,7 @@ CONTAINERS = {
     "health/sources/history.py:_kept": A_CLUSTER,
     "health/sources/source_round.py:_known": A_CLUSTER,
     "health/stack/causes/predicates.py:PREDICATES": "a key a function, at import",
+    "health/sources/usage.py:IN_CHANGE": REGISTERED,
     "health/sources/usage.py:RECORDED": REGISTERED,
     "health/subjects.py:PAGES": REGISTERED,
     "health/wake.py:_crash_logs_woken": A_CLUSTER,

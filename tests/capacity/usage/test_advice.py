@@ -40,6 +40,27 @@ def test_each_pattern_has_its_advice(workload, given, activity, pattern, words, 
     assert "wast" not in found.text.lower()
 
 
+SPOT = "karpenter.sh/capacity-type=spot"
+
+
+@pytest.mark.parametrize(
+    ("workload", "used", "spot", "pattern"),
+    [
+        ("Job/a", 30, SPOT, UsePattern.RESTARTABLE),
+        ("RayCluster/a", 30, SPOT, UsePattern.RESTARTABLE),
+        ("Job/a", 23, SPOT, UsePattern.NONE),
+        ("Job/a", 30, "", UsePattern.NONE),
+        ("Deployment/a", 30, SPOT, UsePattern.NONE),
+    ],
+)
+def test_a_job_may_run_on_spot_nodes_that_its_cluster_has(workload, used, spot, pattern):
+    found = advice_of(workload, hours(used=used), BUSY, spot=spot)
+
+    assert found.pattern is pattern
+    assert found.setting.startswith(f"nodeSelector {SPOT}") == (pattern is UsePattern.RESTARTABLE)
+    assert advice_of(workload, hours(idle=used), BUSY, spot=spot).pattern is UsePattern.IDLE, "idle comes first"
+
+
 def test_the_smallest_part_that_was_always_enough_counts():
     sums = {"memory_hours": 10.0, "fits_eighth": 9.0, "fits_quarter": 10.0, "fits_half": 10.0}
 

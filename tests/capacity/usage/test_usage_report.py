@@ -2,17 +2,22 @@
 
 import random
 from collections import Counter
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from capacity.free_gpus.stranded_gpus import StrandedBy
+from capacity.models import FreeGpuSample, WorkloadOwner
+from capacity.usage import workload_owners
 from capacity.usage.list_prices import list_prices_of
 from capacity.usage.usage_filter import GROUPINGS, ORDERINGS, UsageFilter
-from capacity.usage.usage_lines import UsageAmount
+from capacity.usage.usage_lines import UsageAmount, UsePart
 from capacity.usage.usage_report import usage_report
+from capacity.web.usage_days import known_part
+from fleet.models import Pod
 from health.models import NamespaceUsage, OwnerUsage, UsageDay
 from health.telemetry.usage import GpuUse
 from tests import make
@@ -26,6 +31,14 @@ USES = [use.value for use in GpuUse]
 @pytest.fixture
 def bob():
     return make.a_user("bob", role="viewer")
+
+
+def a_sample(pool, *, day: date = TODAY, hour: int = 12, free: float, usable: float, **stranded: float):
+    """A sample of free GPUs at the end of an hour of the day; 24: its last hour."""
+    begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    FreeGpuSample.objects.create(
+        pool=pool, hour=begin + timedelta(hours=hour), free=free, usable=usable, stranded=stranded
+    )
 
 
 def some_usage(cluster, pools: str = "", owner: tuple[str, str] = ("", ""), *, day: date = TODAY, **hours: float):
@@ -132,7 +145,7 @@ def test_the_number_of_queries_does_not_grow(bob):
     with CaptureQueriesContext(connection) as many:
         report(zoe, by="workload")
 
-    assert len(many) == len(few) == 9
+    assert len(many) == len(few) == 10
 
 
 @pytest.mark.parametrize(
@@ -153,3 +166,96 @@ def test_list_prices_by_product(product, lowest):
 
 def test_an_amount_without_hours_costs_nothing():
     assert UsageAmount().cost == 0
+
+
+def test_unallocated_hours_are_usable_or_stranded_by_the_samples_of_their_day(bob):
+    pool = make.a_pool(make.a_cluster("east"), "h200", price_per_gpu_hour=2)
+    yesterday = TODAY - timedelta(days=1)
+    a_sample(pool, free=10, usable=2, **{StrandedBy.CORDON: 2}, cpu=4, memory=2)
+    a_sample(pool, day=yesterday, hour=24, free=4, usable=4)
+    some_usage(pool.cluster, str(pool.pk), unallocated=8, quarantined=3, in_repair=1)
+    some_usage(pool.cluster, str(pool.pk), unallocated=5, day=yesterday)
+    some_usage(pool.cluster, str(pool.pk), unallocated=7, day=TODAY - timedelta(days=2))
+
+    total = report(bob).total
+
+    assert total.parts == {"under_used": 0, "usable": 2 + 5, "stranded": 6, "not_split": 7}
+    assert total.cost_of(UsePart.STRANDED) == 12
+    assert (total.cost_of(GpuUse.QUARANTINED), total.cost_of(GpuUse.IN_REPAIR)) == (6, 2)
+    (line,) = report(bob, by="namespace").lines
+    assert (line.name, line.amount) == ("not allocated", total)
+
+
+def test_under_used_hours_are_a_part_of_used_ones_and_old_hours_have_no_estimate(bob):
+    pool = make.a_pool(make.a_cluster("east"), "h200", price_per_gpu_hour=2)
+    some_usage(pool.cluster, str(pool.pk), ("ml", "Job/a"), used=10, rated=10, under_used=4)
+    some_usage(pool.cluster, str(pool.pk), ("ml", "Job/old"), used=6)
+
+    found = {line.name: line.amount for line in report(bob, by="workload").lines}
+
+    assert (found["Job/a"].parts[UsePart.UNDER_USED], found["Job/a"].cost_of(UsePart.UNDER_USED)) == (4, 8)
+    assert known_part(found["Job/old"], UsePart.UNDER_USED) is None
+    total = report(bob).total
+    assert (total.hours[GpuUse.USED], total.rated, total.total, total.cost) == (16, 10, 16, 32)
+
+
+def test_the_parts_of_all_lines_and_days_are_the_parts_of_the_whole(bob):
+    chance = random.Random(7)
+    pools = [make.a_pool(make.a_cluster(), "h200", price_per_gpu_hour=chance.choice([0, 3, "1.5"])) for _ in range(3)]
+    for pool in pools:
+        for back in range(2):
+            gpus = [chance.uniform(0, 4) for _ in range(3)]
+            causes = {StrandedBy.MEMORY: gpus[1], StrandedBy.CORDON: gpus[2]}
+            a_sample(pool, day=TODAY - timedelta(days=back), free=sum(gpus), usable=gpus[0], **causes)
+        for back in range(3):
+            day = TODAY - timedelta(days=back)
+            some_usage(pool.cluster, str(pool.pk), day=day, unallocated=chance.uniform(0, 9), in_repair=chance.random())
+            for owner in ("Job/a", "Job/b", ""):
+                used = chance.uniform(0, 9)
+                of = {"used": used, "rated": used, "under_used": used * chance.random()}
+                some_usage(pool.cluster, str(pool.pk), ("ml", owner), day=day, **of)
+
+    total = report(bob).total
+
+    for lines in (*(report(bob, by=by).lines for by in (*GROUPINGS, "day")), report(bob).days):
+        amounts = [line.amount for line in lines]
+        for part in UsePart:
+            assert sum(each.parts[part] for each in amounts) == pytest.approx(total.parts[part])
+            assert sum(each.cost_of(part) or 0 for each in amounts) == pytest.approx(total.cost_of(part) or 0)
+    free = sum(total.parts[part] for part in UsePart if part is not UsePart.UNDER_USED)
+    assert free == pytest.approx(total.hours[GpuUse.UNALLOCATED])
+    assert all(total.parts.values()), "the case has every part"
+    assert total.parts[UsePart.UNDER_USED] < total.hours[GpuUse.USED]
+
+
+def test_hours_by_owner_follow_the_label_also_when_the_pods_are_gone(bob, settings):
+    settings.OWNER_LABEL = "team"
+    east = make.a_cluster("east")
+    node = make.a_node(east, "gpu-1")
+    make.a_pod(node, "x", namespace="ml", owner_kind="Job", owner_name="a", labels={"team": "red"})
+    make.a_pod(node, "y", namespace="ml", owner_kind="Job", owner_name="b", labels={"app": "y"})
+    make.a_pod(node, "z", namespace="ml", owner_kind="", owner_name="", labels={"team": "red"})
+    workload_owners.record(east.pk, NOON)
+    Pod.objects.all().delete()
+    workload_owners.record(east.pk, NOON)
+    for owner, hours in (("Job/a", 5), ("Job/b", 3), ("", 2)):
+        some_usage(east, "", ("ml", owner), used=hours)
+    some_usage(east, "", unallocated=4)
+
+    found = {line.name: line.amount.total for line in report(bob, by="owner").lines}
+
+    assert found == {"red": 5, "no owner known": 5, "not allocated": 4}
+    assert report(bob, by="owner", most=1).has_more
+    workload_owners.tidy(before=NOON + timedelta(days=1), now=NOON)
+    assert not WorkloadOwner.objects.exists()
+
+
+def test_a_changed_label_is_the_new_owner(bob, settings):
+    settings.OWNER_LABEL = "team"
+    pod = make.a_pod(make.a_node(make.a_cluster("east"), "gpu-1"), "x", labels={"team": "red"})
+    workload_owners.record(pod.cluster_id, NOON)
+    Pod.objects.update(labels={"team": "blue"})
+    workload_owners.record(pod.cluster_id, NOON + timedelta(hours=1))
+
+    assert WorkloadOwner.objects.get().owner == "blue"
+    assert {line.name for line in report(bob, by="owner").lines} == set()

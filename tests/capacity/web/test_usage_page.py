@@ -104,3 +104,18 @@ def test_the_file_and_rest_have_the_numbers_of_the_page(viewer, bob, pool):
     assert list(line["amount"]["by_use"]) == [use.value for use in GpuUse]
     assert calling(bob).get("/api/v1/usage?period=own").status_code == 400
     assert calling(bob).get("/api/v1/usage?group=x").status_code == 400
+
+
+def test_the_weekly_report_is_one_file_without_external_parts(viewer, pool):
+    some_usage(pool.cluster, str(pool.pk), (HOSTILE, "Job/train"), used=6, rated=6, under_used=3, quarantined=1)
+
+    answer = viewer.get("/usage/report.html")
+
+    assert answer["Content-Disposition"].startswith('attachment; filename="usage-report-')
+    html = answer.content.decode()
+    assert "<link" not in html
+    assert "src=" not in html.replace(HOSTILE, "").replace("src=x", "")
+    assert "Under-used, estimate" in html
+    assert "Quarantined" in html
+    assert "<script" not in html
+    assert "use-sums svg { display: none; }" in html, "its keys have no colours, and no size"

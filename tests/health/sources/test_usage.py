@@ -15,6 +15,7 @@ from tests.health.telemetry.test_hours import BEGUN, BOARD, OTHER, said
 pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 HOUR = datetime.fromtimestamp(BEGUN, UTC)
 ENDED = HOUR + timedelta(hours=1)
+USES = ("used", "idle", "unmeasured", "unallocated", "quarantined", "in_repair", "unknown")
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def record(cluster, hour=HOUR) -> bool:
 
 
 def sums(cluster) -> list[tuple]:
-    names = ("namespace", "workload", *OwnerUsage.added_up())
+    names = ("namespace", "workload", *USES)
     rows = OwnerUsage.objects.filter(cluster=cluster).order_by("-namespace").values_list(*names)
     return [tuple(0 if each == 0.0 else each for each in row) for row in rows]
 
@@ -50,7 +51,9 @@ def test_an_hour_of_telemetry_says_what_was_used_and_what_was_idle(cluster, node
 
     (ml,) = sums(cluster)
     assert ml[:2] == ("ml", "Job/train")
-    assert ml[2:] == (1.0, 1.0, 0, 0, 0, 0)
+    assert ml[2:] == (1.0, 1.0, 0, 0, 0, 0, 0)
+    row = OwnerUsage.objects.get(workload="Job/train")
+    assert (row.rated, row.under_used) == (1.0, pytest.approx(0, abs=0.01)), "half busy is well used"
 
 
 @pytest.mark.rounds
@@ -76,13 +79,13 @@ def test_without_telemetry_allocated_hours_are_not_measured(cluster, node):
     make.a_placement(node, "train", namespace="ml", since=HOUR, until=ENDED, boards=[0])
     record(cluster)
 
-    assert sums(cluster) == [("ml", "Job/train", 0, 0, 1.0, 0, 0, 0), ("", "", 0, 0, 0, 1.0, 0, 0)]
+    assert sums(cluster) == [("ml", "Job/train", 0, 0, 1.0, 0, 0, 0, 0), ("", "", 0, 0, 0, 1.0, 0, 0, 0)]
     assert OwnerUsage.objects.first().pools == str(node.pools.get().pk)
 
 
 def test_an_hour_counts_once_and_the_next_one_is_added(cluster, node):
     assert [record(cluster), record(cluster), record(cluster, HOUR + timedelta(hours=1))] == [True, False, True]
-    assert sums(cluster) == [("", "", 0, 0, 0, 4.0, 0, 0)]
+    assert sums(cluster) == [("", "", 0, 0, 0, 4.0, 0, 0, 0)]
     assert NamespaceUsage.objects.get().unallocated == 4.0
     assert UsageDay.objects.get().hours.bit_count() == 2
     assert usage.is_recorded(cluster.pk, HOUR)
@@ -98,15 +101,15 @@ def test_a_cluster_without_telemetry_is_recorded_by_its_evaluation(cluster, node
     hours.write_over(cluster.pk, now=ENDED + timedelta(minutes=12))
 
     assert before == 0, "the cluster was added after the hour before"
-    assert sums(cluster) == [("", "", 0, 0, 0, 2.0, 0, 0)]
+    assert sums(cluster) == [("", "", 0, 0, 0, 2.0, 0, 0, 0)]
 
 
-def test_a_cordoned_node_is_out_of_service_and_an_uncounted_one_is_named(cluster, node):
+def test_a_cordoned_node_is_quarantined_and_an_uncounted_one_is_named(cluster, node):
     Node.objects.filter(pk=node.pk).update(is_unschedulable=True)
     make.a_node(cluster, "n2", created_at=HOUR, physical_gpus=None)
     record(cluster)
 
-    assert sums(cluster) == [("", "", 0, 0, 0, 0, 2.0, 0)]
+    assert sums(cluster) == [("", "", 0, 0, 0, 0, 2.0, 0, 0)]
     assert UsageDay.objects.get().uncounted == 1
 
 
@@ -115,14 +118,23 @@ def test_a_node_that_left_counts_while_a_pod_had_its_gpus(cluster, node):
     node.delete()
     record(cluster)
 
-    assert sums(cluster) == [("ml", "Job/train", 0, 0, 0.5, 0, 0, 0)]
+    assert sums(cluster) == [("ml", "Job/train", 0, 0, 0.5, 0, 0, 0, 0)]
 
 
-def test_old_sums_are_deleted_with_the_hours_of_gpus(cluster, node):
+def test_a_node_that_is_not_ready_or_changed_is_in_repair(cluster, node, monkeypatch):
+    Node.objects.filter(pk=node.pk).update(is_unschedulable=True)
+    monkeypatch.setattr(usage, "IN_CHANGE", [lambda _: ["n1"]])
+    make.a_node(cluster, "n2", created_at=HOUR, physical_gpus=3, is_ready=False)
     record(cluster)
 
-    retention.tidy(before=HOUR, now=HOUR + timedelta(days=90))
+    assert sorted(OwnerUsage.objects.values_list("in_repair", "quarantined")) == [(2.0, 0.0), (3.0, 0.0)]
+
+
+def test_sums_are_kept_as_long_as_the_history(cluster, node):
+    record(cluster)
+
+    retention.tidy(before=HOUR, now=HOUR + timedelta(days=399))
     kept = OwnerUsage.objects.count()
-    retention.tidy(before=HOUR, now=HOUR + timedelta(days=92))
+    retention.tidy(before=HOUR + timedelta(days=1), now=HOUR + timedelta(days=401))
 
     assert (kept, OwnerUsage.objects.count(), UsageDay.objects.count()) == (1, 0, 0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.telemetry.usage import NOBODY, GpuUse, HourHolder, HourOfNode, MeasuredDevice, use_hours
+from health.telemetry.usage import NOBODY, GpuUse, HourHolder, HourOfNode, MeasuredDevice, node_hours
 
 TRAIN, CHAT = ("ml", "Job/train"), ("web", "Deployment/chat")
 BUSY, QUIET, SILENT = MeasuredDevice(3600, 0.6), MeasuredDevice(3600, 0.01), MeasuredDevice(1800, 0.6)
@@ -16,7 +16,7 @@ def holder(owner=TRAIN, *boards: int, since: float = 0, until: float = 3600, **g
 
 def hours(gpus: int, *holders: HourHolder, **given):
     found: dict = {}
-    for (owner, use), number in use_hours(HourOfNode(gpus, holders=holders, **given)).items():
+    for (owner, use), number in node_hours(HourOfNode(gpus, holders=holders, **given)).by_use.items():
         found.setdefault(owner, {})[use] = number
     return found
 
@@ -65,9 +65,28 @@ def test_gpus_that_nothing_names_are_measured_only_if_all_of_the_node_are_alike(
     assert hours(2, pod, devices={(0, ""): QUIET}) == {TRAIN: {GpuUse.UNMEASURED: 2}}
 
 
-def test_free_gpus_of_a_cordoned_node_and_unhealthy_ones_are_out_of_service():
-    assert hours(2, holder(TRAIN, 0), is_in_service=False)[NOBODY] == {GpuUse.OUT_OF_SERVICE: 1}
-    assert hours(4, holder(TRAIN, 0), unhealthy=1)[NOBODY] == {GpuUse.OUT_OF_SERVICE: 1, GpuUse.UNALLOCATED: 2}
+def test_free_gpus_of_a_cordoned_node_and_unhealthy_ones_are_quarantined_until_somebody_changes_the_node():
+    assert hours(2, holder(TRAIN, 0), is_in_service=False)[NOBODY] == {GpuUse.QUARANTINED: 1}
+    assert hours(4, holder(TRAIN, 0), unhealthy=1)[NOBODY] == {GpuUse.QUARANTINED: 1, GpuUse.UNALLOCATED: 2}
+    assert hours(2, is_in_service=False, is_in_repair=True)[NOBODY] == {GpuUse.IN_REPAIR: 2}
+    assert hours(4, is_in_repair=True, unhealthy=1)[NOBODY] == {GpuUse.IN_REPAIR: 1, GpuUse.UNALLOCATED: 3}
+
+
+def under_used(*holders: HourHolder, **given) -> dict:
+    return dict(node_hours(HourOfNode(4, holders=holders, **given)).under_used)
+
+
+def test_used_hours_that_a_well_used_gpu_would_not_have_needed():
+    fifth, half, idle = MeasuredDevice(3600, 0.2), MeasuredDevice(3600, 0.5), MeasuredDevice(3600, 0.01)
+    devices = {(0, ""): fifth, (1, ""): half, (2, ""): idle}
+    cut = [holder(CHAT, 0, gpus=2 / 7, slices=[(0, "1"), (0, "2")])]
+
+    assert under_used(holder(TRAIN, 0, 1, 2), devices=devices) == {TRAIN: pytest.approx(0.6)}, "idle hours are apart"
+    assert under_used(holder(TRAIN, gpus=4), devices={(board, ""): fifth for board in range(4)}) == {
+        TRAIN: pytest.approx(2.4)
+    }
+    assert under_used(*cut, devices={(0, "1"): fifth, (0, "2"): idle}) == {CHAT: pytest.approx(2 / 7 * 0.8)}
+    assert under_used(holder(TRAIN, 0)) == {}, "without telemetry nothing is estimated"
 
 
 def test_what_nobody_saw_is_unknown():
@@ -88,7 +107,8 @@ holders = st.builds(
 )  # fmt: skip
 measured = st.builds(MeasuredDevice, st.floats(0, 3600), st.none() | st.floats(0, 1))
 nodes = st.builds(
-    HourOfNode, gpus=st.just(8), is_in_service=st.booleans(), unhealthy=st.integers(0, 9), is_seen=st.booleans(),
+    HourOfNode, gpus=st.just(8), is_in_service=st.booleans(), is_in_repair=st.booleans(),
+    unhealthy=st.integers(0, 9), is_seen=st.booleans(),
     holders=st.lists(holders, max_size=12),
     devices=st.dictionaries(st.tuples(st.integers(0, 7), st.sampled_from(["", "1", "2"])), measured),
 )  # fmt: skip
@@ -96,7 +116,10 @@ nodes = st.builds(
 
 @given(nodes)
 def test_the_parts_are_the_whole(node):
-    parts = use_hours(node).values()
+    found = node_hours(node)
+    parts = found.by_use.values()
 
     assert sum(parts) == pytest.approx(8)
     assert all(amount >= 0 for amount in parts)
+    for owner, spare in found.under_used.items():
+        assert 0 <= spare <= found.by_use.get((owner, GpuUse.USED), 0) + 1e-9
