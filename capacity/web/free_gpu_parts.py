@@ -60,7 +60,9 @@ def pool_mig_demand_part(request: PersonRequest, pool_id: int) -> HttpResponse:
         (each, percent_of(each.served, each.gpu_hours), percent_of(each.served_now, each.gpu_hours))
         for each in (report.products if report else ())
     ]
-    return render(request, "capacity/free_gpus/_mig_demand.html", {"report": report, "products": products})
+    return render(
+        request, "capacity/free_gpus/_mig_demand.html", {"pool": pool, "report": report, "products": products}
+    )
 
 
 def percent_of(part_of: float, total: float) -> int:

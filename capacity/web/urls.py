@@ -1,6 +1,7 @@
 from django.urls import path
 
 from capacity.web import (
+    csv_files,
     defragmentation_part,
     free_gpu_history,
     free_gpu_parts,
@@ -9,6 +10,7 @@ from capacity.web import (
     pod_page,
     pods_page,
     prices_page,
+    tenant_matrix_part,
     usage_page,
     usage_report_page,
 )
@@ -43,6 +45,14 @@ urlpatterns = [
     path("parts/pools/<int:pool_id>/mig-demand", free_gpu_parts.pool_mig_demand_part, name="pool-mig-demand"),
     path("pools/<int:pool_id>/free-gpus.csv", free_gpu_history.csv_file, name="pool-free-gpus-csv"),
     path("parts/clusters/<int:cluster_id>/free-gpus", free_gpu_parts.cluster_free_gpus_part, name="cluster-free-gpus"),
+    path("parts/pools/<int:pool_id>/tenants", tenant_matrix_part.pool_tenants_part, name="pool-tenants"),
+    path("pools/<int:pool_id>/tenants.csv", tenant_matrix_part.csv_file, name="pool-tenants-csv"),
+    path("pools/<int:pool_id>/free-gpus-now.csv", csv_files.pool_free_gpus_now, name="pool-free-gpus-now-csv"),
+    path("pools/<int:pool_id>/mig-demand.csv", csv_files.pool_mig_demand, name="pool-mig-demand-csv"),
+    path("pools/<int:pool_id>/placement.csv", csv_files.pool_placement, name="pool-placement-csv"),
+    path("pools/<int:pool_id>/defragmentation.csv", csv_files.pool_defragmentation, name="pool-defragmentation-csv"),
+    path("clusters/<int:cluster_id>/free-gpus-now.csv", csv_files.cluster_free_gpus_now, name="cluster-free-gpus-csv"),
+    path("pods/<int:pod_id>/funnel.csv", csv_files.pod_funnel, name="pod-funnel-csv"),
     path("usage", usage_page.usage, name="usage"),
     path("parts/usage", usage_page.usage_part, name="usage-part"),
     path("usage/report", usage_report_page.usage_report_page, name="usage-report"),

@@ -21,6 +21,7 @@ from rest_framework.test import APIRequestFactory
 
 from capacity.api.free_gpus import FreeGpuHistoryAsked
 from capacity.api.namespaces import PodWorkloadsAsked
+from capacity.api.tenant_matrix import TenantMatrixAsked
 from capacity.api.usage import UsageAsked
 from capacity.pods.pod_filter import PodFilter
 from capacity.usage.usage_filter import BadPeriod, UsageFilter
@@ -317,6 +318,9 @@ PARSERS = (
            lambda text: UsageAsked(
                data={"period": text, "first": text, "pool": text, "limit": text, text[:100]: text}
            ).is_valid(), ("capacity.api.usage",)),
+    Parser("node behind which a matrix goes on, in REST", "253 characters", HEADERS_BYTES,
+           lambda text: TenantMatrixAsked(data={"after": text, text[:100]: text}).is_valid(),
+           ("capacity.api.tenant_matrix",)),
     Parser("days of free GPUs in REST", "a number from 1 to 90", HEADERS_BYTES,
            lambda text: FreeGpuHistoryAsked(data={"days": text, text[:100]: text}).is_valid(),
            ("capacity.api.free_gpus",)),

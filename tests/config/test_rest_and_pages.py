@@ -82,6 +82,7 @@ IN_REST = """
     pool-placement            pools/{pool_id}/placement
     pool-restraints           freezes
     pool-suggestions          clusters/{cluster_id}/pool-suggestions
+    pool-tenants              pools/{pool_id}/tenants
     pools-part                pools
     rehearsals-part           plans/{plan_id}/rehearsals
     segments-part             segments

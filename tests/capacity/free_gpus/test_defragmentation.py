@@ -129,6 +129,8 @@ def test_a_pool_proposes_the_cheapest_drain(pool, bob, now):
     assert answer["proposals"][2]["nodes"][0]["moves"][0]["target"] == "gpu-1"
     shown = page(visiting(bob), f"/parts/pools/{pool.pk}/defragmentation")
     assert f"/operations/new?kind=drain&nodes={found.nodes[0].key}" in shown.links
+    text = visiting(bob).get(f"/pools/{pool.pk}/defragmentation.csv").content.decode()
+    assert "8,0,1,gpu-0,team-a/train-0,Job team-a/train-0,4,12.0,gpu-1" in text.splitlines()
 
 
 @pytest.mark.django_db

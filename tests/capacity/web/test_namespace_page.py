@@ -201,3 +201,21 @@ def test_many_pods_of_one_job_are_one_line_and_no_more_queries(viewer, cluster):
     assert [cost(address) for address in addresses] == before
     assert "Job train team-a · east 301 pending 0 301" in page(viewer, "/pods?by=workload").text
     assert "all 301 pods" in page(viewer, addresses[2]).text
+
+
+@pytest.mark.nightly
+def test_the_lists_with_20000_pending_pods_of_one_job_stay_small(viewer, bob, cluster):
+    pod = make.a_pending_pod(cluster, "train-x", created_at=NOON)
+    make.a_node(cluster, "gpu-1", gpus=8)
+    names = [field.name for field in Pod._meta.concrete_fields if field.name not in ("id", "state_code")]
+    row = {name: getattr(pod, name) for name in names}
+    Pod.objects.bulk_create(
+        (Pod(**{**row, "uid": f"u{number}", "name": f"train-{number}"}) for number in range(20_000)), batch_size=1000
+    )
+
+    for address in ("/pods", "/pods?by=workload", f"/clusters/{cluster.pk}/namespaces/team-a",
+                    f"/clusters/{cluster.pk}/workloads/team-a/Job/train", f"/pods/{pod.pk}"):  # fmt: skip
+        answer = viewer.get(address)
+        assert (answer.status_code, len(answer.content) < 120_000) == (200, True), (address, len(answer.content))
+    found = calling(bob).get("/api/v1/pod-workloads").json()
+    assert [each["by_state"] for each in found["workloads"]] == [{"pending": 20_001}]
