@@ -66,7 +66,7 @@ def read_workload(path: str) -> tuple[str, str] | None:
 def namespace_report(
     user: User, cluster: Cluster, namespace: str, workload: str = "", *, now: datetime
 ) -> NamespaceReport:
-    """Returns the report of a visible cluster with its observer. 22 queries, and those of reasons of pods."""
+    """Returns the report of a visible cluster with its observer, in a fixed number of queries."""
     wanted = PodFilter(cluster=cluster.name, namespace=namespace, owner=workload)
     table = table_of(user, wanted, now=now)
     of_usage = UsageFilter(period=PERIOD, by=DAY, cluster=cluster.name, namespace=namespace, workload=workload)

@@ -1,5 +1,6 @@
 """The free GPUs of a pool or a cluster, as on its page."""
 
+from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
@@ -7,9 +8,10 @@ from rest_framework.response import Response
 
 from capacity.free_gpus.free_gpu_history import DAYS_AT_MOST, history_of
 from capacity.free_gpus.free_gpu_report import FreeGpuReport, free_gpus_of_cluster, free_gpus_of_pool
-from capacity.free_gpus.stranded_gpus import StrandedBy
+from capacity.free_gpus.stranded_gpus import DomainRoom, StrandedBy
 from edges.rest import Asked, Edge
 from fleet.models import Cluster, Pool
+from people.rights import Permission, scope_of
 
 
 class UsualPodSerializer(serializers.Serializer):
@@ -29,6 +31,20 @@ class FittingPodsSerializer(serializers.Serializer):
     pods = serializers.IntegerField(help_text="Pods of this size that fit now, if no pod of another size starts.")
 
 
+class DomainRoomSerializer(serializers.Serializer):
+    kind = serializers.CharField(help_text="`NVLink domain`, or the label that names racks or switches.")
+    domains = serializers.IntegerField(help_text="Domains with free GPUs on nodes that accept pods.")
+    unknown_nodes = serializers.IntegerField(source="unknown", help_text="Nodes with free GPUs without a known domain.")
+    largest_gang = serializers.SerializerMethodField(
+        help_text="GPUs of the largest gang in one domain, by the GPUs of each of its pods."
+    )
+    best = serializers.CharField(help_text="The domain with room for the largest gang.")
+
+    @extend_schema_field(serializers.DictField(child=serializers.IntegerField()))
+    def get_largest_gang(self, room: DomainRoom) -> dict[str, int]:
+        return {str(size): gpus for size, gpus in room.largest.items()}
+
+
 class FreeGpusSerializer(serializers.Serializer):
     """Free GPUs. `usable` and the GPUs of `stranded` add up to `free`. MIG slices count as parts of a GPU."""
 
@@ -40,6 +56,7 @@ class FreeGpusSerializer(serializers.Serializer):
         help_text="Unusable free GPUs by cause, in the order of the causes. A GPU counts only under its first cause."
     )
     fitting = serializers.SerializerMethodField()
+    by_domain = DomainRoomSerializer(source="found.by_domain", many=True, help_text="Room for gangs in one domain.")
     usual_pod = UsualPodSerializer(source="found.usual")
     waiting_pods = serializers.IntegerField(source="waiting", help_text="GPU pods of the cluster without a node.")
     waiting_gpus = serializers.IntegerField(help_text="Whole GPUs that `waiting_pods` request.")
@@ -97,8 +114,19 @@ class PoolFreeGpuHistory(Edge):
     @extend_schema(parameters=[FreeGpuHistoryAsked], responses=FreeGpuHistorySerializer)
     def get(self, request, pool_id: int) -> Response:
         """Returns the free and stranded GPUs of the pool over time, at most one sample an hour."""
-        asked = FreeGpuHistoryAsked(data=request.query_params.dict())
+        return self.answer(self.load(Pool.objects.visible_to(self.user), pool_id))
+
+    def answer(self, of: Pool | Cluster) -> Response:
+        asked = FreeGpuHistoryAsked(data=self.request.query_params.dict())
         asked.is_valid(raise_exception=True)
-        pool = self.load(Pool.objects.visible_to(self.user), pool_id)
-        samples = history_of(pool, days=asked.validated_data["days"], now=timezone.now())
+        samples = history_of(of, days=asked.validated_data["days"], now=timezone.now())
         return Response(FreeGpuHistorySerializer({"samples": samples}).data)
+
+
+class ClusterFreeGpuHistory(PoolFreeGpuHistory):
+    @extend_schema(parameters=[FreeGpuHistoryAsked], responses=FreeGpuHistorySerializer)
+    def get(self, request, cluster_id: int) -> Response:
+        """Returns the same of all nodes of a cluster. Needs a role on the whole cluster, or on the fleet."""
+        if not scope_of(self.user, Permission.SEE).covers_cluster(cluster_id):
+            raise Http404
+        return self.answer(self.load(Cluster.objects.visible_to(self.user), cluster_id))

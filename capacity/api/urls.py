@@ -1,7 +1,7 @@
 from django.urls import path
 
 from capacity.api.defragmentation import PoolDefragmentation
-from capacity.api.free_gpus import ClusterFreeGpus, PoolFreeGpuHistory, PoolFreeGpus
+from capacity.api.free_gpus import ClusterFreeGpuHistory, ClusterFreeGpus, PoolFreeGpuHistory, PoolFreeGpus
 from capacity.api.mig_demand import PoolMigDemand
 from capacity.api.namespaces import NamespaceDetail, PodWorkloads, WorkloadDetail
 from capacity.api.placement import PoolPlacement
@@ -25,6 +25,11 @@ urlpatterns = [
     path("clusters/<int:cluster_id>/namespaces/<path:namespace>", NamespaceDetail.as_view(), name="api-namespace"),
     path("clusters/<int:cluster_id>/workloads/<path:workload>", WorkloadDetail.as_view(), name="api-workload"),
     path("pod-workloads", PodWorkloads.as_view(), name="api-pod-workloads"),
+    path(
+        "clusters/<int:cluster_id>/free-gpus/history",
+        ClusterFreeGpuHistory.as_view(),
+        name="api-cluster-free-gpu-history",
+    ),
     path("usage", Usage.as_view(), name="api-usage"),
     path("usage/prices", Prices.as_view(), name="api-prices"),
     path("usage/prices/<int:price_id>", PriceDetail.as_view(), name="api-price"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, F, Q, TextField
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from capacity.free_gpus.stranded_gpus import FreeGpus, NodeWithRoom, UsualPod, free_gpus
@@ -23,10 +24,19 @@ HOLDS_GPUS = Q(gpu_allocated__gt=0) | Q(slices_allocated__gt=0) | Q(shares_alloc
 HAS_ROOM = Q(gpus_free__gt=0) | Q(slices_allocatable__gt=F("slices_allocated"))
 COLUMNS = (
     "layout", "gpu_product", "gpus_free", "slices_allocatable", "slices_allocated", "is_ready", "is_unschedulable",
+    "nvlink_domain",
     "cpu_allocatable_m", "memory_allocatable_bytes",
     *(f"cpu_{whose}_m" for whose in WHOSE), *(f"memory_{whose}_bytes" for whose in WHOSE),
 )  # fmt: skip
 TEXTS = ("taints", "allocatable", "requested")
+NVLINK = "NVLink domain"
+# Labels of racks or of the switch next to the nodes, where nobody named one: NVIDIA topograph (docs/reference), Google
+# Cloud and AWS write them.
+RACK_LABELS = (
+    "network.topology.nvidia.com/leaf",
+    "cloud.google.com/gce-topology-subblock",
+    "topology.k8s.aws/network-node-layer-3",
+)  # fmt: skip
 WAITS = Q(node_name="", phase="Pending", deleted_at=None)
 MOST_TOLERATIONS = 1000  # different lists of waiting pods
 
@@ -77,12 +87,20 @@ def free_gpus_of_cluster(cluster: Cluster, user: User) -> FreeGpuReport | None:
     return _report(cluster.pk, nodes, pods, Q(node__isnull=False))
 
 
+def all_free_gpus_of_cluster(cluster_id: int) -> FreeGpuReport | None:
+    """Returns the free GPUs of a cluster for its history, as everybody who sees all of it. Five queries."""
+    return _report(cluster_id, Node.objects.all(), Pod.objects.all(), Q(node__isnull=False))
+
+
 def _report_of_members(pool: Pool, nodes: Any, pods: Any) -> FreeGpuReport | None:
     members = members_of([pool.pk])
-    return _report(pool.cluster_id, nodes.filter(pk__in=members), pods, Q(node__in=members))
+    labels = [pool.spread_label] if pool.spread_label else RACK_LABELS
+    return _report(pool.cluster_id, nodes.filter(pk__in=members), pods, Q(node__in=members), labels)
 
 
-def _report(cluster_id: int, visible_nodes: Any, visible_pods: Any, pods_of: Q) -> FreeGpuReport | None:
+def _report(
+    cluster_id: int, visible_nodes: Any, visible_pods: Any, pods_of: Q, racks: Sequence[str] = RACK_LABELS
+) -> FreeGpuReport | None:
     if not Bookmark.objects.knows_all(cluster_id, NODES.name, PODS.name):
         return None
     nodes = visible_nodes.filter(cluster=cluster_id).with_gpus().order_by()
@@ -91,7 +109,7 @@ def _report(cluster_id: int, visible_nodes: Any, visible_pods: Any, pods_of: Q) 
     tainted = _tainted(nodes)
     closing = _closing_taints(tainted, pods.filter(WAITS))
     return FreeGpuReport(
-        free_gpus(_nodes(nodes.filter(HAS_ROOM), closing), _usual_request(kinds)),
+        free_gpus(_nodes(nodes.filter(HAS_ROOM), closing, racks), _usual_request(kinds)),
         waiting=sum(kind.waiting for kind in kinds),
         waiting_gpus=sum(kind.gpus * kind.waiting for kind in kinds),
         shared_nodes=sum(each.shared for each in tainted),
@@ -171,9 +189,10 @@ def _taints(text: str) -> list[NodeTaint]:
     return [taint for taint in found if taint.keeps_away and taint.key != CORDON_KEY]
 
 
-def _nodes(nodes: Any, closing: frozenset[NodeTaint]) -> Iterator[NodeWithRoom]:
+def _nodes(nodes: Any, closing: frozenset[NodeTaint], racks: Sequence[str]) -> Iterator[NodeWithRoom]:
     texts = {f"{column}_text": Cast(column, TextField()) for column in TEXTS}
-    for row in nodes.annotate(**texts).values(*COLUMNS, *texts):
+    labels = {f"rack_{place}": KeyTextTransform(label, "labels") for place, label in enumerate(racks)}
+    for row in nodes.annotate(**texts, **labels).values(*COLUMNS, *texts, *labels):
         yield NodeWithRoom(
             gpus=max(0, row["gpus_free"]),
             slices=_free_slices(row) if row["slices_allocatable"] > row["slices_allocated"] else {},
@@ -182,7 +201,12 @@ def _nodes(nodes: Any, closing: frozenset[NodeTaint]) -> Iterator[NodeWithRoom]:
             is_tainted=bool(closing) and not closing.isdisjoint(_taints(row["taints_text"])),
             cpu_m=_free_amount(row, "cpu", "m"),
             memory_bytes=_free_amount(row, "memory", "bytes"),
+            domains={NVLINK: row["nvlink_domain"], **_racks(row, racks)},
         )
+
+
+def _racks(row: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
+    return {label: row[f"rack_{place}"] or "" for place, label in enumerate(labels)}
 
 
 def _free_slices(row: Mapping[str, Any]) -> dict[str, float]:

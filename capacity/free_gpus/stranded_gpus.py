@@ -4,7 +4,7 @@ Causes are tried in their order, so that the parts add up to the free GPUs.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -40,6 +40,18 @@ class NodeWithRoom:
     is_tainted: bool = False  # with a taint that no GPU pod tolerates
     cpu_m: int | None = None  # free; None: unknown
     memory_bytes: int | None = None
+    domains: Mapping[str, str] = field(default_factory=dict)  # name of its domain by kind of domain; blank: unknown
+
+
+@dataclass(frozen=True)
+class DomainRoom:
+    """Room for gangs: pods of one size that must all start in one NVLink domain or rack."""
+
+    kind: str
+    domains: int  # with free GPUs on nodes that accept pods
+    unknown: int  # such nodes without a known domain; they are in no domain
+    largest: Mapping[int, int]  # GPUs of the largest gang by GPUs of each of its pods
+    best: str  # the domain with the largest gang of whole nodes, else of smaller pods
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,7 @@ class FreeGpus:
     stranded: Mapping[StrandedBy, float]
     nodes: Mapping[StrandedBy, int]  # with GPUs that are stranded by it
     pods: Mapping[int, int]  # how many pods of so many whole GPUs fit now, each size alone
+    by_domain: Sequence[DomainRoom] = ()
 
     @property
     def parts(self) -> list[tuple[StrandedBy, float, int]]:
@@ -61,6 +74,8 @@ def free_gpus(nodes: Iterable[NodeWithRoom], usual: UsualPod) -> FreeGpus:
     stranded: dict[StrandedBy, float] = defaultdict(float)
     held: Counter[StrandedBy] = Counter()
     pods: Counter[int] = Counter(dict.fromkeys(REQUESTS, 0))
+    room: dict[str, dict[str, Counter[int]]] = defaultdict(lambda: defaultdict(Counter))  # by kind and domain
+    nodes_of: dict[str, Counter[str]] = defaultdict(Counter)
     for node in nodes:
         free += node.gpus + sum(node.slices.values())
         if closed := _closed_by(node):
@@ -69,13 +84,24 @@ def free_gpus(nodes: Iterable[NodeWithRoom], usual: UsualPod) -> FreeGpus:
             causes, open_gpus = _stranded_on_node(node, usual)
             for size in REQUESTS:
                 pods[size] += open_gpus // size
+            for kind, domain in node.domains.items() if open_gpus else ():
+                nodes_of[kind][domain] += 1
+                room[kind][domain].update({size: open_gpus // size * size for size in REQUESTS})
             usable += open_gpus - causes.get(StrandedBy.LEFTOVER, 0)
             usable += sum(part for name, part in node.slices.items() if name in usual.profiles)
         for cause, gpus in causes.items():
             if gpus:
                 stranded[cause] += gpus
                 held[cause] += 1
-    return FreeGpus(usual, free, usable, stranded, held, pods)
+    by_domain = [_domain_room(kind, found, nodes_of[kind][""]) for kind, found in sorted(room.items())]
+    return FreeGpus(usual, free, usable, stranded, held, pods, [each for each in by_domain if each.domains])
+
+
+def _domain_room(kind: str, room: Mapping[str, Counter[int]], unknown: int) -> DomainRoom:
+    known = {domain: gpus for domain, gpus in room.items() if domain}
+    largest = {size: max((gpus[size] for gpus in known.values()), default=0) for size in REQUESTS}
+    best = max(sorted(known), key=lambda name: tuple(known[name][size] for size in reversed(REQUESTS)), default="")
+    return DomainRoom(kind, len(known), unknown, largest, best)
 
 
 def _closed_by(node: NodeWithRoom) -> StrandedBy | None:

@@ -43,6 +43,16 @@ urlpatterns = [
         name="pool-defragmentation",
     ),
     path("parts/pools/<int:pool_id>/mig-demand", free_gpu_parts.pool_mig_demand_part, name="pool-mig-demand"),
+    path(
+        "parts/clusters/<int:cluster_id>/free-gpu-history",
+        free_gpu_history.cluster_free_gpu_history_part,
+        name="cluster-free-gpu-history",
+    ),
+    path(
+        "clusters/<int:cluster_id>/free-gpus.csv",
+        free_gpu_history.cluster_csv_file,
+        name="cluster-free-gpu-history-csv",
+    ),
     path("pools/<int:pool_id>/free-gpus.csv", free_gpu_history.csv_file, name="pool-free-gpus-csv"),
     path("parts/clusters/<int:cluster_id>/free-gpus", free_gpu_parts.cluster_free_gpus_part, name="cluster-free-gpus"),
     path("parts/pools/<int:pool_id>/tenants", tenant_matrix_part.pool_tenants_part, name="pool-tenants"),

@@ -15,6 +15,7 @@ IN_REST = """
     cluster-compatibility     clusters/{cluster_id}/compatibility
     cluster-external-rollouts external-rollouts
     cluster-findings          findings
+    cluster-free-gpu-history  clusters/{cluster_id}/free-gpus/history
     cluster-free-gpus         clusters/{cluster_id}/free-gpus
     cluster-kinds             clusters/{cluster_id}
     cluster-list              clusters

@@ -6,7 +6,7 @@ import pytest
 
 from capacity.free_gpus import free_gpu_history
 from capacity.free_gpus.free_gpu_history import days_of, history_of, record
-from capacity.models import FreeGpuSample
+from capacity.models import ClusterFreeGpuSample, FreeGpuSample
 from capacity.web.free_gpu_history import lines_of
 from health.sources import usage
 from health.sources.allocated_hours import AllocatedHour
@@ -41,6 +41,8 @@ def test_an_hour_of_usage_writes_one_sample_for_each_pool(pool):
 
     sample = FreeGpuSample.objects.get()
     assert (sample.hour, sample.free, sample.usable, sample.stranded) == (NOON, 12, 4, {"cordon": 8})
+    whole = ClusterFreeGpuSample.objects.get()
+    assert (whole.cluster, whole.hour, whole.free, whole.stranded) == (pool.cluster, NOON, 12, {"cordon": 8})
 
 
 def test_a_pool_whose_pods_were_never_read_has_no_sample():
@@ -50,6 +52,23 @@ def test_a_pool_whose_pods_were_never_read_has_no_sample():
     record(cluster.pk, NOON)
 
     assert not FreeGpuSample.objects.exists()
+    assert not ClusterFreeGpuSample.objects.exists()
+
+
+def test_a_node_in_two_pools_counts_once_in_its_cluster_and_only_for_those_who_see_all_of_it(pool):
+    make.a_pool(pool.cluster, "both").nodes.set(pool.nodes.all())
+    record(pool.cluster_id, NOON - HOUR)
+    key = pool.cluster_id
+    guest, bob = make.a_user("guest", role="viewer", on=pool), make.a_user("bob", role="viewer")
+    addresses = (f"/parts/clusters/{key}/free-gpu-history", f"/clusters/{key}/free-gpus.csv")
+
+    found = calling(bob).get(f"/api/v1/clusters/{key}/free-gpus/history").json()["samples"]
+
+    assert [each["free"] for each in found] == [12]
+    assert "newest: 12 free, 4 usable" in page(visiting(bob), addresses[0]).text
+    assert len(visiting(bob).get(addresses[1]).content.decode().splitlines()) == 2
+    assert [visiting(guest).get(address).status_code for address in addresses] == [404, 404]
+    assert calling(guest).get(f"/api/v1/clusters/{key}/free-gpus/history").status_code == 404
 
 
 def test_days_have_means_and_a_gap_breaks_the_line(pool):

@@ -51,6 +51,24 @@ def test_slices_that_no_pod_requests_are_stranded():
     assert found.pods[1] == 0, "a slice is no whole GPU"
 
 
+def in_domains(gpus: int, domain: str, rack: str, **given) -> NodeWithRoom:
+    return NodeWithRoom(gpus, domains={"NVLink domain": domain, "rack": rack}, **given)
+
+
+def test_the_largest_gang_is_that_of_the_best_domain():
+    nodes = [
+        in_domains(8, "a", "r1"), in_domains(7, "a", "r1"), in_domains(8, "b", "r1"), in_domains(8, "b", "r1"),
+        in_domains(8, "", "r2"), in_domains(8, "b", "r1", is_cordoned=True), in_domains(0, "c", "r3"),
+    ]  # fmt: skip
+
+    nvlink, rack = free_gpus(nodes, EIGHT).by_domain
+
+    assert (nvlink.kind, nvlink.domains, nvlink.unknown, nvlink.best) == ("NVLink domain", 2, 1, "b")
+    assert nvlink.largest == {1: 16, 2: 16, 4: 16, 8: 16}
+    assert (rack.largest, rack.domains, rack.unknown) == ({1: 31, 2: 30, 4: 28, 8: 24}, 2, 0)
+    assert free_gpus([in_domains(8, "", "")], EIGHT).by_domain == [], "unknown is not one domain"
+
+
 amounts = st.none() | st.integers(-100, 1000)
 nodes = st.builds(
     NodeWithRoom, st.integers(0, 16), st.dictionaries(st.sampled_from([SMALL, LARGE]), st.floats(0, 8)),
