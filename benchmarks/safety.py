@@ -1,6 +1,6 @@
 """How early rollouts with a fault stop, and how often healthy ones do: seeded rehearsals in virtual time.
 
-bin/bench safety [--seed N] [--rollouts N] [--rollout K] [--usual] [--processes N] [--plot FILE]
+bin/bench safety [--seed N] [--rollouts N] [--rollout K] [--usual] [--faults FILE] [--processes N] [--plot FILE]
 
 The gates and decisions are the product's own; the fleets, the operator and the faults are `rollouts.rehearsal`.
 """
@@ -10,6 +10,7 @@ import os
 import secrets
 import statistics
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -33,16 +34,18 @@ def main() -> None:
     print(f"seed {seed}", file=sys.stderr, flush=True)
     if asked.rollout is not None:
         set_up()
-        print(played(seed, asked.usual, asked.rollout))
+        print(played(seed, asked.usual, asked.faults, asked.rollout))
         return
     figures = Figures("safety", {"seed": seed, "gates": "usual" if asked.usual else "all"})
     figures.measure_reference()
+    began = time.monotonic()
     with ProcessPoolExecutor(asked.processes, initializer=set_up) as pool:
         rollouts = []
-        for one in pool.map(partial(played, seed, asked.usual), range(asked.rollouts), chunksize=4):
+        for one in pool.map(partial(played, seed, asked.usual, asked.faults), range(asked.rollouts), chunksize=4):
             rollouts.append(one)
             if len(rollouts) % TOLD_EVERY == 0:
                 print(f"{len(rollouts)} of {asked.rollouts} rollouts", file=sys.stderr, flush=True)
+    figures.at_most("minutes", (time.monotonic() - began) / 60, 15, "min")
     report(figures, rollouts)
     if asked.plot:
         conditions = f"{len(rollouts)} rehearsed rollouts, seed {seed}; the operator with its defaults"
@@ -58,10 +61,12 @@ def set_up() -> None:
     django.setup()
 
 
-def played(seed: int, only_usual_gates: bool, number: int) -> "Played":  # noqa: FBT001 (of `partial`)
+def played(seed: int, only_usual_gates: bool, faults: Path | None, number: int) -> "Played":  # noqa: FBT001 (of `partial`)
     from benchmarks.rehearsing.scenarios import play
+    from rollouts.rehearsal.faults import FAULTS, read_faults
 
-    return play(seed, number, only_usual_gates=only_usual_gates)
+    given = read_faults(faults) if faults else FAULTS
+    return play(seed, number, faults=given, only_usual_gates=only_usual_gates)
 
 
 def report(figures: Figures, rollouts: Sequence["Played"]) -> None:
@@ -127,6 +132,7 @@ def arguments() -> argparse.Namespace:
     words.add_argument("--rollouts", type=whole(1, 100_000), default=ROLLOUTS, metavar="N")
     words.add_argument("--rollout", type=whole(0, 100_000), metavar="K", help="one rollout, with all that came of it")
     words.add_argument("--usual", action="store_true", help="only the gates that a stage has by default")
+    words.add_argument("--faults", type=Path, metavar="FILE", help="faults of your own, in place of these")
     words.add_argument("--processes", type=whole(1, 64), default=2, metavar="N")
     words.add_argument("--plot", type=Path, metavar="FILE", help="an SVG of the broken nodes by fault")
     return words.parse_args()

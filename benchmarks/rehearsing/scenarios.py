@@ -11,7 +11,7 @@ from operations.tenants.disruption_cost import UNHARMED
 from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.gates.options import read_gates
 from rollouts.node_order.node_selection import FACTORS, Candidate, in_order, representatives
-from rollouts.rehearsal.faults import FAULTS, DriverFault, Effect
+from rollouts.rehearsal.faults import FAULTS, DriverFault, NodeFault, ValidatorFault
 from rollouts.rehearsal.fleet import Pace, VirtualFleet, VirtualNode, afflict
 from rollouts.rehearsal.run import RehearsalResult, RehearsedStage, rehearse
 
@@ -40,10 +40,6 @@ MORE_GATES = {
     "throttling": {},
     "nvlink": {},
 }
-# docs/design/nvidia.md 2.7: the operator alone stops after one node, or once a quarter of the nodes is unavailable.
-# Of all other faults it sees nothing, or goes on.
-STOPS_THE_OPERATOR = frozenset({Effect.DRIVER_NEVER_READY, Effect.VALIDATOR_ABSENT})
-NEEDS_PODS = frozenset({Effect.PODS_STAY_AWAY, Effect.SLOWS_DOWN})  # on an idle node there is nothing to see
 
 
 @dataclass(frozen=True)
@@ -64,12 +60,14 @@ class Played:
     names_a_cause: bool
 
 
-def play(seed: int, number: int, *, only_usual_gates: bool = False) -> Played:
+def play(
+    seed: int, number: int, *, faults: Mapping[str, DriverFault] = FAULTS, only_usual_gates: bool = False
+) -> Played:
     dice = random.Random(f"{seed} {number}")
-    keys = (HEALTHY, *FAULTS, HEALTHY)
+    keys = (HEALTHY, *faults, HEALTHY)
     key = keys[number % len(keys)]
     nodes = _nodes(dice, idle=dice.choice((0.0, 0.2, 0.5)) if key == HEALTHY else dice.choice((0.0, 0.2, 0.5, 1.0)))
-    fault, value = (None, "") if key == HEALTHY else _fault(dice, FAULTS[key], nodes)
+    fault, value = (None, "") if key == HEALTHY else _fault(dice, faults[key], nodes)
     affected = afflict(fault, nodes, value, dice) if fault else []
     is_blind = key in ("late-xid", "ecc") and dice.random() < 0.2
     trouble = "Prometheus does not answer." if is_blind else ""
@@ -119,10 +117,10 @@ def _pace(dice: random.Random) -> Pace:
 
 def _fault(dice: random.Random, fault: DriverFault, nodes: Sequence[VirtualNode]) -> tuple[DriverFault, str]:
     """Returns the fault with a share and a delay of this rollout, and the value of its property."""
-    share = 1.0 if fault.factor else dice.choice((0.1, 0.3, 0.5, 1.0))
-    later = timedelta(minutes=dice.choice((0, 0, 5, 40)))  # 40: after every soak
-    value = dice.choice(nodes).facts[fault.factor] if fault.factor else ""
-    return replace(fault, share=share, after=fault.after + later), value
+    share = 100 if fault.factor else dice.choice((10, 30, 50, 100))
+    later = dice.choice((0, 0, 5, 40))  # 40: after every soak
+    value = dice.choice(nodes).facts.get(fault.factor, "") if fault.factor else ""
+    return replace(fault, share_percent=share, after_minutes=fault.after_minutes + later), value
 
 
 def _stages(
@@ -143,7 +141,7 @@ def _stages(
 
 def _would_show(node: VirtualNode, fault: DriverFault) -> bool:
     """Returns whether the node shows its fault to somebody within the soak (Z29)."""
-    if fault.effect in NEEDS_PODS and not node.pods:
+    if not node.pods and not fault.shows_on_idle_nodes:
         return False
     return fault.after <= SOAK - timedelta(minutes=10)  # the last ten minutes are too short for any limit
 
@@ -152,9 +150,11 @@ def _operator_alone(fault: DriverFault | None, affected: Sequence[VirtualNode], 
     """Returns how many nodes the GPU Operator breaks with its defaults: one at a time, a quarter unavailable."""
     if fault is None:
         return 0
-    if fault.effect is Effect.NODE_LOST:
+    if fault.node is NodeFault.LOST:
         return min(len(affected), (unavailable_of({}, nodes) or nodes) + 1)  # the next one has begun
-    return min(1, len(affected)) if fault.effect in STOPS_THE_OPERATOR else len(affected)
+    # docs/design/nvidia.md 2.7: it stops after one node. Of all other faults it sees nothing, or goes on.
+    stops = fault.never_loads or fault.validator is ValidatorFault.ABSENT
+    return min(1, len(affected)) if stops else len(affected)
 
 
 def _may_be_proved(outcome: RehearsalResult, fleet: VirtualFleet) -> bool:

@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from health.rules.base import Severity
-from health.rules.gpus.ecc_uncorrected import EccUncorrected
-from health.rules.gpus.xid import LastXid
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import (
     Baseline,
@@ -24,8 +22,8 @@ from rollouts.gates.base import (
 from rollouts.gates.slo import Slo
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import TargetState
-from rollouts.rehearsal.faults import Effect
-from rollouts.rehearsal.fleet import HARMLESS_AFTER, VALIDATION, VALIDATION_LIMIT, VirtualFleet, VirtualNode
+from rollouts.rehearsal.faults import RULE_TITLES, ValidatorFault
+from rollouts.rehearsal.fleet import HARMLESS_AFTER, VALIDATION, VirtualFleet, VirtualNode
 
 OPERANDS = ("Device plugin", "Driver", "Validator")
 ALL_READY = tuple(OperandEvidence(name, is_ready=True) for name in OPERANDS)
@@ -33,7 +31,6 @@ RULES_RUN_EVERY = timedelta(seconds=30)
 USUAL = 1000.0  # of any number that a gate compares, where the gate has no limit
 MARGIN = 0.1  # by which a healthy value is within the limits of its gate
 ENOUGH_SAMPLES = 100.0
-GPU_WORDS = {Effect.XID: (LastXid.key, "Xid 79"), Effect.ECC: (EccUncorrected.key, "uncorrectable ECC errors")}
 
 
 @dataclass
@@ -77,15 +74,16 @@ def owner_of(node: VirtualNode) -> str:
 def target_evidence(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -> TargetEvidence:
     node = target.node
     ready = node.is_ready(now)
-    validator, fails = None, node.has(Effect.VALIDATOR_FAILS, now=now)
-    began = (node.changed_at or now) - (VALIDATION_LIMIT if fails else node.pace.validation)
+    validator, fails = None, node.defect.validator is ValidatorFault.FAILS
+    began = (node.changed_at or now) - node.validates_for
     if node.is_changed:
         validator = ValidatorEvidence("after", is_ready=ready and not fails, started_at=began, restarts=0)
     elif node.state != VALIDATION:
         validator = ValidatorEvidence("before", is_ready=True, started_at=now - timedelta(days=1), restarts=0)
     offers = dict(node.offers)
-    if node.has(Effect.GPU_MISSING, now=now) and offers:
-        offers[next(iter(offers))] -= 1
+    if offers and node.shows_since(now):
+        first = next(iter(offers))
+        offers[first] = max(0, offers[first] - node.defect.missing_gpus)
     return TargetEvidence(
         uid=node.uid,
         name=node.name,
@@ -138,7 +136,7 @@ def _test_job(target: VirtualTarget, now: datetime) -> TestJobEvidence | None:
     done_at = since + node.pace.test
     if now < done_at:
         return TestJobEvidence(None, "It runs.")
-    if node.has(Effect.PODS_CRASH, now=done_at):
+    if node.pods_crash(done_at):
         return TestJobEvidence(TestJobOutcome.FAILED, "It failed.", "CUDA error: no kernel image", told_at=done_at)
     if target.test is None or not target.test.metric:
         return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", told_at=done_at)
@@ -169,15 +167,15 @@ def _findings(node: VirtualNode, now: datetime) -> tuple[FindingEvidence, ...]:
     if node.has_harmless_finding and node.changed_at and now >= node.changed_at + HARMLESS_AFTER:
         title = f"GPU 2 of {node.name} uses nearly all of its memory"
         found.append(FindingEvidence("memory", "gpu-memory", Severity.NOTE, title, node.changed_at))
-    first = node.began(now)
-    if first is not None and node.fault is not None and node.fault.effect in GPU_WORDS:
-        rule, words = GPU_WORDS[node.fault.effect]
-        found.append(FindingEvidence(f"{rule} 3", rule, Severity.CRITICAL, f"GPU 3 of {node.name}: {words}", first))
+    first = node.shows_since(now)
+    for rule, severity in node.defect.findings.items() if first else ():
+        title = f"GPU 3 of {node.name}: {RULE_TITLES[rule]}"
+        found.append(FindingEvidence(f"{rule} 3", rule, severity, title, first or now))
     return tuple(found)
 
 
 def _telemetry(node: VirtualNode, now: datetime) -> GpuTelemetry | None:
-    if node.telemetry is None or not node.has(Effect.EXPORTER_SILENT, now=now):
+    if node.telemetry is None or not (node.defect.is_exporter_silent and node.shows_since(now)):
         return node.telemetry
     return replace(node.telemetry, reporting=0, fresh={})
 

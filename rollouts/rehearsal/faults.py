@@ -1,67 +1,110 @@
-"""The faults that a rehearsal can give to a new driver. They say what happens, and know no threshold of a gate. Pure.
-
-A fault hits some of the nodes once they run the new driver: those that share a property, or a random share of them.
-"""
+"""The faults that a rehearsal can give to a new driver, from `data/faults.toml` or a file of yours. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from pathlib import Path
+from typing import Any
 
+from gpu.entry_files import BadEntry, entry_of, make_entries, read_file
+from health.rules import RULES
+from health.rules.base import RANKS
+from health.rules.gpus import GPU_RULES
+from rollouts.node_order.node_selection import FACTORS
+
+FILE = Path(__file__).parent / "data" / "faults.toml"
 MOST_SEED = 2**31 - 1
+RULE_TITLES = {rule.key: rule.title for rule in RULES} | {rule.key: rule.title for rule in GPU_RULES}
 
 
-class Effect(StrEnum):
-    """Effects on an affected node once the fault has begun there."""
-
-    DRIVER_NEVER_READY = "driver-never-ready"
-    VALIDATOR_ABSENT = "validator-absent"
-    VALIDATOR_FAILS = "validator-fails"
-    PODS_CRASH = "pods-crash"  # CUDA does not work: pods of tenants crash, and so does a test Job
-    PODS_STAY_AWAY = "pods-stay-away"  # evicted pods never come back
-    XID = "xid"
-    ECC = "ecc"
-    NODE_LOST = "node-lost"
-    NODE_FLAPS = "node-flaps"
-    GPU_MISSING = "gpu-missing"
-    EXPORTER_SILENT = "exporter-silent"
-    SLOWER = "slower"  # at once
-    SLOWS_DOWN = "slows-down"  # little by little, after every test Job has passed
+class ValidatorFault(StrEnum):
+    NONE = ""
+    ABSENT = "absent"
+    FAILS = "fails"
 
 
-@dataclass(frozen=True)
+class NodeFault(StrEnum):
+    NONE = ""
+    LOST = "lost"
+    FLAPS = "flaps"
+
+
+class PodFault(StrEnum):
+    NONE = ""
+    CRASH = "crash"
+    STAY_AWAY = "stay-away"
+
+
+@dataclass(frozen=True, kw_only=True)
 class DriverFault:
+    """The effects of a driver on an affected node. The head of the file describes each field."""
+
     key: str
     title: str
-    effect: Effect
-    after: timedelta = timedelta(0)  # from the change of a node to the first sign
-    factor: str = ""  # all nodes with one value of this property; blank: a random share
-    share: float = 1.0  # of the nodes, or of those with the value
+    after_minutes: int = 0
+    factor: str = ""  # all nodes with one value of this property; blank: any nodes
+    share_percent: int = 100
+    never_loads: bool = False
+    validator: ValidatorFault = ValidatorFault.NONE
+    node: NodeFault = NodeFault.NONE
+    pods: PodFault = PodFault.NONE
+    findings: Mapping[str, str] = field(default_factory=dict)  # severity by rule
+    missing_gpus: int = 0
+    throughput_percent: int = 100
+    ramp_minutes: int = 0
+    is_exporter_silent: bool = False
+
+    @property
+    def after(self) -> timedelta:
+        return timedelta(minutes=self.after_minutes)
+
+    @property
+    def shows_on_idle_nodes(self) -> bool:
+        """Returns whether a node without tenants shows the fault, at least to a test Job that runs at once."""
+        is_seen_at_once = self.throughput_percent < 100 and not self.ramp_minutes
+        return bool(
+            self.never_loads
+            or self.validator
+            or self.node
+            or self.pods is PodFault.CRASH
+            or self.findings
+            or self.missing_gpus
+            or self.is_exporter_silent
+            or is_seen_at_once
+        )
 
 
-FAULTS: Mapping[str, DriverFault] = {
-    fault.key: fault
-    for fault in (
-        DriverFault("bad-driver", "The driver never becomes ready", Effect.DRIVER_NEVER_READY),
-        DriverFault("bad-kernel", "CUDA fails on one kernel", Effect.PODS_CRASH, factor="kernel"),
-        DriverFault("bad-gpu", "CUDA fails on one GPU product", Effect.PODS_CRASH, factor="gpu_product"),
-        DriverFault("bad-for-half", "Half of the nodes no longer run GPU pods", Effect.PODS_CRASH, share=0.5),
-        DriverFault("late-xid", "An Xid after 20 minutes", Effect.XID, timedelta(minutes=20), factor="kernel"),
-        DriverFault("ecc", "Uncorrectable ECC errors after 10 minutes", Effect.ECC, timedelta(minutes=10), share=0.5),
-        DriverFault(
-            "validator-absent", "The validator does not become ready again", Effect.VALIDATOR_ABSENT, factor="os_image"
-        ),
-        DriverFault("validator-fails", "The validator fails", Effect.VALIDATOR_FAILS, factor="kernel"),
-        DriverFault("node-lost", "Nodes do not become Ready again", Effect.NODE_LOST, timedelta(minutes=5), share=0.3),
-        DriverFault(
-            "flapping", "Nodes change between Ready and NotReady", Effect.NODE_FLAPS, timedelta(minutes=5), share=0.3
-        ),
-        DriverFault("gpu-missing", "A GPU is missing after the change", Effect.GPU_MISSING, share=0.5),
-        DriverFault("pods-stay-away", "Evicted pods do not start again", Effect.PODS_STAY_AWAY, factor="kernel"),
-        DriverFault("exporter-silent", "The DCGM exporter stays silent", Effect.EXPORTER_SILENT, factor="gpu_product"),
-        DriverFault("slower", "15 % fewer tokens per second", Effect.SLOWER, factor="gpu_product"),
-        DriverFault(
-            "slows-down", "Throughput falls slowly by 15 %", Effect.SLOWS_DOWN, timedelta(minutes=12), factor="kernel"
-        ),
-    )
-}
+def _fault(row: Mapping[str, Any]) -> DriverFault:
+    fault = entry_of(row, DriverFault)
+    effects = (
+        fault.never_loads, fault.validator, fault.node, fault.pods, fault.findings, fault.missing_gpus,
+        fault.throughput_percent != 100, fault.is_exporter_silent,
+    )  # fmt: skip
+    if not any(effects):
+        raise ValueError("it has no effect")
+    if fault.factor and fault.factor not in FACTORS:
+        raise ValueError(f"factor is one of {', '.join(FACTORS)}")
+    if not 0 < fault.share_percent <= 100 or not 0 < fault.throughput_percent <= 100:
+        raise ValueError("share_percent and throughput_percent are from 1 to 100")
+    if min(fault.after_minutes, fault.missing_gpus, fault.ramp_minutes) < 0:
+        raise ValueError("after_minutes, missing_gpus and ramp_minutes are 0 or more")
+    if unknown := fault.findings.keys() - RULE_TITLES.keys():
+        raise ValueError(f"findings: no rule is called {sorted(unknown)[0]}")
+    if set(fault.findings.values()) - RANKS.keys():
+        raise ValueError(f"findings: a severity is one of {', '.join(RANKS)}")
+    return fault
+
+
+def read_faults(path: Path) -> Mapping[str, DriverFault]:
+    """Returns the faults of a file by key.
+
+    :raises BadEntry: for the first entry that does not fit, and for a file without entries
+    """
+    rows = read_file(path).get("faults", ())
+    if not rows:
+        raise BadEntry(f"{path.name}: it has no [[faults]]")
+    return {fault.key: fault for fault in make_entries(path, "faults", rows, _fault)}
+
+
+FAULTS = read_faults(FILE)

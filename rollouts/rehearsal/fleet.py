@@ -14,26 +14,19 @@ from gpu.labels import GPU
 from gpu.upgrade_controller import CORDON_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from health.telemetry.metrics import METRICS
 from rollouts.gates.base import GpuTelemetry, NextWave, WindowEvidence
-from rollouts.rehearsal.faults import DriverFault, Effect
+from rollouts.rehearsal.faults import DriverFault, NodeFault, PodFault, ValidatorFault
 
 RESTART, VALIDATION = "pod-restart-required", "validation-required"
 GIVES_UP = timedelta(minutes=35)  # of a driver that never becomes Ready: more than ten restarts of its container
 VALIDATION_LIMIT = timedelta(minutes=10)  # then upgrade-failed, and at once upgrade-done: docs/design/nvidia.md 2.7
 CRASH_EVERY = timedelta(minutes=2)
 FLAP_EVERY = timedelta(minutes=3)
-SLOWEST = 0.85  # of the usual throughput
-SLOWS_DOWN_FOR = timedelta(minutes=10)
 HARMLESS_AFTER = timedelta(minutes=6)
 GPUS = 8
 EVERY_METRIC = GpuTelemetry(GPUS, GPUS, dict.fromkeys(METRICS, GPUS), frozenset(METRICS))
 
 
-# Effects that show something else again and again, and how often a look at them is enough.
-ALWAYS_CHANGING: Mapping[Effect, timedelta] = {
-    Effect.NODE_FLAPS: FLAP_EVERY,
-    Effect.PODS_CRASH: CRASH_EVERY,
-    Effect.SLOWS_DOWN: timedelta(seconds=30),
-}
+NO_FAULT = DriverFault(key="", title="")
 
 
 @dataclass(frozen=True)
@@ -83,50 +76,58 @@ class VirtualNode:
         """Returns the driver that the node reports; empty while it changes."""
         return "" if self.state == RESTART else self.version
 
-    def has(self, *effects: Effect, now: datetime) -> bool:
-        """Returns whether the node shows one of these effects now."""
-        return self.began(now) is not None and self.fault is not None and self.fault.effect in effects
+    @property
+    def defect(self) -> DriverFault:
+        return self.fault or NO_FAULT
 
-    def began(self, now: datetime) -> datetime | None:
-        """Returns when the fault showed its first sign on the node; None if it has not."""
-        if self.fault is None or self.since is None:
-            return None
-        if self.fault.effect is Effect.DRIVER_NEVER_READY:
-            return self.since if self.state in (RESTART, UPGRADE_FAILED) else None
-        if self.fault.effect in (Effect.VALIDATOR_ABSENT, Effect.VALIDATOR_FAILS):
-            return self.changed_at or (self.since if self.state == VALIDATION else None)
-        first = self.changed_at + self.fault.after if self.changed_at else None
+    def shows_since(self, now: datetime) -> datetime | None:
+        """Returns since when the changed node shows its fault; None if it does not, or was not changed."""
+        first = self.changed_at + self.fault.after if self.changed_at and self.fault else None
         return first if first is not None and first <= now else None
 
+    def first_sign(self, now: datetime) -> datetime | None:
+        """Returns when the fault showed its first sign to anybody; None if it has not."""
+        if self.fault is None or self.since is None:
+            return None
+        if self.fault.never_loads and self.state in (RESTART, UPGRADE_FAILED):
+            return self.since
+        if self.fault.validator and (self.changed_at or self.state == VALIDATION):
+            return self.changed_at or self.since
+        is_seen = self.pods > 0 or self.fault.shows_on_idle_nodes
+        return self.shows_since(now) if is_seen else None
+
     def is_ready(self, now: datetime) -> bool:
-        first = self.began(now)
-        if first is None or self.has(Effect.NODE_LOST, now=now):
-            return first is None
-        return not self.has(Effect.NODE_FLAPS, now=now) or (now - first) // FLAP_EVERY % 2 == 1
+        first = self.shows_since(now)
+        if first is None or not self.defect.node:
+            return True
+        return self.defect.node is NodeFault.FLAPS and (now - first) // FLAP_EVERY % 2 == 1
 
     def throughput_at(self, now: datetime) -> float:
         """Returns tokens per second as a share of the usual."""
-        first = self.began(now)
-        if first is None or not self.has(Effect.SLOWER, Effect.SLOWS_DOWN, now=now):
+        first, fault = self.shows_since(now), self.defect
+        if first is None:
             return self.throughput
-        if self.has(Effect.SLOWER, now=now):
-            return self.throughput * SLOWEST
-        return self.throughput * (1 - (1 - SLOWEST) * min(1.0, (now - first) / SLOWS_DOWN_FOR))
+        ramp = timedelta(minutes=fault.ramp_minutes)
+        fallen = min(1.0, (now - first) / ramp) if ramp else 1.0
+        return self.throughput * (1 - (1 - fault.throughput_percent / 100) * fallen)
+
+    def pods_crash(self, now: datetime) -> bool:
+        return self.defect.pods is PodFault.CRASH and self.shows_since(now) is not None
 
     def restarts(self, now: datetime) -> int:
         """Returns the restarts of the tenants' pods."""
-        first = max(filter(None, (self.began(now), self.open_since)), default=now)
-        return (now - first) // CRASH_EVERY if self.has(Effect.PODS_CRASH, now=now) else 0
+        first = max(filter(None, (self.shows_since(now), self.open_since)), default=now)
+        return (now - first) // CRASH_EVERY if self.pods_crash(now) else 0
 
     def changes_at(self, now: datetime) -> Iterator[datetime]:
         """Yields when the node next shows something else without a decision: past times count as over."""
-        effect, since = self.fault.effect if self.fault else None, self.since or now
+        since = self.since or now
         if self.state == CORDON_REQUIRED:
             yield since + self.pace.drain
         elif self.state == RESTART:
-            yield since + (GIVES_UP if effect is Effect.DRIVER_NEVER_READY else self.pace.driver)
-        elif self.state == VALIDATION and effect is not Effect.VALIDATOR_ABSENT:
-            yield since + (VALIDATION_LIMIT if effect is Effect.VALIDATOR_FAILS else self.pace.validation)
+            yield since + (GIVES_UP if self.defect.never_loads else self.pace.driver)
+        elif self.state == VALIDATION and self.defect.validator is not ValidatorFault.ABSENT:
+            yield since + self.validates_for
         if self.open_since:
             yield self.open_since + self.pace.loading
         if self.changed_at and self.has_harmless_finding:
@@ -134,13 +135,25 @@ class VirtualNode:
         if self.changed_at and self.fault:
             first = self.changed_at + self.fault.after
             yield first
-            every = ALWAYS_CHANGING.get(self.fault.effect)
-            if every and now >= first:
+            for every in self._looks_different_every() if now >= first else ():
                 yield first + ((now - first) // every + 1) * every
+
+    @property
+    def validates_for(self) -> timedelta:
+        return VALIDATION_LIMIT if self.defect.validator is ValidatorFault.FAILS else self.pace.validation
+
+    def _looks_different_every(self) -> Iterator[timedelta]:
+        """Yields how often a fault shows something else again and again."""
+        if self.defect.node is NodeFault.FLAPS:
+            yield FLAP_EVERY
+        if self.defect.pods is PodFault.CRASH:
+            yield CRASH_EVERY
+        if self.defect.ramp_minutes:
+            yield timedelta(seconds=30)
 
     def pods_ready(self, now: datetime) -> bool:
         """Returns whether the tenants' pods are Ready again on the changed node."""
-        if self.open_since is None or self.has(Effect.PODS_CRASH, now=now):
+        if self.open_since is None or self.pods_crash(now):
             return False
         return now - self.open_since >= self.pace.loading
 
@@ -152,7 +165,7 @@ class VirtualNode:
 
     def pods_came(self, now: datetime) -> bool:
         """Returns whether the tenants' pods were scheduled on the changed node."""
-        stays_away = self.fault is not None and self.fault.effect is Effect.PODS_STAY_AWAY
+        stays_away = self.defect.pods is PodFault.STAY_AWAY
         return self.open_since is not None and not stays_away and self.open_since <= now
 
 
@@ -208,20 +221,19 @@ class VirtualFleet:
         return waits and (not self.at_once or busy < self.at_once)
 
     def _go_on(self, node: VirtualNode, now: datetime) -> None:
-        effect = node.fault.effect if node.fault else None
         spent = now - (node.since or now)
         if node.state == CORDON_REQUIRED and spent >= node.pace.drain:
             self._enter(node, RESTART, now)
-        elif node.state == RESTART and effect is Effect.DRIVER_NEVER_READY:
+        elif node.state == RESTART and node.defect.never_loads:
             if spent >= GIVES_UP:
                 self._enter(node, UPGRADE_FAILED, now)
         elif node.state == RESTART and spent >= node.pace.driver:
             node.version = self.version
             self._enter(node, VALIDATION, now)
-        elif node.state == VALIDATION and effect is Effect.VALIDATOR_FAILS:
-            if spent >= VALIDATION_LIMIT:  # its driver's pod is Ready: upgrade-failed lasts less than a second
-                self._end(node, now)
-        elif node.state == VALIDATION and effect is not Effect.VALIDATOR_ABSENT and spent >= node.pace.validation:
+        elif node.state == VALIDATION and node.defect.validator is ValidatorFault.ABSENT:
+            return
+        elif node.state == VALIDATION and spent >= node.validates_for:
+            # Also where the validator fails: the driver's pod is Ready, so upgrade-failed lasts less than a second.
             self._end(node, now)
 
     def _end(self, node: VirtualNode, now: datetime) -> None:
@@ -235,7 +247,7 @@ class VirtualFleet:
 def afflict(fault: DriverFault, nodes: Sequence[VirtualNode], value: str, dice: random.Random) -> list[VirtualNode]:
     """Gives the fault to its share of the nodes that have the value of its property, and returns them."""
     able = [node for node in nodes if not fault.factor or node.facts.get(fault.factor, "") == value]
-    chosen = dice.sample(able, max(1, round(fault.share * len(able))))
+    chosen = dice.sample(able, max(1, round(fault.share_percent / 100 * len(able))))
     for node in chosen:
         node.fault = fault
     return chosen

@@ -59,6 +59,7 @@ DAEMONSET = "rehearsed-daemonset"
 ROUND_EVERY = timedelta(seconds=30)  # at most, where nothing happens
 QUIET_ROUND_EVERY = timedelta(minutes=2)  # at least, where nothing happens: gates have clocks of their own
 LONGEST = timedelta(days=60)
+STILL = timedelta(days=1)  # without a decision, beside the times of its gates: nothing more will come
 
 
 class Unending(Exception):
@@ -129,6 +130,7 @@ class Run:
     stages: Sequence[RehearsedStage]
     begins: datetime
     now: datetime = field(init=False)
+    moved_at: datetime = field(init=False)  # of the last decision, or of the last opening of a window
     rows: list[_Stage] = field(init=False)
     state: PlanState = PlanState.PROMOTING
     reason: str = ""  # the last sentence of a decision
@@ -141,7 +143,7 @@ class Run:
     node_rows: dict[str, tuple[tuple[object, ...], NodeSnapshot]] = field(default_factory=dict)  # with its inputs
 
     def __post_init__(self) -> None:
-        self.now = self.begins
+        self.now = self.moved_at = self.begins
         self.rows = [
             _Stage(index, stage, {name: self._held(name, stage) for name in stage.nodes}, self.begins)
             for index, stage in enumerate(self.stages)
@@ -162,8 +164,9 @@ class Run:
 
         :raises Unending: when nothing of that happens in virtual time
         """
+        still = STILL + self._longest_wait()
         while self.state is PlanState.PROMOTING and not self.pause_reason:
-            if self.now - self.begins > LONGEST:
+            if self.now - self.begins > LONGEST or self.now - self.moved_at > still:
                 raise Unending(self.reason)
             tell(self.now - self.begins, len(self.released))
             decision = decide(self.snapshot(), now=self.now)
@@ -172,6 +175,7 @@ class Run:
             for act in decision.acts:
                 self._carry_out(act)
             idle = not decision.acts and not decision.moves
+            self.moved_at = self.moved_at if idle else self.now
             self.now += max(self._until_something_happens() if idle else timedelta(seconds=1), decision.look_again_in)
             self.fleet.reconcile(self.now)
             if self.first_sign is None and any(self._shows_fault(node) for node in self._released()):
@@ -186,6 +190,7 @@ class Run:
         if self.first_sign or self.fleet.has_free_slot():
             return ROUND_EVERY
         if opens_at := self._opens_at():
+            self.moved_at = opens_at
             return max(opens_at - self.now, ROUND_EVERY)
         if any(isinstance(gate, Slo) for row in self.rows for gate in row.plan.gates):
             return ROUND_EVERY
@@ -196,6 +201,12 @@ class Run:
                     coming = min(filter(None, (coming, _next_change(target, self.now))), default=None)
         quiet = QUIET_ROUND_EVERY if coming is None else min(coming - self.now, QUIET_ROUND_EVERY)
         return max(quiet, ROUND_EVERY)
+
+    def _longest_wait(self) -> timedelta:
+        """Returns the longest time that a gate lets pass by itself."""
+        soaks = (gate.duration for row in self.rows for gate in row.plan.gates if isinstance(gate, Soak))
+        limits = (gate.wait_timeout or row.plan.wait_timeout for row in self.rows for gate in row.plan.gates)
+        return max([*soaks, *limits])
 
     def _opens_at(self) -> datetime | None:
         """Returns when a maintenance window opens, while the stage waits for nothing else; None otherwise.
@@ -470,7 +481,7 @@ class Run:
         return (self.fleet.nodes[name] for name in self.released)
 
     def _shows_fault(self, node: VirtualNode) -> bool:
-        return node.began(self.now) is not None
+        return node.first_sign(self.now) is not None
 
     def _outcome(self) -> RehearsalResult:
         is_complete = self.state is PlanState.PROMOTED

@@ -9,6 +9,7 @@ from benchmarks.figures import Figures
 from benchmarks.rehearsing.scenarios import play
 from benchmarks.safety import report
 from benchmarks.safety_plot import safety_plot
+from rollouts.rehearsal.faults import FAULTS
 
 
 def test_a_rollout_is_the_same_whoever_plays_it_again():
@@ -18,7 +19,7 @@ def test_a_rollout_is_the_same_whoever_plays_it_again():
 def test_its_figures_add_up(capsys: pytest.CaptureFixture[str]):
     figures = Figures("safety", {})
 
-    report(figures, [play(5, number) for number in (1, 2, 16)])
+    report(figures, [play(5, number) for number in (1, 2, len(FAULTS) + 1)])
 
     said = {line["name"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
     assert said["rollouts"]["value"] == 3

@@ -61,3 +61,28 @@ def test_a_plan_without_nodes_says_what_to_do(plan: Plan):
 def test_a_plan_that_is_not_there():
     with pytest.raises(CommandError, match="Plan 7 does not exist"):
         call_command("rehearse", "7")
+
+
+BROWN_OUT = """
+[[faults]]
+key = "brown-out"
+title = "Hot GPUs lose power"
+findings = { gpu-hot = "critical" }
+never_loads = true
+"""
+
+
+def test_a_fault_from_a_file_combines_effects(plan: Plan, tmp_path):
+    path = tmp_path / "faults.toml"
+    path.write_text(BROWN_OUT)
+
+    said = rehearsed(plan, "--faults", str(path), "--fault", "brown-out")
+
+    assert "Fault:      Hot GPUs lose power: 6 nodes of 6" in said
+    with pytest.raises(CommandError, match=r"No fault is called bad-kernel\. Faults: brown-out"):
+        rehearsed(plan, "--faults", str(path), "--fault", "bad-kernel")
+
+
+def test_a_file_that_cannot_be_read_is_named(plan: Plan, tmp_path):
+    with pytest.raises(CommandError, match=r"The faults cannot be read: .*none\.toml"):
+        rehearsed(plan, "--faults", str(tmp_path / "none.toml"))

@@ -113,7 +113,7 @@ def test_idle_nodes_without_a_test_job_are_no_pass():
 
 
 def test_a_fault_that_begins_after_the_soak_passes_and_is_told():
-    late = replace(FAULTS["late-xid"], after=timedelta(hours=5))
+    late = replace(FAULTS["late-xid"], after_minutes=300)
 
     outcome = rehearsed(fleet(late))
 
