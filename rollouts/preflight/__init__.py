@@ -63,6 +63,7 @@ WARNINGS: tuple[PreflightRule, ...] = (
     versions.warned,
     extremes.meaningless,
     measurability.unmeasured,
+    measurability.unproven,
     warm_up.load_longer,
     missing_telemetry.is_not_seen,
     versions.is_told,

@@ -86,6 +86,9 @@ IDLE: Mapping[str, tuple[str, str]] = {
 }
 
 
+PROVING = (WorkloadsReady, TestJobGate, Exposure)
+
+
 def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
     """Yields warnings. Three queries if a stage asks for headroom."""
     plan, stages, picked = subject.plan, subject.stages, subject.picks.by_stage
@@ -98,6 +101,21 @@ def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
         first = _first_wave(subject, stage, nodes) if room and nodes else ()
         for gate in stage.gates if nodes else ():
             yield from _checks_of_gate(subject, stage, gate, pods, _lacks_room(room, gate, first, pods))
+
+
+def unproven(subject: PreflightSubject) -> Iterator[Check]:
+    """Yields a warning if the first stage passes without a workload, and others follow it (mission P8)."""
+    first, *following = [stage for stage in subject.stages if subject.picks.by_stage.get(stage.index)] or [None]
+    if first is None or not following or any(isinstance(gate, PROVING) and not gate.advisory for gate in first.gates):
+        return
+    yield Check(
+        "unproven",
+        title=fit("No gate of {} needs a workload", first.name),
+        summary="The other stages follow without proof that GPU workloads run on the new driver.",
+        steps=("Count the gate Tenants' GPU pods, Test Job or Exposure in this stage.",),
+        is_grave=True,
+        field=stage_field(first.index, "gate_options"),
+    )
 
 
 def _pods_by_node(pods: Sequence[Pod]) -> Pods:

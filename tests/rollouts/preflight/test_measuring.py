@@ -82,6 +82,15 @@ def test_of_the_gate_that_waits_for_tenants_it_is_said_that_it_will(cluster, own
     assert warned(cluster, owner, "unmeasured", exposure={"advisory": True}) == []
 
 
+def test_a_first_stage_that_no_workload_must_pass_is_named(cluster, owner):
+    (check,) = warned(cluster, owner, "unproven")
+
+    assert check.is_grave
+    assert check.title == f"No gate of {CANARY.name} needs a workload"
+    assert warned(cluster, owner, "unproven", workloads_ready={}) == []
+    assert len(warned(cluster, owner, "unproven", test_job={"advisory": True})) == 1
+
+
 def test_the_hours_of_slow_drift_are_compared_with_soak_and_limit(cluster, owner):
     (check, _) = warned(cluster, owner, "unmeasured", drift={"hours": 2}, soak={"duration_s": 1800})
 
