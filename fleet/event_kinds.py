@@ -34,6 +34,8 @@ class EventKind:
 OF_FINDING = ("finding", "rule", "severity", "subject", "title", "summary")
 OF_PLAN = ("plan", "title", "severity", "from", "to", "actor", "reason")
 OF_STAGE = (*OF_PLAN, "stage", "stage_name")
+OF_OPERATION = ("operation", "severity", "actor", "reason", "state")
+OF_CASE = ("case", "severity", "actor", "reason", "state")
 # `nodes` are the first names, `node_count` is the number of all.
 OF_TRAFFIC = ("plan", "title", "severity", "actor", "reason", "pool", "pool_name", "workload_class", "nodes",
               "node_count")  # fmt: skip
@@ -54,9 +56,17 @@ EVENT_KINDS: Mapping[str, EventKind] = {
         EventKind("plan.started", "Plan started", EventPhase.OPEN, OF_PLAN, is_answered=True),
         EventKind("plan.approval-wanted", "Stage waits for approval", EventPhase.OPEN, OF_STAGE),
         EventKind("plan.approval-settled", "Stage no longer waits for approval", EventPhase.RESOLVE, OF_STAGE),
+        EventKind("plan.failures-used", "Tolerated failures of a stage used up", EventPhase.OPEN, OF_STAGE),
         # The finding "Plan halted" opens with it, can be muted, and is resolved when the plan goes on.
         EventKind("plan.halted", "Plan halted", EventPhase.RECORD, OF_PLAN),
         EventKind("plan.finished", "Plan finished", EventPhase.RESOLVE, (*OF_PLAN, "state")),
+        # The findings about what waits for a person open minutes later, and begin no second conversation.
+        EventKind("operation.blocked", "Operation waits for a person", EventPhase.OPEN, OF_OPERATION),
+        EventKind("operation.continued", "Operation goes on", EventPhase.RESOLVE, OF_OPERATION),
+        EventKind("operation.finished", "Operation finished", EventPhase.RESOLVE, OF_OPERATION),
+        EventKind("case.blocked", "Case waits for a person", EventPhase.OPEN, OF_CASE),
+        EventKind("case.continued", "Case goes on", EventPhase.RESOLVE, OF_CASE),
+        EventKind("case.finished", "Case finished", EventPhase.RESOLVE, OF_CASE),
         # Calls of the traffic hook: nobody answers them, and only routes that name traffic have them.
         EventKind("traffic.drain", "Drain traffic from nodes of a pool", EventPhase.OPEN, OF_TRAFFIC, is_answered=True),
         EventKind("traffic.undrain", "Send traffic to nodes of a pool again", EventPhase.RESOLVE, OF_TRAFFIC),

@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet
 from fleet.models import Cluster, Pool
 from health.inbox.queries import titles
 from notifications.models import AuditFormat, Channel, ChannelState, Delivery, DeliveryState, Route
-from notifications.route_match import PLAN, TRAFFIC, EventProperties, first_match
+from notifications.route_match import CASE, OPERATION, PLAN, TRAFFIC, EventProperties, first_match
 from people.models import AuditEntry
 from rollouts.models import Plan
 from rollouts.models.traffic import traffic_key
@@ -104,7 +104,8 @@ def route_places() -> list[str]:
 
 def known_kinds() -> Mapping[str, str]:
     """Returns the kinds that a route may match, with their titles."""
-    return {PLAN: "Plans", TRAFFIC: "Traffic of pools", **dict(sorted(titles().items(), key=lambda item: item[1]))}
+    rules = dict(sorted(titles().items(), key=lambda item: item[1]))
+    return {PLAN: "Plans", OPERATION: "Operations", CASE: "Cases", TRAFFIC: "Traffic of pools", **rules}
 
 
 def deliveries(*, state: str = "", channel: str = "") -> QuerySet[Delivery]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 PLAN = "plan"  # the kind of every event about a plan
+OPERATION, CASE = "operation", "case"  # likewise
 TRAFFIC = "traffic"  # the kind of every call of the traffic hook: only routes that name it match
 
 
@@ -14,7 +15,7 @@ class EventProperties:
 
     cluster: str
     severity: str
-    kind: str  # the rule of a finding, PLAN or TRAFFIC
+    kind: str  # the rule of a finding, PLAN, OPERATION, CASE or TRAFFIC
     pools: Sequence[str] = ()  # names
     workload_classes: Sequence[str] = ()
 

@@ -10,11 +10,23 @@ from django.urls import reverse
 from fleet.models import DomainEvent
 from health.impact import Impact
 from health.models import Finding
+from maintenance.lifecycle import NEXT, CaseState
+from maintenance.models import NodeCase
 from notifications.channels.base import Notification
+from operations.lifecycle import NodeProgress
+from operations.models import Operation
+from operations.models.operation import BLOCKED
 from rollouts.models import Plan
 from wording.numbers import count
 
 VALUES, CAUSES = 6, 2  # of a finding, in its message
+STEPS_OF_PLAN = {
+    "plan.approval-wanted": ("Open the stage, look at its bundle, and approve or reject it.",),
+    "plan.failures-used": (
+        "Read the cause of each failed node. One more failed node halts the plan.",
+        "Pause the plan, retry the nodes, or let it go on.",
+    ),
+}
 
 
 def message_of_finding(
@@ -57,9 +69,9 @@ def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
         "plan.started": f"was started by {facts['actor']}",
         "plan.approval-wanted": f"waits for approval of {facts.get('stage_name')}",
         "plan.approval-settled": f"waits no longer for approval of {facts.get('stage_name')}",
+        "plan.failures-used": f"has used up the tolerated failures of {facts.get('stage_name')}",
         "plan.finished": f"is finished: {facts.get('state')}",
     }[event.kind]
-    steps = ("Open the stage, look at its bundle, and approve or reject it.",)
     return Notification(
         key=key_of(event),
         kind=event.kind,
@@ -70,10 +82,62 @@ def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
         cluster=plan.cluster.name,
         subject=f"plan {plan.pk}",
         summary=f"{plan.component} {plan.from_version} → {plan.to_version}. {facts['reason']}".strip(),
-        steps=steps if event.kind == "plan.approval-wanted" else (),
+        steps=STEPS_OF_PLAN.get(event.kind, ()),
         link=link_to(reverse("plan", args=[plan.pk])),
         happened=_happened(event.kind, facts),
         labels={"kind": "plan", "severity": facts["severity"]},
+    )
+
+
+def message_of_operation(event: DomainEvent, operation: Operation) -> Notification:
+    """Returns the message. The operation needs its cluster loaded. Two queries."""
+    facts = event.facts
+    what = {
+        "operation.blocked": "waits for a person",
+        "operation.continued": "goes on",
+        "operation.finished": f"is {facts['state']}",
+    }[event.kind]
+    failed = operation.nodes.filter(state=NodeProgress.FAILED).count()
+    return Notification(
+        key=key_of(event),
+        kind=event.kind,
+        title=f"{operation.cluster.name}: {operation.summary} {what}",
+        severity=facts["severity"],
+        at=event.at,
+        since=event.at,
+        cluster=operation.cluster.name,
+        subject=f"operation {operation.pk}",
+        summary=f"{facts['reason']} Asked by {operation.asked_by}: {operation.reason}".strip(),
+        details=(f"Failed nodes: {failed}",) if failed else (),
+        steps=("Open the operation, then approve, resume, retry or cancel it.",) if event.kind == BLOCKED else (),
+        link=link_to(reverse("operation", args=[operation.pk])),
+        labels={"kind": "operation", "severity": facts["severity"]},
+    )
+
+
+def message_of_case(event: DomainEvent, case: NodeCase) -> Notification:
+    """Returns the message. The case needs its cluster loaded."""
+    facts = event.facts
+    is_blocked = event.kind == "case.blocked"
+    what = {
+        "case.blocked": "waits for a person",
+        "case.continued": "goes on",
+        "case.finished": f"is {facts['state']}",
+    }[event.kind]
+    return Notification(
+        key=key_of(event),
+        kind=event.kind,
+        title=f"{case.cluster.name}: case of {case.node_name} {what}",
+        severity=facts["severity"],
+        at=event.at,
+        since=event.at,
+        cluster=case.cluster.name,
+        subject=f"case {case.pk}",
+        summary=facts["reason"],
+        details=(f"Reason of the case: {case.reason}",) if is_blocked else (),
+        steps=(NEXT[CaseState(facts["state"])],) if is_blocked else (),
+        link=link_to(reverse("case", args=[case.pk])),
+        labels={"kind": "case", "severity": facts["severity"], "node": case.node_name},
     )
 
 

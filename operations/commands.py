@@ -12,19 +12,16 @@ from fleet.models import Cluster, ClusterMode, Node
 from operations.impact import OperationImpact, impact_of
 from operations.lifecycle import KINDS, NodeProgress, OperationState
 from operations.models import Operation, OperationNode
+from operations.models.operation import BLOCKED
 from operations.refusals import BadOperation, OperationRefused
 from operations.steps import STEPS
 from people.models import AuditEntry
 from people.rights import NotAllowed
 from wording.durations import spell
-from wording.numbers import count
 
 MOST_NODES = 1000
+PROPOSED = "Another person has to approve it. Nothing is written before."
 APPROVED_WITHIN = timedelta(hours=24)  # an older proposal is asked again
-TITLES: Mapping[str, str] = {
-    "quarantine": "Quarantine", "drain": "Drain", "release": "Release", "test": "Test", "label": "Label pool",
-    "note": "Note", "debug": "Debug pod", "try-drain": "Try drain",
-}  # fmt: skip
 EXPLANATIONS: Mapping[str, str] = {
     "quarantine": "New pods do not start on these nodes. Running pods stay.",
     "drain": "Cordons the nodes, then evicts their pods within their budgets.",
@@ -97,6 +94,8 @@ def start(
             )
             evidence = {"nodes": [node.name for node in nodes], "options": operation.options, "impact": impact.sentence}
             _record_in_audit(operation, f"start-{kind}", actor=actor, reason=reason, now=now, evidence=evidence)
+            if state == OperationState.PROPOSED:
+                operation.write_event(BLOCKED, now=now, actor=actor, reason=PROPOSED)
     except IntegrityError as clash:
         if (earlier := _earlier(asked)) is not None:
             return earlier
@@ -201,7 +200,7 @@ def _move_operation(
     operation: Operation, to: OperationState, verb: str, *, actor: str, reason: str, now: datetime
 ) -> None:
     with transaction.atomic():
-        operation.move(to, now=now, reason=f"{verb.capitalize()} by {actor}: {reason}")
+        operation.move(to, now=now, reason=f"{verb.capitalize()} by {actor}: {reason}", actor=actor)
         _record_in_audit(operation, verb, actor=actor, reason=reason, now=now)
     if to == OperationState.RUNNING:
         transaction.on_commit(lambda: Operation.queue_round(operation.pk), robust=True)
@@ -237,8 +236,3 @@ def _earlier(asked: IdempotencyKey) -> Operation | None:
     first = IdempotencyKey.of(asked.key, person=asked.person, verb=operation.kind, body=body)
     carried_out = CarriedOut(first, operation.asked_at, holds=True, now_is=lambda: "")
     return operation if is_done(asked, carried_out, refusal=OperationRefused) else None
-
-
-def summary_of(operation: Operation) -> str:
-    """Returns "Drain of 3 nodes"."""
-    return f"{TITLES.get(operation.kind, 'Operation')} of {count(operation.nodes.count(), 'node')}"

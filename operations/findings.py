@@ -9,12 +9,11 @@ from django.urls import reverse
 from fleet.models import Cluster
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
-from operations.commands import summary_of
+from operations.commands import PROPOSED
 from operations.lifecycle import OperationState
 from operations.models import Operation
 from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit, instant
 
-PROPOSED = "Another person has to approve it. Nothing is written before."
 STATES = (OperationState.PROPOSED, OperationState.PAUSED)
 
 
@@ -26,7 +25,7 @@ def waiting_operations(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str
             f"operation {row.pk}",
             Problem(
                 severity=Severity.WARNING,
-                title=fit("{} waits for a person", summary_of(row)),
+                title=fit("{} waits for a person", row.summary),
                 summary=fit("{}", reason, longest=LONGEST_SUMMARY),
                 evidence=(
                     EvidenceItem("State", row.state),

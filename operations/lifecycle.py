@@ -50,3 +50,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 # Steps that decide whether pods start or run on a node: its case follows them. Every other step leaves the case alone.
 CASE_STEPS = frozenset({"cordon", "drain", "uncordon"})
 CASE_KINDS = tuple(kind for kind, steps in KINDS.items() if not CASE_STEPS.isdisjoint(steps))
+TITLES: Mapping[str, str] = {
+    "quarantine": "Quarantine", "drain": "Drain", "release": "Release", "test": "Test", "label": "Label pool",
+    "note": "Note", "debug": "Debug pod", "try-drain": "Try drain",
+}  # fmt: skip

@@ -256,7 +256,9 @@ class OperationRound:
         if failed <= seen:
             return False
         reason = f"{count(failed, 'node')} of {total} failed. Check the failed nodes, then resume, retry or cancel."
-        self.operation.move(OperationState.PAUSED, now=self.clock(), reason=reason)
+        with transaction.atomic():
+            self.operation.keep_lease(now=self.clock())
+            self.operation.move(OperationState.PAUSED, now=self.clock(), reason=reason)
         return True
 
     def _finish(self) -> None:

@@ -10,7 +10,7 @@ from django.db.models import Q
 from edges.transition_errors import LostRace
 from edges.transitions import write_move
 from fleet.map_cells.chunks import announce_nodes
-from fleet.models import Cluster, Node
+from fleet.models import Cluster, DomainEvent, Node
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
 from health.models import Finding
@@ -19,6 +19,7 @@ from people.models import AuditEntry
 
 LONGEST_REASON = 1000
 OVER = sorted(state.value for state in FINAL)
+GOES_ON = frozenset({CaseState.DRAINING, CaseState.IN_REPAIR, CaseState.VALIDATING, CaseState.PROBATION})
 
 
 class CaseQuerySet(Visible["NodeCase"]):
@@ -113,6 +114,12 @@ class NodeCase(models.Model):
         with transaction.atomic():
             write_move(self, CASE_MOVES, was, to, **columns)
             self.record(to.value, actor=actor, reason=reason, now=now, evidence={"from": was} | (evidence or {}))
+            if to == CaseState.DRAIN_BLOCKED:
+                self._write_event("case.blocked", to, now=now, actor=actor, reason=reason)
+            elif to in FINAL:
+                self._write_event("case.finished", to, now=now, actor=actor, reason=reason)
+            elif was == CaseState.DRAIN_BLOCKED or to in GOES_ON:
+                self._write_event("case.continued", to, now=now, actor=actor, reason=reason)
         for name, value in {"state": to.value, **columns}.items():
             setattr(self, name, value)
 
@@ -144,8 +151,16 @@ class NodeCase(models.Model):
             if not same.exclude(automatic_at=None).update(**columns):
                 raise LostRace("The case has no automatic steps any more, or moved at the same time.")
             self.record("handed-over", actor=actor, reason=reason, now=now, evidence={"to": to})
+            if not to:
+                self._write_event("case.blocked", CaseState(self.state), now=now, actor=actor, reason=reason)
         for name, value in columns.items():
             setattr(self, name, value)
+
+    def _write_event(self, kind: str, state: CaseState, *, now: datetime, actor: str, reason: str) -> None:
+        facts = {"case": self.pk, "severity": "warning", "actor": actor, "reason": reason[:LONGEST_REASON]}
+        facts |= {"state": state.value}
+        key = f"case/{self.pk}"
+        DomainEvent.write([DomainEvent.of(kind, key, cluster_id=self.cluster_id, at=now, facts=facts)])
 
     def record(
         self, what: str, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any] | None = None

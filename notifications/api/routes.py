@@ -108,7 +108,7 @@ class RouteMove(Asked):
 class RecipientsQuestion(Asked):
     where = serializers.CharField(max_length=130, help_text="A cluster, or a pool as `cluster/pool`.")
     severity = serializers.ChoiceField(choices=SEVERITIES)
-    kind = serializers.CharField(max_length=63, help_text="The key of a rule, or `plan`.")
+    kind = serializers.CharField(max_length=63, help_text="The key of a rule, or `plan`, `operation` or `case`.")
     at = serializers.DateTimeField(required=False, help_text="Time of the event. Without it: now.")
 
 

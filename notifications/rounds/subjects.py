@@ -11,12 +11,21 @@ from health.impact import Impact
 from health.inbox.queries import impacts_of
 from health.lifecycle import FindingState
 from health.models import Finding
+from maintenance.models import NodeCase
 from notifications.channels.base import Notification
-from notifications.models import Preference
-from notifications.route_match import PLAN, TRAFFIC, EventProperties
-from notifications.texts import message_of_finding, message_of_plan, message_of_traffic
+from notifications.models import Conversation, Preference
+from notifications.route_match import CASE, OPERATION, PLAN, TRAFFIC, EventProperties
+from notifications.texts import (
+    message_of_case,
+    message_of_finding,
+    message_of_operation,
+    message_of_plan,
+    message_of_traffic,
+)
+from operations.models import Operation
 from rollouts.models import Plan
 
+WAITS = {"operation-waits", "case-waits"}  # rules about a subject that has events of its own
 ATTENDED = (FindingState.OPEN, FindingState.ACKNOWLEDGED)
 
 
@@ -36,12 +45,20 @@ class Subjects:
             pools = [pool.name for pool in self._pools.get(finding.node_id or 0, ())]
             message = message_of_finding(event, finding, impact=self._impacts.get(finding.pk), pools=pools)
             return self._mentioning(message, finding.assigned_to)
+        if "operation" in event.facts or "case" in event.facts:
+            return self._message_of_change(event)
         plan = self._plans.get(event.facts["plan"])
         if plan is None:
             return None
         if "pool" in event.facts:
             return message_of_traffic(event, plan)
         return self._mentioning(message_of_plan(event, plan), plan.author)
+
+    def _message_of_change(self, event: DomainEvent) -> Notification | None:
+        subject = self._changes.get(event.key)
+        if isinstance(subject, Operation):
+            return self._mentioning(message_of_operation(event, subject), subject.asked_by)
+        return message_of_case(event, subject) if subject else None
 
     def _mentioning(self, message: Notification, person: str) -> Notification:
         mention = self._mentions.get(person)
@@ -52,7 +69,12 @@ class Subjects:
         if "finding" not in event.facts:
             return True
         finding = self._findings[event.facts["finding"]]
-        return finding.state in ATTENDED and finding.parent_id is None and not finding.is_shadow
+        is_open = finding.state in ATTENDED and finding.parent_id is None and not finding.is_shadow
+        return is_open and not (finding.rule in WAITS and self._has_conversation(finding))
+
+    def _has_conversation(self, finding: Finding) -> bool:
+        """Returns whether an event of the operation or case began a conversation, so that its finding begins none."""
+        return Conversation.objects.open().filter(key=finding.subject.replace(" ", "/")).exists()
 
     def place_of(self, event: DomainEvent) -> EventProperties:
         facts = event.facts
@@ -62,6 +84,13 @@ class Subjects:
             return EventProperties(
                 finding.cluster.name, finding.severity, finding.rule, [pool.name for pool in pools],
                 [pool.workload_class for pool in pools],
+            )  # fmt: skip
+        if event.key in self._changes:
+            subject, pools = self._changes[event.key], self._pools_of_change(event)
+            kind = OPERATION if isinstance(subject, Operation) else CASE
+            return EventProperties(
+                subject.cluster.name, facts["severity"], kind, [pool.name for pool in pools],
+                sorted({pool.workload_class for pool in pools}),
             )  # fmt: skip
         plan = self._plans[facts["plan"]]
         if "pool" in facts:
@@ -74,6 +103,8 @@ class Subjects:
         if "finding" in event.facts:
             finding = self._findings[event.facts["finding"]]
             return finding.cluster_id, {pool.pk for pool in self._pools.get(finding.node_id or 0, ())}
+        if event.key in self._changes:
+            return self._changes[event.key].cluster_id, {pool.pk for pool in self._pools_of_change(event)}
         plan = self._plans[event.facts["plan"]]
         return plan.cluster_id, {stage.pool_id for stage in plan.stages.all() if stage.pool_id}
 
@@ -82,6 +113,7 @@ class Subjects:
         """Returns the chat handles of assignees and authors, by name."""
         people = {finding.assigned_to for finding in self._findings.values()}
         people |= {plan.author for plan in self._plans.values()}
+        people |= {each.asked_by for each in self._changes.values() if isinstance(each, Operation)}
         rows = Preference.objects.filter(person__username__in=people - {""}, person__is_active=True)
         return {row.person.get_username(): row.mention for row in rows.select_related("person")}
 
@@ -95,6 +127,28 @@ class Subjects:
         keys = {event.facts["plan"] for event in self.events if "plan" in event.facts}
         rows = Plan.objects.select_related("cluster").prefetch_related("stages__pool")
         return rows.in_bulk(keys) if keys else {}
+
+    @cached_property
+    def _changes(self) -> Mapping[str, Operation | NodeCase]:
+        """Returns operations and cases by the key of their events."""
+        operations = {event.facts["operation"] for event in self.events if "operation" in event.facts}
+        cases = {event.facts["case"] for event in self.events if "case" in event.facts}
+        found: dict[str, Operation | NodeCase] = {}
+        if operations:
+            rows = Operation.objects.select_related("cluster").prefetch_related("nodes")
+            found |= {f"operation/{key}": row for key, row in rows.in_bulk(operations).items()}
+        if cases:
+            found |= {
+                f"case/{key}": row for key, row in NodeCase.objects.select_related("cluster").in_bulk(cases).items()
+            }
+        return found
+
+    def _pools_of_change(self, event: DomainEvent) -> Sequence[Pool]:
+        """Returns the pools of the nodes that the operation or case is about. One query."""
+        subject = self._changes[event.key]
+        uids = [node.node_uid for node in subject.nodes.all()] if isinstance(subject, Operation) else [subject.node_uid]
+        nodes = Node.objects.filter(cluster=subject.cluster_id, uid__in=uids)
+        return list(Pool.objects.filter(nodes__in=nodes).distinct().order_by("name"))
 
     @cached_property
     def _pools(self) -> Mapping[int, Sequence[Pool]]:

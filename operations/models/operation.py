@@ -10,22 +10,32 @@ from django.db import models, transaction
 from django.db.models import Q
 
 from edges.transitions import write_move
-from fleet.models import Cluster
+from fleet.models import Cluster, DomainEvent
 from fleet.models.visible import Visible
 from operations.lifecycle import (
     IN_PROGRESS,
     KINDS,
     NODE_MOVES,
     OPERATION_MOVES,
+    TITLES,
     UNFINISHED,
     NodeProgress,
     OperationState,
 )
 from operations.models.disruption import Disruption
 from operations.models.leased import Leased
+from wording.numbers import count
 
 MARK = "operation-"  # of any operation: what `Operation.mark` begins with
 LONGEST_REASON = 1000
+ENGINE = "engine"  # the actor of moves that no person asked for
+BLOCKED = "operation.blocked"
+EVENT_OF_STATE = {
+    OperationState.RUNNING: "operation.continued",
+    OperationState.PAUSED: BLOCKED,
+    OperationState.FINISHED: "operation.finished",
+    OperationState.CANCELLED: "operation.finished",
+}
 
 
 class OperationQuerySet(Visible["Operation"]):
@@ -82,6 +92,11 @@ class Operation(Leased):
         return next((kind for kind, steps in KINDS.items() if list(steps) == list(self.steps)), "")
 
     @property
+    def summary(self) -> str:
+        """Returns "Drain of 3 nodes". One query."""
+        return f"{TITLES.get(self.kind, 'Operation')} of {count(self.nodes.count(), 'node')}"
+
+    @property
     def is_in_progress(self) -> bool:
         return self.state in IN_PROGRESS
 
@@ -94,16 +109,25 @@ class Operation(Leased):
         mine.update(lease_until=now, waiting_for=waiting_for[:LONGEST_REASON], looked_at=now)
         mine.filter(next_look_at__gt=now).update(next_look_at=next_look_at)
 
-    def move(self, to: OperationState, *, now: datetime, reason: str = "") -> None:
-        """Moves the operation.
+    def move(self, to: OperationState, *, now: datetime, reason: str = "", actor: str = ENGINE) -> None:
+        """Moves the operation, with its domain event. Nobody is notified of the pause that a person asked for.
 
         :raises IllegalMove: when the state table does not allow it
         :raises LostRace: when somebody else moved it first
         """
         reason = reason[:LONGEST_REASON]
         columns = {"state_since": now, "state_reason": reason, "next_look_at": now}
-        write_move(self, OPERATION_MOVES, OperationState(self.state), to, **columns)
-        self.state, self.state_since, self.state_reason = to, now, reason
+        with transaction.atomic():
+            write_move(self, OPERATION_MOVES, OperationState(self.state), to, **columns)
+            self.state, self.state_since, self.state_reason = to, now, reason
+            if to != OperationState.PAUSED or actor == ENGINE:
+                self.write_event(EVENT_OF_STATE[to], now=now, actor=actor, reason=reason)
+
+    def write_event(self, kind: str, *, now: datetime, actor: str, reason: str) -> None:
+        """Writes a domain event. Call it in the transaction of the change."""
+        facts = {"operation": self.pk, "severity": "warning", "actor": actor, "reason": reason, "state": self.state}
+        key = f"operation/{self.pk}"
+        DomainEvent.write([DomainEvent.of(kind, key, cluster_id=self.cluster_id, at=now, facts=facts)])
 
     def give_back(self, node_uids: Collection[str], *, now: datetime) -> None:
         """Ends the ledger entries of nodes that it leaves without a quarantine."""

@@ -7,8 +7,7 @@ from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import ClusterMode
 from fleet.web.node_lookup import node_for
-from operations.commands import TITLES
-from operations.lifecycle import NodeProgress
+from operations.lifecycle import TITLES, NodeProgress
 from operations.models import OperationNode, Quarantine
 from people.rights import Permission, why_not
 

@@ -26,7 +26,7 @@ from fleet.models import Cluster, Node
 from operations import commands
 from operations.eviction_trials import trial_of
 from operations.impact import OperationImpact, is_dry_run, vetoes_of
-from operations.lifecycle import KINDS, NodeProgress, OperationState
+from operations.lifecycle import KINDS, TITLES, NodeProgress, OperationState
 from operations.models import Operation
 from operations.refusals import BadOperation, OperationRefused
 from operations.test_jobs.node_tests import NODE_TESTS
@@ -119,10 +119,10 @@ def new_operation(request: PersonRequest) -> HttpResponse:
                 form.add_error(problem["field"] if problem["field"] in form.fields else None, problem["sentence"])
             status = 409
         else:
-            messages.success(request, f"Started: {commands.summary_of(operation)}.")
+            messages.success(request, f"Started: {operation.summary}.")
             return redirect("operation", operation_id=operation.pk)
     context = {
-        "kind": kind, "title": commands.TITLES[kind], "cluster": cluster, "nodes": nodes[:SHOWN],
+        "kind": kind, "title": TITLES[kind], "cluster": cluster, "nodes": nodes[:SHOWN],
         "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "why_not": reason, "key": uuid4().hex,
         "read_at": now, "missing": missing, "all_nodes": ",".join(str(node.pk) for node in nodes),
         "without_vetoes": _without_vetoes(kind, nodes), "explanation": commands.EXPLANATIONS[kind],
@@ -215,7 +215,7 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
     keys = dict(ids.values_list("uid", "pk"))
     return {
         "operation": row,
-        "title": commands.summary_of(row),
+        "title": row.summary,
         "kind": row.kind,
         "nodes": [(node, keys.get(node.node_uid)) for node in nodes],
         "more": max(0, counts.total() - SHOWN),

@@ -8,8 +8,7 @@ from django.shortcuts import render
 
 from edges.parts import part_response
 from edges.requests import PersonRequest
-from operations.commands import TITLES
-from operations.lifecycle import NodeProgress
+from operations.lifecycle import TITLES, NodeProgress
 from operations.models import Operation, Quarantine
 
 SHOWN = 50

@@ -19,6 +19,7 @@ from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import UNTIMED_WAITS, Answer, GateResult, When
+from rollouts.gates.failure_budget import FAILED, TOLERATED, FailureBudget
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Command, Cordon, Exclusion, GateAnswer, Hold, Plan, Stage, Target, Verb
@@ -47,6 +48,8 @@ def record_answers(
                 before = current.get((stage.pk, gate))
                 is_anew = (opens and GATES[gate].when is When.WAVE) or _was_bound(before, result)
                 answer = _answer(stage, gate, result, before, is_anew=is_anew, now=now)
+                if _has_used_up(answer) and not (before and _has_used_up(before)):
+                    DomainEvent.write([_event_of_stage(plan, answer, "plan.failures-used", "failures", now=now)])
                 if before is not None and _is_as_before(before, answer):
                     as_before.append(before.pk)
                 elif before is not None and before.has_same_cause(answer) and before.rested_on_at is None:
@@ -97,12 +100,19 @@ def _record_result_event(plan: Plan, answer: GateAnswer, before: GateAnswer | No
     record_event(plan=plan, stage=answer.stage, what="gate", now=now, **told)
     if answer.gate == ApprovalGate.key and not answer.is_advisory and Answer.WAIT in (was, answer.answer):
         kind = "plan.approval-wanted" if answer.answer == Answer.WAIT else "plan.approval-settled"
-        DomainEvent.write([_event_of_approval(plan, answer, kind, now=now)])
+        DomainEvent.write([_event_of_stage(plan, answer, kind, now=now)])
 
 
-def _event_of_approval(plan: Plan, answer: GateAnswer, kind: str, *, now: datetime) -> DomainEvent:
+def _has_used_up(answer: GateAnswer) -> bool:
+    """Returns whether as many nodes have failed as the stage tolerates. One more halts the plan, which is a finding."""
+    if answer.gate != FailureBudget.key or answer.is_advisory:
+        return False
+    return 0 < answer.value_of(TOLERATED) == answer.value_of(FAILED)
+
+
+def _event_of_stage(plan: Plan, answer: GateAnswer, kind: str, about: str = "", *, now: datetime) -> DomainEvent:
     event = plan.event_of(kind, now=now, actor="engine", reason=answer.sentence)
-    event.key += f"/stage/{answer.stage.pk}"
+    event.key += f"/stage/{answer.stage.pk}{about and f'/{about}'}"
     event.facts |= {"severity": "warning", "stage": answer.stage.pk, "stage_name": answer.stage.name}
     return event
 

@@ -10,6 +10,7 @@ from rollouts.gates.results import fail, passed, subject, to_come
 from rollouts.lifecycle import TargetState
 from wording.reports import EvidenceItem, first_items
 
+FAILED, TOLERATED = "Failed nodes", "Tolerated failures"  # of its evidence
 UNKNOWN = "The cause is unknown."
 STEPS = ("Read the cause of each node.", "Then try the nodes again, exclude them, or roll back.")
 
@@ -35,8 +36,8 @@ class FailureBudget(Gate):
         lost = dict.fromkeys(name for name in unready if name not in failed)
         bad = (*failed, *lost)
         counts = (
-            EvidenceItem("Failed nodes", len(bad)),
-            EvidenceItem("Tolerated failures", self.tolerate),
+            EvidenceItem(FAILED, len(bad)),
+            EvidenceItem(TOLERATED, self.tolerate),
             EvidenceItem("Changed nodes", len(evidence.changed)),
         )
         if len(bad) > self.tolerate:

@@ -9,10 +9,12 @@ from fleet.event_kinds import EVENT_KINDS
 from fleet.models import DomainEvent
 from rollouts.engine.record import record_answers
 from rollouts.gates.base import Answer, GateResult
+from rollouts.gates.failure_budget import FAILED, TOLERATED
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from tests.make import NOON, a_plan
 from tests.rollouts.rows import a_started_plan, in_state
+from wording.reports import EvidenceItem
 
 WANTED = GateResult(Answer.WAIT, title="Not approved yet")
 GIVEN = GateResult(Answer.PASS, title="Approved by ada")
@@ -74,3 +76,23 @@ def test_a_gate_that_is_no_approval_writes_none(plan):
     record_answers(plan, plan.stages.all(), {0: {"driver_version": WANTED}}, now=NOON)
 
     assert not DomainEvent.objects.exists()
+
+
+def test_failures_are_used_up_once(plan):
+    """Another failed node would halt the plan. At no tolerated failure the halt is the event."""
+
+    def judged(failed: int, tolerated: int) -> GateResult:
+        evidence = (EvidenceItem(FAILED, failed), EvidenceItem(TOLERATED, tolerated))
+        return GateResult(Answer.WAIT, title=f"{failed} failed", evidence=evidence)
+
+    def record(result: GateResult) -> None:
+        record_answers(plan, plan.stages.all(), {0: {"failure_budget": result}}, now=NOON)
+
+    for failed, tolerated in ((0, 0), (1, 2), (2, 2), (2, 2), (1, 2), (2, 2)):
+        record(judged(failed, tolerated))
+
+    events = DomainEvent.objects.filter(kind="plan.failures-used")
+    assert events.count() == 2
+    event = events.first()
+    assert event.key == f"plan/{plan.pk}/stage/{plan.stages.get(index=0).pk}/failures"
+    assert event.facts.keys() == set(EVENT_KINDS["plan.failures-used"].facts)
