@@ -43,6 +43,7 @@ def tick(task: str, *, every_s: float, expires_s: float | None = None, queue: st
 app.conf.beat_schedule = {
     "take over clusters of crashed observers": tick("fleet.tasks.sweep_observers", every_s=10.0),
     "delete old rows": tick("fleet.tasks.tidy_up", every_s=3600.0, expires_s=600.0),
+    "verify the audit chain": tick("people.tasks.verify_audit", every_s=21600.0, expires_s=3600.0),
     "evaluate the rules of every cluster": tick("health.tasks.sweep_findings", every_s=10.0),
     "read the logs of crashed operands": tick("health.tasks.sweep_crash_logs", every_s=30.0),
     "read GPU allocations from DCGM exporters": tick("health.tasks.sweep_exporters", every_s=10.0),

@@ -10,6 +10,7 @@ from config.models import Sweep
 SWEEPS = {
     "fleet.tasks.sweep_observers": "leases",  # of crashed observers, offered to others
     "fleet.tasks.tidy_up": "rows",  # that are old
+    "people.tasks.verify_audit": "audit",  # entries that were altered
 }
 
 

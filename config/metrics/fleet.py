@@ -1,10 +1,11 @@
 """GPUs by use, the age of each kind, and the observers."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from capacity.models import FreeGpuSample
 from fleet.allocation.physical import by_use
 from fleet.allocation.tally import Alike, read_alike, tally
 from fleet.freshness.kinds import NODES
@@ -12,11 +13,14 @@ from fleet.freshness.observation_state import behind_since_of
 from fleet.freshness.threads import threads
 from fleet.models import Bookmark, Cluster, Observer, Pool
 
+STRANDED_WITHIN = timedelta(hours=2, minutes=15)  # a sample is written within 15 minutes after its hour
+
 
 def families(now: datetime) -> Iterator[Metric]:
     alike = read_alike()
     yield from _gpus(alike)
     yield _pools(alike)
+    yield _stranded(now)
     yield from _bookmarks(now)
     yield from _observers(now)
     yield _unread()
@@ -51,6 +55,18 @@ def _pools(alike: Sequence[Alike]) -> GaugeMetricFamily:
                 if amount.expected and (number := getattr(amount, use)) is not None:
                     units.add_metric([cluster, name, unit, use], number)
     return units
+
+
+def _stranded(now: datetime) -> GaugeMetricFamily:
+    """Returns the newest sample of each pool. A pool without a sample of the last two hours has none here."""
+    text = "Free GPUs of a pool that its usual pod cannot have, by cause. Sampled once an hour."
+    gauge = GaugeMetricFamily("quarterdeck_pool_stranded_gpus", text, labels=["cluster", "pool", "cause"])
+    rows = FreeGpuSample.objects.filter(hour__gt=now - STRANDED_WITHIN).order_by("pool", "-hour")
+    newest = {row.pool_id: row for row in reversed(rows.select_related("pool__cluster"))}
+    for row in newest.values():
+        for cause, number in row.stranded.items():
+            gauge.add_metric([row.pool.cluster.name, row.pool.name, cause], number)
+    return gauge
 
 
 def _bookmarks(now: datetime) -> Iterator[GaugeMetricFamily]:

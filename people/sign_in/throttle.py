@@ -20,7 +20,7 @@ WINDOW = timedelta(minutes=1)
 TRIES, TRIES_OF_AN_ADDRESS = 20, 100
 WRONG_TOKENS = 100
 LOGOUTS = 1_000
-DEVICE_REQUESTS = 20
+DEVICE_REQUESTS, DEVICE_REQUESTS_OF_ALL = 20, 200
 USER_CODES = 20
 LONGEST_NAME = 150  # characters; no account has a longer name
 
@@ -69,8 +69,9 @@ def count_logout(request: HttpRequest, *, now: datetime) -> timedelta | None:
 
 
 def count_device_request(request: HttpRequest, *, now: datetime) -> timedelta | None:
-    """Counts a request of a command line for a code, which costs a row."""
-    return _count(Budget(_key("device", client_address(request)), DEVICE_REQUESTS), now=now)
+    """Counts a request of a command line for a code, which costs a row. Many addresses together have a limit, too."""
+    of_address = Budget(_key("device", client_address(request)), DEVICE_REQUESTS)
+    return _count(of_address, now=now) or _count(Budget(_key("device"), DEVICE_REQUESTS_OF_ALL), now=now)
 
 
 def count_user_code(person: User, *, now: datetime) -> timedelta | None:

@@ -4,6 +4,7 @@ import pytest
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
+from capacity.models import FreeGpuSample
 from config.celery import app as celery
 from config.models import ProcessEnd
 from config.sweeps import SWEEPS
@@ -11,6 +12,8 @@ from fleet.models import Observer, ObservingWorker
 from fleet.models.observer import LEASE
 from fleet.tasks import sweep_observers, tidy_up
 from notifications.models import Delivery
+from people.models import AuditEntry
+from people.tasks import verify_audit
 from rollouts.findings.plan_findings import LEFT_BEHIND
 from rollouts.models import GateAnswer
 from tests.callers import calling
@@ -135,6 +138,28 @@ def test_gpus_of_a_pool_by_use_and_idle_ones(bob):
     assert ("quarterdeck_pool_gpus", "east", "empty", "gpu", "free") not in found
 
 
+def test_stranded_gpus_of_a_pool_are_those_of_its_newest_sample(bob, now):
+    pool, silent = a_pool(a_cluster("east"), "h200"), a_pool(a_cluster("west"), "h100")
+    for hours, stranded in ((1, {"cpu": 3, "memory": 1}), (0, {"cpu": 2})):
+        FreeGpuSample.objects.create(pool=pool, hour=now - timedelta(hours=hours), free=5, usable=2, stranded=stranded)
+    FreeGpuSample.objects.create(pool=silent, hour=now - timedelta(hours=3), free=5, usable=2, stranded={"cpu": 3})
+
+    found = {key[1:]: value for key, value in scraped(bob).items() if key[0] == "quarterdeck_pool_stranded_gpus"}
+
+    assert found == {("cpu", "east", "h200"): 2}
+
+
+def test_the_sweep_of_the_audit_chain_counts_altered_decisions(bob):
+    for number in range(3):
+        AuditEntry.record("plan-7", verb="plan.pause", actor="ada", reason=f"{number}", now=NOON)
+    assert verify_audit.apply().get() == 0
+    AuditEntry.objects.filter(number=2).update(reason="Nothing happened.")
+
+    verify_audit.apply()
+
+    assert scraped(bob)["quarterdeck_swept_total", "audit"] == 1
+
+
 def test_approvals_and_gates_that_wait(bob, now):
     stage = a_stage_to_approve()
     since = NOON - timedelta(minutes=10)
@@ -196,7 +221,7 @@ def test_a_scrape_costs_the_same_queries_whatever_there_is(bob, number, django_a
     for _ in range(number):
         a_cluster()
 
-    with django_assert_num_queries(35):
+    with django_assert_num_queries(37):
         bob.get("/metrics")
 
 

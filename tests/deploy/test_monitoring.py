@@ -36,6 +36,8 @@ FIRING: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
         {"process": "observe", "cause": "SIGKILL"},
         "",
     ),
+    "QuarterdeckDatabaseSlow": ({"quarterdeck_database_query_seconds": "0.75x20"}, "11m", {}, "750ms"),
+    "QuarterdeckAuditAltered": ({'quarterdeck_swept_total{what="audit"}': "2x5"}, "1m", {}, ""),
     "QuarterdeckClusterUnwatched": ({'quarterdeck_observed_clusters{state="unwatched"}': "2x10"}, "3m", {}, "2"),
     "QuarterdeckClusterUnreachable": ({'quarterdeck_observed_clusters{state="backing-off"}': "1x10"}, "6m", {}, "1"),
     "QuarterdeckClusterStale": (
@@ -117,6 +119,8 @@ HEALTHY = {
     **{f'quarterdeck_plans{{state="{state}"}}': f"{number}x60" for state, number in (("promoting", 1), ("halted", 0))},
     **{f'quarterdeck_sweep_last_timestamp_seconds{{what="{what}"}}': "0+60x60" for what in ("leases", "rows")},
     "quarterdeck_plan_overdue_seconds": "0x60",
+    "quarterdeck_database_query_seconds": "0.002x60",
+    'quarterdeck_swept_total{what="audit"}': "0x60",
     'quarterdeck_bookmark_age_seconds{cluster="east",kind="nodes"}': "12x60",
     'quarterdeck_bookmark_age_seconds{cluster="east",kind="resourceclaims"}': "0+60x60",
     'quarterdeck_cluster_clock_skew_seconds{cluster="east"}': "2x60",

@@ -119,10 +119,19 @@ def test_an_unknown_device_code_is_refused_and_counted(clock, monkeypatch):
     assert poll({"device_code": "guess"})[0] == 429
 
 
-def test_requests_of_one_address_have_a_limit(codes, monkeypatch):
-    monkeypatch.setattr(throttle, "DEVICE_REQUESTS", 1)
+@pytest.mark.parametrize(
+    ("limit", "address", "status"),
+    [
+        ("DEVICE_REQUESTS", "127.0.0.1", 429),
+        ("DEVICE_REQUESTS", "192.0.2.7", 200),
+        ("DEVICE_REQUESTS_OF_ALL", "192.0.2.7", 429),
+    ],
+)
+def test_requests_of_one_address_and_of_all_have_limits(limit, address, status, codes, monkeypatch):
+    monkeypatch.setattr(throttle, limit, 1)
+    asked = {"format": "json", "REMOTE_ADDR": address}
 
-    assert APIClient().post("/api/v1/device-authorizations", {}, format="json").status_code == 429
+    assert APIClient().post("/api/v1/device-authorizations", {}, **asked).status_code == status
 
 
 def test_codes_cannot_be_guessed_in_the_browser(codes, monkeypatch):
