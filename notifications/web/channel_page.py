@@ -27,6 +27,7 @@ from notifications.commands.channels import (
 from notifications.commands.refusals import BadChannel, NotificationRefusal
 from notifications.models import AuditFormat, Channel
 from notifications.queries import channel_rows, deliveries
+from notifications.texts import link_to
 from notifications.web.access import for_the_fleet, why_not_change
 from people.rights import Permission
 
@@ -127,6 +128,7 @@ def _form(
     request: PersonRequest, form: ChannelForm, channel: Channel | None, *, was: str = "", status: int = 200
 ) -> HttpResponse:
     chosen = CHANNELS.get(form["kind"].value()) or next(iter(CHANNELS.values()))
+    path = reverse("pagerduty-events", args=[channel.name]) if channel else ""
     context: dict[str, Any] = {
         "form": form,
         "channel": channel,
@@ -136,6 +138,7 @@ def _form(
         "chosen": chosen,
         "secret_hint": f"{chosen.asks}. Enter its location, never the secret: {places_of(chosen)}",
         "log": deliveries(channel=channel.name)[:SHOWN] if channel else (),
+        "acknowledgements_url": link_to(path) or path,
         "why_not": why_not_change(request),
     }
     return render(request, "notifications/channel.html", context, status=status)

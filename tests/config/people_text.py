@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
+import msgspec
 import yaml
 from django.core.exceptions import TooManyFieldsSent, ValidationError
 from django.forms import JSONField
@@ -67,6 +68,7 @@ from maintenance.web.case_page import AnswerForm, CaseActForm, NewCaseForm, Repa
 from maintenance.web.receivers_page import ReceiverForm
 from notifications.web.channel_page import ChannelForm
 from notifications.web.notifications_page import LogForm
+from notifications.web.pagerduty_events import DECODER as PAGERDUTY_EVENTS
 from notifications.web.preferences_page import PreferenceForm
 from notifications.web.route_page import RouteForm
 from operations.web.operation_page import OperationForm
@@ -245,6 +247,12 @@ def _usage_days(text: str) -> None:
         UsageFilter.read(_query(period="own", first=text, last=text))
 
 
+def _pagerduty_event(text: str) -> object:
+    with suppress(msgspec.MsgspecError, RecursionError):
+        return PAGERDUTY_EVENTS.decode(text.encode(errors="replace"))
+    return None
+
+
 PARSERS = (
     Parser("label selector", "1,000 characters, 50 requirements", 200_000, selectors.parse),
     Parser("pool file", "64 KiB, 4,000 YAML events, 20 deep, no aliases, 200 pools", FORM_BYTES, read_pool_file,
@@ -374,6 +382,8 @@ PARSERS = (
     Parser("answer of an identity provider", "compared, 100 characters shown", HEADERS_BYTES,
            lambda text: ({}.get(text), text[:100]),
            ("people.web.single_sign_on", "people.sign_in.single_sign_on", "people.web.step_up")),
+    Parser("event of PagerDuty", "bytes that its signature must match first", LARGEST_BODY_BYTES // 4, _pagerduty_event,
+           ("notifications.web.pagerduty_events",)),
     Parser("User-Agent", "headers", HEADERS_BYTES, _browser, ("people.sign_in.session_store",)),
     Parser("Referer", "headers", HEADERS_BYTES, _came_from, ("people.web.return_pages",)),
     Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key),
