@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db.models import Count, Q, QuerySet
 
 from fleet.models import Cluster, Pool
@@ -81,6 +82,13 @@ def _count(state: DeliveryState) -> Count:
 
 def routes_in_order() -> list[Route]:
     return list(Route.in_order().select_related("escalates_to").prefetch_related("channels"))
+
+
+def silences_of_key(key: str) -> list[tuple[Channel, Mapping[str, str]]]:
+    """Returns the silences of the alert about a subject, with the Alertmanager that has them. One query."""
+    name = f"quarterdeck/{settings.INSTANCE}/{key}"
+    channels = Channel.objects.shared().filter(is_on=True, silences__isnull=False).order_by("name")
+    return [(channel, each) for channel in channels for each in channel.silences or () if each["key"] == name]
 
 
 def recipients_of(*, where: str, severity: str, kind: str, at: datetime) -> Recipients:

@@ -1,4 +1,4 @@
-"""Posts to receivers outside of the fleet: to public https addresses, or to the networks that a setting allows."""
+"""Posts to receivers outside of the fleet, and reads from them: public https addresses, or networks of a setting."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -11,6 +11,7 @@ from health.telemetry.prometheus.client import Address, Bounds, Client, PostAnsw
 from health.telemetry.prometheus.hosts import check_host, is_within
 
 BOUNDS = Bounds(connect_s=5.0, read_s=15.0, answer_s=20.0, answer_bytes=16 << 10)
+READ_BOUNDS = Bounds(connect_s=5.0, read_s=10.0, answer_s=10.0, answer_bytes=4 << 20)
 
 
 def post_to(url: str, body: bytes, headers: Mapping[str, str], *, secret: str, ca_file: str = "") -> PostAnswer:
@@ -19,10 +20,29 @@ def post_to(url: str, body: bytes, headers: Mapping[str, str], *, secret: str, c
     :raises AnswerLost: when the request may have arrived, and no answer comes back
     :raises Unusable: when it cannot have arrived, as to a forbidden address, or the answer is a redirect
     """
+    with _client(url, secret=secret, ca_file=ca_file, bounds=BOUNDS) as client:
+        return client.post(_path(url), body, headers)
+
+
+def read_from(url: str, headers: Mapping[str, str], *, secret: str, ca_file: str = "") -> bytes:
+    """Returns the body of an answer to a GET.
+
+    :raises Unusable: with the reason, for an answer other than 2xx, too
+    """
+    with _client(url, secret=secret, ca_file=ca_file, bounds=READ_BOUNDS) as client:
+        return client.get(_path(url), headers)
+
+
+def _path(url: str) -> str:
     parts = urlsplit(url)
+    return f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+
+
+def _client(url: str, *, secret: str, ca_file: str, bounds: Bounds) -> Client:
+    """:raises Unusable: when the address is forbidden"""
+    parts, path = urlsplit(url), _path(url)
     if parts.scheme != "https" and not settings.NOTIFICATION_NETWORKS:
         raise Unusable("Messages are not sent over http://, where anybody on the way reads them.")
-    path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
     root = f"{parts.scheme}://{parts.netloc}"
     address = Address(
         root,
@@ -31,8 +51,7 @@ def post_to(url: str, body: bytes, headers: Mapping[str, str], *, secret: str, c
         private_in=settings.NOTIFICATION_NETWORKS,
         path_secrets=(secret, path if secret in path else ""),
     )
-    with Client(address, BOUNDS) as client:
-        return client.post(path, body, headers)
+    return Client(address, bounds)
 
 
 def check_receiver(url: str) -> None:

@@ -29,6 +29,13 @@ KINDS = [(kind.key, kind.title) for kind in CHANNELS.values()]
 STATES = [(state, state) for state in (*ChannelState.values, "off")]
 
 
+class SilenceSerializer(serializers.Serializer):
+    key = serializers.CharField(help_text="Key of the alert, as `quarterdeck/INSTANCE/finding/7`.")
+    by = serializers.CharField()
+    comment = serializers.CharField()
+    until = serializers.DateTimeField()
+
+
 class NotificationChannelSerializer(RowSerializer):
     row = "channel"
     kind = serializers.ChoiceField(choices=KINDS)
@@ -45,6 +52,12 @@ class NotificationChannelSerializer(RowSerializer):
     audit_after = serializers.IntegerField(help_text="ID of the last decision that it accepted. 0: none.")
     audit_at = serializers.DateTimeField(allow_null=True, help_text="Last accepted decisions. Null: never.")
     audit_sentence = serializers.CharField(help_text="Why the last decisions were not accepted. Blank: they were.")
+    silences = serializers.ListField(
+        child=SilenceSerializer(), allow_null=True,
+        help_text="Silences of our alerts in an Alertmanager. Null: they were never read.",
+    )  # fmt: skip
+    silences_at = serializers.DateTimeField(allow_null=True, help_text="When silences were last read. Null: never.")
+    silences_sentence = serializers.CharField(help_text="Why the last reading of silences failed. Blank: it did not.")
     waiting = serializers.IntegerField(help_text="Number of messages that are not sent yet.")
     dead = serializers.IntegerField(help_text="Number of messages in the log that were given up and not sent again.")
     routes = serializers.ListField(child=serializers.CharField(), help_text="Names of the routes to this channel.")
@@ -57,6 +70,7 @@ class NotificationChannelSerializer(RowSerializer):
         fields = (
             "id", "name", "kind", "address", "secret_from", "ca_file", "recipients", "is_on", "heartbeat_min",
             "heartbeat_at", "heartbeat_sentence", "audit_format", "audit_after", "audit_at", "audit_sentence",
+            "silences", "silences_at", "silences_sentence",
             "state", "since", "sentence", "delivered_at", "paused_until", "waiting", "dead", "routes", "mark",
             "added_by", "added_at", "changed_at",
         )  # fmt: skip

@@ -5,8 +5,9 @@ restart: an open one is sent again every few minutes, and ends by itself if Quar
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from urllib.parse import urlencode
 
 from notifications.channels.base import (
     JSON,
@@ -73,3 +74,15 @@ class Alertmanager(HttpChannel):
         first = requests[0]
         alerts = [alert for each in requests for alert in json.loads(each.body)]
         return ChannelRequest(first.url, as_json(alerts), first.headers)
+
+    def silenced_alerts(self, target: ChannelSettings, *, instance: str) -> tuple[str, Mapping[str, str]]:
+        """Returns the address and headers of the question which of our alerts a silence suppresses."""
+        ours = f'quarterdeck_key=~"quarterdeck/{instance}/.+"'
+        query = {"active": "false", "inhibited": "false", "unprocessed": "false", "silenced": "true", "filter": ours}
+        return f"{target.address.rstrip('/')}/api/v2/alerts?{urlencode(query)}", self._bearer(target)
+
+    def silences(self, target: ChannelSettings) -> tuple[str, Mapping[str, str]]:
+        return f"{target.address.rstrip('/')}/api/v2/silences", self._bearer(target)
+
+    def _bearer(self, target: ChannelSettings) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {target.secret}"} if target.secret else {}

@@ -86,6 +86,11 @@ class Channel(Leased):
     audit_next_at = models.DateTimeField(null=True)  # null: as soon as decisions are exported
     audit_sentence = models.CharField(max_length=600, blank=True, db_default="")  # why the last were not accepted
 
+    # Of an Alertmanager: its silences of our alerts, as {"key", "by", "comment", "until"}; null: never read
+    silences = models.JSONField(null=True)
+    silences_at = models.DateTimeField(null=True)  # when they were last read
+    silences_sentence = models.CharField(max_length=600, blank=True, db_default="")  # why the last reading failed
+
     objects = ChannelQuerySet.as_manager()
 
     class Meta:

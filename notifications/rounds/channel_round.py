@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import F, Min
 
 from edges.transition_errors import LostRace
+from health.telemetry.prometheus.answers import Unusable
 from notifications.channels.alertmanager import REFRESH, Alertmanager
 from notifications.channels.base import (
     PAGER_RETRIES,
@@ -23,6 +24,7 @@ from notifications.models.conversation import ConversationQuerySet
 from notifications.retries import next_try, pause_after
 from notifications.rounds.audit_export import export_audit
 from notifications.rounds.digests import digest_message
+from notifications.rounds.silences import silences_of
 from notifications.rounds.transport import send, send_again, send_heartbeat
 from rollouts.models.traffic import DRAIN, UNDRAIN
 
@@ -30,6 +32,7 @@ ROUND_S = 30.0  # then the lease is given back, for a moment
 AT_ONCE = 50
 HEARTBEAT_AGAIN = timedelta(minutes=1)  # after one that was not accepted
 REFRESHED_AT_ONCE = 500
+SILENCES_EVERY = timedelta(minutes=1)
 NOT_DELIVERED = "The message before it was not delivered."
 ALL_ENDED = "Everything in this digest ended before it was sent."
 BEGINNINGS = (DeliveryAct.OPEN, DeliveryAct.DIGEST)  # the first messages of conversations
@@ -46,6 +49,7 @@ def run_channel(key: int, *, owner: str, clock: Clock) -> None:
     try:
         _send_due(channel, clock=clock, until=time.monotonic() + ROUND_S)
         _refresh(channel, now=clock())
+        _read_silences(channel, now=clock())
         _send_heartbeat(channel, now=clock())
         export_audit(channel, clock=clock, until=time.monotonic() + ROUND_S)
     except LostRace as lost:
@@ -196,6 +200,28 @@ def _refresh(channel: Channel, *, now: datetime) -> None:
         Conversation.objects.filter(pk__in=[each.pk for each in old]).update(refreshed_at=now)
     else:
         _note(channel, ChannelState.FAILING, outcome.sentence or f"It answers {outcome.status}.", now=now)
+
+
+def _read_silences(channel: Channel, *, now: datetime) -> None:
+    """Stores the silences of our alerts, at most once a minute, while a conversation is open.
+
+    :raises LostRace: when another worker has the channel
+    """
+    kind = channel.its_kind
+    if not isinstance(kind, Alertmanager):
+        return
+    rests = channel.paused_until is not None and channel.paused_until > now
+    if rests or (channel.silences_at is not None and now - channel.silences_at < SILENCES_EVERY):
+        return
+    if not channel.silences and not Conversation.objects.open().filter(channel=channel).exists():
+        return
+    try:
+        columns: dict[str, object] = {"silences": silences_of(channel, kind), "silences_at": now}
+        columns["silences_sentence"] = ""
+    except Unusable as error:
+        columns = {"silences_sentence": str(error)[:600]}
+    if not channel.mine().update(**columns):
+        raise LostRace(f"Another worker has {channel.name}.")
 
 
 def _to_refresh(channel: Channel, *, until: datetime):

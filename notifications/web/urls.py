@@ -1,10 +1,19 @@
 from django.urls import path
 
-from notifications.web import channel_page, notifications_page, pagerduty_events, preferences_page, route_page, traffic
+from notifications.web import (
+    channel_page,
+    notifications_page,
+    pagerduty_events,
+    preferences_page,
+    route_page,
+    silences,
+    traffic,
+)
 
 urlpatterns = [
     path("parts/plans/<int:plan_id>/traffic", traffic.traffic_part, name="plan-traffic"),
     path("hooks/pagerduty/<slug:name>", pagerduty_events.receive_events, name="pagerduty-events"),
+    path("parts/findings/<int:finding_id>/silences", silences.silences_part, name="finding-silences"),
     path("account/notifications", preferences_page.my_notifications, name="my-notifications"),
     path("notifications", notifications_page.notifications, name="notifications"),
     path("parts/notifications/log", notifications_page.log_part, name="delivery-log"),

@@ -30,6 +30,7 @@ IN_REST = """
     delivery-outcome          notification-deliveries/{delivery_id}
     external-rollout-part     external-rollouts/{rollout_id}
     finding-case              cases
+    finding-silences          notification-channels
     findings-part             finding-groups
     findings-strip            findings
     fleet-clusters            clusters

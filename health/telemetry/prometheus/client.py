@@ -154,8 +154,15 @@ class Client:
 
         :raises Unusable: with the reason and the action
         """
+        return self._asked(lambda root: self._whole("POST", root + path, data=dict(form)))
+
+    def get(self, path: str, headers: Mapping[str, str]) -> bytes:
+        """Returns the body of an answer to a GET. Raises as `ask` does."""
+        return self._asked(lambda root: self._whole("GET", root + path, headers=dict(headers)))
+
+    def _asked(self, send: Callable[[str], tuple[httpx.Response, bytes]]) -> bytes:
         with self._reached(), self._in_time():
-            response, body = self._first_of(lambda root: self._whole(root + path, form))
+            response, body = self._first_of(send)
         if self._is_cut:  # where it gave no length, a body that is cut looks like a whole one
             raise Unusable(f"The answer took longer than {self._bounds.answer_s:.0f} s.")
         body = self._sent.cut(body)
@@ -224,12 +231,12 @@ class Client:
                 self._roots.append(self._roots.pop(0))
         return send(self._roots[0])
 
-    def _whole(self, url: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+    def _whole(self, method: str, url: str, **given: Any) -> tuple[httpx.Response, bytes]:
         """Returns the response and its body.
 
         :raises Unusable: when it is too large, too slow, or compressed
         """
-        with self._http.stream("POST", url, data=dict(form), extensions=self._extensions) as response:
+        with self._http.stream(method, url, **given, extensions=self._extensions) as response:
             _check_encoding(self._sent.cut_text(response.headers.get("content-encoding", "identity")))
             return response, b"".join(_pieces(response, self._bounds))
 

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from notifications.models import Channel, Conversation
 from notifications.models.router import KEY
 from notifications.rounds.channel_round import run_channel
 from notifications.rounds.router_round import run_router
-from tests.make import a_cluster, a_finding, a_node
+from tests.make import a_cluster, a_finding, a_node, a_user
 from tests.notifications.make import a_channel, catch_all, happened
+from tests.pages import visiting
 from tests.patience import PATIENCE_S
 
 pytestmark = [pytest.mark.alertmanager, pytest.mark.django_db]
@@ -106,3 +108,52 @@ def test_its_heartbeat_is_an_alert_that_always_fires(alertmanager):
     (alert,) = alertmanager.alerts()
     assert alert["labels"]["alertname"] == "QuarterdeckHeartbeat"
     assert Channel.objects.get().heartbeat_at
+
+
+def test_a_silence_is_shown_on_its_finding_until_it_ends(alertmanager):
+    catch_all(a_channel("alerts", "alertmanager", address=alertmanager.url, lease_until=timezone.now()))
+    now = timezone.now()
+    cluster = a_cluster("eu-1")
+    silenced, other = (
+        a_finding(cluster, node=a_node(cluster, name), rule="node-not-ready", severity="critical", since=now)
+        for name in ("gpu-001", "gpu-002")
+    )
+    for finding in (silenced, other):
+        happened(finding, at=now)
+    work()
+    matcher = {"name": "node", "value": "gpu-001", "isRegex": False, "isEqual": True}
+    until = now + timedelta(hours=1)
+    silence = {"matchers": [matcher], "createdBy": "ada", "comment": "Cable ordered."}
+    silence |= {"startsAt": now.isoformat(), "endsAt": until.isoformat()}
+    asked = httpx.post(f"{alertmanager.url}/api/v2/silences", json=silence, timeout=5).raise_for_status()
+
+    read_again()
+    viewer = visiting(a_user("bob", role="viewer"))
+
+    sentence = "ada silenced it in Alertmanager alerts until"
+    assert sentence in viewer.get(f"/findings?finding={silenced.pk}").content.decode()
+    assert sentence not in viewer.get(f"/findings?finding={other.pk}").content.decode()
+    httpx.delete(f"{alertmanager.url}/api/v2/silence/{asked.json()['silenceID']}", timeout=5).raise_for_status()
+    read_again()
+    assert Channel.objects.get().silences == []
+
+
+def test_silences_that_cannot_be_read_keep_their_age(alertmanager):
+    catch_all(a_channel("alerts", "alertmanager", address=alertmanager.url, lease_until=timezone.now()))
+    happened(a_finding(a_cluster("eu-1"), rule="xid"), at=timezone.now())
+    work()
+    read_at = Channel.objects.get().silences_at
+    alertmanager.child.stop()
+
+    run_channel_later = timezone.now() + timedelta(minutes=2)
+    run_channel(Channel.objects.get().pk, owner="worker-1", clock=lambda: run_channel_later)
+
+    channel = Channel.objects.get()
+    assert (channel.silences, channel.silences_at) == ([], read_at)
+    assert channel.silences_sentence
+    alertmanager.start()
+
+
+def read_again() -> None:
+    Channel.objects.update(silences_at=timezone.now() - timedelta(minutes=2))
+    work()
