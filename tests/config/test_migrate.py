@@ -3,9 +3,11 @@
 import psycopg
 import pytest
 from django.core.management import call_command
-from django.db import connection
+from django.db import DatabaseError, connection, migrations, models
+from django.db.migrations.executor import MigrationExecutor
 
 from config.management.commands import migrate
+from edges.online_index import AddIndexOnline, columns_added_once
 
 
 @pytest.mark.django_db
@@ -26,3 +28,45 @@ def test_a_migration_waits_for_another_one_to_end(monkeypatch):
 
 def ask(session: "psycopg.Connection[tuple[bool]]", function: str) -> bool:
     return session.execute(f"SELECT {function}(%s)", [migrate.LOCK]).fetchone()[0]
+
+
+class Cut(migrations.Migration):
+    """A migration without a transaction, as fleet 0011 and 0012 are."""
+
+    atomic = False
+    operations = (
+        migrations.AddField("pod", "tried", models.JSONField(null=True)),
+        AddIndexOnline("pod", models.Index(fields=["cluster", "tried"], name="pods_tried")),
+    )
+
+
+@pytest.mark.sqlite
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("left_over", [False, True], ids=["before the index", "before its record"])
+def test_a_migration_that_was_cut_off_is_run_again(left_over, monkeypatch):
+    executor, cut = MigrationExecutor(connection), Cut("9999_cut", "fleet")
+    state = executor.loader.project_state()
+    create = AddIndexOnline.database_forwards
+
+    def cut_off(its, *args):
+        if left_over:
+            create(its, *args)
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AddIndexOnline, "database_forwards", cut_off)
+        with pytest.raises(InterruptedError), columns_added_once():
+            executor.apply_migration(state.clone(), cut)
+    assert ("fleet", "9999_cut") not in executor.recorder.applied_migrations()
+    with pytest.raises(DatabaseError):  # Django alone adds the column again
+        executor.apply_migration(state.clone(), cut)
+
+    with columns_added_once():
+        executor.apply_migration(state.clone(), cut)
+
+    try:
+        with connection.cursor() as cursor, pytest.raises(DatabaseError, match="already exists"):
+            cursor.execute("CREATE INDEX pods_tried ON fleet_pod (cluster_id)")
+        assert ("fleet", "9999_cut") in executor.recorder.applied_migrations()
+    finally:
+        executor.unapply_migration(state.clone(), cut)

@@ -1,4 +1,7 @@
-"""Django's migrate behind an advisory lock of PostgreSQL, so that two Jobs never apply the same migration."""
+"""Django's migrate behind an advisory lock of PostgreSQL, so that two Jobs never apply the same migration.
+
+A migration that was cut off is applied again by the next run, also one without a transaction.
+"""
 
 import time
 from collections.abc import Iterator
@@ -9,6 +12,8 @@ from django.core.management.commands import migrate
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from edges.online_index import columns_added_once
+
 LOCK = 7_402_011  # no meaning; nothing else of Quarterdeck uses an advisory lock
 POLL_S = 1.0
 
@@ -17,9 +22,10 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         connection = connections[options["database"]]
         if connection.vendor != "postgresql" or options["check_unapplied"] or options["plan"]:
-            super().handle(*args, **options)
+            with columns_added_once():
+                super().handle(*args, **options)
             return
-        with _only_one(connection):
+        with _only_one(connection), columns_added_once():
             super().handle(*args, **options)
 
 
