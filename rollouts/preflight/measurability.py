@@ -104,7 +104,7 @@ def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
 
 
 def unproven(subject: PreflightSubject) -> Iterator[Check]:
-    """Yields a warning if the first stage passes without a workload, and others follow it (mission P8)."""
+    """Yields a warning if the first stage passes without a workload, and others follow it."""
     first, *following = [stage for stage in subject.stages if subject.picks.by_stage.get(stage.index)] or [None]
     if first is None or not following or any(isinstance(gate, PROVING) and not gate.advisory for gate in first.gates):
         return

@@ -290,7 +290,7 @@ def test_a_gate_that_cannot_tell_in_the_rollback_has_the_stages_wait_timeout_and
 
 
 def test_tenants_that_have_not_come_back_hold_the_end_and_an_idle_node_does_not():
-    """P6: a rollback is done when workloads run again. The restored version needs no other proof."""
+    """A rollback is done when workloads run again. The restored version needs no other proof."""
     back = (a_target("b", driver_version=OLD, upgrade_state="upgrade-done", test_job=None),)
     nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
     soaking = {"back": back, "gates": (WorkloadsReady(),), "stage_state": StageState.SOAKING}
