@@ -75,10 +75,15 @@ def _measure_level(
         if not gate.has_baseline:
             return _new_level(now, names, found)
         released_at, peers = _released_at(due), _peers(plan, stages, gate, due)
-        base = _measure(source, gate, peers or names, until=now if peers else released_at)
+        base = _measure(source, gate, peers, until=now) if peers else _measure_past(source, gate, names, released_at)
         return _new_level(now, names, found, base, len(peers))
     except NotMeasured as error:
         return ServiceLevel(now, names, trouble=str(error), cause=error.cause)
+
+
+def _measure_past(source: TelemetrySource, gate: Slo, names: Collection[str], released_at: datetime) -> Measured:
+    """Returns the level before the release. One noisy window would bias the comparison with every later one."""
+    return _measure(source, gate, names, until=released_at, window=gate.past_window)
 
 
 def _new_level(
@@ -113,16 +118,19 @@ def _peers(plan: Plan, stages: Sequence[Stage], gate: Slo, due: Sequence[Target]
     return list(peers.values()) if len(peers) >= FEWEST_PEERS else []
 
 
-def _measure(source: TelemetrySource, gate: Slo, names: Collection[str], *, until: datetime) -> Measured:
-    pods = _pods(source.cluster_id, gate, names, until=until)
+def _measure(
+    source: TelemetrySource, gate: Slo, names: Collection[str], *, until: datetime, window: timedelta | None = None
+) -> Measured:
+    window = window or gate.window
+    pods = _pods(source.cluster_id, names, since=until - window, until=until)
     if max(len(names), len(pods)) > MOST_NAMES:
         raise NotMeasured("many-names", f"At most {MOST_NAMES} nodes or pods fit into one query.")
-    scope = ServiceScope(names, pods, gate.window.total_seconds(), source.matchers)
+    scope = ServiceScope(names, pods, window.total_seconds(), source.matchers)
     return measure(source, gate.value_expression, gate.samples_expression, scope, at=until.timestamp())
 
 
-def _pods(cluster_id: int, gate: Slo, names: Collection[str], *, until: datetime) -> list[str]:
+def _pods(cluster_id: int, names: Collection[str], *, since: datetime, until: datetime) -> list[str]:
     """Returns the GPU pods that ran on these nodes in the window."""
     rows = PodPlacement.objects.filter(cluster=cluster_id, node_name__in=names, since__lt=until)
-    rows = rows.filter(Q(until=None) | Q(until__gt=until - gate.window))
+    rows = rows.filter(Q(until=None) | Q(until__gt=since))
     return sorted(set(rows.order_by().values_list("name", flat=True)))

@@ -197,6 +197,7 @@ def workloads_of(
             reason=pod.waiting_reason,
             status=pod.status,
             why=why.get(pod.uid, ""),
+            unready_since=pod.ready_since - ahead if pod.ready_since and not pod.is_ready else None,
         )
         for pod in pods
         if not pod.operand and pod.deleted_at is None

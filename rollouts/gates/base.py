@@ -49,6 +49,7 @@ class PodEvidence:
     reason: str = ""  # why it is not ready
     status: str = ""  # as kubectl spells it
     why: str = ""  # what that means, and the line that tells it; blank: nobody knows
+    unready_since: datetime | None = None  # when it was last Ready, or began; None: it is Ready, or nobody knows
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ NO_PROMQL = Promql("")
 ASKED_WITHIN = timedelta(minutes=2)  # the engine asks every 30 s
 WORSE_BY_CHANCE = 0.1  # of the windows of an unharmed service, at most
 WINDOWS_AHEAD = 20
+PAST_WINDOWS, MOST_PAST = 6, timedelta(hours=1)
 LEAST_WINDOW, MOST_WINDOW = timedelta(minutes=1), timedelta(days=1)
 CHECK_QUERY = ("Ask the telemetry source for the expression, and correct it in a new plan.", *OVERRIDE)
 MORE_TRAFFIC = ("Send requests to the service on these nodes, or take a longer window.", *OVERRIDE)
@@ -96,6 +97,11 @@ class Slo(Gate):
     def samples_expression(self) -> Expression | None:
         text = self.samples if self.expression else INDICATORS[self.indicator].samples
         return read_expression(text) if text else None
+
+    @property
+    def past_window(self) -> timedelta:
+        """Returns the time before the release that the baseline is measured over: six windows, at most an hour."""
+        return max(self.window, min(PAST_WINDOWS * self.window, MOST_PAST))
 
     @property
     def has_baseline(self) -> bool:

@@ -22,7 +22,7 @@ Kinds = frozenset[tuple[str, str]]  # what nodes are made of: (fact, value), as 
 
 @dataclass(frozen=True)
 class WorkloadsReady(Gate):
-    timeout: timedelta = timedelta(minutes=10)  # from a pod's start on the node to Ready: models take long to load
+    timeout: timedelta = timedelta(minutes=10)  # for a pod to become Ready on the node: models take long to load
     max_restarts: int = 2  # more since it started on the changed node: it is not loading, it is crashing
     tolerate: int = 0  # pods that may stay unready; the next one fails
 
@@ -65,7 +65,8 @@ class WorkloadsReady(Gate):
         return passed(title, "Tenants' pods ran or a test Job passed on each kind of node.", evidence=items)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
-        return pod.restarts > self.max_restarts or now - pod.started_at > self.timeout
+        since = max(pod.started_at, pod.unready_since or pod.started_at)
+        return pod.restarts > self.max_restarts or now - since > self.timeout
 
 
 def _fail_broken_pods(broken: list[tuple[TargetEvidence, PodEvidence]], counts: Items) -> GateResult:

@@ -126,6 +126,9 @@ def test_with_fewer_than_four_nodes_a_side_only_their_own_past_counts(service: S
     service.change_canary()
 
     assert service.soak().value_of("Baseline (past)") == 0.4
+    now, past = (asked["query"] for asked in service.asked[-2:])
+    assert "[5m]" in now or "[300s]" in now
+    assert "[30m]" in past or "[1800s]" in past
 
 
 def test_unchanged_nodes_with_the_same_gpus_are_the_other_baseline(service: Service, monkeypatch):

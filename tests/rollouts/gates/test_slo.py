@@ -140,3 +140,8 @@ def test_options_that_measure_nothing_are_refused(options, said):
         read_gates({"slo": options})
 
     assert said in str(refusal.value)
+
+
+@pytest.mark.parametrize(("window_s", "past"), [(60, 360), (300, 1800), (1200, 3600), (86400, 86400)])
+def test_the_past_is_six_windows_but_at_most_an_hour_or_one_window(window_s: int, past: int):
+    assert Slo(window=timedelta(seconds=window_s)).past_window == timedelta(seconds=past)

@@ -38,6 +38,14 @@ def test_passes_when_the_tenants_pods_run():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("minutes", "answer"), [(9, Answer.WAIT), (11, Answer.FAIL)])
+def test_a_pod_that_was_ready_and_restarts_has_its_time_again(minutes: int, answer: Answer):
+    since = NOON - timedelta(minutes=minutes)
+    pod = a_pod_on_it(is_ready=False, started_at=LONG_AGO, restarts=1, unready_since=since)
+
+    assert GATE.evaluate(evidence(a_target(workloads=(pod,))), now=NOON).answer is answer
+
+
 def test_a_pod_that_crashes_fails_the_stage_and_is_named():
     """Z26."""
     result = GATE.evaluate(evidence(a_target(workloads=(crashing(),))), now=NOON)
