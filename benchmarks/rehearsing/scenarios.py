@@ -12,7 +12,7 @@ from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.gates.options import read_gates
 from rollouts.node_order.node_selection import FACTORS, Candidate, in_order, representatives
 from rollouts.rehearsal.faults import FAULTS, DriverFault, NodeFault, ValidatorFault
-from rollouts.rehearsal.fleet import Pace, VirtualFleet, VirtualNode, afflict
+from rollouts.rehearsal.fleet import Noise, Pace, VirtualFleet, VirtualNode, afflict
 from rollouts.rehearsal.run import RehearsalResult, RehearsedStage, rehearse
 
 BEGINS = datetime(2026, 11, 29, 6, tzinfo=UTC)
@@ -26,6 +26,8 @@ PROPERTIES: Mapping[str, Sequence[str]] = {
     "container_runtime": ("containerd://1.7.27", "containerd://2.1.4"),
     "zone": ("a", "b", "c"),
 }
+# What happens on healthy nodes by itself, under either driver.
+RESTARTING, LATE_EXPORTERS = 0.02, 0.02  # of the nodes
 MORE_GATES = {
     "test_job": {"metric": "tokens_per_second", "at_least": 900},
     "slo": {
@@ -71,7 +73,8 @@ def play(
     affected = afflict(fault, nodes, value, dice) if fault else []
     is_blind = key in ("late-xid", "ecc") and dice.random() < 0.2
     trouble = "Prometheus does not answer." if is_blind else ""
-    fleet = VirtualFleet({node.name: node for node in nodes}, OLD, NEW, at_once=0, trouble=trouble)
+    noise = Noise(f"{seed} {number}")
+    fleet = VirtualFleet({node.name: node for node in nodes}, OLD, NEW, at_once=0, trouble=trouble, noise=noise)
     stages = _stages(dice, nodes, only_usual_gates=only_usual_gates)
     canary = set(stages[0].nodes)
     outcome = rehearse(fleet, stages, begins=BEGINS)
@@ -103,6 +106,8 @@ def _nodes(dice: random.Random, *, idle: float) -> list[VirtualNode]:
             is_sick_before=dice.random() < 0.03,
             has_harmless_finding=dice.random() < 0.1,
             throughput=dice.uniform(0.97, 1.03),
+            restarts_after=timedelta(minutes=dice.uniform(1, 60)) if dice.random() < RESTARTING else None,
+            exporter_after=timedelta(minutes=dice.uniform(2, 12)) if dice.random() < LATE_EXPORTERS else timedelta(0),
         )
         for number in range(round(50 * 10 ** dice.random()))
     ]
@@ -131,10 +136,12 @@ def _stages(
         Candidate(node.uid, node.name, node.facts, not node.is_sick_before, replace(UNHARMED, pods=node.pods))
         for node in nodes
     ]
-    canary = representatives(candidates, dice.randint(3, 10))
+    # In every third rollout many nodes change at once, so that enough fail together to prove what they share.
+    size, at_once = (dice.randint(10, 16), 16) if dice.random() < 1 / 3 else (dice.randint(3, 10), 3)
+    canary = representatives(candidates, min(size, len(candidates) // 2))
     others = in_order([one for one in candidates if one not in canary])
     return (
-        RehearsedStage("Canary", [one.name for one in canary], gates, max_unavailable=dice.randint(1, 3)),
+        RehearsedStage("Canary", [one.name for one in canary], gates, max_unavailable=dice.randint(1, at_once)),
         RehearsedStage("Others", [one.name for one in others], gates, max_unavailable=max(1, len(others) // 5)),
     )
 

@@ -102,7 +102,7 @@ def target_evidence(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -
         is_unschedulable=node.is_cordoned or node.is_out,
         is_cordoned_by_us=node.is_cordoned,
         traits=node.facts,
-        test_job=_test_job(target, now),
+        test_job=_test_job(target, fleet, now),
         has_served=target.has_served,
         facts=node.facts,
         work=SeenWork(min(node.gpu_time(now), target.work_needed)) if node.is_changed else None,
@@ -114,7 +114,7 @@ def target_evidence(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -
 def _pods(node: VirtualNode, now: datetime) -> tuple[PodEvidence, ...]:
     if not node.pods_came(now):
         return ()
-    ready, restarts = node.pods_ready(now), node.restarts(now)
+    ready, restarts, restarted_at = node.pods_ready(now), node.restarts(now), node.restarted_at(now)
     reason = "CrashLoopBackOff" if restarts else ""
     return tuple(
         PodEvidence(
@@ -122,14 +122,15 @@ def _pods(node: VirtualNode, now: datetime) -> tuple[PodEvidence, ...]:
             owner_of(node),
             is_ready=ready,
             started_at=node.open_since or now,
-            restarts=restarts,
+            restarts=restarts + (restarted_at is not None),
             reason=reason,
+            unready_since=None if ready else restarted_at,
         )
         for number in range(node.pods)
     )
 
 
-def _test_job(target: VirtualTarget, now: datetime) -> TestJobEvidence | None:
+def _test_job(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -> TestJobEvidence | None:
     since, node = target.tested_since, target.node
     if since is None:
         return None
@@ -140,9 +141,10 @@ def _test_job(target: VirtualTarget, now: datetime) -> TestJobEvidence | None:
         return TestJobEvidence(TestJobOutcome.FAILED, "It failed.", "CUDA error: no kernel image", told_at=done_at)
     if target.test is None or not target.test.metric:
         return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", told_at=done_at)
-    usual = usual_value(target.test)
-    value = _measured(usual, node.throughput_at(done_at), is_higher_better=target.test.higher_is_better)
-    past = _measured(usual, node.throughput, is_higher_better=target.test.higher_is_better)
+    usual, noise = usual_value(target.test), fleet.noise
+    scatter = (noise.test(node.name, "after"), noise.test(node.name, "before")) if noise else (1.0, 1.0)
+    value = scatter[0] * _measured(usual, node.throughput_at(done_at), is_higher_better=target.test.higher_is_better)
+    past = scatter[1] * _measured(usual, node.throughput, is_higher_better=target.test.higher_is_better)
     return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", told_at=done_at, value=value, past=(past,))
 
 
@@ -175,7 +177,9 @@ def _findings(node: VirtualNode, now: datetime) -> tuple[FindingEvidence, ...]:
 
 
 def _telemetry(node: VirtualNode, now: datetime) -> GpuTelemetry | None:
-    if node.telemetry is None or not (node.defect.is_exporter_silent and node.shows_since(now)):
+    is_late = node.changed_at is not None and now < node.changed_at + node.exporter_after
+    is_silent = is_late or (node.defect.is_exporter_silent and node.shows_since(now))
+    if node.telemetry is None or not is_silent:
         return node.telemetry
     return replace(node.telemetry, reporting=0, fresh={})
 
@@ -203,6 +207,9 @@ def service_level(nodes: list[VirtualNode], gate: Slo, fleet: VirtualFleet, now:
         return ServiceLevel(now, names)
     slowest = min(serving, key=lambda node: node.throughput_at(now) / node.throughput)
     usual, samples = usual_value(gate), max(ENOUGH_SAMPLES, gate.min_samples)
-    value = _measured(usual, slowest.throughput_at(now), is_higher_better=gate.is_higher_better)
-    past = _measured(usual, slowest.throughput, is_higher_better=gate.is_higher_better)
+    noise, window = fleet.noise, int(now.timestamp() // gate.window.total_seconds())
+    windows = gate.past_window / gate.window
+    scatter = (noise.service(window), noise.service(names, "before", windows=windows)) if noise else (1.0, 1.0)
+    value = scatter[0] * _measured(usual, slowest.throughput_at(now), is_higher_better=gate.is_higher_better)
+    past = scatter[1] * _measured(usual, slowest.throughput, is_higher_better=gate.is_higher_better)
     return ServiceLevel(now, names, value, samples, now, past, samples)

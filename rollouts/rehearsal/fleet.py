@@ -4,6 +4,7 @@ The states are those of the GPU Operator's upgrade controller (`gpu/upgrade_cont
 drawn once, so that the same seed gives the same rehearsal.
 """
 
+import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ RESTART, VALIDATION = "pod-restart-required", "validation-required"
 GIVES_UP = timedelta(minutes=35)  # of a driver that never becomes Ready: more than ten restarts of its container
 VALIDATION_LIMIT = timedelta(minutes=10)  # then upgrade-failed, and at once upgrade-done: docs/design/nvidia.md 2.7
 CRASH_EVERY = timedelta(minutes=2)
+RESTART_TAKES = timedelta(minutes=2)
 FLAP_EVERY = timedelta(minutes=3)
 HARMLESS_AFTER = timedelta(minutes=6)
 GPUS = 8
@@ -54,6 +56,8 @@ class VirtualNode:
     is_sick_before: bool = False  # a critical finding from before the change
     has_harmless_finding: bool = False  # of an application, after the change
     throughput: float = 1.0  # as a share of the usual one
+    restarts_after: timedelta | None = None  # from Ready pods to one that restarts by itself
+    exporter_after: timedelta = timedelta(0)  # from the change to the first sample of its exporter
     fault: DriverFault | None = None  # that the new driver has on this node
     state: str = UPGRADE_DONE
     is_held: bool = False
@@ -128,8 +132,7 @@ class VirtualNode:
             yield since + (GIVES_UP if self.defect.never_loads else self.pace.driver)
         elif self.state == VALIDATION and self.defect.validator is not ValidatorFault.ABSENT:
             yield since + self.validates_for
-        if self.open_since:
-            yield self.open_since + self.pace.loading
+        yield from self._scattered_changes()
         if self.changed_at and self.has_harmless_finding:
             yield self.changed_at + HARMLESS_AFTER
         if self.changed_at and self.fault:
@@ -137,6 +140,16 @@ class VirtualNode:
             yield first
             for every in self._looks_different_every() if now >= first else ():
                 yield first + ((now - first) // every + 1) * every
+
+    def _scattered_changes(self) -> Iterator[datetime]:
+        """Yields when pods and the exporter change by themselves."""
+        if self.changed_at and self.exporter_after:
+            yield self.changed_at + self.exporter_after
+        if self.open_since:
+            loaded = self.open_since + self.pace.loading
+            yield loaded
+            if self.restarts_after:
+                yield from (loaded + self.restarts_after, loaded + self.restarts_after + RESTART_TAKES)
 
     @property
     def validates_for(self) -> timedelta:
@@ -155,7 +168,16 @@ class VirtualNode:
         """Returns whether the tenants' pods are Ready again on the changed node."""
         if self.open_since is None or self.pods_crash(now):
             return False
-        return now - self.open_since >= self.pace.loading
+        restarted_at = self.restarted_at(now)
+        is_back = restarted_at is None or now - restarted_at >= RESTART_TAKES
+        return is_back and now - self.open_since >= self.pace.loading
+
+    def restarted_at(self, now: datetime) -> datetime | None:
+        """Returns when a tenant's pod restarted by itself; None if it has not."""
+        if self.open_since is None or self.restarts_after is None:
+            return None
+        at = self.open_since + self.pace.loading + self.restarts_after
+        return at if at <= now else None
 
     def gpu_time(self, now: datetime) -> timedelta:
         """Returns the GPU time of the tenants' pods since the change."""
@@ -184,6 +206,25 @@ class WindowHours(Protocol):
     def evidence(self, names: Collection[str], *, lasting: timedelta, now: datetime) -> tuple[WindowEvidence, ...]: ...
 
 
+@dataclass(frozen=True)
+class Noise:
+    """The scatter of measurements. The same seed gives the same."""
+
+    seed: str
+    of_services: float = 0.05  # standard deviation of the logarithm
+    of_tests: float = 0.02
+
+    def service(self, *what: object, windows: float = 1) -> float:
+        """Returns the factor of a measurement over so many windows."""
+        return self._factor(self.of_services / math.sqrt(windows), what)
+
+    def test(self, *what: object) -> float:
+        return self._factor(self.of_tests, what)
+
+    def _factor(self, scatter: float, what: Sequence[object]) -> float:
+        return math.exp(random.Random(f"{self.seed} {what}").gauss(0, scatter))
+
+
 @dataclass
 class VirtualFleet:
     nodes: dict[str, VirtualNode]
@@ -194,6 +235,7 @@ class VirtualFleet:
     has_source: bool = True  # of GPU telemetry
     trouble: str = ""  # why no telemetry arrives from the source; blank: it arrives
     has_prometheus: bool = True
+    noise: Noise | None = None  # None: every measurement is exact
     room: PodRoom | None = None  # None: nobody knows
     hours: WindowHours | None = None  # None: the cluster has no maintenance window
 
