@@ -4,6 +4,7 @@ from datetime import datetime
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 
 from edges.parts import part_response
 from edges.requests import PersonRequest
@@ -16,7 +17,8 @@ def silences_part(request: PersonRequest, finding_id: int) -> HttpResponse:
     """Renders the silences of a finding's alert; nothing if there are none."""
     finding = get_object_or_404(Finding.objects.visible_to(request.user), pk=finding_id)
     found = [
-        (channel, silence, datetime.fromisoformat(silence["until"]))
+        (channel, silence, until)
         for channel, silence in silences_of_key(f"finding/{finding.pk}")
+        if (until := datetime.fromisoformat(silence["until"])) > timezone.now()
     ]
     return render(request, "notifications/_silences.html", {"silences": found})

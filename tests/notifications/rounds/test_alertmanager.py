@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import time_machine
 from django.utils import timezone
 
 from demo import tied
@@ -133,6 +134,8 @@ def test_a_silence_is_shown_on_its_finding_until_it_ends(alertmanager):
     sentence = "ada silenced it in Alertmanager alerts until"
     assert sentence in viewer.get(f"/findings?finding={silenced.pk}").content.decode()
     assert sentence not in viewer.get(f"/findings?finding={other.pk}").content.decode()
+    with time_machine.travel(until + timedelta(seconds=1)):
+        assert sentence not in viewer.get(f"/parts/findings/{silenced.pk}/silences").content.decode()
     httpx.delete(f"{alertmanager.url}/api/v2/silence/{asked.json()['silenceID']}", timeout=5).raise_for_status()
     read_again()
     assert Channel.objects.get().silences == []
