@@ -8,14 +8,16 @@ class MaintenanceConfig(AppConfig):
         from fleet import retention
         from fleet.history import lines
         from health.evaluation.finding_sources import register
+        from maintenance.automatic import open_every_breaker
         from maintenance.findings import BREAKER, WAITING
         from maintenance.queries import why_no_release
         from maintenance.retention import tidy
         from maintenance.web.timeline import lines_of_cases
-        from operations.restraints import RELEASE_VETOES
+        from operations.restraints import AFTER_RESTORE, RELEASE_VETOES
 
         register(WAITING)
         register(BREAKER)
         retention.ALSO.append(tidy)
         lines.MORE.append(lines_of_cases)
+        AFTER_RESTORE.append(open_every_breaker)
         RELEASE_VETOES.append(why_no_release)

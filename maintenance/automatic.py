@@ -38,8 +38,10 @@ from maintenance.triggers import (
 from operations.models import Disruption
 from operations.restraints import freezes_of, stop_reason
 from people.models import AuditEntry
+from people.roster.accounts import CONSOLE
 from wording.durations import spell
 from wording.instants import to_the_minute
+from wording.numbers import count
 
 ACTOR = "automatic quarantine"  # in cases, operations and the audit chain
 BACKTEST = timedelta(days=30)
@@ -85,6 +87,18 @@ def reset_breaker(row: AutomaticQuarantine, *, actor: str, reason: str, now: dat
         set_breaker(row, BreakerState.HALF_OPEN, actor=actor, reason=reason, now=now, evidence_after=now)
     except LostRace as lost:
         raise CaseRefused(f"{lost} Read it again.") from lost
+
+
+def open_every_breaker(reason: str, now: datetime) -> str:
+    """Opens every breaker after a restore of the database: it may lack acts and trips (lifecycle R55)."""
+    opened = 0
+    for key in AutomaticQuarantine.objects.exclude(breaker=BreakerState.OPEN).values_list("pk", flat=True):
+        with transaction.atomic():  # a worker that still runs waits, and then loses its race
+            row = AutomaticQuarantine.objects.select_for_update().get(pk=key)
+            if row.breaker != BreakerState.OPEN:
+                set_breaker(row, BreakerState.OPEN, actor=CONSOLE, reason=reason, now=now)
+                opened += 1
+    return f"{count(opened, 'breaker')} of automatic quarantine opened."
 
 
 def set_breaker(

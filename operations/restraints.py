@@ -1,4 +1,4 @@
-"""Restraints on operations: the stop of the fleet, freezes of clusters and pools, and vetoes of releases."""
+"""Restraints on operations: the stop of the fleet, freezes of clusters and pools, vetoes of releases, restores."""
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
@@ -8,6 +8,8 @@ from operations.models import Freeze
 
 # Of apps above: each returns why nodes may not be released, by node UID.
 RELEASE_VETOES: list[Callable[[Collection[str]], Mapping[str, str]]] = []
+# Of apps above: each ends what must not continue from a database of a backup, and returns a sentence about it.
+AFTER_RESTORE: list[Callable[[str, datetime], str]] = []
 
 
 def release_vetoes(node_uids: Collection[str]) -> dict[str, str]:

@@ -30,7 +30,9 @@ from maintenance.triggers import (
 )
 from operations import commands as operations
 from operations.models import Freeze, Operation
+from operations.restraints import AFTER_RESTORE
 from people.models import AuditEntry
+from people.roster.accounts import CONSOLE
 from tests.callers import calling
 from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pool, a_user
 from tests.pages import page, visiting
@@ -402,3 +404,19 @@ def test_a_node_on_probation_takes_no_place_of_the_pools_limit(state: str, held:
     a_case(Node.objects.get(name="gpu-0"), state=state, opened_by=automatic.ACTOR)
 
     assert automatic.numbers_of(AutomaticQuarantine.objects.get(pool=pool), now=NOON).in_cases == held
+
+
+@pytest.mark.django_db
+def test_a_restore_opens_every_breaker():
+    """lifecycle R55: the restored rows may lack acts and trips."""
+    pool = a_pool_in(Mode.ACT)
+    strike(pool, 1)
+    assert [end("The database was restored: incident 4711", NOON) for end in AFTER_RESTORE] == [
+        "1 breaker of automatic quarantine opened."
+    ]
+    run_automatic_quarantine(now=NOON)
+
+    row = AutomaticQuarantine.objects.get()
+    assert (row.breaker, row.breaker_reason) == (BreakerState.OPEN, "The database was restored: incident 4711")
+    assert not NodeCase.objects.exists()
+    assert AuditEntry.objects.filter(verb="automatic-quarantine.breaker-open", actor=CONSOLE).exists()

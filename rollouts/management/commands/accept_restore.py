@@ -10,6 +10,7 @@ from kube import client
 from operations import commands as operations
 from operations.lifecycle import OperationState
 from operations.models import Operation
+from operations.restraints import AFTER_RESTORE
 from operations.writer_lease import Forfeit, take_over
 from people.models import AuditEntry
 from people.roster.accounts import CONSOLE
@@ -21,8 +22,9 @@ from wording.numbers import count
 
 class Command(BaseCommand):
     help = (
-        "Continue with a database from a backup: pause every plan and operation in progress, and take the Lease of "
-        "every operated cluster. A Quarterdeck with the newer database is refused from then on. Stop its workers first."
+        "Continue with a database from a backup: pause every plan and operation in progress, open the breakers of "
+        "automatic quarantine, and take the Lease of every operated cluster. "
+        "A Quarterdeck with the newer database is refused from then on. Stop its workers first."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -32,6 +34,9 @@ class Command(BaseCommand):
         paused = self._pause_plans(given["reason"])
         stopped = self._pause_operations(given["reason"])
         self.stdout.write(f"{count(paused, 'plan')} paused. {count(stopped, 'operation')} paused.")
+        reason = f"The database was restored: {given['reason']}"
+        for end in AFTER_RESTORE:
+            self.stdout.write(end(reason, timezone.now()))
         clusters = Cluster.objects.filter(mode=ClusterMode.OPERATE)
         troubles = [self._take(cluster, given["reason"]) for cluster in clusters]
         if failed := [trouble for trouble in troubles if trouble]:
