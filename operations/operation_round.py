@@ -97,9 +97,11 @@ class OperationRound:
         self.steps = [STEPS[key] for key in operation.steps]
         self.began = clock()
         self.waits: list[timedelta] = []
+        self.in_progress = 1
 
     def go(self) -> tuple[str, timedelta]:
-        running = list(self._nodes(NodeProgress.RUNNING))
+        running = self._in_turns(list(self._nodes(NodeProgress.RUNNING)))
+        self.in_progress = max(1, len(running))
         frozen = self._frozen(running)
         for node in running:
             self._run(node, frozen)
@@ -111,6 +113,11 @@ class OperationRound:
 
     def _nodes(self, state: NodeProgress):
         return OperationNode.objects.filter(operation=self.operation, state=state).order_by("position")
+
+    def _in_turns(self, nodes: list[OperationNode]) -> list[OperationNode]:
+        """Returns the nodes from another one each second: the first may take all evictions of a round."""
+        first = int(self.began.timestamp()) % len(nodes) if nodes else 0
+        return [*nodes[first:], *nodes[:first]]
 
     def _frozen(self, nodes: Collection[OperationNode]) -> dict[str, str]:
         if not any(step.waits_for_freeze for step in self.steps):
@@ -134,7 +141,7 @@ class OperationRound:
                 self.waits.append(timedelta(seconds=2))
                 return
             guard = partial(self._guard, step, node)
-            work = NodeWork(self.operation, node, self.connection, self.clock, guard)
+            work = NodeWork(self.operation, node, self.connection, self.clock, guard, self.in_progress)
             try:
                 result = step.run(work)
             except client.Absent:

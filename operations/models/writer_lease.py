@@ -15,3 +15,4 @@ class WriterLease(models.Model):
     cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="writer_lease")
     instance = models.CharField(max_length=64)  # made once per database
     epoch = models.PositiveBigIntegerField(default=0)
+    evictions_until = models.DateTimeField(null=True)  # evictions so far are paid for until then; null: none yet

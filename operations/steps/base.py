@@ -50,6 +50,7 @@ class NodeWork:
     # Call it before each write. It raises `LostRace` if the operation was paused or cancelled, a stop or a freeze is in
     # force, or another worker has the turn.
     guard: Callable[[], None]
+    in_progress: int = 1  # nodes of the operation, which share the evictions of a round
 
 
 class NodeStep(ABC):

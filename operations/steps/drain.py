@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from kube import client
+from operations.eviction_pace import AT_ONCE, take_evictions
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import count
 
-PER_ROUND = 10  # evictions; a round every 2 s makes 5 a second
 BETWEEN_ROUNDS = timedelta(seconds=2)
 EMPTY_FOR = timedelta(seconds=10)  # a pod may be bound between our list and our look
 DEADLINE = timedelta(minutes=30)
@@ -77,10 +77,12 @@ def pods_on(work: NodeWork) -> Iterable[PodOnNode]:
         )
 
 
-def _pods_of_turn(pods: Sequence[PodOnNode], *, turn: int) -> Sequence[PodOnNode]:
-    """Returns the pods of one round. Turns go around, so that refused pods do not keep the others waiting."""
-    first = turn * PER_ROUND % len(pods) if pods else 0
-    return [*pods[first:], *pods[:first]][:PER_ROUND]
+def pods_of_round(work: NodeWork, pods: Sequence[PodOnNode], *, first: int = 0) -> Sequence[PodOnNode]:
+    """Takes the evictions that the node may ask for now, and returns their pods, from the first one around."""
+    most = min(len(pods), max(1, AT_ONCE // work.in_progress))
+    granted = take_evictions(work.operation.cluster_id, most, now=work.clock())
+    first = first % len(pods) if pods else 0
+    return [*pods[first:], *pods[:first]][:granted]
 
 
 def _evict(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, tuple[str, str]]:
@@ -89,7 +91,7 @@ def _evict(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, tuple[str, st
     :raises TooManyRequests: when the API server throttles us
     """
     states: dict[str, tuple[str, str]] = {}
-    for pod in _pods_of_turn(pods, turn=work.node.progress.get("turn", 0)):
+    for pod in pods_of_round(work, pods, first=work.node.progress.get("asked", 0)):
         work.guard()
         states[pod.uid] = ask_eviction(work.connection, pod)
     return states
@@ -149,7 +151,7 @@ def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: No
         "pods": pods[:SHOWN],
         "left": left,
         "of": max(left, before.get("of", 0)),
-        "turn": before.get("turn", 0) + 1,
+        "asked": before.get("asked", 0) + len(states),
     }
 
 

@@ -5,17 +5,16 @@ so a budget that allows one eviction accepts each of its pods.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 from typing import ClassVar
 
 from kube import client
-from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
-from operations.steps.drain import SHOWN, ask_eviction, pods_on
-from operations.steps.evictions import Consent, evictions_of
+from operations.eviction_pace import A_SECOND
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
+from operations.steps.drain import BETWEEN_ROUNDS, SHOWN, ask_eviction, pods_of_round, pods_on
+from operations.steps.evictions import Consent, PodOnNode, evictions_of
 from wording.numbers import count, either
 
 MOST_TRIED = 150  # pods of a node; a kubelet takes 110 unless configured otherwise
-LONGEST = timedelta(seconds=8)  # the operation's lease is longer
 
 
 class EvictionTrialStep(NodeStep):
@@ -31,26 +30,32 @@ class EvictionTrialStep(NodeStep):
             return failed(f"{work.node.node_name} is now a different node with the same name.")
         evictions = evictions_of(pods_on(work), Consent(unmanaged=True, empty_dir=True), now=work.clock())
         pods = evictions.to_evict[:MOST_TRIED]
-        began = work.clock()
-        rows: list[dict[str, str]] = []
-        for pod in pods:
-            if work.clock() - began > LONGEST:
-                return failed(
-                    f"The API server answered {len(rows)} of {len(pods)} dry runs within {LONGEST.seconds} s."
-                )
+        before = work.node.progress.get("answers", {})
+        answers = {pod.uid: before[pod.uid] for pod in pods if pod.uid in before}
+        for pod in pods_of_round(work, [pod for pod in pods if pod.uid not in answers]):
             work.guard()
-            state, reason = ask_eviction(work.connection, pod, is_dry_run=True)
-            if client.NO_DRY_RUN in reason:
-                state = "not tried"
-            if state == "asked":
-                state, reason = "accepted", ""
-            if state != "gone":
-                rows.append({"name": pod.title, "owner": pod.job, "state": state, "reason": reason})
-        rows.sort(key=lambda row: row["state"] == "accepted")
+            answers[pod.uid] = _answer(work, pod)
+        rows = sorted((row for row in answers.values() if row["state"] != "gone"), key=_is_accepted)
+        if len(answers) < len(pods):
+            waits = f"{len(answers)} of {count(len(pods), 'eviction')} tried, at most {A_SECOND} a second in a cluster."
+            return wait(waits, again_after=BETWEEN_ROUNDS, answers=answers, pods=rows[:SHOWN], tried=len(rows))
         untried = len(evictions.to_evict) - len(pods)
-        refused = sum(row["state"] != "accepted" for row in rows)
+        refused = sum(not _is_accepted(row) for row in rows)
         sentence = _sentence(rows, refused) + (f" {count(untried, 'more pod')} not tried." if untried else "")
         return done_result(sentence, pods=rows[:SHOWN], tried=len(rows), refused=refused, untried=untried)
+
+
+def _answer(work: NodeWork, pod: PodOnNode) -> dict[str, str]:
+    state, reason = ask_eviction(work.connection, pod, is_dry_run=True)
+    if client.NO_DRY_RUN in reason:
+        state = "not tried"
+    if state == "asked":
+        state, reason = "accepted", ""
+    return {"name": pod.title, "owner": pod.job, "state": state, "reason": reason}
+
+
+def _is_accepted(row: Mapping[str, str]) -> bool:
+    return row["state"] == "accepted"
 
 
 def _sentence(rows: Sequence[Mapping[str, str]], refused: int) -> str:

@@ -75,6 +75,19 @@ def test_a_webhook_without_dry_runs_is_no_refusal(ground: Ground, monkeypatch: p
     assert mine(rounds(ground, begin(ground, "try-drain", CANARY))) == [("team-a/web-1", "not tried")]
 
 
+def test_many_pods_are_tried_at_the_pace_of_their_cluster(ground: Ground):
+    """lifecycle R21: at most 5 a second."""
+    for number in range(12):
+        a_pod(ground, f"web-{number}")
+    operation = rounds(ground, begin(ground, "try-drain", CANARY))
+
+    assert (node(operation).state, node(operation).progress["tried"]) == (NodeProgress.RUNNING, 10)
+    assert "at most 5 a second in a cluster" in node(operation).reason
+    operation = rounds(ground, operation, 2)
+    assert node(operation).state == NodeProgress.DONE
+    assert len(mine(operation)) == 12
+
+
 def test_a_cancelled_trial_asks_nothing_more(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     from kube import client
     from operations import commands

@@ -4,14 +4,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import QuerySet
 
 from fleet.models import GoneNode, Node
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from kube import client
 from operations import commands
+from operations.eviction_pace import take_evictions
 from operations.ledger.disruptions import record_disruptions
 from operations.lifecycle import NodeProgress, OperationState
-from operations.models import Disruption, Freeze, Operation, OperationNode, Quarantine
+from operations.models import Disruption, Freeze, Operation, OperationNode, Quarantine, WriterLease
 from operations.operation_round import OperationRound, run_operation
 from operations.tasks import sweep_operations
 from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD
@@ -213,6 +215,38 @@ def test_an_eviction_that_a_webhook_did_not_answer_is_asked_again(ground: Ground
 
     rounds(ground, operation)
     assert "web-1" in [each["name"] for each in terminating(ground)]
+
+
+def test_all_operations_of_a_cluster_share_its_pace_of_evictions(ground: Ground):
+    """lifecycle R26."""
+    for name in (CANARY, REST[0]):
+        for number in range(8):
+            a_pod(ground, f"web-{name}-{number}", node=name)
+    first, second = (begin(ground, "drain", name) for name in (CANARY, REST[0]))
+    ground.clock.move(seconds=30)
+    for operation in (first, second):
+        run_operation(operation.pk, owner="worker", clock=ground.clock)
+    assert len(terminating(ground)) == 10
+    ground.clock.move(seconds=2)
+    run_operation(second.pk, owner="worker", clock=ground.clock)
+    assert len(terminating(ground)) > 10
+
+
+def test_evictions_that_another_worker_took_are_not_asked_for(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    WriterLease.objects.create(cluster=ground.cluster, instance="ours")
+    now, read = ground.clock(), QuerySet.first
+
+    def read_before_another(rows: QuerySet) -> Any:
+        row = read(rows)
+        WriterLease.objects.update(evictions_until=now + timedelta(seconds=1))
+        return row
+
+    with monkeypatch.context() as patched:
+        patched.setattr(QuerySet, "first", read_before_another)
+        assert take_evictions(ground.cluster.pk, 4, now=now) == 0
+    assert take_evictions(ground.cluster.pk, 9, now=now) == 5
+    assert take_evictions(ground.cluster.pk, 9, now=now) == 0
+    assert take_evictions(ground.cluster.pk, 9, now=now + timedelta(seconds=1)) == 5
 
 
 def raises(error: Exception):
