@@ -55,6 +55,9 @@ app.conf.beat_schedule = {
     "decide about automatic quarantine": tick(
         "maintenance.tasks.sweep_automatic_quarantine", every_s=10.0, queue="rollouts"
     ),
+    "follow quarantines whose cordon is gone": tick(
+        "operations.tasks.sweep_quarantines", every_s=10.0, queue="rollouts"
+    ),
     "run every operation that is due": tick("operations.tasks.sweep_operations", every_s=2.0, queue="rollouts"),
     "run every other round that is due": tick("rollouts.tasks.sweep_rounds", every_s=2.0, queue="rollouts"),
 }

@@ -24,6 +24,7 @@ ACTS: Mapping[str, CaseAct] = {
     act.key: act
     for act in (
         CaseAct("quarantine", "Quarantine", frozenset({CaseState.SUSPECT}), "quarantine"),
+        CaseAct("accept-uncordon", "Accept uncordon", CORDONED, "accept-uncordon"),
         CaseAct(
             "drain", "Drain",
             frozenset({CaseState.SUSPECT, CaseState.QUARANTINED, CaseState.DRAIN_BLOCKED}), "drain",
@@ -78,6 +79,8 @@ def _why_not_yet(act: str, case: CaseFacts, now: str) -> str:
         return f"{now} No test Job starts on the node: it is not Ready."
     if act == "close" and case.has_quarantine:
         return f"{now} Quarterdeck has cordoned the node: release it first."
+    if act == "accept-uncordon" and not case.is_uncordoned:
+        return f"{now} Nobody else uncordoned the node."
     if act == "release" and case.why_no_return:
         return case.why_no_return
     if act == "override" and not case.why_no_return:
@@ -100,4 +103,7 @@ def acts_of(case: CaseFacts) -> list[CaseAct]:
         waits = case.newest is not None and case.newest.kind == "release" and case.why_no_return
         offered = ("validate", "override", "take-over") if waits else ("take-over",)
         return [act for act in possible if act.key in offered]
-    return [ACTS["quarantine"], *possible] if case.is_uncordoned else possible
+    if not case.is_uncordoned:
+        return possible
+    first = ("quarantine", "accept-uncordon")
+    return [*(ACTS[key] for key in first), *(act for act in possible if act.key not in first)]

@@ -35,6 +35,8 @@ def _follow(case: NodeCase, facts: CaseFacts, move: NextMove, *, now: datetime) 
         columns["repaired_at"] = now
     if case.state == CaseState.PROBATION and facts.fault_seen_at:
         columns["fault_at"] = facts.fault_seen_at
+    if move.by and move.by.kind == "accept-uncordon":  # it returned by somebody's hand: shown until it is validated
+        columns |= {"overridden_at": now, "overridden_by": move.by.actor, "override_reason": move.by.reason}
     with transaction.atomic():
         evidence = {"operation": move.by.number} if move.by else {}
         case.move(move.to, actor=move.actor, reason=move.reason, now=now, evidence=evidence, **columns)

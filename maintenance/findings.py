@@ -48,7 +48,7 @@ def _why_waiting(facts: CaseFacts, *, now: datetime) -> str:
     """Returns why the case waits for a person. Blank: it does not, or not for long."""
     if facts.state == CaseState.PROBATION and not facts.lacks_validation:
         return ""
-    if facts.state in SOON and facts.obstacle:
+    if (facts.state in SOON or facts.is_uncordoned) and facts.obstacle:
         return facts.obstacle
     if facts.handed_over and not facts.is_busy:
         return facts.handed_over

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from operations.lifecycle import NodeProgress
+from operations.lifecycle import ENDING_KINDS, NodeProgress
 from wording.durations import spell
 
 
@@ -226,7 +226,7 @@ class CaseFacts:
         if not self.is_seen:
             return "The node is not seen in its cluster."
         if self.is_uncordoned:
-            return "Somebody else uncordoned the node. Quarantine it again, or release it to keep it in service."
+            return "Somebody else uncordoned the node. Quarantine it again, or accept the uncordon."
         if self.state == CaseState.PROBATION and self.lacks_validation:
             return f"Returned without a validation. {self.why_unvalidated}"
         if self.state == CaseState.PROBATION and self.is_fault_open:
@@ -314,8 +314,9 @@ def _after_return(case: CaseFacts, *, now: datetime) -> NextMove | None:
 
 def _after_cordon(case: CaseFacts) -> NextMove:
     begun = case.begun
-    if begun and begun.kind == "release" and begun.progress == NodeProgress.DONE:
-        return NextMove(CaseState.PROBATION, f"Released: {begun.reason}", begun)
+    if begun and begun.kind in ENDING_KINDS and begun.progress == NodeProgress.DONE:
+        how = "Released" if begun.kind == "release" else "Uncordoned by somebody else, and accepted"
+        return NextMove(CaseState.PROBATION, f"{how}: {begun.reason}", begun)
     return NextMove(CaseState.SUSPECT, "Quarterdeck's cordon ended. " + (begun.result if begun else ""))
 
 

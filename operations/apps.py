@@ -7,8 +7,9 @@ class OperationsConfig(AppConfig):
     def ready(self) -> None:
         from health.evaluation.finding_sources import register
         from health.sources import usage
-        from operations.findings import WAITING
+        from operations.findings import REMOVED, WAITING
         from operations.ledger.disruptions import nodes_in_change
 
         register(WAITING)
+        register(REMOVED)
         usage.IN_CHANGE.append(nodes_in_change)

@@ -26,6 +26,7 @@ EXPLANATIONS: Mapping[str, str] = {
     "quarantine": "New pods do not start on these nodes. Running pods stay.",
     "drain": "Cordons the nodes, then evicts their pods within their budgets.",
     "release": "Removes Quarterdeck's cordon. Foreign cordons stay.",
+    "accept-uncordon": "Somebody else uncordoned the nodes. They stay in service, and Quarterdeck removes its marks.",
     "test": "Runs a test Job on all GPUs of cordoned nodes.",
     "label": "Sets the label quarterdeck.io/pool. A pool with the selector quarterdeck.io/pool=NAME takes the nodes.",
     "note": "Writes the reason on each node's timeline.",

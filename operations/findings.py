@@ -1,4 +1,4 @@
-"""Findings about operations that wait for a person: a second approver, or a decision after failures."""
+"""Findings about operations that wait for a person, and about quarantines whose cordon somebody removed."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -6,12 +6,12 @@ from typing import Any
 
 from django.urls import reverse
 
-from fleet.models import Cluster
+from fleet.models import Cluster, Node
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
 from operations.commands import PROPOSED
 from operations.lifecycle import OperationState
-from operations.models import Operation
+from operations.models import Operation, Quarantine
 from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit, instant
 
 STATES = (OperationState.PROPOSED, OperationState.PAUSED)
@@ -43,6 +43,46 @@ def _page(facts: Mapping[str, Any]) -> str:
     return reverse("operation", args=[facts["operation"]])
 
 
+def removed_cordons(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
+    """Yields quarantines whose cordon somebody else removed. One query."""
+    rows = Quarantine.objects.in_force().filter(cluster=cluster, removed_at__isnull=False).select_related("operation")
+    for row in rows.order_by("pk"):
+        yield (
+            f"quarantine of {row.node_name}",
+            Problem(
+                severity=Severity.WARNING,
+                title=fit("Somebody uncordoned the quarantined node {}", row.node_name),
+                summary="Pods start there again. Cordon it again, or accept the uncordon.",
+                evidence=(
+                    instant("Uncordoned before", row.removed_at),
+                    EvidenceItem("Quarantined by", row.operation.asked_by),
+                    EvidenceItem("Reason", row.operation.reason),
+                ),
+                facts={"operation": row.operation_id, "node": row.node_uid},
+                identity=f"{row.pk} {row.removed_at}",
+            ),
+        )
+
+
+def _node_page(facts: Mapping[str, Any]) -> str:
+    node = Node.objects.filter(uid=facts["node"]).only("pk").first()
+    return reverse("node", args=[node.pk]) if node else _page(facts)
+
+
+REMOVED = FindingSource(
+    "quarantine-removed",
+    "Quarantine removed by somebody else",
+    timedelta(0),  # new pods come at once
+    removed_cordons,
+    "Somebody else uncordoned a node that Quarterdeck keeps in quarantine.",
+    _node_page,
+    (
+        "Open the node and read why it was quarantined.",
+        "If the reason persists, quarantine it again.",
+        "If it may stay in service, choose Accept uncordon. Quarterdeck then removes its marks.",
+    ),
+    "quarantines",
+)
 WAITING = FindingSource(
     "operation-waits",
     "Operation waits for a person",

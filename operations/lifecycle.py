@@ -41,6 +41,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "quarantine": ("cordon",),
     "drain": ("cordon", "drain"),
     "release": ("uncordon",),
+    "accept-uncordon": ("disown",),
     "test": ("test_job",),
     "label": ("label",),
     "note": ("note",),
@@ -48,9 +49,10 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "try-drain": ("eviction_trial",),
 }
 # Steps that decide whether pods start or run on a node: its case follows them. Every other step leaves the case alone.
-CASE_STEPS = frozenset({"cordon", "drain", "uncordon"})
+CASE_STEPS = frozenset({"cordon", "drain", "uncordon", "disown"})
 CASE_KINDS = tuple(kind for kind, steps in KINDS.items() if not CASE_STEPS.isdisjoint(steps))
+ENDING_KINDS = ("release", "accept-uncordon")  # they end quarantines
 TITLES: Mapping[str, str] = {
-    "quarantine": "Quarantine", "drain": "Drain", "release": "Release", "test": "Test", "label": "Label pool",
-    "note": "Note", "debug": "Debug pod", "try-drain": "Try drain",
+    "quarantine": "Quarantine", "drain": "Drain", "release": "Release", "accept-uncordon": "Accept uncordon",
+    "test": "Test", "label": "Label pool", "note": "Note", "debug": "Debug pod", "try-drain": "Try drain",
 }  # fmt: skip

@@ -8,6 +8,7 @@ from django.utils import timezone
 from fleet.messages import wake
 from operations import operation_round
 from operations.models import Operation
+from operations.quarantine_round import follow_quarantines
 from operations.steps import STEPS
 
 
@@ -21,6 +22,12 @@ def run_operation(*, key: int, **_: object) -> None:
 @shared_task(queue="rollouts", ignore_result=True)
 def clean_up_operation(*, key: int, **_: object) -> None:
     operation_round.clean_up_operation(key, clock=timezone.now)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def sweep_quarantines(**_: object) -> None:
+    """Follows quarantines whose cordon somebody else removed."""
+    follow_quarantines(clock=timezone.now)
 
 
 @shared_task(queue="rollouts", ignore_result=True)

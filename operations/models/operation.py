@@ -13,6 +13,7 @@ from edges.transitions import write_move
 from fleet.models import Cluster, DomainEvent
 from fleet.models.visible import Visible
 from operations.lifecycle import (
+    ENDING_KINDS,
     IN_PROGRESS,
     KINDS,
     NODE_MOVES,
@@ -211,6 +212,8 @@ class Quarantine(models.Model):
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when the cordon was read back
     ended_at = models.DateTimeField(null=True)  # when it was read back that no cordon of ours is left
+    removed_at = models.DateTimeField(null=True)  # when somebody else was seen to have removed it; null: it is there
+    excluded = models.JSONField(null=True)  # values before it, by external controller; null: not read yet
     left_reason = models.CharField(max_length=500, blank=True)  # why the node is cordoned after it; blank: it is not
 
     objects = QuarantineQuerySet.as_manager()
@@ -223,6 +226,11 @@ class Quarantine(models.Model):
         ]
         indexes = [models.Index(fields=["cluster"], condition=Q(ended_at=None), name="quarantines_in_force")]
         ordering = ["cluster_id", "node_name", "pk"]
+
+    def is_being_ended(self) -> bool:
+        """Returns whether an operation removes the cordon, or its own mark, now."""
+        rows = OperationNode.objects.filter(node_uid=self.node_uid, state=NodeProgress.RUNNING)
+        return any(rows.filter(operation__steps=list(KINDS[kind])).exists() for kind in ENDING_KINDS)
 
     def end(self, *, now: datetime, left_reason: str = "") -> None:
         """Ends the quarantine and gives its place in the ledger back."""

@@ -3,6 +3,7 @@
 from operations.steps.base import NodeStep
 from operations.steps.cordon import CordonStep
 from operations.steps.debug_pod import DebugPodStep
+from operations.steps.disown import DisownStep
 from operations.steps.drain import DrainStep
 from operations.steps.eviction_trial import EvictionTrialStep
 from operations.steps.label import LabelStep
@@ -17,6 +18,7 @@ STEPS: dict[str, NodeStep] = {
         DrainStep(),
         TestJobStep(),
         UncordonStep(),
+        DisownStep(),
         LabelStep(),
         NoteStep(),
         DebugPodStep(),

@@ -1,5 +1,6 @@
-"""Quarantine: a cordon with our owner annotation. Running pods stay."""
+"""Quarantine: a cordon with our owner annotation, and no autoscaler there. Running pods stay."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import ClassVar
 
@@ -8,6 +9,7 @@ from gpu.labels import CORDONED_BY
 from kube import client
 from kube.structs import NodeSeen
 from operations.models import Operation, OperationNode, Quarantine
+from operations.node_exclusion import exclusion_of
 from operations.node_writer import NotWritten, change_node
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
 
@@ -28,17 +30,8 @@ class CordonStep(NodeStep):
         row = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation").first()
         if row is None:  # an earlier try ended it, and its result was lost; or the node left
             return failed("Quarterdeck has no cordon on the node. Retry to read the node again.")
-
-        def cordoned(observed: NodeSeen) -> client.Patch:
-            owner = observed.annotations.get(CORDONED_BY)
-            if owner != row.operation.mark and (owner or observed.is_unschedulable):
-                return []  # somebody else's cordon: left alone
-            return client.node_patch(observed, annotations={CORDONED_BY: row.operation.mark}, is_unschedulable=True)
-
         try:
-            observed = change_node(
-                work.connection, work.node.node_uid, work.node.node_name, cordoned, before_write=work.guard
-            )
+            observed = cordon(row, work.connection, guard=work.guard)
         except NotWritten as trouble:
             row.end(now=work.clock())
             return failed(str(trouble))
@@ -49,4 +42,22 @@ class CordonStep(NodeStep):
             row.end(now=now, left_reason=f"Cordoned before{whose}.")
             return done_result(f"Already cordoned{whose}. Quarterdeck leaves that cordon alone.")
         Quarantine.objects.in_force().filter(pk=row.pk, placed_at=None).update(placed_at=now)
+        Quarantine.objects.in_force().filter(pk=row.pk).update(removed_at=None)
         return done_result("Cordoned. New pods do not start here; running pods stay.")
+
+
+def cordon(row: Quarantine, connection: client.Connection, *, guard: Callable[[], None]) -> NodeSeen:
+    """Writes the cordon of a quarantine, and returns the node as it is then. A foreign cordon is left alone.
+
+    :raises NotWritten: as `change_node` does
+    """
+
+    def cordoned(observed: NodeSeen) -> client.Patch:
+        owner = observed.annotations.get(CORDONED_BY)
+        if owner != row.operation.mark and (owner or observed.is_unschedulable):
+            return []  # somebody else's cordon: left alone
+        beside = exclusion_of(row, observed, connection)
+        annotations = {**beside.annotations, CORDONED_BY: row.operation.mark}
+        return client.node_patch(observed, labels=beside.labels, annotations=annotations, is_unschedulable=True)
+
+    return change_node(connection, row.node_uid, row.node_name, cordoned, before_write=guard)

@@ -1,4 +1,4 @@
-"""Release from quarantine: removes the cordon that an operation wrote, and nothing else."""
+"""Release from quarantine: removes what an operation wrote, and nothing else."""
 
 from datetime import timedelta
 from typing import ClassVar
@@ -9,6 +9,7 @@ from gpu.upgrade_controller import NOT_AT_WORK
 from kube import client
 from kube.structs import NodeSeen
 from operations.models import Quarantine
+from operations.node_exclusion import inclusion_of
 from operations.node_writer import NotWritten, change_node
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 
@@ -21,16 +22,19 @@ class UncordonStep(NodeStep):
     def run(self, work: NodeWork) -> StepResult:
         rows = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation")
         row = rows.first()
-        mark = row.operation.mark if row else ""
         busy = ""
 
         def uncordoned(observed: NodeSeen) -> client.Patch:
             nonlocal busy
             state = observed.labels.get(UPGRADE_STATE, "")
             busy = "" if state in NOT_AT_WORK else state
-            if not mark or busy or observed.annotations.get(CORDONED_BY) != mark:
+            if row is None or busy:
                 return []
-            return client.node_patch(observed, annotations={CORDONED_BY: None}, is_unschedulable=False)
+            beside = inclusion_of(row, observed)
+            if observed.annotations.get(CORDONED_BY) != row.operation.mark:
+                return client.node_patch(observed, labels=beside.labels, annotations=beside.annotations)
+            annotations = {**beside.annotations, CORDONED_BY: None}
+            return client.node_patch(observed, labels=beside.labels, annotations=annotations, is_unschedulable=False)
 
         try:
             observed = change_node(

@@ -6,7 +6,7 @@ import yaml
 from fleet.freshness.kinds import rule_for
 from fleet.observer.mirror.kinds import KINDS
 from fleet.web.cluster_exporters import RULE as EXPORTERS
-from rollouts.engine.act.exclusions import AUTOSCALER_STATUS
+from operations.node_exclusion import AUTOSCALER_STATUS
 
 RBAC = Path(__file__).resolve().parents[2] / "deploy" / "rbac"
 READS = {"get", "list", "watch"}

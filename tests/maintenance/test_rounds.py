@@ -8,6 +8,7 @@ import time_machine
 from edges.transition_errors import LostRace
 from fleet.models import GoneNode, Node
 from maintenance import commands
+from maintenance.acts import acts_of
 from maintenance.case_round import _take_test, follow_cases
 from maintenance.fault_tests import choose_test, covers
 from maintenance.findings import WAITING
@@ -565,3 +566,20 @@ def test_a_pass_of_another_test_is_evidence_and_validates_nothing(by: str):
     assert "The fault needs dcgmi diag -r 3 or dcgmi diag -r 4" in entry.reason
     assert entry.evidence["result"] == "passed"
     assert "The fault needs dcgmi diag -r 3" in facts_of([case])[case.pk].next_step
+
+
+def test_a_case_whose_node_somebody_uncordoned_waits_at_once_and_an_acceptance_is_shown_until_validated():
+    """lifecycle R39, R40."""
+    case = drained()
+    Node.objects.update(is_unschedulable=False)
+    ((_, problem),) = WAITING.say(case.cluster, now=at(1))
+    assert problem.summary.startswith("Somebody else uncordoned the node.")
+    assert [act.key for act in acts_of(facts_of([case])[case.pk])][:2] == ["quarantine", "accept-uncordon"]
+
+    Quarantine.objects.get().end(now=at(2))
+    operation = an_operation(case.cluster, steps=("disown",), reason="It works.")
+    operation.nodes.update(node_uid=case.node_uid, node_name=case.node_name, state="done", step_since=at(2))
+    follow_cases(now=at(3))
+    case.refresh_from_db()
+    assert (case.state, case.overridden_at, case.override_reason) == (CaseState.PROBATION, at(3), "It works.")
+    assert "Returned without a validation" in facts_of([case])[case.pk].obstacle

@@ -16,29 +16,12 @@ from gpu.external_controllers import (
     external_controllers_of,
 )
 from gpu.labels import EXCLUDED_BY
-from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.act.node_writes import Beside, NodeWrite, as_patch, nothing_else
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import ExcludeAgain, PutBack
 from rollouts.models import Exclusion, Plan
 from wording.lists import names
-
-AUTOSCALER_STATUS = (
-    "kube-system",
-    "cluster-autoscaler-status",
-)  # kubernetes/autoscaler, FAQ: its status, written always
-
-
-def autoscaler_runs(connection: client.Connection) -> bool:
-    """Returns whether an autoscaler runs, with one read per wave.
-
-    If that read is forbidden, its marks on nodes still tell.
-    """
-    try:
-        return client.get_config_map(connection, *AUTOSCALER_STATUS) is not None
-    except client.Forbidden:
-        return False
 
 
 def wanted_for(seen: NodeSeen, *, has_autoscaler: bool) -> dict[str, str | None]:

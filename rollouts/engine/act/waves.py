@@ -15,6 +15,7 @@ from edges.transition_errors import LostRace
 from kube import client
 from kube.structs import NodeSeen
 from operations.ledger.disruptions import NoPlace, record_disruptions
+from operations.node_exclusion import autoscaler_runs
 from operations.test_jobs.test_job import resource_of
 from rollouts.approvals.automatic_approvals import GATE, why_live
 from rollouts.engine.act import cordons, exclusions
@@ -50,7 +51,7 @@ def release_wave(writer: Writer, act: ReleaseWave) -> str:
         return _says_kept(stage, kept)
     found = _baselines(writer.plan, stage, [target.node_uid for target in ready], now=writer.clock())
     found |= {target.node_uid: target.baseline for target in ready if target.retried_at and target.baseline}
-    has_autoscaler = exclusions.autoscaler_runs(writer.connection)
+    has_autoscaler = autoscaler_runs(writer.connection)
     off = {uid: exclusions.wanted_for(node, has_autoscaler=has_autoscaler) for uid, node in seen.items()}
     _intend(writer.plan, stage, ready, found, off=off, reason=act.reason, now=writer.clock())
     _release(writer, stage, ready)
