@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -30,7 +31,7 @@ def follow_cases(*, now: datetime) -> int:
 
 
 def _follow(case: NodeCase, facts: CaseFacts, move: NextMove, *, now: datetime) -> None:
-    columns = {}
+    columns: dict[str, Any] = {}
     if case.state == CaseState.IN_REPAIR and move.to == CaseState.VALIDATING:
         columns["repaired_at"] = now
     if case.state == CaseState.PROBATION and facts.fault_seen_at:

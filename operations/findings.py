@@ -54,7 +54,7 @@ def removed_cordons(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, P
                 title=fit("Somebody uncordoned the quarantined node {}", row.node_name),
                 summary="Pods start there again. Cordon it again, or accept the uncordon.",
                 evidence=(
-                    instant("Uncordoned before", row.removed_at),
+                    *((instant("Uncordoned before", row.removed_at),) if row.removed_at else ()),
                     EvidenceItem("Quarantined by", row.operation.asked_by),
                     EvidenceItem("Reason", row.operation.reason),
                 ),
