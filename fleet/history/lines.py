@@ -28,7 +28,7 @@ ID_CHARS = 19
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 RESET = "reset"  # of one GPU; its `detail` has the index as `gpu`
 BOARD = "board"  # replaced boards; its `detail` has both UUIDs
-NOTE, FINDING, PLAN, POD, GPUS, CASE = "note", "finding", "plan", "pod", "gpus", "case"
+NOTE, FINDING, PLAN, POD, GPUS, CASE, OPERATION = "note", "finding", "plan", "pod", "gpus", "case", "operation"
 # The kinds of lines: title, and the kinds of `NodeEvent` they cover; none for lines of apps above.
 LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ready": ("Ready and conditions", ("ready", "condition")),
@@ -39,6 +39,7 @@ LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     FINDING: ("Findings", ()),
     PLAN: ("Plans", ()),
     CASE: ("Cases", ()),
+    OPERATION: ("Operations", ()),
     NOTE: ("Notes", ()),
 }
 WITHOUT_PODS = frozenset(LINE_KINDS) - {POD}  # for places that show pods separately
@@ -68,7 +69,7 @@ class TimelineLine:
 
 LinePosition = tuple[int, int]  # among the lines of one instant: index in `TOLD_BY`, and key of the row
 # The sources of lines, in order within one instant, last first.
-LINE_SOURCES = ("xids", "plans", "cases", "acts", "findings", "notes", "ended", "begun", "seen")
+LINE_SOURCES = ("xids", "plans", "cases", "operations", "acts", "findings", "notes", "ended", "begun", "seen")
 
 
 def position_in(teller: str, key: int) -> LinePosition:
