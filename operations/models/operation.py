@@ -182,6 +182,24 @@ class OperationNode(models.Model):
         for name, value in columns.items():
             setattr(self, name, value)
 
+    @property
+    def blocked_since(self) -> datetime | None:
+        """Returns since when a pod keeps the drain from its end. None: none does."""
+        return _instant(self.progress.get("blocked_since"))
+
+    @property
+    def fails_at(self) -> datetime | None:
+        """Returns the deadline of the drain. None: no eviction was asked for yet."""
+        return _instant(self.progress.get("fails_at"))
+
+    @property
+    def pods_gone(self) -> int:
+        return self.progress.get("of", 0) - self.progress.get("left", 0)
+
+    @property
+    def gpus_free(self) -> int:
+        return self.progress.get("gpus_of", 0) - self.progress.get("gpus_left", 0)
+
     def note(self, reason: str, *, progress: dict[str, Any] | None = None) -> None:
         """Stores what the step waits for. Writes only a change."""
         changed = {"reason": reason[:LONGEST_REASON]} | ({} if progress is None else {"progress": progress})
@@ -189,6 +207,10 @@ class OperationNode(models.Model):
             OperationNode.objects.filter(pk=self.pk, state=NodeProgress.RUNNING).update(**changed)
             for name, value in changed.items():
                 setattr(self, name, value)
+
+
+def _instant(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 class QuarantineQuerySet(Visible["Quarantine"]):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from fleet.models import Pod
 from kube import client
 from operations.eviction_pace import AT_ONCE, take_evictions
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
@@ -19,6 +20,7 @@ from wording.numbers import count
 BETWEEN_ROUNDS = timedelta(seconds=2)
 EMPTY_FOR = timedelta(seconds=10)  # a pod may be bound between our list and our look
 DEADLINE = timedelta(minutes=30)
+BLOCKED = ("refused", "stuck", "no answer")  # states of pods that keep a drain from its end
 SHOWN = 100  # pods in the progress of a node
 
 
@@ -128,6 +130,8 @@ def _emptied(work: NodeWork) -> StepResult:
         again_after=EMPTY_FOR,
         empty_since=since or now.isoformat(),
         of=work.node.progress.get("of", 0),
+        gpus_left=0,
+        gpus_of=work.node.progress.get("gpus_of", 0),
         pods=[],
     )
 
@@ -145,12 +149,20 @@ def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: No
         *((pod, "stuck", f"{spell(-_grace_left(pod, now))} beyond its grace period") for pod in evictions.stuck),
     ]
     left = sum(state != "gone" for _, state, _ in rows)
+    gpus = dict(Pod.objects.filter(uid__in=[pod.uid for pod, _, _ in rows]).values_list("uid", "gpus"))
+    gpus_left = sum(gpus.get(pod.uid, 0) for pod, state, _ in rows if state != "gone")
+    is_blocked = any(state in BLOCKED for _, state, _ in rows)
+    rows += ((pod, "left alone", why) for pod, why in evictions.left_alone)
     pods = [{"name": pod.title, "owner": pod.job, "state": state, "reason": reason} for pod, state, reason in rows]
     before = work.node.progress
     return {
         "pods": pods[:SHOWN],
         "left": left,
         "of": max(left, before.get("of", 0)),
+        "gpus_left": gpus_left,
+        "gpus_of": max(gpus_left, before.get("gpus_of", 0)),
+        "blocked_since": (before.get("blocked_since") or now.isoformat()) if is_blocked else None,
+        "fails_at": ((work.node.step_since or now) + deadline_of(work.operation.options)).isoformat(),
         "asked": before.get("asked", 0) + len(states),
     }
 

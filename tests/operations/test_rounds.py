@@ -183,6 +183,8 @@ def test_a_budget_keeps_its_pod_and_the_drain_says_which(ground: Ground):
     operation = rounds(ground, begin(ground, "drain", CANARY))
 
     assert "The budget of team-a/web-1 prevents its eviction" in node(operation).reason
+    assert node(operation).blocked_since == ground.clock()
+    assert node(operation).fails_at == ground.clock() + timedelta(minutes=30)
     assert "The disruption budget web needs 1 healthy pods and has 1 currently" in node(operation).reason
     ground.clock.move(minutes=31)
     operation = rounds(ground, operation)
