@@ -81,6 +81,7 @@ TRIGGERS: Sequence[Trigger] = (
     Trigger("detector", "Hardware fault reported by a detector", frozenset({"node-conditions"}), is_critical=True),
     Trigger("flapping", "Node flapping with GPU errors", frozenset({"node-flapping"}), also=XID),
 )  # fmt: skip
+JUDGED_FIRST = frozenset({"nvlink", "detector", "flapping"})  # no repair mends them as such
 RULES = frozenset(rule for trigger in TRIGGERS for rule in (*trigger.rules, *trigger.also))
 # No trigger names these. A test compares.
 NEVER_XIDS = frozenset({13, 31, 43, 45, 63, 92, 94, 137})
@@ -168,6 +169,17 @@ class BreakerNumbers:
         if self.last_hour >= PER_HOUR:
             return f"{self.last_hour} nodes of the cluster were quarantined automatically in the last hour."
         return ""
+
+
+def recommended_operation(rule: str, xid: int | None) -> str:
+    """Returns the kind of operation that a finding of a node recommends. Blank: none (lifecycle, section 9).
+
+    A fault that a repair mends is drained; where both ends or a detector have to be judged first, pods only stay off.
+    """
+    trigger = next((each for each in TRIGGERS if rule in each.rules and (not each.xids or xid in each.xids)), None)
+    if trigger is None or rule in NEVER_RULES or xid in NEVER_XIDS:
+        return ""
+    return "quarantine" if trigger.key in JUDGED_FIRST else "drain"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from django.db import IntegrityError, transaction
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.transition_errors import IllegalMove
 from fleet.models import Cluster, ClusterMode, Node
+from health.models import Finding
+from operations.followers import open_followers
 from operations.impact import OperationImpact, impact_of
 from operations.lifecycle import KINDS, NodeProgress, OperationState
 from operations.models import Operation, OperationNode
@@ -70,6 +72,7 @@ def start(
     :raises OperationRefused: when the cluster may not be changed, or the key belongs to another command
     """
     options = _complete(kind, options or {})
+    finding = _finding_of(options, nodes)
     asked = _key_of(kind, nodes, reason, options, actor=actor, key=key)
     if (earlier := _earlier(asked)) is not None:
         return earlier
@@ -93,6 +96,8 @@ def start(
                 )
                 for position, node in enumerate(nodes)
             )
+            if finding is not None:
+                open_followers(operation, next(node for node in nodes if node.pk == finding.node_id), finding)
             evidence = {"nodes": [node.name for node in nodes], "options": operation.options, "impact": impact.sentence}
             _record_in_audit(operation, f"start-{kind}", actor=actor, reason=reason, now=now, evidence=evidence)
             if state == OperationState.PROPOSED:
@@ -111,6 +116,19 @@ def _complete(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     for key in KINDS.get(kind, ()):
         given = STEPS[key].complete(given)
     return given
+
+
+def _finding_of(options: Mapping[str, Any], nodes: Sequence[Node]) -> Finding | None:
+    """Returns the finding that the operation is started from. None: none is named.
+
+    :raises BadOperation: when it is about none of the nodes
+    """
+    if not options.get("finding"):
+        return None
+    found = Finding.objects.filter(pk=options["finding"], node__in=[node.pk for node in nodes]).first()
+    if found is None:
+        raise BadOperation(("finding", "The finding is about none of these nodes."))
+    return found
 
 
 def approve(operation: Operation, *, actor: str, reason: str, seen: str = "", now: datetime) -> None:

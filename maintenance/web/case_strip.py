@@ -16,6 +16,7 @@ from maintenance.automatic_cases import automatic_case
 from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of, wanted_test
+from maintenance.triggers import recommended_operation
 from maintenance.web.states import GLYPHS
 from people.rights import Permission, why_not
 
@@ -32,10 +33,19 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
 @part_response
 def finding_part(request: PersonRequest, finding_id: int) -> HttpResponse:
     finding = get_object_or_404(Finding.objects.visible_to(request.user).select_related("cluster"), pk=finding_id)
-    node = Node.objects.filter(findings=finding).only("uid", "name").first()
+    node = Node.objects.filter(findings=finding).only("uid", "name", "is_ready").first()
     case = NodeCase.objects.open().of_node(node.uid).first() if node else None
-    context = {"finding": finding, "node": node, "case": case} | _rights(request, finding.cluster)
+    context = {"finding": finding, "node": node, "case": case, "kind": _kind_of(finding, node)} | _rights(
+        request, finding.cluster
+    )
     return render(request, "maintenance/_finding_case.html", context)
+
+
+def _kind_of(finding: Finding, node: Node | None) -> str:
+    """Returns the kind of operation that the finding offers. Blank: none. No kubelet ends pods of a node not Ready."""
+    xid = finding.facts.get("xid")
+    kind = recommended_operation(finding.rule, xid if isinstance(xid, int) else None)
+    return "quarantine" if kind == "drain" and node is not None and node.is_ready is not True else kind
 
 
 def strip_of(case: NodeCase, *, node_id: int | None) -> dict[str, Any]:

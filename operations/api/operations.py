@@ -130,6 +130,10 @@ class OperationRequest(OperationAsked):
         max_length=63, required=False, default="", allow_blank=True,
         help_text="Of the kind label: value of the label `quarterdeck.io/pool`. Blank: the label is removed.",
     )  # fmt: skip
+    finding = serializers.IntegerField(
+        min_value=1, max_value=KEY_MOST, required=False, default=None, allow_null=True,
+        help_text="Id of a finding of one of the nodes. Its node gets a case with the operation, unless it has one.",
+    )  # fmt: skip
     at_once = serializers.IntegerField(
         min_value=1, max_value=100, required=False, default=5, help_text="Nodes drained at the same time, at most."
     )

@@ -23,10 +23,12 @@ from edges.reason_form import reason_of
 from edges.requests import PersonRequest, report_act
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster, Node
+from health.models import Finding
 from operations import commands
 from operations.eviction_trials import trial_of
+from operations.followers import follower_of
 from operations.impact import OperationImpact, is_dry_run, vetoes_of
-from operations.lifecycle import KINDS, TITLES, NodeProgress, OperationState
+from operations.lifecycle import CASE_KINDS, KINDS, TITLES, NodeProgress, OperationState
 from operations.models import Operation
 from operations.refusals import BadOperation, OperationRefused
 from operations.test_jobs.node_tests import NODE_TESTS
@@ -69,6 +71,7 @@ class OperationForm(forms.Form):
     image = forms.CharField(required=False, max_length=500, label="Image; blank: the image in the settings")
     command = forms.CharField(required=False, max_length=200, label="Command; blank: the test's own")
     pool = forms.CharField(required=False, max_length=63, label="Pool; blank: remove the label")
+    finding = WholeNumber(required=False, min_value=1, max_value=2**53, widget=forms.HiddenInput)
     key = forms.CharField(required=False, max_length=100)
     seen = forms.CharField(required=False, max_length=2000)  # the impact that the page showed
     seen_at = forms.FloatField(required=False)  # and when, in seconds
@@ -85,7 +88,7 @@ class OperationForm(forms.Form):
             "image": given["image"],
             "command": given["command"],
             "pool": given["pool"],
-        }
+        } | ({"finding": given["finding"]} if given["finding"] else {})
 
 
 def new_operation(request: PersonRequest) -> HttpResponse:
@@ -101,7 +104,7 @@ def new_operation(request: PersonRequest) -> HttpResponse:
         return redirect(f"{reverse('fleet')}#nodes")
     now = timezone.now()
     impact = commands.preview(cluster, kind, nodes, actor=request.user.get_username(), now=now)
-    form = _form(kind, request)
+    form = _form(kind, request, nodes)
     reason = why_not(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
     status = 200
     if form.is_bound and not form.is_valid():
@@ -120,6 +123,9 @@ def new_operation(request: PersonRequest) -> HttpResponse:
             status = 409
         else:
             messages.success(request, f"Started: {operation.summary}.")
+            follower = follower_of(nodes[0].uid) if len(nodes) == 1 and kind in (*CASE_KINDS, "test") else None
+            if follower and operation.state == OperationState.RUNNING:
+                return redirect(follower.address)
             return redirect("operation", operation_id=operation.pk)
     context = {
         "kind": kind, "title": TITLES[kind], "cluster": cluster, "nodes": nodes[:SHOWN],
@@ -131,14 +137,26 @@ def new_operation(request: PersonRequest) -> HttpResponse:
     return render(request, "operations/new.html", context, status=status)
 
 
-def _form(kind: str, request: PersonRequest) -> OperationForm:
+def _form(kind: str, request: PersonRequest, nodes: Sequence[Node]) -> OperationForm:
     if request.method != "POST":
-        return OperationForm(initial={"test": request.GET.get("test", "")})
+        finding = _finding_of(request, nodes)
+        follower = follower_of(nodes[0].uid) if len(nodes) == 1 else None
+        reason = finding.title if finding else follower.reason if follower else ""
+        given = {"test": request.GET.get("test", ""), "finding": finding and finding.pk, "reason": reason}
+        return OperationForm(initial=given)
     data = request.POST.copy()
     if kind != "drain":  # its form has no such fields
         data.setdefault("deadline_min", "30")
         data.setdefault("at_once", "5")
     return OperationForm(data)
+
+
+def _finding_of(request: PersonRequest, nodes: Sequence[Node]) -> Finding | None:
+    """Returns the finding that the person came from. None: none that is about one of the nodes."""
+    key = request.GET.get("finding", "")
+    if not (key.isascii() and key.isdecimal() and len(key) < 16):
+        return None
+    return Finding.objects.visible_to(request.user).filter(pk=int(key), node__in=nodes).first()
 
 
 def _require_same_impact(form: OperationForm, impact: OperationImpact, missing: int, *, now: datetime) -> None:
@@ -218,6 +236,7 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
         "title": row.summary,
         "kind": row.kind,
         "nodes": [(node, keys.get(node.node_uid)) for node in nodes],
+        "follower": follower_of(nodes[0].node_uid) if len(nodes) == 1 else None,
         "more": max(0, counts.total() - SHOWN),
         "counts": {state.value: counts[state] for state in NodeProgress if counts[state]},
         "total": counts.total(),

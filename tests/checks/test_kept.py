@@ -63,6 +63,8 @@ CONTAINERS = {
     "health/subjects.py:PAGES": REGISTERED,
     "health/wake.py:_crash_logs_woken": A_CLUSTER,
     "health/web/findings_page.py:NO_DATES": "never written",
+    "operations/followers.py:FOLLOWERS": REGISTERED,
+    "operations/followers.py:OPENERS": REGISTERED,
     "operations/restraints.py:AFTER_RESTORE": REGISTERED,
     "operations/restraints.py:RELEASE_VETOES": REGISTERED,
     "people/places.py:_sources": REGISTERED,

@@ -1,0 +1,32 @@
+"""What follows an operation in apps above: the case of its node. They register here, since they import this app."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fleet.models import Node
+from health.models import Finding
+from operations.models import Operation
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A page that shows the node's next steps."""
+
+    title: str
+    address: str
+    reason: str  # for the next operation, unless the person writes another
+
+
+# Each opens what follows the operation's node from a finding on, in the transaction of the start.
+OPENERS: list[Callable[[Operation, Node, Finding], None]] = []
+# Each returns what follows a node now, by its UID. None: nothing does.
+FOLLOWERS: list[Callable[[str], Follower | None]] = []
+
+
+def open_followers(operation: Operation, node: Node, finding: Finding) -> None:
+    for opener in OPENERS:
+        opener(operation, node, finding)
+
+
+def follower_of(node_uid: str) -> Follower | None:
+    return next((found for follower in FOLLOWERS if (found := follower(node_uid)) is not None), None)
