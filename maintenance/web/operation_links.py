@@ -16,8 +16,9 @@ from operations.models import Operation
 def open_case_with(operation: Operation, node: Node, finding: Finding) -> None:
     """Opens a case of the finding's node. A node that has an open case keeps it."""
     with suppress(CaseRefused):
-        given = {"actor": operation.asked_by, "reason": operation.reason, "now": operation.asked_at}
-        commands.open_case(node, finding=finding, **given)
+        commands.open_case(
+            node, actor=operation.asked_by, reason=operation.reason, finding=finding, now=operation.asked_at
+        )
 
 
 def case_that_follows(node_uid: str) -> Follower | None:
