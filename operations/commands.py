@@ -17,6 +17,7 @@ from operations.models import Operation, OperationNode
 from operations.models.operation import BLOCKED
 from operations.refusals import BadOperation, OperationRefused
 from operations.steps import STEPS
+from operations.steps.drain import usual_deadline
 from people.models import AuditEntry
 from people.rights import NotAllowed
 from wording.durations import spell
@@ -72,6 +73,8 @@ def start(
     :raises OperationRefused: when the cluster may not be changed, or the key belongs to another command
     """
     options = _complete(kind, options or {})
+    if "drain" in KINDS.get(kind, ()) and not options.get("deadline_s"):
+        options["deadline_s"] = int(usual_deadline(nodes).total_seconds())
     finding = _finding_of(options, nodes)
     asked = _key_of(kind, nodes, reason, options, actor=actor, key=key)
     if (earlier := _earlier(asked)) is not None:

@@ -111,8 +111,9 @@ class OperationRequest(OperationAsked):
     unmanaged = serializers.BooleanField(required=False, default=False, help_text="Evict pods without a controller.")
     empty_dir = serializers.BooleanField(required=False, default=False, help_text="Lose the data of emptyDir volumes.")
     deadline_s = serializers.IntegerField(
-        min_value=60, max_value=86_400, required=False, default=1800,
-        help_text="Seconds until the drain of a node times out. The node fails then, and no pod is deleted by force.",
+        min_value=60, max_value=86_400, required=False, default=None, allow_null=True,
+        help_text="Seconds until the drain of a node times out. The node fails then, and no pod is deleted by force. "
+        "Null: by the pools' workload class. Training 4 h, inference 15 min, others 30 min; the longest counts.",
     )  # fmt: skip
     test = serializers.ChoiceField(
         choices=[(test.key, test.title) for test in NODE_TESTS.values()], required=False, default="", allow_blank=True,

@@ -4,11 +4,12 @@ Each eviction names the pod's UID and keeps its own grace period. An eviction ne
 nothing is forced: the node fails with the pod that blocks it, and a person decides.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from fleet.models import Pod
+from fleet.models import Node, Pod, Pool
+from fleet.models.pool import WorkloadClass
 from kube import client
 from operations.eviction_pace import AT_ONCE, take_evictions
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
@@ -20,6 +21,12 @@ from wording.numbers import count
 BETWEEN_ROUNDS = timedelta(seconds=2)
 EMPTY_FOR = timedelta(seconds=10)  # a pod may be bound between our list and our look
 DEADLINE = timedelta(minutes=30)
+# By workload class of a pool (lifecycle R29); other classes have the usual one.
+DEADLINES: Mapping[str, timedelta] = {
+    WorkloadClass.INFERENCE: timedelta(minutes=15),
+    WorkloadClass.DEVELOPMENT: timedelta(minutes=30),
+    WorkloadClass.TRAINING: timedelta(hours=4),
+}
 BLOCKED = ("refused", "stuck", "no answer")  # states of pods that keep a drain from its end
 SHOWN = 100  # pods in the progress of a node
 
@@ -56,7 +63,13 @@ class DrainStep(NodeStep):
 
 
 def deadline_of(options: dict[str, Any]) -> timedelta:
-    return timedelta(seconds=options["deadline_s"]) if "deadline_s" in options else DEADLINE
+    return timedelta(seconds=options["deadline_s"]) if options.get("deadline_s") else DEADLINE
+
+
+def usual_deadline(nodes: Sequence[Node]) -> timedelta:
+    """Returns the longest deadline of the nodes' pools: no class of workload gets less than it needs. One query."""
+    classes = Pool.objects.filter(nodes__in=nodes).values_list("workload_class", flat=True).distinct().order_by()
+    return max((DEADLINES.get(each, DEADLINE) for each in classes), default=DEADLINE)
 
 
 def _consent(options: dict[str, Any]) -> Consent:

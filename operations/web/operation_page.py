@@ -31,6 +31,7 @@ from operations.impact import OperationImpact, is_dry_run, vetoes_of
 from operations.lifecycle import CASE_KINDS, KINDS, TITLES, NodeProgress, OperationState
 from operations.models import Operation
 from operations.refusals import BadOperation, OperationRefused
+from operations.steps.drain import usual_deadline
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, scope_of, why_not
 from people.sign_in.step_up import require_recent_sign_in
@@ -143,6 +144,7 @@ def _form(kind: str, request: PersonRequest, nodes: Sequence[Node]) -> Operation
         follower = follower_of(nodes[0].uid) if len(nodes) == 1 else None
         reason = finding.title if finding else follower.reason if follower else ""
         given = {"test": request.GET.get("test", ""), "finding": finding and finding.pk, "reason": reason}
+        given["deadline_min"] = int(usual_deadline(nodes).total_seconds()) // 60
         return OperationForm(initial=given)
     data = request.POST.copy()
     if kind != "drain":  # its form has no such fields

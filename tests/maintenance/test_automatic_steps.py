@@ -99,7 +99,7 @@ def test_a_case_is_drained_repaired_tested_and_returned_with_its_rule_and_switch
     assert kinds() == ["quarantine"], "a common cause shows first"
     step(pool)
     assert kinds() == ["quarantine", "drain"]
-    assert Operation.objects.get(steps=["cordon", "drain"]).options == {}, "no consent to lose data"
+    assert Operation.objects.get(steps=["cordon", "drain"]).options == {"deadline_s": 1800}, "no consent to lose data"
     end("drain")
     case = step(pool)
     repair = case.repairs.get()

@@ -17,6 +17,7 @@ from operations.models import Disruption, Freeze, Operation, OperationNode, Quar
 from operations.operation_round import OperationRound, run_operation
 from operations.tasks import sweep_operations
 from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD
+from tests import make
 from tests.rollouts.engine.ground import CANARY, REST, Ground
 
 pytestmark = pytest.mark.django_db
@@ -412,3 +413,14 @@ def test_a_worker_without_the_turn_writes_nothing(ground: Ground):
     rounds(ground, operation)
 
     assert not is_cordoned(ground)
+
+
+@pytest.mark.parametrize(("classes", "minutes"), [((), 30), (("inference",), 15), (("inference", "training"), 240)])
+def test_a_drain_has_the_deadline_of_its_workload_class(classes: tuple[str, ...], minutes: int):
+    """lifecycle R29."""
+    cluster = make.a_cluster(mode="operate")
+    row = make.a_node(cluster, "gpu-1")
+    for name in classes:
+        make.a_pool(cluster, name, workload_class=name).nodes.add(row)
+    given = {"actor": "ada", "reason": "Xid 79.", "typed_count": 1, "now": make.NOON}
+    assert commands.start(cluster, "drain", [row], **given).options["deadline_s"] == minutes * 60
