@@ -12,7 +12,7 @@ from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, f
 
 
 class DisownStep(NodeStep):
-    """It releases nothing: it fails on a node that is cordoned, so no veto of a release applies."""
+    """Removes marks only: it fails on a node that is cordoned, so no veto of a release applies."""
 
     key: ClassVar[str] = "disown"
     title: ClassVar[str] = "Accept uncordon"
