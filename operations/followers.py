@@ -1,4 +1,4 @@
-"""What follows an operation in apps above: the case of its node. They register here, since they import this app."""
+"""Followers of an operation in apps above: the case of its node. They register here, since they import this app."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
