@@ -31,19 +31,25 @@ def autoscaler_runs(connection: client.Connection) -> bool:
         return False
 
 
-def exclusion_of(row: Quarantine, observed: NodeSeen, connection: client.Connection) -> Metadata:
-    """Returns the metadata that excludes the node, and records the previous values before the first write.
+def record_values(row: Quarantine, connection: client.Connection) -> None:
+    """Records the values before the exclusion, once. Nothing may be asked or recorded between a guard and its write.
 
-    An exclusion of a plan stays with the plan.
+    :raises Absent: when the node is gone
     """
+    if row.excluded is not None:
+        return
+    observed, has_autoscaler = client.get_node(connection, row.node_name), autoscaler_runs(connection)
+    here, taints = _metadata_of(observed), [taint.key for taint in observed.spec.taints or ()]
+    controllers = external_controllers_of(here, taints, autoscaler_runs=has_autoscaler)
+    row.excluded = before(here, [each for each in controllers if each != NVSENTINEL])
+    Quarantine.objects.in_force().filter(pk=row.pk).update(excluded=row.excluded)
+
+
+def exclusion_of(row: Quarantine, observed: NodeSeen) -> Metadata:
+    """Returns the metadata that excludes the node. An exclusion of a plan stays with the plan."""
     here = _metadata_of(observed)
     if here.annotations.get(EXCLUDED_BY) not in (None, row.operation.mark):
         return Metadata()
-    if row.excluded is None:
-        taints = [taint.key for taint in observed.spec.taints or ()]
-        controllers = external_controllers_of(here, taints, autoscaler_runs=autoscaler_runs(connection))
-        row.excluded = before(here, [each for each in controllers if each != NVSENTINEL])
-        Quarantine.objects.in_force().filter(pk=row.pk).update(excluded=row.excluded)
     return excluded(here, row.excluded, row.operation.mark) if row.excluded else Metadata()
 
 

@@ -1,6 +1,7 @@
 """Quarantine: a cordon with our owner annotation, and no autoscaler there. Running pods stay."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from gpu.labels import CORDONED_BY
 from kube import client
 from kube.structs import NodeSeen
 from operations.models import Operation, OperationNode, Quarantine
-from operations.node_exclusion import exclusion_of
+from operations.node_exclusion import exclusion_of, record_values
 from operations.node_writer import NotWritten, change_node
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
 
@@ -52,11 +53,14 @@ def cordon(row: Quarantine, connection: client.Connection, *, guard: Callable[[]
     :raises NotWritten: as `change_node` does
     """
 
+    with suppress(client.Absent):  # `change_node` reports it
+        record_values(row, connection)
+
     def cordoned(observed: NodeSeen) -> client.Patch:
         owner = observed.annotations.get(CORDONED_BY)
         if owner != row.operation.mark and (owner or observed.is_unschedulable):
             return []  # somebody else's cordon: left alone
-        beside = exclusion_of(row, observed, connection)
+        beside = exclusion_of(row, observed)
         annotations = {**beside.annotations, CORDONED_BY: row.operation.mark}
         return client.node_patch(observed, labels=beside.labels, annotations=annotations, is_unschedulable=True)
 
