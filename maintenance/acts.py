@@ -105,5 +105,5 @@ def acts_of(case: CaseFacts) -> list[CaseAct]:
         return [act for act in possible if act.key in offered]
     if not case.is_uncordoned:
         return possible
-    first = ("quarantine", "accept-uncordon")
+    first = ("quarantine",) if case.state == CaseState.IN_REPAIR else ("quarantine", "accept-uncordon")
     return [*(ACTS[key] for key in first), *(act for act in possible if act.key not in first)]

@@ -167,7 +167,8 @@ class CaseFacts:
     @property
     def is_uncordoned(self) -> bool:
         """Returns whether somebody else removed Quarterdeck's cordon."""
-        return self.state in CORDONED and self.is_quarantined and self.is_seen and not self.is_unschedulable
+        is_kept_off = self.state in CORDONED or self.state == CaseState.IN_REPAIR
+        return is_kept_off and self.is_quarantined and self.is_seen and not self.is_unschedulable
 
     @property
     def next_step(self) -> str:

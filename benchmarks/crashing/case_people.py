@@ -118,7 +118,7 @@ def _busy() -> set[str]:
 
 def _help(ground: CaseWorld, course: CaseCourse, case: NodeCase, facts: Any) -> str:
     """Takes the next step of a case. Returns the kind of operation that it needs; blank: none."""
-    if facts.is_uncordoned and case.state != CaseState.IN_REPAIR:
+    if facts.is_uncordoned:
         return "quarantine"
     match CaseState(case.state):
         case CaseState.SUSPECT:
