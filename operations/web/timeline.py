@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from django.urls import reverse
 
 from fleet.history.lines import OPERATION, NodeKept, Span, TimelineLine, position_in
-from operations.commands import TITLES
+from operations.lifecycle import TITLES
 from operations.models import OperationNode
 from people.models import User
 
