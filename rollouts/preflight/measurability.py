@@ -105,9 +105,10 @@ def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
 
 def unproven(subject: PreflightSubject) -> Iterator[Check]:
     """Yields a warning if the first stage passes without a workload, and others follow it."""
-    first, *following = [stage for stage in subject.stages if subject.picks.by_stage.get(stage.index)] or [None]
-    if first is None or not following or any(isinstance(gate, PROVING) and not gate.advisory for gate in first.gates):
+    stages = [stage for stage in subject.stages if subject.picks.by_stage.get(stage.index)]
+    if len(stages) < 2 or any(isinstance(gate, PROVING) and not gate.advisory for gate in stages[0].gates):
         return
+    first = stages[0]
     yield Check(
         "unproven",
         title=fit("No gate of {} needs a workload", first.name),
