@@ -107,7 +107,8 @@ def _has_used_up(answer: GateAnswer) -> bool:
     """Returns whether as many nodes have failed as the stage tolerates. One more halts the plan, which is a finding."""
     if answer.gate != FailureBudget.key or answer.is_advisory:
         return False
-    return 0 < answer.value_of(TOLERATED) == answer.value_of(FAILED)
+    tolerated = answer.value_of(TOLERATED)  # None: the answer counts nothing, as without targets
+    return tolerated is not None and 0 < tolerated == answer.value_of(FAILED)
 
 
 def _event_of_stage(plan: Plan, answer: GateAnswer, kind: str, about: str = "", *, now: datetime) -> DomainEvent:
