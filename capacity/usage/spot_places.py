@@ -4,11 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from django.db.models.fields.json import KeyTextTransform
-
-from capacity.usage.price_book import LABELLED
 from fleet.models import Node
-from gpu.labels import CAPACITY_TYPES
+from gpu.labels import CAPACITY_TYPES, GKE_SPOT
 from people.models import User
 
 SPOT = "spot"
@@ -27,15 +24,16 @@ class SpotPlaces:
 
 
 def spot_places(user: User) -> SpotPlaces:
-    """Returns the places of spot nodes that the user sees. One query."""
-    keys = {f"type_{place}": KeyTextTransform(key, "labels") for place, key in enumerate(CAPACITY_TYPES)}
-    nodes = Node.objects.visible_to(user).with_gpus().order_by().annotate(**keys)
-    labels: dict[str, str] = {}
+    """Returns the places of spot nodes that the user sees. One query, and one for each cluster with spot nodes."""
+    nodes = Node.objects.visible_to(user).with_gpus().order_by()
     pools: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for cluster, pool, *values in nodes.values_list("cluster__name", "pools__name", *keys).distinct():
-        key, value = next(((key, value) for key, value in zip(CAPACITY_TYPES, values, strict=True) if value), ("", ""))
-        kind = LABELLED.get(value.lower(), "")
+    for cluster, pool, kind in nodes.values_list("cluster__name", "pools__name", "capacity_type").distinct():
         pools[cluster, pool or ""].add(kind)
-        if kind == SPOT:
-            labels[cluster] = f"{key}={value}"
-    return SpotPlaces(labels, pools)
+    clusters = {cluster for (cluster, _), kinds in pools.items() if SPOT in kinds}
+    spot = {name: nodes.filter(cluster__name=name, capacity_type=SPOT).values_list("labels") for name in clusters}
+    return SpotPlaces({name: _label(*next(iter(rows[:1]), ({},))) for name, rows in spot.items()}, pools)
+
+
+def _label(labels: Mapping[str, str]) -> str:
+    key = next((key for key in (*CAPACITY_TYPES, *GKE_SPOT) if labels.get(key)), "")
+    return f"{key}={labels[key]}" if key else ""

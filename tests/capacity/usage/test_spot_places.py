@@ -3,6 +3,7 @@
 import pytest
 
 from capacity.usage.spot_places import spot_places
+from fleet.observer.mirror.rows.node import capacity_type
 from tests import make
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
@@ -13,7 +14,7 @@ def test_a_cluster_has_the_label_of_its_spot_nodes_and_a_spot_pool_needs_no_advi
     east, west = make.a_cluster("east"), make.a_cluster("west")
     for name, labels in (("spot", SPOT), ("mixed", SPOT), ("mixed", {}), ("plain", {})):
         pool = east.pools.filter(name=name).first() or make.a_pool(east, name)
-        make.a_node(east, f"{name}-{len(labels)}", pool=pool, labels=labels)
+        make.a_node(east, f"{name}-{len(labels)}", pool=pool, labels=labels, capacity_type=capacity_type(labels))
     make.a_node(west, "w", pool=make.a_pool(west, "plain"))
 
     found = spot_places(make.a_user("bob", role="viewer"))
