@@ -69,7 +69,8 @@ def receive_events(request: HttpRequest, name: str) -> HttpResponse:
     now = timezone.now()
     if int(request.headers.get("Content-Length") or 0) > LARGEST_BODY_BYTES:
         return _answer("The body is too large.", status=413)
-    if not _is_signed(request, name):
+    channel = _signing_channel(request, name)
+    if channel is None:
         wait = count_wrong_token(request, now=now)
         headers = {"Retry-After": str(ceil(wait.total_seconds()))} if wait else {}
         return _answer(NOT_SIGNED, status=429 if wait else 401, headers=headers)
@@ -77,25 +78,25 @@ def receive_events(request: HttpRequest, name: str) -> HttpResponse:
         event = DECODER.decode(request.body).event
     except (msgspec.MsgspecError, RecursionError) as error:
         return _answer(f"The body is not an event of PagerDuty: {error}", status=400)
-    return _answer(_result_of(event, now=now))
+    return _answer(_result_of(event, channel, now=now))
 
 
-def _is_signed(request: HttpRequest, name: str) -> bool:
-    """Returns whether a secret of the channel signed the body. While secrets are replaced, several signatures come."""
+def _signing_channel(request: HttpRequest, name: str) -> Channel | None:
+    """Returns the channel whose secret signed the body. While secrets are replaced, several signatures come."""
     channel = Channel.objects.filter(name=name, kind=PagerDuty.key, is_on=True).first()
     if channel is None or not channel.secret_from:
-        return False
+        return None
     suffix = "_WEBHOOK" if channel.secret_from.startswith("env:") else ".webhook"
     try:
         secret = CHANNEL_SECRETS.secret_at(channel.secret_from + suffix, channel.name)
     except NoSecret:
-        return False
+        return None
     expected = f"v1={hmac.digest(secret.encode(), request.body, hashlib.sha256).hex()}".encode()
     given = request.headers.get(SIGNATURE, "").encode(errors="replace").split(b",")
-    return any(hmac.compare_digest(expected, each.strip()) for each in given)
+    return channel if any(hmac.compare_digest(expected, each.strip()) for each in given) else None
 
 
-def _result_of(event: PagerDutyEvent, *, now: datetime) -> str:
+def _result_of(event: PagerDutyEvent, channel: Channel, *, now: datetime) -> str:
     if event.event_type != ACKNOWLEDGED:
         return "Ignored: only acknowledgements are read."
     if event.agent is None or event.agent.type != A_PERSON:
@@ -103,6 +104,8 @@ def _result_of(event: PagerDutyEvent, *, now: datetime) -> str:
     finding = _finding_of(event.data.incident_key or "")
     if finding is None:
         return "Ignored: the incident is not about a finding of this installation."
+    if not channel.conversations.filter(key=f"finding/{finding.pk}").exists():
+        return "Ignored: this channel has never named the finding."
     if finding.opened_at is None or event.occurred_at.astimezone(now.tzinfo) < finding.opened_at:
         return "Ignored: the finding has opened again since."
     try:

@@ -10,6 +10,7 @@ from django.test import Client
 
 from fleet.models import DomainEvent
 from health.models import Finding
+from notifications.models import Channel
 from people.sign_in import throttle
 from tests.callers import now  # noqa: F401 (fixture)
 from tests.make import NOON, a_cluster, a_finding
@@ -29,7 +30,9 @@ def _secret(monkeypatch, now):  # noqa: F811
 
 @pytest.fixture
 def finding() -> Finding:
-    return a_finding(a_cluster("eu-1"), opened_at=NOON - timedelta(hours=1))
+    found = a_finding(a_cluster("eu-1"), opened_at=NOON - timedelta(hours=1))
+    Channel.objects.get(name="pager").conversations.create(key=f"finding/{found.pk}", opened_at=found.opened_at)
+    return found
 
 
 def event(finding: Finding, **given) -> dict:
@@ -66,6 +69,14 @@ def test_a_person_there_acknowledges_the_finding_here(finding):
     finding.refresh_from_db()
     assert (finding.state, finding.acknowledged_by) == ("acknowledged", "Earline Greenholt (PagerDuty)")
     assert DomainEvent.objects.get().kind == "finding.acknowledged"
+
+
+def test_a_channel_acknowledges_only_what_it_was_sent(finding):
+    """Its secret proves who runs that receiver, and nothing about the findings of others."""
+    Channel.objects.get(name="pager").conversations.all().delete()
+
+    assert sent(event(finding)) == (200, "Ignored: this channel has never named the finding.")
+    assert is_open(finding)
 
 
 def test_the_same_event_again_changes_nothing(finding):
