@@ -89,19 +89,20 @@ def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
     )
 
 
+def _course_of(event: DomainEvent) -> str:
+    """Returns what an operation or case does, as in "goes on"."""
+    course = event.kind.partition(".")[2]
+    return {"blocked": "waits for a person", "continued": "goes on"}.get(course) or f"is {event.facts['state']}"
+
+
 def message_of_operation(event: DomainEvent, operation: Operation) -> Notification:
     """Returns the message. The operation needs its cluster loaded. Two queries."""
     facts = event.facts
-    what = {
-        "operation.blocked": "waits for a person",
-        "operation.continued": "goes on",
-        "operation.finished": f"is {facts['state']}",
-    }[event.kind]
     failed = operation.nodes.filter(state=NodeProgress.FAILED).count()
     return Notification(
         key=key_of(event),
         kind=event.kind,
-        title=f"{operation.cluster.name}: {operation.summary} {what}",
+        title=f"{operation.cluster.name}: {operation.summary} {_course_of(event)}",
         severity=facts["severity"],
         at=event.at,
         since=event.at,
@@ -119,15 +120,10 @@ def message_of_case(event: DomainEvent, case: NodeCase) -> Notification:
     """Returns the message. The case needs its cluster loaded."""
     facts = event.facts
     is_blocked = event.kind == "case.blocked"
-    what = {
-        "case.blocked": "waits for a person",
-        "case.continued": "goes on",
-        "case.finished": f"is {facts['state']}",
-    }[event.kind]
     return Notification(
         key=key_of(event),
         kind=event.kind,
-        title=f"{case.cluster.name}: case of {case.node_name} {what}",
+        title=f"{case.cluster.name}: case of {case.node_name} {_course_of(event)}",
         severity=facts["severity"],
         at=event.at,
         since=event.at,
