@@ -1,6 +1,6 @@
 """The notes of a halted plan: its suspects, and the gate that it lacked."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import Prefetch
 
@@ -14,11 +14,13 @@ from rollouts.queries.suspects import plan_suspects
 from wording.instants import to_the_second
 from wording.numbers import count
 
+AGAIN = timedelta(minutes=1)  # a gate that names another node writes no event of its own
+
 
 def review_halt(plan_id: int, *, now: datetime) -> None:
-    """Records suspects and missed gate of a halted plan. One query for a plan that is not halted, four after it has.
+    """Records suspects and missed gate of a halted plan. One query for a plan that is not halted.
 
-    The gate is recorded once. Suspects are recorded again if another node failed, or another gate, and they differ.
+    The gate is recorded once. Suspects are recorded again when they differ, at most once a minute.
     """
     plan = Plan.objects.filter(pk=plan_id, state=PlanState.HALTED).first()
     if plan is not None:
@@ -28,7 +30,7 @@ def review_halt(plan_id: int, *, now: datetime) -> None:
 
 def _record_suspects(plan: Plan, *, now: datetime) -> None:
     noted = plan.events.filter(to=SUSPECTS, at__gte=plan.state_since).first()
-    if noted and not plan.events.filter(what__in=("target", "gate"), pk__gt=noted.pk).exists():
+    if noted and now - noted.at < AGAIN:
         return
     current = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     found = plan_suspects(plan, list(plan.stages.prefetch_related(current, "targets")))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rollouts.backtest.halt_review import review_halt
+from rollouts.backtest.halt_review import AGAIN, review_halt
 from rollouts.evidence.export import evidence_of
 from rollouts.evidence.verification import verify
 from rollouts.findings.plan_findings import halted_plans
@@ -52,7 +52,9 @@ def test_suspects_are_written_when_they_differ_and_named_by_finding_and_evidence
     assert "kernel 5.15: on 1 of 1 failed node" in first.reason
     another = Target.objects.exclude(state="failed").filter(stage__plan=plan, state="changed").first()
     another.move("failed", now=NOON + HALTED, actor="engine", reason="Its driver does not load.")
-    review_halt(plan.pk, now=NOON + HALTED)
+    review_halt(plan.pk, now=NOON + HALTED + AGAIN / 2)
+    assert plan.events.filter(to=SUSPECTS).count() == 1
+    review_halt(plan.pk, now=NOON + HALTED + AGAIN)
 
     newest = plan.events.filter(to=SUSPECTS).first()
     ((_, problem),) = halted_plans(plan.cluster, now=NOON + HALTED)
