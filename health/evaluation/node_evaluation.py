@@ -84,7 +84,15 @@ class _Around:
     reporting: ReportingNodes | None
 
     @classmethod
-    def read(cls, cluster: Cluster, reporting: ReportingNodes | None, asked: Collection[str], *, now: datetime) -> Self:
+    def read(
+        cls,
+        cluster: Cluster,
+        reporting: ReportingNodes | None,
+        asked: Collection[str],
+        limits: LimitsInForce,
+        *,
+        now: datetime,
+    ) -> Self:
         """Loads the facts with 15 queries, two more if idle GPUs are evaluated, and six for every 200 nodes with idle
         GPUs.
 
@@ -101,7 +109,9 @@ class _Around:
             reported_drivers(cluster),
             operands_away(cluster, reporting),
             flaps_by_node(cluster, now=now),
-            idle_allocations(cluster, reporting, classes, now=now) if IdleGpus.key in asked else {},
+            idle_allocations(cluster, reporting, classes, now=now, own=_own_idle_minutes(limits))
+            if IdleGpus.key in asked
+            else {},
             starting_pods(cluster, now=now),
             never_offered(cluster, now=now),
             domain_daemons(cluster, now=now),
@@ -114,12 +124,18 @@ def evaluate_nodes(
 ) -> Iterator[Signal]:
     """Yields signals with 17 queries, one more if a pool has its own limits, and those of `_Around` for faults."""
     limits = LimitsInForce.of(cluster, rules)
-    around = _Around.read(cluster, reporting, {rule.key for rule in rules}, now=now)
+    around = _Around.read(cluster, reporting, {rule.key for rule in rules}, limits, now=now)
     for row in _load_node_rows(cluster):
         facts = _facts(row, around, now=now)
         for rule in limits.rules_for(rules, row["name"]):
             if wrong := rule.evaluate(facts):
                 yield Signal(Subject(f"node {row['name']}", row["id"], row["uid"], row["name"]), rule, wrong)
+
+
+def _own_idle_minutes(limits: LimitsInForce) -> dict[str, float]:
+    """Returns the minutes after which GPUs count as idle, by node name, where a pool has a limit of its own."""
+    variants = limits.by_rule.get(IdleGpus.key, ())
+    return {name: rule.limits.warn for rule, names in variants if isinstance(rule, IdleGpus) for name in names}
 
 
 def _load_node_rows(cluster: Cluster) -> Iterator[dict[str, Any]]:

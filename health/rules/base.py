@@ -176,7 +176,7 @@ class IdleAllocation:
     """The part of an idle GPU that a pod has allocated."""
 
     pod: str  # namespace/name
-    hours: int  # that the GPU did nothing while the pod had it: at least, up to now
+    hours: float  # that the GPU did nothing while the pod had it: at least, up to now
     board: str = ""  # the GPU's UUID; blank: nothing says which
     way: Way = WHOLE  # what it has of it: a GPU as a whole, a slice, a share
     number: int = 1  # of these, where nothing says which

@@ -1,18 +1,21 @@
 """GPUs that pods have allocated and do not use, so no other pod can have them. It is a note: the limit depends on the
-work.
+work, and a pool may set its own in minutes.
 
-It reads the roll-ups of whole hours, and only GPUs with known utilisation. Missing data is not idleness.
+It reads the roll-ups of whole hours, or the minutes where a pool has a limit of its own, and only GPUs with known
+utilisation. Missing data is not idleness.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from gpu.resources import Way, in_words
 from health.rules.base import NODE, NODES, PODS, WHOLE, IdleAllocation, NodeFacts, Problem, Severity
-from health.telemetry.usage import IDLE_BELOW as BELOW
+from health.rules.limits import OURS, Limits, Scale
+from health.telemetry.hours import IDLE_BELOW as BELOW
+from wording.durations import spell
 from wording.reports import EvidenceItem, first_items, fit
 
 # How many hours it must be so. Ours: one, and one more, so that a job that loads its data is not told of; a service
@@ -24,18 +27,25 @@ UNKNOWN = "unknown"  # in the evidence, for the boards of which nothing says whi
 
 @dataclass(frozen=True)
 class IdleGpus:
+    limits: Limits = field(default_factory=lambda: Limits(60 * WITHOUT_POOL))  # minutes
+
     key: ClassVar[str] = "idle-gpus"
     title: ClassVar[str] = "Allocated GPUs idle"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
-    after: ClassVar[timedelta] = timedelta(0)  # the hours took their time
+    scale: ClassVar[Scale] = Scale("min", 10, 24 * 60, may_be_critical=False)
     steps: ClassVar[tuple[str, ...]] = (
         "Ask the owners of the pods (Evidence). A pod may wait for data, for its peers or for a person.",
         "End the pods that nobody needs.",
     )
 
+    @property
+    def after(self) -> timedelta:
+        return self.limits.warn_after
+
     def evaluate(self, node: NodeFacts) -> Problem | None:
-        hours = idle_hours_for(node.workload_classes)
+        is_ours = self.limits.whose == OURS
+        hours = idle_hours_for(node.workload_classes) if is_ours else self.limits.warn / 60
         idle = [each for each in node.idle_allocations if each.hours >= hours]
         if not idle:
             return None
@@ -46,9 +56,11 @@ class IdleGpus:
         return Problem(
             severity=Severity.NOTE,
             title=fit("{} allocated and idle on {}", _amounts_text(amounts), node.name),
-            summary=f"Each was less than {100 * BELOW:g} % busy in each of the last {hours} hours.",
+            summary=f"Each was less than {100 * BELOW:g} % busy "
+            + (f"in each of the last {hours} hours." if is_ours else f"for {spell(timedelta(hours=hours))}."),
             evidence=(
                 EvidenceItem("Idle, at least", sum(boards.values()) + unplaced, "GPU hours"),
+                *(() if is_ours else self.limits.evidence("min", is_critical=False)),
                 *first_items(EvidenceItem(f"Pod {pod}", amount) for pod, amount in has.items()),
             ),
             facts={
@@ -57,6 +69,7 @@ class IdleGpus:
                 "gpu_hours_at_least": sum(boards.values()) + unplaced,
                 "pods": {pod: _facts(its) for pod, its in pods.items()},
             },
+            opens_after=self.after,
             identity=" ".join((str(hours), *sorted(boards), *(f"{pod} ({amount})" for pod, amount in has.items()))),
         )
 
@@ -71,7 +84,7 @@ def all_idle_hours() -> list[int]:
     return sorted({*IDLE_HOURS.values(), WITHOUT_POOL})
 
 
-def reported_hours_of(facts: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+def reported_hours_of(facts: Mapping[str, Any]) -> dict[tuple[str, str], float]:
     """Returns by pod and board the minimum of idle hours from a finding's facts. An empty board means unknown."""
     return {
         (pod, "" if board == UNKNOWN else board): hours
@@ -80,9 +93,9 @@ def reported_hours_of(facts: Mapping[str, Any]) -> dict[tuple[str, str], int]:
     }
 
 
-def _boards(idle: Iterable[IdleAllocation]) -> dict[str, int]:
+def _boards(idle: Iterable[IdleAllocation]) -> dict[str, float]:
     """Returns idle hours by UUID. A board shared by several pods counts as one GPU."""
-    found: dict[str, int] = {}
+    found: dict[str, float] = {}
     for each in idle:
         if each.board:
             found[each.board] = max(each.hours, found.get(each.board, 0))

@@ -18,8 +18,18 @@ from health.sources import usage
 from health.sources.allocated_hours import HOUR, AllocatedFor, AllocatedHour
 from health.sources.intervals import take_due_turn
 from health.sources.snapshots import KEPT_S, SnapshotsUnavailable, redis_client, unpacked
-from health.telemetry.hours import GAP_AT_MOST_S, HOUR_S, LASTS, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
-from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
+from health.telemetry.hours import (
+    GAP_AT_MOST_S,
+    HOUR_S,
+    LASTS,
+    PEAKS,
+    SUMS,
+    GpuHourSums,
+    HourTally,
+    IdleTime,
+    hour_of,
+)
+from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot, no_values
 
 log = structlog.get_logger(__name__)
 TABLE = "health_gpuhour"
@@ -66,8 +76,17 @@ def count(cluster_id: int, snapshot: TelemetrySnapshot, *, now: float) -> None:
         tally.add(snapshot, now=now)
     if is_over:
         _write_or_log(cluster_id, tally, now=now)
-        tally = _begin_hour(tally, snapshot, now=now, since=hour_of(now) if is_near else now)
+        tally = _begin_hour(tally, snapshot, now=now, is_near=is_near)
     _store_tally(cluster_id, tally)
+
+
+def idle_times(cluster_id: int) -> dict[str, dict[str, IdleTime]]:
+    """Returns the idle time of each board by node name and UUID, up to the last minute that was counted.
+
+    :raises SnapshotsUnavailable: when Redis does not answer
+    """
+    tally = _load_tally(cluster_id)
+    return tally.idle_times() if tally else {}
 
 
 def write_over(cluster_id: int, *, now: datetime) -> None:
@@ -99,8 +118,11 @@ def _record_without_telemetry(cluster_id: int, *, now: datetime) -> None:
         announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("hours",), at=now)
 
 
-def _begin_hour(tally: HourTally, snapshot: TelemetrySnapshot, *, now: float, since: float) -> HourTally:
+def _begin_hour(tally: HourTally, snapshot: TelemetrySnapshot, *, now: float, is_near: bool) -> HourTally:
+    since = hour_of(now) if is_near else now
     lasts = {key: tally.columns[key][: len(snapshot.devices)] for key in LASTS}
+    if not is_near:  # nothing was measured for long: idle time begins with the next sample
+        lasts["unmeasured_at"] = no_values(len(snapshot.devices))
     begun = HourTally.begun(snapshot, now=since, lasts=lasts)
     if since < now:  # what of the gap lies in the new hour
         begun.add(snapshot, now=now)
@@ -213,6 +235,8 @@ def _load_tally(cluster_id: int) -> HourTally | None:
     except msgspec.MsgspecError:
         return None
     columns = {key: unpacked(packed) for key, packed in kept.columns.items()}
+    missing = {key: no_values(len(kept.devices)) for key in LASTS if key not in columns}  # of the version before
+    columns |= missing
     if set(columns) != {*SUMS, *PEAKS} or any(len(column) != len(kept.devices) for column in columns.values()):
         return None
     return HourTally(kept.hour, kept.counted_at, kept.devices, columns)

@@ -16,6 +16,7 @@ from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot, no_values
 HOUR_S = 3600
 GAP_AT_MOST_S = 2 * STALE_AFTER_S  # a longer gap is unknown
 BUSY_FROM = 0.01  # of its time: NVIDIA's own unit is whole percents
+IDLE_BELOW = 0.05  # of its time, in the mean of an hour, or at each minute. Ours
 UTILISATION = ("engine_active_ratio", "gpu_utilisation_ratio")  # the second is believed where there are both
 XID = "xid"
 # Of which there is a mean; of utilisation besides, from either of two.
@@ -34,7 +35,8 @@ SUMS = (
     *(f"{name}_{part}" for name in ("utilisation", *MEANS) for part in ("s", "sum")),
     *(f"{name}_{part}" for name in INCREASES for part in ("s", "more", "growing_s")),
 )  # fmt: skip
-LASTS = ("last_xid", *(f"{name}_last" for name in INCREASES))  # what the next value is compared with
+# What the next value is compared with; when a device was last under load, and when nothing reported whether it was.
+LASTS = ("last_xid", *(f"{name}_last" for name in INCREASES), "loaded_at", "unmeasured_at")
 PEAKS = ("temperature_max", "memory_max", *LASTS)  # NaN: nothing said it
 
 
@@ -56,6 +58,14 @@ class GpuHourSums:
     ecc_corrected: float | None = None  # more of them in the time in which they were counted
     nvlink_errors: float | None = None  # errors, replays and recoveries, as those
     throttled: float | None = None  # part of the time in which a counter of throttling grew, 0 to 1
+
+
+@dataclass(frozen=True)
+class IdleTime:
+    """The time for which a GPU has had no load, up to its last sample."""
+
+    measured_s: float = 0.0  # without a gap in its telemetry
+    quiet_s: float = math.inf  # since the last load that was reported; infinite: none was
 
 
 @dataclass
@@ -93,12 +103,15 @@ class HourTally:
         The snapshot's devices are the first of ours, in the same order.
         """
         until = min(now, self.hour + HOUR_S)
-        gap = min(max(0.0, until - self.counted_at), GAP_AT_MOST_S)
+        elapsed = max(0.0, until - self.counted_at)
+        gap = min(elapsed, GAP_AT_MOST_S)
         self.counted_at = until
         reporting_devices = snapshot.newest_by_device()
         fresh = now - STALE_AFTER_S
         self._sum("seen_s", (gap if at >= fresh else 0.0 for at in reporting_devices))
-        self._means(snapshot, gap, fresh)
+        busy = utilisation(snapshot, fresh)
+        self._loads(busy, is_gap=elapsed > GAP_AT_MOST_S)
+        self._means(snapshot, busy, gap, fresh)
         self._peak("temperature_max", snapshot, "temperature_celsius", fresh)
         self._peak("memory_max", snapshot, "memory_used_mib", fresh)
         self._xids(snapshot)
@@ -129,8 +142,31 @@ class HourTally:
                     throttled=self._growing("throttled", place),
                 )
 
-    def _means(self, snapshot: TelemetrySnapshot, gap: float, fresh: float) -> None:
-        busy = utilisation(snapshot, fresh)
+    def idle_times(self) -> "dict[str, dict[str, IdleTime]]":
+        """Returns the idle time of each board by node name and UUID. A board is idle while all its slices are."""
+        cut = {device.uuid for device in self.devices if device.is_mig}
+        found: dict[str, dict[str, IdleTime]] = {}
+        columns = (self.columns["loaded_at"], self.columns["unmeasured_at"])
+        for device, loaded, unmeasured in zip(self.devices, *columns, strict=False):
+            if device.uuid in cut and not device.is_mig:
+                continue
+            quiet = self.counted_at - loaded if loaded == loaded else math.inf
+            measured = min(quiet, self.counted_at - unmeasured) if unmeasured == unmeasured else 0.0
+            boards = found.setdefault(device.node_name, {})
+            slice_before = boards.get(device.uuid, IdleTime(math.inf))
+            boards[device.uuid] = IdleTime(min(measured, slice_before.measured_s), min(quiet, slice_before.quiet_s))
+        return found
+
+    def _loads(self, busy: "array[float]", *, is_gap: bool) -> None:
+        """Notes when devices were last under load, or not measured. The first sample of a device ends a gap."""
+        loaded, unmeasured, at = self.columns["loaded_at"], self.columns["unmeasured_at"], self.counted_at
+        for place, value in enumerate(busy):
+            if value >= IDLE_BELOW:
+                loaded[place] = at
+            if is_gap or value != value or unmeasured[place] != unmeasured[place]:
+                unmeasured[place] = at
+
+    def _means(self, snapshot: TelemetrySnapshot, busy: "array[float]", gap: float, fresh: float) -> None:
         self._sum("busy_s", (gap if value >= BUSY_FROM else 0.0 for value in busy))
         self._weigh("utilisation", busy, gap)
         for name, metric in MEANS.items():

@@ -11,10 +11,9 @@ from enum import StrEnum
 from itertools import pairwise
 from statistics import fmean
 
-from health.telemetry.hours import HOUR_S
+from health.telemetry.hours import HOUR_S, IDLE_BELOW
 
 REPORTED_FOR = 0.9  # share of an hour with samples; with less, the hour is not measured
-IDLE_BELOW = 0.05  # of its time, in the mean of an hour. Ours
 TARGET = 0.5  # utilisation of a GPU that is well used. Ours: SM activity below 0.5 is probably poor use (DCGM)
 
 

@@ -4,11 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Bookmark, Gpu, Node, NodeEvent, Observer, Pod
+from fleet.models import Bookmark, DomainEvent, Gpu, Node, NodeEvent, Observer, Pod
 from health.evaluation import evaluation_round
-from health.models import Finding, GpuHour
-from health.sources import snapshots
+from health.models import Finding, GpuHour, PoolLimits
+from health.sources import hours, snapshots
 from health.sources.hours import provide_partition
+from health.sources.snapshots import redis_client
 from health.telemetry.base import TelemetryReading
 from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests.health.turns import give_back
@@ -94,8 +95,8 @@ def test_nothing_is_resolved_while_the_node_says_nothing(node, idle):
 
 def test_hours_that_nobody_heard_resolve_nothing_and_tell_it_once(node, idle):
     an_hour(node, 0, 0.0, 0.0, seen_s=1800)
-    for hours in range(1, 30):
-        looked(node, NOON + hours * HOUR + 20 * MINUTE, 0.0, 0.0)
+    for hour in range(1, 30):
+        looked(node, NOON + hour * HOUR + 20 * MINUTE, 0.0, 0.0)
 
     assert is_open()
     assert NodeEvent.objects.filter(kind="finding").count() == 1
@@ -199,3 +200,54 @@ def test_they_are_judged_every_five_minutes_and_stay_as_they_are_between(node, i
     assert is_open()
     looked(node, NOON + 25 * MINUTE, 0.0, 0.0)
     assert not is_open()
+
+
+@pytest.fixture
+def half_an_hour(node):
+    """The node's pool, whose own limit is 30 minutes."""
+    pool = a_pool(node.cluster, "training")
+    pool.nodes.add(node)
+    PoolLimits.objects.create(pool=pool, rule="idle-gpus", warn=30, warn_after_s=0, by="ada", at=NOON, reason="x")
+    a_holder(node, "idler", 0)
+    yield pool
+    forget_minutes(node)
+
+
+def forget_minutes(node) -> None:
+    redis_client().delete(hours._key_of_cluster(node.cluster_id))
+
+
+def minutes(node, first: int, last: int, *utilisation: float) -> None:
+    """A snapshot a minute is counted, and the last one evaluated."""
+    for minute in range(first, last + 1):
+        at = NOON + minute * MINUTE
+        snapshot = TelemetrySnapshot(at.timestamp(), DEVICES)
+        column = snapshot.columns["gpu_utilisation_ratio"] = MetricColumn.empty(2)
+        for place, value in enumerate(utilisation):
+            column.values[place], column.times[place] = value, snapshot.taken_at
+        hours.count(node.cluster_id, snapshot, now=at.timestamp())
+    give_back(node.cluster_id, "idle-gpus")
+    looked(node, NOON + last * MINUTE, *utilisation)
+
+
+def test_a_pool_with_a_limit_of_half_an_hour_opens_a_finding_and_its_event(node, half_an_hour):
+    minutes(node, 0, 30, 0.0, 0.0)
+    assert not is_open()
+
+    minutes(node, 31, 32, 0.0, 0.0)
+
+    assert is_open()
+    event = DomainEvent.objects.get(kind="finding.opened", facts__rule="idle-gpus")
+    assert event.facts["summary"] == "Each was less than 5 % busy for 30 min."
+    minutes(node, 33, 34, 0.9, 0.0)
+    assert not is_open()
+
+
+def test_without_redis_a_reported_gpu_of_such_a_pool_stays_idle(node, half_an_hour):
+    minutes(node, 0, 32, 0.0, 0.0)
+    forget_minutes(node)
+    give_back(node.cluster_id, "idle-gpus")
+
+    looked(node, NOON + 33 * MINUTE, 0.0, 0.0)
+
+    assert is_open()

@@ -74,6 +74,6 @@ def test_what_makes_no_limits_is_refused_with_why(pool, given, says):
 def test_which_rules_compare():
     assert set(COMPARING) == {
         "gpu-hot", "gpu-ecc-corrected", "gpu-pcie-replays", "gpu-nvlink-errors", "gpu-memory-nearly-full",
-        "gpu-nvlink-quiet", "node-flapping",
+        "gpu-nvlink-quiet", "node-flapping", "idle-gpus",
         "gpu-power-near-limit", "pods-pending-long",
     }  # fmt: skip

@@ -6,6 +6,7 @@ import pytest
 from gpu.resources import Way
 from health.rules.base import IdleAllocation, NodeFacts, Severity
 from health.rules.idle_gpus import IdleGpus, all_idle_hours, reported_hours_of
+from health.rules.limits import A_POOL, Limits
 from tests.reports import told
 
 GPU = "nvidia.com/gpu"
@@ -108,3 +109,16 @@ def test_evidence_of_an_older_version_tells_of_nobody():
 
 def test_nobody_who_works_is_told_of():
     assert evaluated() is None
+
+
+def test_a_limit_of_a_pool_is_in_minutes_and_replaces_that_of_its_class():
+    own = IdleGpus(Limits(30, whose=A_POOL))
+    node = replace(NODE, workload_classes=frozenset({"inference"}))
+    wrong = own.evaluate(replace(node, idle_allocations=(IdleAllocation("a/b", 0.5, "GPU-0"),)))
+
+    assert told(wrong) == (
+        "1 GPU allocated and idle on gpu-1\n"
+        "Each was less than 5 % busy for 30 min.\n"
+        "Idle, at least: 0.5 GPU hours\nLimit for a warning: 30 min\nLimits set by: a pool\nPod a/b: 1 GPU"
+    )
+    assert own.evaluate(replace(node, idle_allocations=(IdleAllocation("a/b", 0.4, "GPU-0"),))) is None

@@ -222,3 +222,13 @@ def test_with_its_cluster_they_go(cluster):
     cluster.delete()
 
     assert not GpuHour.objects.exists()
+
+
+def test_idle_time_goes_on_across_the_hour_and_begins_again_after_a_gap(cluster):
+    for minute in range(50, 65):
+        look(cluster, minute=minute, gpu_utilisation_ratio=0.0)
+    assert hours.idle_times(cluster.pk)["n1"]["GPU-0"].measured_s == 13 * 60
+
+    for minute in (150, 151, 152):
+        look(cluster, minute=minute, gpu_utilisation_ratio=0.0)
+    assert hours.idle_times(cluster.pk)["n1"]["GPU-0"].measured_s == 60

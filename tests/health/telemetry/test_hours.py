@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.hours import GAP_AT_MOST_S, HourTally, hour_of
+from health.telemetry.hours import GAP_AT_MOST_S, HourTally, IdleTime, hour_of
 from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 
 BEGUN = 1_000 * 3600.0
@@ -147,3 +147,40 @@ def test_whatever_comes_and_goes_nothing_is_counted_twice(looks):
 def test_an_hour_begins_at_its_hour():
     assert hour_of(BEGUN + 3599.9) == BEGUN
     assert hour_of(BEGUN + 3600) == BEGUN + 3600
+
+
+def idle_time(*utilisation: float, minutes: float = 1) -> IdleTime:
+    """The idle time of a board whose samples are so many minutes apart. NaN: none."""
+    frames = [
+        said(BEGUN + 60 * minutes * number, BOARD, gpu_utilisation_ratio=value)
+        for number, value in enumerate((0.0, *utilisation))
+    ]
+    return hour_with(*frames).idle_times()["n1"]["GPU-0"]
+
+
+@pytest.mark.parametrize(
+    ("utilisation", "minutes", "idle"),
+    [
+        ((0.0, 0.0, 0.0), 1, IdleTime(120)),  # from the first sample on
+        ((0.0, 0.05, 0.0, 0.049), 1, IdleTime(120, 120)),
+        ((0.9,), 1, IdleTime(0, 0)),
+        ((0.0, 0.0, math.nan, 0.0), 1, IdleTime(60)),  # no data is no idleness
+        ((math.nan, math.nan), 1, IdleTime(0)),
+        ((0.9, math.nan, 0.0), 1, IdleTime(60, 120)),
+        ((0.0, 0.0), GAP_AT_MOST_S / 60 + 1, IdleTime(0)),  # nothing was measured between the samples
+    ],
+)
+def test_idle_time_is_measured_without_a_gap_since_the_last_load(utilisation, minutes, idle):
+    assert idle_time(*utilisation, minutes=minutes) == idle
+
+
+def test_a_board_is_idle_as_long_as_its_busiest_slice():
+    board, first, second = OTHER, SLICE, GpuDevice("n1", 1, "GPU-1", "4")
+    tally = HourTally.begun(said(BEGUN, board, first, second), now=BEGUN)
+    for minute in range(1, 5):
+        snapshot = said(BEGUN + 60 * minute, board, first, second, engine_active_ratio=0.0)
+        if minute == 2:
+            snapshot.columns["engine_active_ratio"].values[2] = 0.5
+        tally.add(snapshot, now=snapshot.taken_at)
+
+    assert tally.idle_times() == {"n1": {"GPU-1": IdleTime(120, 120)}}
