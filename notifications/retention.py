@@ -7,11 +7,14 @@ from django.db import transaction
 from edges.digests import digest
 from fleet.retention import KEEP_EVENTS, delete
 from health.models import Finding
+from maintenance.models import NodeCase
 from notifications.channels.base import DeliveryAct
 from notifications.models import Conversation, Delivery
 from notifications.models.channel import wake_channels
+from operations.models import Operation
 from rollouts.models import Plan
 
+SUBJECTS = (("finding", Finding), ("plan", Plan), ("operation", Operation), ("case", NodeCase))
 GONE = "Its cluster was removed from Quarterdeck."
 
 
@@ -23,7 +26,7 @@ def tidy(*, before: datetime, now: datetime) -> int:  # noqa: ARG001
 
 
 def end_orphans(*, now: datetime) -> int:
-    """Ends conversations about findings and plans of removed clusters, and returns how many.
+    """Ends conversations about subjects of removed clusters, and returns how many.
 
     Such a subject writes no event any more. An incident would stay open, and an alert would be sent again for ever.
     """
@@ -44,11 +47,11 @@ def end_orphans(*, now: datetime) -> int:
 
 
 def _orphans() -> list[Conversation]:
-    """Returns open conversations whose subject is gone. Three queries."""
+    """Returns open conversations whose subject is gone. Five queries."""
     rows = Conversation.objects.open().exclude(key__startswith="digest/").select_related("channel").order_by("pk")
     subjects = {row.pk: (row.key.split("/")[0], int(row.key.split("/")[1])) for row in rows}
     there = set()
-    for kind, model in (("finding", Finding), ("plan", Plan)):
+    for kind, model in SUBJECTS:
         keys = {key for its_kind, key in subjects.values() if its_kind == kind}
         there |= {(kind, key) for key in model.objects.filter(pk__in=keys).values_list("pk", flat=True)}
     return [row for row in rows if subjects[row.pk] not in there]
