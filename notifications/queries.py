@@ -9,7 +9,7 @@ from django.db.models import Count, Q, QuerySet
 
 from fleet.models import Cluster, Pool
 from health.inbox.queries import titles
-from notifications.models import AuditFormat, Channel, ChannelState, Delivery, DeliveryState, Route
+from notifications.models import AuditFormat, Channel, ChannelState, Conversation, Delivery, DeliveryState, Route
 from notifications.route_match import CASE, OPERATION, PLAN, TRAFFIC, EventProperties, first_match
 from people.models import AuditEntry
 from rollouts.models import Plan
@@ -89,6 +89,12 @@ def silences_of_key(key: str) -> list[tuple[Channel, Mapping[str, str]]]:
     name = f"quarterdeck/{settings.INSTANCE}/{key}"
     channels = Channel.objects.shared().filter(is_on=True, silences__isnull=False).order_by("name")
     return [(channel, each) for channel in channels for each in channel.silences or () if each["key"] == name]
+
+
+def refusing_silence(key: str) -> QuerySet[Channel]:
+    """Returns the Alertmanagers that have the alert of a muted subject, and no silence for its mute."""
+    without = Conversation.objects.muted().filter(key=key, silence_until=None)
+    return Channel.objects.filter(conversations__in=without, is_on=True).exclude(mutes_sentence="").order_by("name")
 
 
 def recipients_of(*, where: str, severity: str, kind: str, at: datetime) -> Recipients:

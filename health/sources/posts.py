@@ -33,6 +33,12 @@ def read_from(url: str, headers: Mapping[str, str], *, secret: str, ca_file: str
         return client.get(_path(url), headers)
 
 
+def delete_at(url: str, headers: Mapping[str, str], *, secret: str, ca_file: str = "") -> None:
+    """Sends a DELETE. Raises as `read_from` does."""
+    with _client(url, secret=secret, ca_file=ca_file, bounds=READ_BOUNDS) as client:
+        client.delete(_path(url), headers)
+
+
 def _path(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"

@@ -57,6 +57,9 @@ class NotificationChannelSerializer(RowSerializer):
         help_text="Silences of our alerts in an Alertmanager. Null: they were never read.",
     )  # fmt: skip
     silences_at = serializers.DateTimeField(allow_null=True, help_text="When silences were last read. Null: never.")
+    mutes_sentence = serializers.CharField(
+        help_text="Why mutes are not silences there. Blank: they are, or none is in force."
+    )
     silences_sentence = serializers.CharField(help_text="Why the last reading of silences failed. Blank: it did not.")
     waiting = serializers.IntegerField(help_text="Number of messages that are not sent yet.")
     dead = serializers.IntegerField(help_text="Number of messages in the log that were given up and not sent again.")
@@ -70,7 +73,7 @@ class NotificationChannelSerializer(RowSerializer):
         fields = (
             "id", "name", "kind", "address", "secret_from", "ca_file", "recipients", "is_on", "heartbeat_min",
             "heartbeat_at", "heartbeat_sentence", "audit_format", "audit_after", "audit_at", "audit_sentence",
-            "silences", "silences_at", "silences_sentence",
+            "silences", "silences_at", "silences_sentence", "mutes_sentence",
             "state", "since", "sentence", "delivered_at", "paused_until", "waiting", "dead", "routes", "mark",
             "added_by", "added_at", "changed_at",
         )  # fmt: skip

@@ -6,8 +6,10 @@ restart: an open one is sent again every few minutes, and ends by itself if Quar
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
-from urllib.parse import urlencode
+from typing import Any
+from urllib.parse import quote, urlencode
 
 from notifications.channels.base import (
     JSON,
@@ -83,6 +85,34 @@ class Alertmanager(HttpChannel):
 
     def silences(self, target: ChannelSettings) -> tuple[str, Mapping[str, str]]:
         return f"{target.address.rstrip('/')}/api/v2/silences", self._bearer(target)
+
+    def silence(
+        self, target: ChannelSettings, key: str, *, ref: str, by: str, comment: str, until: datetime, now: datetime
+    ) -> ChannelRequest:
+        """Returns the request that silences the alert of a key. `ref` is the silence that it replaces, if any."""
+        body = {
+            "matchers": [self.matcher(key)],
+            "startsAt": now.isoformat(),
+            "endsAt": until.isoformat(),
+            "createdBy": by,
+            "comment": comment,
+        }
+        address = f"{target.address.rstrip('/')}/api/v2/silences"
+        return ChannelRequest(address, as_json(body | ({"id": ref} if ref else {})), {**JSON, **self._bearer(target)})
+
+    def one_silence(self, target: ChannelSettings, ref: str) -> tuple[str, Mapping[str, str]]:
+        return f"{target.address.rstrip('/')}/api/v2/silence/{quote(ref, safe='')}", self._bearer(target)
+
+    def matcher(self, key: str) -> Mapping[str, Any]:
+        """Returns the matcher of the one alert that has the key."""
+        return {"name": "quarterdeck_key", "value": key, "isRegex": False, "isEqual": True}
+
+    def ref_in(self, body: str) -> str:
+        """Returns the id of the silence that was created; blank if the answer names none."""
+        with suppress(ValueError):
+            answer = json.loads(body)
+            return str(answer.get("silenceID", "")) if isinstance(answer, dict) else ""
+        return ""
 
     def _bearer(self, target: ChannelSettings) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {target.secret}"} if target.secret else {}

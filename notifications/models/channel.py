@@ -90,6 +90,7 @@ class Channel(Leased):
     silences = models.JSONField(null=True)
     silences_at = models.DateTimeField(null=True)  # when they were last read
     silences_sentence = models.CharField(max_length=600, blank=True, db_default="")  # why the last reading failed
+    mutes_sentence = models.CharField(max_length=600, blank=True, db_default="")  # why mutes are no silences there
 
     objects = ChannelQuerySet.as_manager()
 

@@ -1,9 +1,12 @@
 from datetime import datetime
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
+from django.db.models.functions import Cast, Concat
 
 from fleet.models.domain_event import LONGEST_KEY
+from health.lifecycle import FindingState
+from health.models import Finding
 
 QUIET = "digest/quiet/"  # the keys of digests of quiet hours begin so
 
@@ -11,6 +14,16 @@ QUIET = "digest/quiet/"  # the keys of digests of quiet hours begin so
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     def open(self) -> "ConversationQuerySet":
         return self.filter(ended_at=None)
+
+    def with_silences(self) -> "ConversationQuerySet":
+        """Returns those for which an Alertmanager has a silence of ours, also ended ones."""
+        return self.filter(silence_until__isnull=False)
+
+    def muted(self) -> "ConversationQuerySet":
+        """Returns open ones about muted findings."""
+        muted = Finding.objects.filter(state=FindingState.MUTED).order_by()
+        keys = muted.annotate(key=Concat(Value("finding/"), Cast("pk", models.CharField()))).values("key")
+        return self.open().filter(key__in=keys)
 
     def to_escalate(self, *, now: datetime) -> "ConversationQuerySet":
         return self.filter(escalates_at__lte=now).order_by("pk")
@@ -33,6 +46,8 @@ class Conversation(models.Model):
     route = models.ForeignKey("notifications.Route", models.SET_NULL, null=True)  # null: a digest, or a second channel
     escalates_at = models.DateTimeField(null=True)  # the second channel is used then; null: never
     message = models.JSONField(default=dict)  # the last one
+    silence_id = models.CharField(max_length=64, blank=True, db_default="")  # of its mute, in the Alertmanager
+    silence_until = models.DateTimeField(null=True)  # its end; null: it has no silence of ours
 
     objects = ConversationQuerySet.as_manager()
 

@@ -24,6 +24,7 @@ from notifications.models.conversation import ConversationQuerySet
 from notifications.retries import next_try, pause_after
 from notifications.rounds.audit_export import export_audit
 from notifications.rounds.digests import digest_message
+from notifications.rounds.own_silences import sync_silences
 from notifications.rounds.silences import silences_of
 from notifications.rounds.transport import send, send_again, send_heartbeat
 from rollouts.models.traffic import DRAIN, UNDRAIN
@@ -50,13 +51,14 @@ def run_channel(key: int, *, owner: str, clock: Clock) -> None:
         _send_due(channel, clock=clock, until=time.monotonic() + ROUND_S)
         _refresh(channel, now=clock())
         _read_silences(channel, now=clock())
+        has_more = _silence_mutes(channel, now=clock(), until=time.monotonic() + ROUND_S)
         _send_heartbeat(channel, now=clock())
         export_audit(channel, clock=clock, until=time.monotonic() + ROUND_S)
     except LostRace as lost:
         log.info("a round of a channel ended early", channel=channel.name, reason=str(lost))
         return
     now = clock()
-    if channel.end_lease(now=now, next_look_at=_next_look_at(channel, now=now)):
+    if channel.end_lease(now=now, next_look_at=now if has_more else _next_look_at(channel, now=now)):
         Channel.queue_round(channel.pk)
 
 
@@ -224,6 +226,16 @@ def _read_silences(channel: Channel, *, now: datetime) -> None:
         raise LostRace(f"Another worker has {channel.name}.")
 
 
+def _silence_mutes(channel: Channel, *, now: datetime, until: float) -> bool:
+    """Brings the silences of mutes up to date; returns whether some are left for the next round.
+
+    :raises LostRace: when another worker has the channel
+    """
+    kind = channel.its_kind
+    rests = channel.paused_until is not None and channel.paused_until > now
+    return isinstance(kind, Alertmanager) and not rests and sync_silences(channel, kind, now=now, until=until)
+
+
 def _to_refresh(channel: Channel, *, until: datetime):
     return Conversation.objects.open().filter(channel=channel, refreshed_at__lte=until).order_by("refreshed_at")
 
@@ -262,6 +274,8 @@ def _next_look_at(channel: Channel, *, now: datetime) -> datetime | None:
     if isinstance(channel.its_kind, Alertmanager):
         oldest = Conversation.objects.open().filter(channel=channel).aggregate(at=Min("refreshed_at"))["at"]
         times.append(oldest and oldest + REFRESH)
+        is_left = Conversation.objects.with_silences().filter(channel=channel).exclude(ended_at=None).exists()
+        times.append(now + SILENCES_EVERY if is_left else None)
     due = min((at for at in times if at is not None), default=None)
     paused = Channel.objects.filter(pk=channel.pk).values_list("paused_until", flat=True).first()
     return due and max(due, now, paused or now)

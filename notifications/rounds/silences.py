@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from django.conf import settings
@@ -24,14 +25,24 @@ class _Alert(msgspec.Struct):
     status: _AlertStatus
 
 
-class _Silence(msgspec.Struct):
+class _SilenceStatus(msgspec.Struct):
+    state: str  # expired, active or pending
+
+
+class Silence(msgspec.Struct):
     id: str
     createdBy: str  # noqa: N815
     comment: str
     endsAt: datetime  # noqa: N815
+    status: _SilenceStatus
+    matchers: list[dict[str, Any]] = []
+
+    @property
+    def is_expired(self) -> bool:
+        return self.status.state == "expired"
 
 
-ALERTS, SILENCES = msgspec.json.Decoder(list[_Alert]), msgspec.json.Decoder(list[_Silence])
+ALERTS, SILENCES = msgspec.json.Decoder(list[_Alert]), msgspec.json.Decoder(list[Silence])
 MOST_SILENCES = 500  # of one channel that are stored
 LONGEST_COMMENT = 300
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 
 from edges.webhook_signatures import BadSigningSecret, signed_headers
-from health.sources.posts import post_to
+from health.sources.posts import delete_at, post_to
 from health.sources.secrets import NoSecret, SecretPlaces
 from health.sources.streams import send_over_tls
 from health.telemetry.prometheus.answers import Unusable
@@ -111,6 +111,26 @@ def send_again(channel: Channel, kind: Alertmanager, messages: Sequence[Notifica
         return post(channel, target, kind.joined(requests), kind)
     except (NoSecret, Unusable) as error:
         return SendOutcome(Acceptance.RETRY, 0, str(error))
+
+
+def put_silence(
+    channel: Channel, kind: Alertmanager, key: str, *, ref: str, by: str, comment: str, until: datetime, now: datetime
+) -> SendOutcome:
+    """Creates the silence of an alert, or replaces the one that `ref` names. The outcome has its id.
+
+    :raises NoSecret: when the channel has no secret
+    :raises Unusable: when no answer arrives
+    """
+    target = target_of(channel)
+    outgoing = kind.silence(target, key, ref=ref, by=by, comment=comment, until=until, now=now)
+    return post(channel, target, outgoing, kind)
+
+
+def end_silence(channel: Channel, kind: Alertmanager, ref: str) -> None:
+    """Ends a silence. Raises as `put_silence` does, also for a refusal."""
+    target = target_of(channel)
+    url, headers = kind.one_silence(target, ref)
+    delete_at(url, headers, secret=target.secret, ca_file=channel.ca_file)
 
 
 def target_of(channel: Channel) -> ChannelSettings:

@@ -160,6 +160,10 @@ class Client:
         """Returns the body of an answer to a GET. Raises as `ask` does."""
         return self._asked(lambda root: self._whole("GET", root + path, headers=dict(headers)))
 
+    def delete(self, path: str, headers: Mapping[str, str]) -> None:
+        """Sends a DELETE. Raises as `ask` does."""
+        self._asked(lambda root: self._whole("DELETE", root + path, headers=dict(headers)))
+
     def _asked(self, send: Callable[[str], tuple[httpx.Response, bytes]]) -> bytes:
         with self._reached(), self._in_time():
             response, body = self._first_of(send)

@@ -6,22 +6,30 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from ipaddress import ip_network
 from pathlib import Path
 
 import httpx
 import pytest
 import time_machine
+from django.db.models import F
 from django.utils import timezone
 
 from demo import tied
 from demo.ports import LOOPBACK, free_port
+from fleet.models import DomainEvent
+from health.evaluation.finding_openings import resolve
+from health.inbox import rule_mutes
+from health.models import Finding, Mute
 from notifications.channels.alertmanager import REFRESH
+from notifications.channels.base import Acceptance, SendOutcome
 from notifications.models import Channel, Conversation
 from notifications.models.router import KEY
+from notifications.rounds import own_silences
 from notifications.rounds.channel_round import run_channel
 from notifications.rounds.router_round import run_router
+from notifications.rounds.transport import put_silence
 from tests.make import a_cluster, a_finding, a_node, a_user
 from tests.notifications.make import a_channel, catch_all, happened
 from tests.pages import visiting
@@ -54,6 +62,27 @@ class RealAlertmanager:
 
     def alerts(self) -> list[dict]:
         return httpx.get(f"{self.url}/api/v2/alerts", timeout=5).raise_for_status().json()
+
+    def silence(self, name: str, value: str, *, by: str) -> str:
+        now = timezone.now()
+        matcher = {"name": name, "value": value, "isRegex": False, "isEqual": True}
+        body = {"matchers": [matcher], "createdBy": by, "comment": "Theirs."}
+        body |= {"startsAt": now.isoformat(), "endsAt": (now + timedelta(hours=1)).isoformat()}
+        answer = httpx.post(f"{self.url}/api/v2/silences", json=body, timeout=5).raise_for_status()
+        return answer.json()["silenceID"]
+
+    def end(self, silence: str) -> None:
+        httpx.delete(f"{self.url}/api/v2/silence/{silence}", timeout=5).raise_for_status()
+
+    def silences(self) -> list[dict]:
+        found = httpx.get(f"{self.url}/api/v2/silences", timeout=5).raise_for_status().json()
+        return [each for each in found if each["status"]["state"] == "active"]
+
+    def of_mutes(self) -> list[dict]:
+        return [each for each in self.silences() if each["comment"].startswith("Muted by")]
+
+    def others(self) -> list[str]:
+        return sorted(each["createdBy"] for each in self.silences() if each["comment"] == "Theirs.")
 
 
 @pytest.fixture
@@ -160,3 +189,118 @@ def test_silences_that_cannot_be_read_keep_their_age(alertmanager):
 def read_again() -> None:
     Channel.objects.update(silences_at=timezone.now() - timedelta(minutes=2))
     work()
+
+
+@pytest.fixture
+def alerted(alertmanager) -> Finding:
+    """An open finding that the Alertmanager has, on whose node somebody else has a silence."""
+    catch_all(a_channel("alerts", "alertmanager", address=alertmanager.url, lease_until=timezone.now()))
+    now = timezone.now()
+    cluster = a_cluster("eu-1")
+    finding = a_finding(cluster, node=a_node(cluster, "gpu-001"), rule="node-not-ready", severity="critical", since=now)
+    happened(finding, at=now)
+    work()
+    alertmanager.silence("node", "gpu-009", by="Quarterdeck default")
+    alertmanager.silence("quarterdeck_key", f"quarterdeck/default/finding/{finding.pk}", by="eve")
+    return finding
+
+
+def muted(finding: Finding, *, hours: float = 1) -> Mute:
+    until = timezone.now() + timedelta(hours=hours)
+    row = rule_mutes.mute(
+        rule_mutes.scoped(finding, "finding"), actor="ada", reason="Cable ordered.", until=until, now=timezone.now()
+    )
+    work()
+    return row
+
+
+def lift(row: Mute) -> None:
+    rule_mutes.lift(row, actor="ada", reason="Repaired.", now=timezone.now())
+    DomainEvent.settle(DomainEvent.objects.values_list("pk", flat=True), cluster_id=row.cluster_id)
+    work()
+
+
+def test_a_mute_is_a_silence_until_it_is_lifted(alertmanager, alerted):
+    row = muted(alerted)
+
+    (silence,) = alertmanager.of_mutes()
+    key = f"quarterdeck/default/finding/{alerted.pk}"
+    assert silence["matchers"] == [{"name": "quarterdeck_key", "value": key, "isRegex": False, "isEqual": True}]
+    assert silence["comment"] == "Muted by ada: Cable ordered."
+    assert abs(datetime.fromisoformat(silence["endsAt"]) - row.until) < timedelta(seconds=1)
+    read_again()
+    (conversation,) = Conversation.objects.all()
+    assert (conversation.silence_id, conversation.silence_until) == (silence["id"], row.until)
+    page = visiting(a_user("bob", role="viewer")).get(f"/findings?finding={alerted.pk}").content.decode()
+    assert "Quarterdeck default silenced it in Alertmanager alerts until" in page
+
+    lift(row)
+
+    assert alertmanager.of_mutes() == []
+    assert Conversation.objects.get().silence_until is None
+    assert alertmanager.others() == ["Quarterdeck default", "eve"]
+
+
+def test_a_longer_mute_replaces_the_silence_and_the_end_of_the_finding_ends_it(alertmanager, alerted):
+    muted(alerted)
+    longer = muted(alerted, hours=5)
+
+    (silence,) = alertmanager.of_mutes()
+    assert abs(datetime.fromisoformat(silence["endsAt"]) - longer.until) < timedelta(seconds=1)
+
+    alerted.refresh_from_db()
+    resolve([alerted], now=timezone.now())
+    DomainEvent.objects.update(is_settled=True)
+    work()
+
+    assert alertmanager.of_mutes() == []
+    assert alertmanager.others() == ["Quarterdeck default", "eve"]
+
+
+def test_a_silence_that_was_not_recorded_is_found_again(alertmanager, alerted, monkeypatch):
+    def lose(*args, **given):
+        outcome = put_silence(*args, **given)
+        Channel.objects.update(epoch=F("epoch") + 1)  # another worker takes the channel
+        return outcome
+
+    with monkeypatch.context() as patch:
+        patch.setattr(own_silences, "put_silence", lose)
+        muted(alerted)
+    (created,) = alertmanager.of_mutes()
+    assert Conversation.objects.get().silence_until is None
+
+    Channel.objects.update(lease_until=timezone.now())
+    work()
+
+    assert [each["id"] for each in alertmanager.of_mutes()] == [created["id"]]
+    assert Conversation.objects.get().silence_id == created["id"]
+
+
+def test_a_silence_that_a_person_ends_there_stays_ended_and_a_lost_one_comes_back(alertmanager, alerted):
+    muted(alerted)
+    for silence in alertmanager.silences():
+        alertmanager.end(silence["id"])
+    read_again()
+    read_again()
+    assert alertmanager.of_mutes() == []
+
+    alertmanager.child.stop()
+    shutil.rmtree(alertmanager.folder / "data")
+    alertmanager.start()
+    read_again()
+
+    assert len(alertmanager.of_mutes()) == 1
+
+
+def test_a_mute_that_cannot_become_a_silence_says_why_and_is_tried_again(alertmanager, alerted, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(own_silences, "put_silence", lambda *_, **__: SendOutcome(Acceptance.REFUSED, 403, "forbidden"))
+        muted(alerted)
+    viewer = visiting(a_user("bob", role="viewer"))
+    sentence = "The mute is not a silence in Alertmanager alerts yet: forbidden"
+    assert sentence in viewer.get(f"/parts/findings/{alerted.pk}/silences").content.decode()
+
+    read_again()
+
+    assert len(alertmanager.of_mutes()) == 1
+    assert sentence not in viewer.get(f"/parts/findings/{alerted.pk}/silences").content.decode()
