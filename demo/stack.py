@@ -137,6 +137,10 @@ class Stack:
         """Return the kubeconfig and context that Quarterdeck is given; the flows put a recorder in between."""
         return self.kubeconfig, self.fleet.context
 
+    def folder_of(self, _name: str) -> Path:
+        """Return the code that a part runs; a flow of an upgrade has two versions of it."""
+        return ROOT
+
     def grant(self) -> None:
         """Give Quarterdeck's account its rights in the cluster, as the cluster's owner does."""
         rights.grant(self.kubeconfig, self.fleet.context)
@@ -295,7 +299,12 @@ class Stack:
             out.unlink(missing_ok=True)
         with tied.signals_held():
             self.children[name] = tied.start(
-                name, command, log=self._log(name), stdout=out, cwd=ROOT, env={**self.environment, **more}
+                name,
+                command,
+                log=self._log(name),
+                stdout=out,
+                cwd=self.folder_of(name),
+                env={**self.environment, **more},
             )
 
     def _wait_until(self, name: str, is_true: Callable[[], bool], timeout_s: float = 120.0) -> None:

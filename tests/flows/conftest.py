@@ -48,10 +48,14 @@ def stack(tmp_path_factory: pytest.TempPathFactory, fleet: Fleet, database_url: 
 @pytest.fixture(scope="session")
 def database_url(worker_id: str) -> str:
     """A database of this worker's own where the run is on PostgreSQL; else empty, for the stack's own SQLite."""
+    return an_empty_database(f"flows_{worker_id}")
+
+
+def an_empty_database(name: str) -> str:
+    """Returns its URL; empty where the run is not on PostgreSQL."""
     server = os.environ.get("DATABASE_URL", "")
     if not server.startswith("postgres"):
         return ""
-    name = f"flows_{worker_id}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"DROP DATABASE IF EXISTS {name}")  # type: ignore[call-overload]
         connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
