@@ -57,9 +57,10 @@ def ask(kubeconfig: str, context: str) -> Introduction:
     except client.Forbidden as error:
         raise CannotAdd(f"{error}. Give Quarterdeck's user the rules of deploy/rbac/observe-only.yaml.") from error
     except client.BadCredentials as error:
+        whose = f"context “{context}”" if context else "the cluster Secret" if kubeconfig else "our pod"
         raise CannotAdd(
-            f"The API server does not accept the credentials of {f'context “{context}”' if context else 'our pod'} "
-            "(401 Unauthorized). Renew them, and see that `kubectl get nodes` works with the same context.",
+            f"The API server does not accept the credentials of {whose} (401 Unauthorized). Renew them, and see that "
+            "`kubectl get nodes` works with the same credentials.",
         ) from error
     except client.Untrusted as error:
         raise CannotAdd(f"{error.in_full}. The kubeconfig's certificate-authority must be the server's.") from error

@@ -9,9 +9,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
@@ -29,7 +30,9 @@ from urllib3.exceptions import (
 )
 
 from kube.client import kubeconfig
+from kube.client.cluster_secrets import PROFILE, profile_path
 from kube.client.errors import (
+    Absent,
     BadCredentials,
     BadKubeconfig,
     ClusterError,
@@ -68,11 +71,14 @@ def user_agent() -> str:
 
 
 def connect(kubeconfig_path: str, context: str) -> "Connection":
-    """Prepares the connection to a cluster without sending anything. No path: in-cluster.
+    """Prepares the connection to a cluster without sending anything to it. No path: in-cluster.
 
     :raises BadKubeconfig: when the file or the context does not exist
     """
-    settings = kubeconfig.load(kubeconfig_path, context)
+    if context.startswith(PROFILE):
+        settings = kubeconfig.load_profile(_at_home(profile_path(context)), Path(kubeconfig_path))
+    else:
+        settings = kubeconfig.load(kubeconfig_path, context)
     settings.connection_pool_maxsize = 64  # a watch per kind, and requests beside them
     settings.socket_options = tcp_keepalive_socket_options(**KEEP_ALIVE)
     try:
@@ -81,6 +87,24 @@ def connect(kubeconfig_path: str, context: str) -> "Connection":
         in_full = f"{kubeconfig_path or 'The service account of the pod'} cannot be used: {error_text(error)}"
         raise BadKubeconfig(
             "The kubeconfig cannot be used. `bin/manage doctor` shows the reason.", in_full=in_full
+        ) from error
+
+
+def _at_home(path: str) -> bytes:
+    """Gets a ClusterProfile from the cluster in which Quarterdeck runs.
+
+    :raises BadKubeconfig: also when that cluster does not answer: nothing is known of the other one
+    """
+    try:
+        with closing(connect("", "")) as home:
+            return home.get(path)
+    except Absent as error:
+        sentence = "The ClusterProfile does not exist in the cluster of Quarterdeck."
+        raise BadKubeconfig(sentence, in_full=f"{sentence} {path}") from error
+    except ClusterError as error:
+        sentence = "The ClusterProfile cannot be read from the cluster of Quarterdeck"
+        raise BadKubeconfig(
+            f"{sentence}: {error}", in_full=f"{sentence}: {error.in_full}", retry_after_s=error.retry_after_s
         ) from error
 
 

@@ -179,6 +179,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     details: StatusDetails | None = None
 
 
+UNAUTHORIZED = "Unauthorized"  # all that the API server says of wrong, expired and missing credentials
 STATUS = msgspec.json.Decoder(Status)  # here, not where it is used: see decoder.py
 
 
@@ -196,6 +197,8 @@ def error_from(status: Status, *, code: int | None = None, retry_after: str | No
     wait_s = _seconds(retry_after)
     if wait_s is None and status.details is not None:
         wait_s = _bounded(status.details.retry_after_seconds)
+    if code == 401 and message == UNAUTHORIZED:
+        message = "The API server does not accept our credentials (401 Unauthorized)."
     if code == 422 and status.message == PATCH_DOES_NOT_APPLY:
         return Conflict("The object changed since the patch was made.")
     for cause in (status.details and status.details.causes) or ():

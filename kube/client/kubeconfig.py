@@ -10,17 +10,39 @@ from kubernetes.config import incluster_config
 from kubernetes.config.kube_config import KubeConfigLoader
 
 from kube.client import plugins
+from kube.client.cluster_secrets import CONTEXT, argo_document, profile_document
 from kube.client.errors import BadKubeconfig
 
 plugins.hide_secrets_from_plugins()
 
 
 def load(kubeconfig: str, context: str) -> Configuration:
-    """Loads the configuration of one context. No kubeconfig: the service account of our pod.
+    """Loads the configuration of one context. No kubeconfig: the service account of our pod. A folder: a mounted
+    cluster Secret of Argo CD.
 
     :raises BadKubeconfig: with the reason
     """
-    return _configuration_of_file(Path(kubeconfig).expanduser(), context) if kubeconfig else _configuration_of_pod()
+    path = Path(kubeconfig).expanduser()
+    if not kubeconfig:
+        return _configuration_of_pod()
+    if is_folder(kubeconfig):
+        return _configuration_of(argo_document(path), CONTEXT, path)
+    return _configuration_of_file(path, context)
+
+
+def load_profile(answer: bytes, providers: Path) -> Configuration:
+    """Loads the configuration that a ClusterProfile and the file of access providers give.
+
+    :raises BadKubeconfig: with the reason
+    """
+    return _configuration_of(profile_document(answer, providers), CONTEXT, providers)
+
+
+def is_folder(path: str) -> bool:
+    try:
+        return Path(path).expanduser().is_dir()
+    except (OSError, RuntimeError):  # a name that is too long, an unknown home directory
+        return False
 
 
 def contexts_in(path: Path) -> list[str]:
@@ -68,6 +90,10 @@ def _configuration_of_file(path: Path, context: str) -> Configuration:
             else f"{path} has no contexts. It is empty or not a kubeconfig."
         )
         raise BadKubeconfig("The kubeconfig lacks this cluster's context.", in_full=in_full)
+    return _configuration_of(document, context, path)
+
+
+def _configuration_of(document: dict[str, Any], context: str, path: Path) -> Configuration:
     settings = Configuration()
     try:
         # Without a persister nothing is written back: the file belongs to the administrator, and others read it too.

@@ -28,6 +28,7 @@ def a_refusal(code: int, reason: str, message: str, **details: Any) -> tuple[int
 
 
 FORBIDDEN = a_refusal(403, "Forbidden", 'pods is forbidden: User "quarterdeck" cannot list resource "pods"')
+UNAUTHORIZED = a_refusal(401, "Unauthorized", "Unauthorized")
 ABSENT = a_refusal(404, "NotFound", "the server could not find the requested resource")
 TOO_LARGE = a_refusal(
     504,
@@ -46,6 +47,7 @@ class LightServer:
     version: int = 100
     page_size: int = 0  # 0: as was asked
     bookmark_every_s: float = 0.2
+    token: str = ""  # empty: any
     clock_ahead_s: float = 0.0
     hangs: bool = False  # accepts, and never answers
     objects: dict[str, list[bytes]] = field(default_factory=dict)
@@ -104,6 +106,9 @@ class LightServer:
                 self.asked.append(target)
                 if self.hangs:
                     await asyncio.sleep(3600)
+                if self.token and f"authorization: bearer {self.token}" not in head.decode().lower():
+                    await self._say(writer, *UNAUTHORIZED)
+                    continue
                 await self._answer(urlsplit(target).path, parse_qs(urlsplit(target).query), writer)
         except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
             return  # whoever asked has gone, or the test is over

@@ -388,6 +388,26 @@ def test_a_clock_that_differs_is_measured_and_freshness_is_by_ours(north, server
     assert (fresh.state, fresh.age_s) == ("live", 0.0)
 
 
+def test_a_rotated_cluster_secret_is_used_in_the_next_lease(north, server, tmp_path):
+    (tmp_path / "server").write_text(f"http://127.0.0.1:{server.port}")
+    (tmp_path / "config").write_text('{"bearerToken": "first"}')
+    Cluster.objects.update(kubeconfig=str(tmp_path), context="")
+    server.token = "first"
+    with north.lease():
+        eventually(lambda: north.is_listed("pods") and server.watches(NODES))
+        server.token = "second"
+        server.drop()
+        eventually(lambda: north.bookmark("nodes").state == "failing")
+        message = north.bookmark("nodes").message
+
+    (tmp_path / "config").write_text('{"bearerToken": "second"}')
+
+    with north.lease():
+        eventually(lambda: north.bookmark("nodes").state == "watching")
+    assert "credentials" in message
+    assert names() == ["gpu-001", "gpu-002"]
+
+
 def test_a_server_that_never_answers_does_not_keep_a_worker_from_stopping(north, server):
     server.hangs = True
 

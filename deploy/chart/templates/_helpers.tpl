@@ -139,6 +139,9 @@ valueFrom: {secretKeyRef: {name: {{ index . 0 | quote }}, key: {{ index . 1 | qu
 {{- if .Values.kubeconfigs.existingSecret }}
 - {name: kubeconfigs, mountPath: /etc/quarterdeck/kubeconfigs, readOnly: true}
 {{- end }}
+{{- range $index, $name := .Values.clusterSecrets }}
+- {name: cluster-{{ $index }}, mountPath: "/etc/quarterdeck/clusters/{{ $name }}", readOnly: true}
+{{- end }}
 {{- if .Values.caBundle.configMap }}
 - {name: ca, mountPath: /etc/quarterdeck/ca, readOnly: true}
 {{- end }}
@@ -155,6 +158,9 @@ valueFrom: {secretKeyRef: {name: {{ index . 0 | quote }}, key: {{ index . 1 | qu
 {{- end }}
 {{- with .Values.kubeconfigs.existingSecret }}
 - {name: kubeconfigs, secret: {secretName: {{ . | quote }}, defaultMode: 0440}}
+{{- end }}
+{{- range $index, $name := .Values.clusterSecrets }}
+- {name: cluster-{{ $index }}, secret: {secretName: {{ $name | quote }}, defaultMode: 0440}}
 {{- end }}
 {{- with .Values.caBundle.configMap }}
 - {name: ca, configMap: {name: {{ . | quote }}}}

@@ -12,11 +12,13 @@ from fleet.messages import wake
 from fleet.models import ApprovalRule, ClusterMode, Observer
 from fleet.observer.cluster_registration import CannotAdd, add, ask
 from fleet.pools.approval_rules import ProductionAsks, set_approval
+from kube.client.cluster_secrets import PROFILE, profile_path
 from kube.client.errors import BadKubeconfig
-from kube.client.kubeconfig import contexts_in
+from kube.client.kubeconfig import contexts_in, is_folder
 from people.roster.accounts import CONSOLE
 
 LONGEST_PATH = 1024
+OPTIONS = ("name", "context", "kubeconfig", "cluster_profile", "in_cluster", "mode", "approval")
 
 
 class Command(BaseCommand):
@@ -26,7 +28,18 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", type=words(63), help="name of the cluster: letters, digits, - and _")
         parser.add_argument("--context", type=words(253), default="", help="of the kubeconfig")
-        parser.add_argument("--kubeconfig", help="a path that the workers can also read; default: $KUBECONFIG")
+        parser.add_argument(
+            "--kubeconfig",
+            help="a path that the workers can also read; default: $KUBECONFIG. A folder: a mounted cluster Secret of "
+            "Argo CD, which has no context",
+        )
+        parser.add_argument(
+            "--cluster-profile",
+            type=words(200),
+            default="",
+            help="NAMESPACE/NAME of a ClusterProfile in our own cluster, instead of --context; --kubeconfig is then "
+            "the file of access providers",
+        )
         parser.add_argument(
             "--in-cluster", action="store_true", help="Quarterdeck runs in this cluster: use the pod's service account"
         )
@@ -41,22 +54,25 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **given: Any) -> None:
         try:
             validate_slug(given["name"])
-            self._add(
-                **{key: given[key] for key in ("name", "context", "kubeconfig", "in_cluster", "mode", "approval")}
-            )
+            self._add(**{key: given[key] for key in OPTIONS})
         except ValidationError as refusal:
             raise CommandError(f"“{given['name']}” is not a valid name. Use letters, digits, - and _.") from refusal
-        except (CannotAdd, ProductionAsks) as refusal:
+        except (CannotAdd, BadKubeconfig, ProductionAsks) as refusal:
             raise CommandError(str(refusal)) from refusal
 
     def _add(
-        self, *, name: str, context: str, kubeconfig: str | None, in_cluster: bool, mode: str | None,
-        approval: str | None,
+        self, *, name: str, context: str, kubeconfig: str | None, cluster_profile: str, in_cluster: bool,
+        mode: str | None, approval: str | None,
     ) -> None:  # fmt: skip
-        if in_cluster and context:
+        if in_cluster and (context or cluster_profile):
             raise CannotAdd("--in-cluster has no context: it uses the service account of our pod.")
-        if not in_cluster and not context:
-            raise CannotAdd("Give the --context of the kubeconfig, or --in-cluster.")
+        if cluster_profile:
+            context = context_of_profile(cluster_profile, context=context, providers=kubeconfig)
+        is_secret = bool(kubeconfig) and is_folder(str(kubeconfig))
+        if is_secret and context:
+            raise CannotAdd("A folder is a cluster Secret of Argo CD, which has no context. Leave --context out.")
+        if not (in_cluster or context or is_secret):
+            raise CannotAdd("Give the --context of the kubeconfig, a --cluster-profile, or --in-cluster.")
         path = "" if in_cluster else str(kubeconfig_for(context, named=kubeconfig))
         if len(path) > LONGEST_PATH:
             raise CannotAdd(
@@ -82,6 +98,16 @@ class Command(BaseCommand):
     def _report(self, name: str, mode: str, server: str, version: str, *, is_new: bool) -> None:
         done = "is added" if is_new else "is up to date"
         self.stdout.write(f"Cluster {name} {done}: Kubernetes {version} at {server}, mode {mode}.")
+
+
+def context_of_profile(profile: str, *, context: str, providers: str | None) -> str:
+    """Returns the context that stands for a ClusterProfile."""
+    if context:
+        raise CannotAdd("Give --context or --cluster-profile, not both.")
+    if not providers:
+        raise CannotAdd("A --cluster-profile needs --kubeconfig with the file of access providers.")
+    profile_path(PROFILE + profile)
+    return PROFILE + profile
 
 
 def kubeconfig_for(context: str, *, named: str | None) -> Path:

@@ -117,7 +117,7 @@ def test_one_cluster_has_one_name_and_one_name_one_cluster(api):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["north"], "Give the --context of the kubeconfig, or --in-cluster"),
+        (["north"], "Give the --context of the kubeconfig, a --cluster-profile, or --in-cluster"),
         (["north", "--in-cluster", "--context", "c"], "has no context"),
         (["north", "--in-cluster"], "Not running in a pod"),
         (["no name", "--context", "c"], "is not a valid name"),
