@@ -14,12 +14,17 @@ from kube.redaction import redacted
 from kube.structs import PodSeen
 from operations.models.test_job import TestJobOnNode
 from operations.test_jobs.job_manifest import is_ours
-from operations.test_jobs.job_status import newest_pod, observed_test_job
+from operations.test_jobs.job_status import finished_at, newest_pod, observed_test_job
 from operations.test_jobs.test_job import CONTAINER, job_for, pods_for
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress, progress_of_test_job
 
 LONGEST = 500  # of what others say
+OUTPUT_WITHIN = timedelta(minutes=3)  # of the end of its container; the Job and its log are kept for longer
 LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server
+
+
+class OutputLater(Exception):
+    """The kubelet does not give the output now. The text says why."""
 
 
 class TestJobTracker:
@@ -78,6 +83,9 @@ class TestJobTracker:
     def output_of(self, row: TestJobOnNode, pod: PodSeen | None) -> tuple[list[str], str]:
         """Returns the last lines of the Job's output, or why there are none. The log goes with the pod: read it once.
 
+        A kubelet that does not answer costs this Job alone: the API server answers 500 in its place, or is silent.
+
+        :raises OutputLater: when the kubelet does not answer, and is asked again
         :raises ClusterError: when the API server does not answer; the next round asks again
         """
         if pod is None:
@@ -87,6 +95,11 @@ class TestJobTracker:
             return last_lines(self.connection, row.namespace, pod.metadata.name, CONTAINER, crashed=False), ""
         except (client.Absent, client.Forbidden, client.Refused) as refusal:
             return [], f"The output cannot be read: {refusal}"
+        except (client.InternalError, client.Silent) as failing:
+            ended = finished_at(pod)
+            if ended is not None and self.clock() - ended < OUTPUT_WITHIN:
+                raise OutputLater(str(failing)) from failing
+            return [], f"The kubelet does not give the output: {failing}"
 
     def _follow(
         self,
@@ -115,7 +128,12 @@ class TestJobTracker:
                 says = "The test was ended early, because it is no longer needed."
                 progress = TestJobProgress(says, progress.said, TestJobOutcome.UNKNOWN)
             elif progress.outcome is not None:
-                progress, columns = self.conclude(row, observed, progress, newest_pod(job, its))
+                try:
+                    progress, columns = self.conclude(row, observed, progress, newest_pod(job, its))
+                except OutputLater as later:
+                    progress = TestJobProgress(
+                        "The test ended. Its output is asked for again.", str(later), has_run=True
+                    )
             self._write(row, progress, now=now, made_at=row.made_at or now, **columns)
         if row.outcome and job.metadata.deletion_timestamp is None:
             self._delete(row, job)

@@ -40,6 +40,12 @@ def state_of(pod: PodSeen) -> ContainerState | None:
     return statuses[0].state if statuses else None
 
 
+def finished_at(pod: PodSeen) -> datetime | None:
+    """Returns when the container ended, by its kubelet; None until it has ended, or without a time."""
+    state = state_of(pod)
+    return state.terminated.finished_at if state and state.terminated else None
+
+
 def ran_s(pod: PodSeen) -> float | None:
     """Returns the seconds for which the container ran; None until it has ended, or without times."""
     state = state_of(pod)

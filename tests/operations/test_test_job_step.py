@@ -7,7 +7,7 @@ import pytest
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from kube import client
-from operations import commands, operation_round
+from operations import commands, operation_round, test_job_tracker
 from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Freeze, NodeTestJob, Operation
 from operations.refusals import BadOperation
@@ -226,3 +226,29 @@ def test_bad_options_start_nothing(ground: Ground, options: dict[str, Any], fiel
     with pytest.raises(BadOperation) as refusal:
         begin(ground, "test", CANARY, options=options)
     assert refusal.value.problems[0]["field"] == field
+
+
+def test_a_kubelet_without_an_answer_costs_its_own_job_alone(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    """The API server answers 500 for a kubelet that it does not reach. The output is asked for again for a while."""
+    operation = under_test(ground)
+    ends(ground)
+    (pod,) = ground.store.list(POD, NAMESPACE, label_selector="quarterdeck.io/proof")[0]
+    status = pod["status"]["containerStatuses"]
+    status[0]["state"]["terminated"]["finishedAt"] = f"{ground.clock():%Y-%m-%dT%H:%M:%SZ}"
+    patch = {"status": {"containerStatuses": status}}
+    ground.store.patch(POD, pod["metadata"]["name"], patch, NAMESPACE, how="merge", subresource="status")
+    away = client.InternalError("dial tcp 10.0.0.7:10250: i/o timeout")
+
+    def no_log(*_: Any, **__: Any) -> None:
+        raise away
+
+    monkeypatch.setattr(test_job_tracker, "last_lines", no_log)
+    operation = rounds(ground, operation)
+    assert (operation.state, operation.waiting_for) == (OperationState.RUNNING, "")
+    assert "The test ended. Its output is asked for again. dial tcp" in node(operation).reason
+
+    ground.clock.move(minutes=3)
+    operation = finished(ground, operation)
+    assert NodeTestJob.objects.get().outcome == "unknown"
+    assert "The kubelet does not give the output: dial tcp" in node(operation).reason
+    assert jobs(ground) == []
