@@ -521,6 +521,14 @@ def has_event(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.pod and signs.pod.event_message)
 
 
+@predicate("refused")
+def fits_nowhere(signs: Signs) -> PredicateAnswer | None:
+    """The scheduler counts the nodes that refuse the pod. What it says of preemption would hide the counts."""
+    words = signs.pod.event_message if signs.pod else ""
+    counted = words.partition(" preemption: ")[0].rstrip(". ")
+    return PredicateAnswer({"refused": counted}, words) if " nodes are available: " in counted else None
+
+
 @predicate()
 def unhealthy(signs: Signs) -> PredicateAnswer | None:
     return PredicateAnswer(quote=signs.pod.unhealthy) if signs.pod and signs.pod.unhealthy else None
