@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|registry\.npmjs|npmjs|deb\.debian|proxy\.golang)\.org\b|\bcrates\.io\b")
-MACHINE = re.compile(r"(?<![\w.$})/-])/(?:work|farm|home/\w+|Users/\w+)/[\w.]")
+MACHINE = re.compile(r"(?<![\w.$})/-])/(?:work|farm|home/(?!kubernetes/)\w+|Users/\w+)/[\w.]")
 # Other people's text, kept as it came; a hash line cannot leak.
 KEPT_AS_IS = ("static/vendor/",)
 
