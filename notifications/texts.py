@@ -17,9 +17,17 @@ from operations.lifecycle import NodeProgress
 from operations.models import Operation
 from operations.models.operation import BLOCKED
 from rollouts.models import Plan
+from wording.lists import names
 from wording.numbers import count
 
 VALUES, CAUSES = 6, 2  # of a finding, in its message
+UNTOUCHED = "Quarterdeck changes nothing by itself. The finding is resolved when the fault ends."
+NEXT_OF_RULE = {"plan-halted": "No further node is released until a person decides."}
+NEXT_OF_PLAN = {
+    "plan.started": "Its stages go on by themselves until one waits for approval, or a gate halts the plan.",
+    "plan.approval-wanted": "No node of the stage is released until it is approved.",
+    "plan.failures-used": "The plan goes on by itself.",
+}
 STEPS_OF_PLAN = {
     "plan.approval-wanted": ("Open the stage, look at its bundle, and approve or reject it.",),
     "plan.failures-used": (
@@ -30,9 +38,18 @@ STEPS_OF_PLAN = {
 
 
 def message_of_finding(
-    event: DomainEvent, finding: Finding, *, impact: Impact | None, pools: Sequence[str]
+    event: DomainEvent,
+    finding: Finding,
+    *,
+    impact: Impact | None,
+    pools: Sequence[str],
+    case: NodeCase | None = None,
+    quarantining: Sequence[str] = (),
 ) -> Notification:
-    """Returns the message. The finding needs its cluster and node loaded."""
+    """Returns the message. The finding needs its cluster and node loaded.
+
+    `case` is the open one of its node, and `quarantining` are pools whose automatic quarantine may act on it.
+    """
     node = finding.node.name if finding.node else ""
     is_over = event.kind == "finding.resolved"
     labels = {"rule": finding.rule, "severity": finding.severity, "node": node, "pool": pools[0] if pools else ""}
@@ -47,6 +64,7 @@ def message_of_finding(
         subject=finding.subject,
         summary=finding.summary,
         impact=impact.sentence if impact and not is_over else "",
+        happens_next="" if is_over else _next_of_finding(finding, case, quarantining),
         details=() if is_over else _details(finding),
         steps=() if is_over else tuple(finding.steps),
         link=link_to(f"{reverse('findings')}?finding={finding.pk}"),
@@ -60,6 +78,15 @@ def _details(finding: Finding) -> tuple[str, ...]:
     values = "; ".join(f"{item.label}: {item.text}" for item in finding.evidence_items[:VALUES])
     causes = [f"Probable cause: {cause}" for cause in finding.causes[:CAUSES]]
     return tuple(filter(None, (values, *causes)))
+
+
+def _next_of_finding(finding: Finding, case: NodeCase | None, quarantining: Sequence[str]) -> str:
+    """Returns what happens to the finding without anybody's help."""
+    if case is not None:
+        return f"Case {case.pk}: {NEXT[CaseState(case.state)]}"
+    if quarantining:
+        return f"Automatic quarantine of {names(quarantining)} may quarantine the node."
+    return NEXT_OF_RULE.get(finding.rule, UNTOUCHED)
 
 
 def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
@@ -82,6 +109,7 @@ def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
         cluster=plan.cluster.name,
         subject=f"plan {plan.pk}",
         summary=f"{plan.component} {plan.from_version} → {plan.to_version}. {facts['reason']}".strip(),
+        happens_next=NEXT_OF_PLAN.get(event.kind, ""),
         steps=STEPS_OF_PLAN.get(event.kind, ()),
         link=link_to(reverse("plan", args=[plan.pk])),
         happened=_happened(event.kind, facts),
@@ -109,6 +137,7 @@ def message_of_operation(event: DomainEvent, operation: Operation) -> Notificati
         cluster=operation.cluster.name,
         subject=f"operation {operation.pk}",
         summary=f"{facts['reason']} Asked by {operation.asked_by}: {operation.reason}".strip(),
+        happens_next="It waits, and its nodes stay as they are." if event.kind == BLOCKED else "",
         details=(f"Failed nodes: {failed}",) if failed else (),
         steps=("Open the operation, then approve, resume, retry or cancel it.",) if event.kind == BLOCKED else (),
         link=link_to(reverse("operation", args=[operation.pk])),
@@ -130,6 +159,7 @@ def message_of_case(event: DomainEvent, case: NodeCase) -> Notification:
         cluster=case.cluster.name,
         subject=f"case {case.pk}",
         summary=facts["reason"],
+        happens_next="It waits, and the node stays as it is." if is_blocked else "",
         details=(f"Reason of the case: {case.reason}",) if is_blocked else (),
         steps=(NEXT[CaseState(facts["state"])],) if is_blocked else (),
         link=link_to(reverse("case", args=[case.pk])),

@@ -71,7 +71,7 @@ class NotificationChannelSerializer(RowSerializer):
     class Meta:
         model = Channel
         fields = (
-            "id", "name", "kind", "address", "secret_from", "ca_file", "recipients", "is_on", "heartbeat_min",
+            "id", "name", "kind", "address", "secret_from", "ca_file", "recipients", "zone", "is_on", "heartbeat_min",
             "heartbeat_at", "heartbeat_sentence", "audit_format", "audit_after", "audit_at", "audit_sentence",
             "silences", "silences_at", "silences_sentence", "mutes_sentence",
             "state", "since", "sentence", "delivered_at", "paused_until", "waiting", "dead", "routes", "mark",
@@ -108,6 +108,10 @@ class ChannelFields(Asked):
         required=False,
         help_text="Mail addresses, or the id of a Slack channel.",
     )
+    zone = serializers.CharField(
+        max_length=64, required=False, allow_blank=True,
+        help_text="Time zone of the times in messages, beside UTC, as `Europe/Berlin`. Blank: UTC alone.",
+    )  # fmt: skip
     heartbeat_min = serializers.IntegerField(
         min_value=0, max_value=MOST_HEARTBEAT_MIN, required=False, help_text="Minutes between heartbeats. 0: none."
     )

@@ -31,6 +31,10 @@ class PreferenceFields(serializers.Serializer):
     mail = serializers.CharField(
         max_length=LONGEST_HANDLE, required=False, default="", allow_blank=True, help_text="Your e-mail address."
     )
+    zone = serializers.CharField(
+        max_length=64, required=False, default="", allow_blank=True,
+        help_text="Time zone of the times in your e-mail, beside UTC. Blank: UTC alone.",
+    )  # fmt: skip
     slack_id = serializers.CharField(
         max_length=LONGEST_HANDLE, required=False, default="", allow_blank=True,
         help_text="Your member id in Slack. Messages about your findings mention you.",

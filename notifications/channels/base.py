@@ -4,10 +4,12 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
+from zoneinfo import ZoneInfo
 
+from wording.instants import to_the_minute
 from wording.receivers import words_of
 
 
@@ -21,6 +23,7 @@ class DeliveryAct(StrEnum):
     TEST = "test"
 
 
+TIMES = ("at", "since", "second_at")  # of a message
 LISTS = ("details", "steps", "mentions")  # of a message
 
 
@@ -38,6 +41,10 @@ class Notification:
     subject: str = ""
     summary: str = ""
     impact: str = ""  # whom it hurts; blank: nothing is known
+    happens_next: str = ""  # without anybody's help; blank: it is over
+    second: str = ""  # the channel that gets it without an answer; blank: none
+    second_at: datetime | None = None  # when that one gets it
+    zone: str = ""  # of the IANA database, whose times are shown beside UTC; blank: UTC alone
     details: Sequence[str] = ()  # values and probable causes
     steps: Sequence[str] = ()  # the next ones
     link: str = ""  # blank: no address of Quarterdeck is configured
@@ -50,22 +57,42 @@ class Notification:
     def paragraphs(self) -> list[str]:
         """Returns the text after the title, for receivers that show plain text."""
         listed = [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
-        since = f"Since {self.since:%Y-%m-%d %H:%M} UTC"
+        since = f"Since {self._in_zone(self.since)}"
         where = f"{since}, cluster {self.cluster}." if self.cluster else f"{since}."
-        parts = (self.happened, self.summary, where, self.impact, *self.details, *listed, self.link)
+        state = " ".join(part for part in (where, self.impact, self.next) if part)
+        node = f"Node: {self.labels['node']}" if self.labels.get("node") else ""
+        parts = (self.happened, self.summary, state, *self.details, *listed, self.link, node)
         return [part for part in parts if part]
+
+    @property
+    def next(self) -> str:
+        """Returns what happens without anybody's help, and when."""
+        return " ".join(part for part in (self.happens_next, self._second) if part)
+
+    @property
+    def _second(self) -> str:
+        return f"Without an answer, {self.second} gets it at {self._in_zone(self.second_at)}." if self.second_at else ""
+
+    def _in_zone(self, at: datetime) -> str:
+        """Returns an instant in UTC and in the zone: "2026-11-30 08:00 UTC (09:00 Europe/Berlin)"."""
+        if not self.zone:
+            return to_the_minute(at)
+        local = at.astimezone(ZoneInfo(self.zone))
+        is_same_day = local.date() == at.astimezone(UTC).date()
+        return f"{to_the_minute(at)} ({local:{'%H:%M' if is_same_day else '%Y-%m-%d %H:%M'}} {self.zone})"
 
     def written(self) -> dict[str, Any]:
         """Returns the message as it is stored."""
         row = {name: getattr(self, name) for name in self.__dataclass_fields__}
         lists = {name: list(getattr(self, name)) for name in LISTS}
-        return row | lists | {"at": self.at.isoformat(), "since": self.since.isoformat()}
+        times = {name: at.isoformat() for name in TIMES if (at := getattr(self, name))}
+        return row | lists | times
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> "Notification":
         """Returns a stored message. Another version may have written it, with more fields or fewer."""
         known = {name: value for name, value in row.items() if name in cls.__dataclass_fields__}
-        times = {name: datetime.fromisoformat(row[name]) for name in ("at", "since")}
+        times = {name: datetime.fromisoformat(row[name]) for name in TIMES if row.get(name)}
         lists = {name: tuple(row.get(name, ())) for name in LISTS}
         return cls(**known | times | lists)
 

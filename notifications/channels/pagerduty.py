@@ -66,7 +66,12 @@ def _action(message: Notification, act: DeliveryAct) -> str:
 
 
 def _alert(message: Notification) -> dict[str, object]:
-    details = {"summary": message.summary, "impact": message.impact, "next steps": list(message.steps)}
+    details = {
+        "summary": message.summary,
+        "impact": message.impact,
+        "next": message.next,
+        "next steps": list(message.steps),
+    }
     details |= {"happened": message.happened} if message.happened else {}
     alert: dict[str, object] = {
         "client": "Quarterdeck",

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
+from zoneinfo import available_timezones
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -32,9 +33,10 @@ from notifications.texts import message_of_test
 from people.models import AuditEntry
 from wording.lists import names
 
-GIVEN = ("kind", "address", "secret_from", "ca_file", "recipients", "heartbeat_min", "audit_format", "is_on")
+GIVEN = ("kind", "address", "secret_from", "ca_file", "recipients", "zone", "heartbeat_min", "audit_format",
+         "is_on")  # fmt: skip
 LABELS = {"secret_from": "secret", "ca_file": "CA", "is_on": "switched on", "heartbeat_min": "heartbeats",
-          "audit_format": "decisions"}  # fmt: skip
+          "audit_format": "decisions", "zone": "time zone"}  # fmt: skip
 RECIPIENTS_AT_MOST = 20
 SLACK_CHANNEL = re.compile(r"[CDG][A-Z0-9]{8,20}")
 MOST_HEARTBEAT_MIN = 24 * 60
@@ -192,6 +194,9 @@ def validated_channel(given: dict[str, Any], *, known_address: str = "") -> dict
     fields["recipients"] = _recipients(recipients) if isinstance(kind, Mail) else []
     if isinstance(kind, SlackBot):
         fields["recipients"] = _slack_channel(recipients)
+    fields["zone"] = fields.get("zone") or ""
+    if fields["zone"] and fields["zone"] not in available_timezones():
+        raise BadChannel("zone", "A time zone, as Europe/Berlin.")
     minutes = fields["heartbeat_min"] = fields.get("heartbeat_min") or 0
     if minutes and not kind.heartbeat_min:
         raise BadChannel("heartbeat_min", f"{kind.title} takes no heartbeats.")

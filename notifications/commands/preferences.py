@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+from zoneinfo import available_timezones
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
@@ -20,13 +21,13 @@ from notifications.queries import known_kinds
 from people.models import User
 from people.roster.accounts import record
 
-CHOSEN = ("kinds", "mail", "severities", "slack_id", "teams_id")
+CHOSEN = ("kinds", "mail", "severities", "slack_id", "teams_id", "zone")
 SLACK_MEMBER = re.compile(r"[UW][A-Z0-9]{8,20}")
 
 
 def save_preference(
     person: User, *, severities: Sequence[str], kinds: Sequence[str], mail: str, slack_id: str, teams_id: str,
-    now: datetime, was: str = "",
+    zone: str = "", now: datetime, was: str = "",
 ) -> Preference:  # fmt: skip
     """Saves the preferences, with the channel of the e-mail. `severities` empty: no e-mail is sent.
 
@@ -43,16 +44,19 @@ def save_preference(
         raise BadPreference("slack_id", "A member id, as U0123456789: Slack shows it in your profile.")
     if teams_id and not _is_teams_id(teams_id):
         raise BadPreference("teams_id", "Your user principal name, as ada@example.org, or your object id.")
+    if zone and zone not in available_timezones():
+        raise BadPreference("zone", "A time zone, as Europe/Berlin.")
     with transaction.atomic():
         User.objects.select_for_update().get(pk=person.pk)
         row = Preference.of(person, now=now)
         given = {"severities": severities, "kinds": kinds, "mail": mail, "slack_id": slack_id, "teams_id": teams_id}
+        given["zone"] = zone
         concurrent_edits.refuse_unseen(row, CHOSEN, was=was, to=given)
         before = _chosen(row)
         row.severities, row.kinds = sorted(set(severities)), sorted(set(kinds))
         row.slack_id, row.teams_id, row.changed_at = slack_id, teams_id, now
         if mail or row.channel:
-            row.channel = _channel(person, mail, is_on=bool(severities), now=now)
+            row.channel = _channel(person, mail, zone, is_on=bool(severities), now=now)
         row.save()
         _record(row, before, now=now)
     return row
@@ -74,9 +78,9 @@ def _record(row: Preference, before: Mapping[str, Any], *, now: datetime) -> Non
         record(row.person, "person.preferences", actor=row.person.get_username(), now=now, **evidence)
 
 
-def _channel(person: User, mail: str, *, is_on: bool, now: datetime) -> Channel:
+def _channel(person: User, mail: str, zone: str, *, is_on: bool, now: datetime) -> Channel:
     """Returns the channel of the person's e-mail."""
-    given = {"recipients": [mail] if mail else [], "is_on": is_on, "changed_at": now}
+    given = {"recipients": [mail] if mail else [], "zone": zone, "is_on": is_on, "changed_at": now}
     made = {
         "kind": Mail.key, "added_by": person.get_username(), "added_at": now, "state_since": now, "lease_until": now,
     }  # fmt: skip

@@ -58,6 +58,7 @@ class Channel(Leased):
     secret_from = models.CharField(max_length=300, blank=True)  # "env:NAME" or "file:NAME", never the secret
     ca_file = models.CharField(max_length=300, blank=True)
     recipients = models.JSONField(default=list)  # mail addresses
+    zone = models.CharField(max_length=64, blank=True, db_default="")  # of the times in messages, beside UTC
     is_on = models.BooleanField(default=True)
     added_by = models.CharField(max_length=150)
     added_at = models.DateTimeField()

@@ -39,6 +39,10 @@ class Preference(models.Model):
         return next(iter(self.channel.recipients), "") if self.channel else ""
 
     @property
+    def zone(self) -> str:
+        return self.channel.zone if self.channel else ""
+
+    @property
     def mention(self) -> dict[str, str]:
         """Returns the handles, as a message has them."""
         return {"name": self.person.get_username(), "slack": self.slack_id, "teams": self.teams_id}

@@ -20,7 +20,8 @@ from notifications.route_match import first_match
 
 AT_ONCE = 200  # rows per statement
 STORM = 20  # conversations that a channel begins in STORM_WITHIN, each with a message; more become a digest
-STORM_WITHIN = timedelta(minutes=1)
+STORM_WITHIN = timedelta(minutes=5)
+DIGEST_EVERY = timedelta(minutes=1)
 DIGEST_AFTER = timedelta(seconds=10)  # a digest waits for what comes with it
 
 
@@ -226,7 +227,7 @@ class RoutedBatch:
             else:
                 key = f"{name}{(held_until or self.now).timestamp():.0f}"
                 message = self._digest_message(key)
-                rest = max(DIGEST_AFTER, last.created_at + STORM_WITHIN - self.now) if last else DIGEST_AFTER
+                rest = max(DIGEST_AFTER, last.created_at + DIGEST_EVERY - self.now) if last else DIGEST_AFTER
                 rest = held_until - self.now if held_until else rest
                 self._deliver(None, message, channel, DeliveryAct.DIGEST, key=key, route_name=route_name, after=rest)
                 self.begun.append(Conversation(channel=channel, key=key, opened_at=self.now, message=message.written()))

@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import structlog
 from django.db import transaction
@@ -93,7 +95,7 @@ def _attempt(channel: Channel, delivery: Delivery, *, clock: Clock) -> bool:
         delivery.message = digest_message(channel, delivery, now=now).written()
         if not _named_in(delivery).open().exists() and _end_empty(channel, delivery, now=now):
             return True
-    message = Notification.read(delivery.message)
+    message = replace(Notification.read(delivery.message), **_second_of(delivery, now=now))
     ref = _first_ref(delivery) if channel.its_kind.edits else ""
     outcome = send(channel, message, DeliveryAct(delivery.act), delivery=delivery.name, now=now, ref=ref)
     took_ms = round(1000 * (time.monotonic() - began))
@@ -149,6 +151,14 @@ def _first_ref(delivery: Delivery) -> str:
     """Returns the receiver's key of the message that began the conversation; blank if there is none."""
     begun = Delivery.objects.filter(channel=delivery.channel_id, key=delivery.key, act__in=BEGINNINGS)
     return begun.filter(state=DeliveryState.SENT).order_by("-pk").values_list("ref", flat=True).first() or ""
+
+
+def _second_of(delivery: Delivery, *, now: datetime) -> dict[str, Any]:
+    """Returns the second channel that the conversation goes to without an answer, and when; nothing if it does not."""
+    waits = Conversation.objects.open().filter(channel=delivery.channel_id, key=delivery.key, escalates_at__gt=now)
+    row = waits.values("escalates_at", "route__escalates_to__name").first()
+    name = row and row["route__escalates_to__name"]
+    return {"second": name, "second_at": row["escalates_at"]} if row and name else {}
 
 
 def _end_empty(channel: Channel, delivery: Delivery, *, now: datetime) -> bool:

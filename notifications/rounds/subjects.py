@@ -11,7 +11,8 @@ from health.impact import Impact
 from health.inbox.queries import impacts_of
 from health.lifecycle import FindingState
 from health.models import Finding
-from maintenance.models import NodeCase
+from maintenance.models import AutomaticQuarantine, NodeCase
+from maintenance.triggers import RULES, BreakerState, Mode
 from notifications.channels.base import Notification
 from notifications.models import Conversation, Preference
 from notifications.route_match import CASE, OPERATION, PLAN, TRAFFIC, EventProperties
@@ -43,7 +44,14 @@ class Subjects:
             if finding is None:
                 return None
             pools = [pool.name for pool in self._pools.get(finding.node_id or 0, ())]
-            message = message_of_finding(event, finding, impact=self._impacts.get(finding.pk), pools=pools)
+            message = message_of_finding(
+                event,
+                finding,
+                impact=self._impacts.get(finding.pk),
+                pools=pools,
+                case=self._cases.get(finding.node.uid) if finding.node else None,
+                quarantining=self._quarantining(finding),
+            )
             return self._mentioning(message, finding.assigned_to)
         if "operation" in event.facts or "case" in event.facts:
             return self._message_of_change(event)
@@ -153,6 +161,22 @@ class Subjects:
     @cached_property
     def _pools(self) -> Mapping[int, Sequence[Pool]]:
         return pools_by_node(finding.node_id for finding in self._findings.values())
+
+    @cached_property
+    def _cases(self) -> Mapping[str, NodeCase]:
+        """Returns the open cases of the findings' nodes, by node UID. One query."""
+        uids = {finding.node.uid for finding in self._findings.values() if finding.node}
+        return {case.node_uid: case for case in NodeCase.objects.open().filter(node_uid__in=uids).order_by("pk")}
+
+    def _quarantining(self, finding: Finding) -> list[str]:
+        """Returns the pools whose automatic quarantine may act on the finding."""
+        pools = self._pools.get(finding.node_id or 0, ()) if finding.rule in RULES else ()
+        return [pool.name for pool in pools if pool.pk in self._acting_pools]
+
+    @cached_property
+    def _acting_pools(self) -> set[int]:
+        rows = AutomaticQuarantine.objects.filter(mode=Mode.ACT).exclude(breaker=BreakerState.OPEN)
+        return set(rows.values_list("pool", flat=True))
 
     @cached_property
     def _impacts(self) -> Mapping[int, Impact]:

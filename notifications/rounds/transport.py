@@ -47,6 +47,7 @@ def send(
     channel: Channel, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime, ref: str = ""
 ) -> SendOutcome | None:
     """Sends a message. `ref` names the message that it may edit. None: the receiver cannot use this act."""
+    message = replace(message, zone=channel.zone)
     try:
         kind = channel.its_kind
         if isinstance(kind, Syslog):
@@ -107,6 +108,7 @@ def send_again(channel: Channel, kind: Alertmanager, messages: Sequence[Notifica
     """Sends messages that the receiver would forget, in one request."""
     try:
         target = target_of(channel)
+        messages = [replace(each, zone=channel.zone) for each in messages]
         requests = [kind.request(target, each, DeliveryAct.UPDATE, delivery=each.key, now=now) for each in messages]
         return post(channel, target, kind.joined(requests), kind)
     except (NoSecret, Unusable) as error:

@@ -1,6 +1,7 @@
 """Adds, changes, tests and removes channels from pages, with the same calls as REST."""
 
 from typing import Any
+from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib import messages
@@ -34,6 +35,10 @@ from people.rights import Permission
 SHOWN = 20  # deliveries
 
 
+def offered_zones() -> list[tuple[str, str]]:
+    return [("", "UTC alone"), *((zone, zone) for zone in sorted(available_timezones()))]
+
+
 class ChannelForm(forms.Form):
     """The settings of a channel. `Channel.kind` decides which of them count."""
 
@@ -43,6 +48,7 @@ class ChannelForm(forms.Form):
     secret_from = forms.CharField(max_length=300, required=False)
     ca_file = forms.CharField(max_length=300, required=False)
     recipients = forms.CharField(max_length=3000, required=False)
+    zone = forms.ChoiceField(required=False, choices=offered_zones)
     heartbeat_min = forms.IntegerField(min_value=0, max_value=MOST_HEARTBEAT_MIN, required=False)
     audit_format = forms.ChoiceField(choices=AuditFormat.choices, required=False)
     is_on = forms.BooleanField(required=False, initial=True)

@@ -15,9 +15,10 @@ from notifications.commands.refusals import BadPreference
 from notifications.models import Preference
 from notifications.models.preference import LONGEST_HANDLE
 from notifications.queries import offered_kinds
+from notifications.web.channel_page import offered_zones
 from people.rights import NotAllowed, Permission, require_somewhere
 
-FIELDS = ("severities", "kinds", "mail", "slack_id", "teams_id")
+FIELDS = ("severities", "kinds", "mail", "zone", "slack_id", "teams_id")
 
 
 class PreferenceForm(forms.Form):
@@ -26,6 +27,7 @@ class PreferenceForm(forms.Form):
     )
     kinds = forms.MultipleChoiceField(required=False, widget=forms.SelectMultiple({"size": 8}), choices=offered_kinds)
     mail = forms.CharField(max_length=LONGEST_HANDLE, required=False)
+    zone = forms.ChoiceField(required=False, choices=offered_zones)
     slack_id = forms.CharField(max_length=LONGEST_HANDLE, required=False)
     teams_id = forms.CharField(max_length=LONGEST_HANDLE, required=False)
 

@@ -109,7 +109,9 @@ def test_the_page_saves_the_same(ada):
     assert "My notifications" in visitor.get("/account").content.decode()
 
     refused = visitor.post("/account/notifications", {"severities": ["critical"]})
-    saved = visitor.post("/account/notifications", WANTED | {"slack_id": "U0123456789"}, follow=True)
+    saved = visitor.post(
+        "/account/notifications", WANTED | {"slack_id": "U0123456789", "zone": "Europe/Berlin"}, follow=True
+    )
 
     assert wrong_beside(refused.content.decode(), "mail") == "Give the address to which e-mail is sent."
     assert "Your notifications are saved." in saved.content.decode()
@@ -117,6 +119,7 @@ def test_the_page_saves_the_same(ada):
     del preferences["mark"]
     assert preferences == {
         "severities": ["critical"], "kinds": [], "mail": "ada@example.org", "slack_id": "U0123456789", "teams_id": "",
+        "zone": "Europe/Berlin",
     }  # fmt: skip
     assert Channel.objects.get().added_at > NOON
 

@@ -57,6 +57,8 @@ def test_what_nobody_answers_in_time_goes_to_the_second_channel_once(
 
     assert (actions(receiver), actions(second)) == (["trigger"], ["trigger"])
     (page,) = second.received
+    first = receiver.received[0].json["payload"]["custom_details"]
+    assert first["next"].endswith("Without an answer, backup gets it at 2026-11-21 12:15 UTC.")
     happened_text = page.json["payload"]["custom_details"]["happened"]
     assert happened_text == "Nobody has answered in first since 2026-11-21 12:00 UTC."
     assert page.json["dedup_key"] == receiver.received[0].json["dedup_key"]

@@ -46,7 +46,9 @@ def test_what_is_held_back_is_one_digest_at_the_end(chat, cluster, receiver, rou
     route_and_send()
 
     assert titles(receiver) == ["2 subjects from quiet hours: 2 warning"]
-    assert "1 subject ended meanwhile." in receiver.received[0].body.decode()
+    text = receiver.received[0].body.decode()
+    assert "1 subject ended meanwhile." in text
+    assert "eu-1: 2 × x" in text
 
 
 def test_criticals_pass_and_so_does_what_becomes_critical(chat, cluster, receiver, route_and_send, clock):
