@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce, Greatest, Least
 from notifications.channels import CHANNELS
 from notifications.channels.base import HttpChannel
 from notifications.channels.mail import Mail
+from notifications.channels.other import Other
 from notifications.channels.syslog import Syslog
 from operations.models.leased import Leased
 
@@ -102,7 +103,7 @@ class Channel(Leased):
         return self.name
 
     @property
-    def its_kind(self) -> HttpChannel | Mail | Syslog:
+    def its_kind(self) -> HttpChannel | Mail | Syslog | Other:
         return CHANNELS[self.kind]
 
     @property

@@ -26,8 +26,10 @@ from notifications.channels.base import (
     SendOutcome,
 )
 from notifications.channels.mail import mail_of, outcome_of
+from notifications.channels.other import Other, content_of
 from notifications.channels.syslog import Syslog, frames, port_of
 from notifications.models import Channel
+from notifications.rounds.apprise_posts import post_through_apprise
 from wording.sent_secrets import SentSecrets
 
 CHANNEL_SECRETS = SecretPlaces("QUARTERDECK_CHANNEL_", "_CHANNELS", ".channels", "channel", "channel")
@@ -54,6 +56,9 @@ def send(
             text = json.dumps({"act": act, "delivery": delivery, **message.written()})
             return _stream(channel, [(text, message.at)], kind="notification")
         target = replace(target_of(channel), ref=ref)
+        if isinstance(kind, Other):
+            content = content_of(message, act)
+            return None if content is None else post_through_apprise(target.secret, content, message.severity)
         if not isinstance(kind, HttpChannel):
             return _mail(target, message, act, delivery=delivery, now=now)
         outgoing = kind.request(target, message, act, delivery=delivery, now=now)
