@@ -6,6 +6,7 @@ from typing import Any
 import typer
 
 from cli.failures import ExitCode, Failure
+from cli.rest_types import Plan, PodAnswer, PodRow, WhyPending
 from cli.server import Server
 from cli.tables import Format, Kind, plain, show_document
 
@@ -16,7 +17,8 @@ def explain_pod(server: Server, name: str, *, cluster: str, form: Format) -> Non
     :raises Failure: when no pod or several pods have the name
     """
     pod = _pod_named(server, name, cluster=cluster)
-    why = server.get(f"{Kind.PODS}/{pod['id']}/why-pending")["why_pending"]
+    answer: PodAnswer = server.get(f"{Kind.PODS}/{pod['id']}/why-pending")
+    why = answer["why_pending"]
     if form is Format.TABLE:
         _print(
             [f"{pod['namespace']}/{pod['name']} in {pod['cluster']['name']}: {pod['state']}", *_lines_of_pod(pod, why)]
@@ -27,19 +29,19 @@ def explain_pod(server: Server, name: str, *, cluster: str, form: Format) -> Non
 
 def explain_plan(server: Server, plan_id: int, *, form: Format) -> None:
     """Prints what the plan waits for or what halted it."""
-    plan = server.get(f"{Kind.PLANS}/{plan_id}")
+    plan: Plan = server.get(f"{Kind.PLANS}/{plan_id}")
     if form is Format.TABLE:
         _print([f"Plan {plan_id}, {plan['title']}: {plan['state']} since {plan['state_since']}", *_lines_of_plan(plan)])
     else:
         show_document(plan, form)
 
 
-def _pod_named(server: Server, name: str, *, cluster: str) -> dict[str, Any]:
+def _pod_named(server: Server, name: str, *, cluster: str) -> PodRow:
     namespace, has_both, pod_name = name.partition("/")
     if not has_both:
         raise Failure(f"Write NAMESPACE/NAME instead of {name}.", ExitCode.USAGE)
     where: dict[str, Any] = {"cluster": cluster} if cluster else {}
-    rows = server.rows(Kind.PODS, namespace=namespace, name=pod_name, **where)  # finds parts of names, too
+    rows: list[PodRow] = server.rows(Kind.PODS, namespace=namespace, name=pod_name, **where)  # finds parts, too
     exact = [row for row in rows if row["name"] == pod_name]
     if not exact:
         raise Failure(f"No pod {name}. List them: quarterdeck get pods -f namespace={namespace}")
@@ -49,7 +51,7 @@ def _pod_named(server: Server, name: str, *, cluster: str) -> dict[str, Any]:
     return exact[0]
 
 
-def _lines_of_pod(pod: dict[str, Any], why: dict[str, Any] | None) -> Iterator[str]:
+def _lines_of_pod(pod: PodRow, why: WhyPending | None) -> Iterator[str]:
     if why is None:
         reason = pod["reason"]
         yield reason["sentence"] if reason else "Nothing reports a reason."
@@ -63,7 +65,7 @@ def _lines_of_pod(pod: dict[str, Any], why: dict[str, Any] | None) -> Iterator[s
     yield f"Nodes as of {why['nodes_seen_at'] or 'unknown'}"
 
 
-def _lines_of_plan(plan: dict[str, Any]) -> Iterator[str]:
+def _lines_of_plan(plan: Plan) -> Iterator[str]:
     yield plan["why"]
     yield from plan["besides"]
     if halt := plan["halted_by"]:

@@ -10,6 +10,7 @@ import typer
 
 from cli import tables
 from cli.failures import ExitCode, Failure
+from cli.rest_types import NodeRow, Operation
 from cli.server import Server
 from cli.tables import Format, Kind, plain
 from cli.waits import look_at_operation, wait_for
@@ -43,7 +44,7 @@ def run_operation(
     _show_impact(server.post("operations/previews", target))
     _confirm(asked, is_confirmed=is_confirmed)
     body = {**target, "reason": asked.reason, **asked.options, **({"typed_count": asked.count} if asked.count else {})}
-    operation = server.post("operations", body, key=key or str(uuid4()))
+    operation: Operation = server.post("operations", body, key=key or str(uuid4()))
     if form is Format.TABLE:
         typer.echo(f"Operation {operation['id']} is {operation['state']}: {asked.kind} of {len(target['nodes'])}.")
     if timeout_s is not None:
@@ -54,9 +55,9 @@ def run_operation(
 
 def _target_of(server: Server, asked: NodeOperation) -> dict[str, Any]:
     """Returns cluster, kind and UIDs. Costs a request for each name."""
-    nodes = []
+    nodes: list[NodeRow] = []
     for name in dict.fromkeys(asked.names):
-        rows = server.rows(Kind.NODES, cluster=asked.cluster, name=name)  # finds parts of names, too
+        rows: list[NodeRow] = server.rows(Kind.NODES, cluster=asked.cluster, name=name)  # finds parts of names, too
         exact = [row for row in rows if row["name"] == name]
         if not exact:
             raise Failure(

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from cli.failures import ExitCode, Failure
+from cli.rest_types import Applied
 from cli.server import Server
 from cli.tables import Format, plain, show_document
 
@@ -31,7 +32,7 @@ def read_document(path: str) -> bytes:
 
 def show_differences(server: Server, content: bytes, *, form: Format) -> None:
     """Prints what an application would change. Changes nothing."""
-    shown = server.post_document("plan-documents", content, dry_run="true")
+    shown: Applied = server.post_document("plan-documents", content, dry_run="true")
     if form is not Format.TABLE:
         show_document(shown, form)
         return
@@ -43,11 +44,11 @@ def apply_document(server: Server, content: bytes, *, is_confirmed: bool, form: 
 
     :raises Failure: when nobody confirms, or the server refuses
     """
-    shown = server.post_document("plan-documents", content, dry_run="true")
+    shown: Applied = server.post_document("plan-documents", content, dry_run="true")
     typer.echo("\n".join(_lines(shown)), err=True)
     if shown["outcome"] != "unchanged":
         _confirm(is_confirmed=is_confirmed)
-    applied = server.post_document("plan-documents", content, if_match=shown["mark"])
+    applied: Applied = server.post_document("plan-documents", content, if_match=shown["mark"])
     if form is not Format.TABLE:
         show_document(applied, form)
         return
@@ -62,7 +63,7 @@ def _confirm(*, is_confirmed: bool) -> None:
     typer.confirm("Apply?", abort=True, err=True)
 
 
-def _lines(shown: dict[str, Any]) -> list[str]:
+def _lines(shown: Applied) -> list[str]:
     title = plain(shown["title"])
     if shown["outcome"] == "drafted":
         return [f"New draft: {title}"]

@@ -41,12 +41,12 @@ class Server:
         """
         return self._ask("GET", path, params=query)
 
-    def rows(self, path: str, *, most: int = 0, **query: Any) -> list[dict[str, Any]]:
+    def rows(self, path: str, *, most: int = 0, **query: Any) -> list[Any]:
         """Returns all rows of a list, or the first `most`. Costs a request for each 1,000 rows.
 
         :raises Failure: with the server's sentence
         """
-        found: list[dict[str, Any]] = []
+        found: list[Any] = []
         asked = query | {"limit": min(most or PAGE, PAGE)}
         while True:
             page = self.get(path, **asked)

@@ -9,8 +9,10 @@ from typing import Any
 import typer
 import yaml
 
+from cli.rest_types import Gpu, NodeRow
+
 Row = Mapping[str, Any]
-Column = str | Callable[[Row], Any]  # a field, "field.part", or a function of the row
+Column = str | Callable[[Any], str | None]  # a field, "field.part", or a function of the row
 FRACTION = re.compile(r"(?<=T[0-9]{2}:[0-9]{2}:[0-9]{2})\.[0-9]+Z$")  # of a second; JSON and YAML have it
 LONGEST_CELL = 100  # characters, in tables only
 
@@ -33,16 +35,18 @@ class Kind(StrEnum):
     OPERATIONS = "operations"
 
 
-def _gpus_of(node: Row) -> str:
-    parts = [_cell(node[name]) for name in ("gpu_allocated", "gpu_allocatable", "gpu_capacity")]
+def _gpus_of(node: NodeRow) -> str:
+    parts = [_cell(number) for number in (node["gpu_allocated"], node["gpu_allocatable"], node["gpu_capacity"])]
     return "/".join(parts) if node["is_gpu_node"] else ""
 
 
-def _driver_of(node: Row) -> Any:
+def _driver_of(node: NodeRow) -> str | None:
     return node["driver_version"] if node["is_gpu_node"] else ""
 
 
-def _pods_of(gpu: Row) -> str:
+def _pods_of(gpu: Gpu) -> str | None:
+    if gpu["allocations"] is None:
+        return None
     pods = [item["pod"] for item in gpu["allocations"] if item["is_current"]]
     return ", ".join(f"{pod['namespace']}/{pod['name']}" for pod in pods)
 

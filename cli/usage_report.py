@@ -1,9 +1,8 @@
 """The weekly usage report as a table: who reserved GPUs, how much of it was idle, and the advice."""
 
-from typing import Any
-
 import typer
 
+from cli.rest_types import UsageReport, WorkloadReport
 from cli.server import Server
 from cli.tables import Format, plain, show_document, table
 
@@ -12,7 +11,7 @@ HEADINGS = ("NAMESPACE", "WORKLOAD", "CLUSTER", "RESERVED H", "IDLE H", "BUSY %"
 
 def show_report(server: Server, *, limit: int, form: Format) -> None:
     """Prints the GPU-hours of the last 7 days by workload, most idle first."""
-    report = server.get("usage/report", limit=limit)
+    report: UsageReport = server.get("usage/report", limit=limit)
     if form is not Format.TABLE:
         show_document(report, form)
         return
@@ -26,9 +25,9 @@ def show_report(server: Server, *, limit: int, form: Format) -> None:
         typer.echo(f"Not recorded: {coverage['missing']} hours. The sums omit them.", err=True)
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _cells(row: WorkloadReport) -> list[str]:
     busy = None if row["busy_ratio"] is None else 100 * row["busy_ratio"]
-    names = [plain(row[name]) or "none" for name in ("namespace", "workload", "cluster")]
+    names = [plain(name) or "none" for name in (row["namespace"], row["workload"], row["cluster"])]
     amounts = (
         row["gpu_hours_reserved"],
         row["amount"]["by_use"]["idle"],

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import typer
 
 from cli.failures import ExitCode, Failure
+from cli.rest_types import Answer, NewestLiveCheck, Operation, OperationNode, Plan
 from cli.server import Server
 from cli.tables import plain
 
@@ -46,7 +46,7 @@ def wait_for(look: Callable[[], Look], *, timeout_s: int) -> None:
 
 def look_at_plan(server: Server, plan_id: int, *, verb: str) -> Look:
     """Returns where the plan is on the way to the end of the verb."""
-    plan = server.get(f"plans/{plan_id}")
+    plan: Plan = server.get(f"plans/{plan_id}")
     state, why = plan["state"], plan["why"]
     sentence = f"Plan {plan_id} is {state}{f': {why}' if why else '.'}"
     if verb == "halt":
@@ -54,7 +54,8 @@ def look_at_plan(server: Server, plan_id: int, *, verb: str) -> Look:
     if state in FINAL:
         return Look(sentence, is_end=True, is_good=state == ("rolled-back" if verb == "rollback" else "promoted"))
     if state == "draft":
-        check = server.get(f"plans/{plan_id}/live-checks")["live_check"]
+        newest: NewestLiveCheck = server.get(f"plans/{plan_id}/live-checks")
+        check = newest["live_check"]
         refusal = check["outcome"] if check and check["is_start"] else ""  # blank: a worker still asks the cluster
         return Look(refusal or sentence, is_end=bool(refusal), is_good=False)
     needs_person = state == "halted" or plan["pause"] is not None or _waits_for_approval(plan)
@@ -63,8 +64,8 @@ def look_at_plan(server: Server, plan_id: int, *, verb: str) -> Look:
 
 def look_at_operation(server: Server, operation_id: int) -> Look:
     """Returns where the operation is, with the number of nodes by state."""
-    operation = server.get(f"operations/{operation_id}")
-    nodes = server.rows(f"operations/{operation_id}/nodes")
+    operation: Operation = server.get(f"operations/{operation_id}")
+    nodes: list[OperationNode] = server.rows(f"operations/{operation_id}/nodes")
     counts = {state: sum(node["state"] == state for node in nodes) for state in sorted({n["state"] for n in nodes})}
     numbers = ", ".join(f"{state}: {number}" for state, number in counts.items())
     waits = operation["waiting_for"]
@@ -75,7 +76,7 @@ def look_at_operation(server: Server, operation_id: int) -> Look:
     return Look(sentence, is_end=operation["state"] in {"finished", "cancelled", "paused"}, is_good=is_good)
 
 
-def _waits_for_approval(plan: dict[str, Any]) -> bool:
+def _waits_for_approval(plan: Plan) -> bool:
     current = next((stage for stage in plan["stages"] if stage["id"] == plan["current_stage"]), None)
-    answers: list[dict[str, Any]] = current["answers"] if current and current["state"] == "opening" else []
+    answers: list[Answer] = current["answers"] if current and current["state"] == "opening" else []
     return any(answer["gate"] == "approval" and answer["answer"] == "wait" for answer in answers)

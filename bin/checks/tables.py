@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fail when a table of the documents differs from the code that it is generated from; `bin/tables` writes them anew."""
+"""Fail when a table of the documents, or a type of the command line, differs from the code that it is generated from;
+`bin/tables` writes them anew."""
 
 import inspect
 import os
@@ -9,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from configparser import ConfigParser
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ django.setup()
 from drf_spectacular.generators import SchemaGenerator  # noqa: E402
 
 from benchmarks import results  # noqa: E402
+from bin.checks.rest_types import rest_types  # noqa: E402
 from health.inbox.rulebook import FOR_DEVELOPERS, every_rule  # noqa: E402
 from health.telemetry.service_levels.indicators import INDICATORS  # noqa: E402
 from rollouts.external_rollouts.gate_options import ASKED, LEFT_OUT  # noqa: E402
@@ -97,9 +100,14 @@ def verbs() -> str:
     )
 
 
+@cache
+def schema() -> dict[str, Any]:
+    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-any-return]
+
+
 def resources() -> str:
     """One row for each resource of the REST API, with its paths and methods."""
-    paths = SchemaGenerator().get_schema(request=None, public=True)["paths"]
+    paths = schema()["paths"]
     by_tag: dict[str, list[str]] = defaultdict(list)
     for path, methods in sorted(paths.items()):
         short = path.removeprefix("/api/v1/")
@@ -204,6 +212,11 @@ def main() -> int:
         stale.append(f"{path}: the table of {name} differs from the code")
         if is_writing:
             document.write_text(fresh, encoding="utf-8")
+    module, types = ROOT / "cli" / "rest_types.py", rest_types(schema())
+    if not module.exists() or module.read_text(encoding="utf-8") != types:
+        stale.append("cli/rest_types.py: the types of the command line differ from the schema of REST")
+        if is_writing:
+            module.write_text(types, encoding="utf-8")
     if stale:
         sys.stdout.write("\n".join(stale) + ("\nwritten\n" if is_writing else "\nRun bin/tables.\n"))
     return 0 if is_writing else bool(stale)

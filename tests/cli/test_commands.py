@@ -6,15 +6,17 @@ import re
 import shlex
 import socket
 from datetime import timedelta
+from typing import get_args, get_type_hints
 
 import pytest
 import yaml
 from django.utils import timezone
 
-from cli import waits
+from cli import rest_types, waits
 from cli.device_login import token_from_browser
 from cli.failures import ExitCode, Failure
 from cli.node_operations import NAMED
+from cli.tables import COLUMNS, Format, Kind, show
 from health.models import Finding, Mute
 from operations.impact import LISTS
 from operations.models import Operation, OperationNode
@@ -46,7 +48,7 @@ def halted_plan(name: str) -> Plan:
     return plan
 
 
-def test_every_example_of_its_document_runs(signed_in, run, live_server, monkeypatch, tmp_path, ends_at_once):
+def test_every_example_of_the_documents_runs(signed_in, run, live_server, monkeypatch, tmp_path, ends_at_once):
     fleet = a_fleet("prod", nodes=40)
     a_pending_pod(fleet, "train-0")
     a_case(fleet.nodes.last())
@@ -63,16 +65,47 @@ def test_every_example_of_its_document_runs(signed_in, run, live_server, monkeyp
     secret = tmp_path / "token"
     secret.touch(mode=0o600)
     secret.write_text(os.environ["QUARTERDECK_TOKEN"])
-    examples = re.findall(r"^    (quarterdeck .*)$", (ROOT / "docs" / "cli.md").read_text(), re.MULTILINE)
+    documents = "\n".join(path.read_text() for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))])
+    examples = re.findall(r"^ +((?:kubectl |bin/)?quarterdeck .*)$", documents, re.MULTILINE)
 
     ended = {}
     for example in examples:
+        example = example.removeprefix("kubectl ").removeprefix("bin/")
         verb = example.split()[2]
         ids = {"7": plans.get(verb, shown).pk, "12": finding.pk, "https://quarterdeck.example.com": live_server.url}
         ended[example] = run(*(str(ids.get(word, word)) for word in shlex.split(example)[1:]))
 
     assert len(examples) > 15
     assert {example: end.err for example, end in ended.items() if end.code} == {}
+
+
+ANSWERS = {
+    Kind.NODES: rest_types.NodeRow,
+    Kind.GPUS: rest_types.Gpu,
+    Kind.FINDINGS: rest_types.Finding,
+    Kind.PLANS: rest_types.ListedPlan,
+    Kind.PODS: rest_types.PodRow,
+    Kind.CASES: rest_types.Case,
+    Kind.OPERATIONS: rest_types.Operation,
+}
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_column_is_a_field_of_the_answer(kind):
+    for column in COLUMNS[kind].values():
+        fields = get_type_hints(ANSWERS[kind])
+        for part in column.split(".") if isinstance(column, str) else ():
+            inside = [each for each in get_args(fields[part]) or (fields[part],) if each is not type(None)]
+            fields = get_type_hints(inside[0]) if hasattr(inside[0], "__total__") else {}
+
+
+def test_a_gpu_of_unknown_use_is_shown_as_unknown(capsys):
+    where = {"id": 1, "name": "prod"}
+    gpu = {"cluster": where, "node": where, "index": 0, "product": "H100", "uuid": "GPU-1", "allocations": None}
+
+    show(Kind.GPUS, [gpu], Format.TABLE)
+
+    assert capsys.readouterr().out.splitlines()[1].split()[-2:] == ["GPU-1", "unknown"]
 
 
 def test_a_list_is_a_table_json_or_yaml(signed_in):

@@ -1,5 +1,6 @@
 """What the schema promises, held against the API with requests that fit it and requests that do not."""
 
+import os
 from collections import defaultdict
 from io import StringIO
 
@@ -27,6 +28,7 @@ hypothesis.core.RepresentationPrinter = pretty.RepresentationPrinter
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 SCHEMA = schemathesis.openapi.from_wsgi("/api/v1/schema?format=json", get_wsgi_application())
+EXAMPLES = int(os.environ.get("QUARTERDECK_TEST_SCHEMA_EXAMPLES", "2"))  # of each method of a path; more at night
 READING_FIRST = ("get", "post", "put", "patch", "delete")
 PARTS = defaultdict(list)
 for found in SCHEMA.get_all_operations():
@@ -58,7 +60,7 @@ def ask(cases, headers: dict[str, str]) -> None:
     """A few times, each with another request."""
 
     @settings(
-        max_examples=2,
+        max_examples=EXAMPLES,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
