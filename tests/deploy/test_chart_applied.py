@@ -49,7 +49,7 @@ def objects(*values: str, release: str = RELEASE) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def home() -> Iterator[None]:
     """The chart of docs/install.md in mode operate, applied as a GitOps tool applies it."""
-    apply(namespace(NAMESPACE, **RESTRICTED), namespace("gpu-operator"), namespace("exporters"))
+    apply(namespace(NAMESPACE, **RESTRICTED), *map(namespace, ("gpu-operator", "exporters", "fleet")))
     chart = objects(*OPERATE)
     apply(*chart)
     yield
