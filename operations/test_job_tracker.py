@@ -13,6 +13,7 @@ from kube.client.single_requests import last_lines
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from operations.models.test_job import TestJobOnNode
+from operations.test_jobs.allocated_gpus import uuids_of_pod
 from operations.test_jobs.job_manifest import is_ours
 from operations.test_jobs.job_status import finished_at, newest_pod, observed_test_job
 from operations.test_jobs.test_job import CONTAINER, job_for, pods_for
@@ -124,12 +125,15 @@ class TestJobTracker:
             )
             progress = progress_of_test_job(observed, now=now)
             columns: dict[str, Any] = {}
+            pod = newest_pod(job, its)
+            if row.gpu_uuids is None and row.amount and pod and observed.pod and observed.pod.is_running:
+                columns["gpu_uuids"] = uuids_of_pod(row.node_uid, pod.metadata.uid, now=now)
             if progress.outcome is None and not is_wanted:
                 says = "The test was ended early, because it is no longer needed."
                 progress = TestJobProgress(says, progress.said, TestJobOutcome.UNKNOWN)
             elif progress.outcome is not None:
                 try:
-                    progress, columns = self.conclude(row, observed, progress, newest_pod(job, its))
+                    progress, columns = self.conclude(row, observed, progress, pod)
                 except OutputLater as later:
                     progress = TestJobProgress(
                         "The test ended. Its output is asked for again.", str(later), has_run=True

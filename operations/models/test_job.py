@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.db import models
 
 from operations.models.operation import Operation, OperationNode
+from operations.test_jobs.node_tests import NODE_TESTS
 from operations.test_jobs.test_job import DEADLINE, WantedTestJob
 from operations.test_jobs.test_progress import TestJobOutcome
 
@@ -19,6 +21,7 @@ class TestJobQuerySet(models.QuerySet[Any]):
 class TestJobOnNode(models.Model):
     """One test Job on one node. The row is the intent, written before the Job."""
 
+    test: str | models.CharField[str, str] = ""  # key of NODE_TESTS; blank: none of them
     runtime_class: str | models.CharField[str, str] = ""
     owner: ClassVar[str]  # the foreign key to whoever wants it; with the key of that row, its mark in the cluster
     prefix: ClassVar[str]  # of the Job's name: rows of one table share it
@@ -29,7 +32,12 @@ class TestJobOnNode(models.Model):
     image = models.CharField(max_length=500)
     resource = models.CharField(max_length=253)
     amount = models.PositiveIntegerField()
-    command = models.CharField(max_length=200, blank=True, default="", db_default="")  # blank: the image's own
+    command = models.CharField(max_length=2000, blank=True, default="", db_default="")  # blank: the image's own
+    # Of the node when its Job was intended: what its numbers are of. Blank: unknown.
+    driver_version = models.CharField(max_length=64, blank=True, default="", db_default="")
+    gpu_product = models.CharField(max_length=128, blank=True, default="", db_default="")
+    numbers = models.JSONField(null=True)  # by path, of its output; null: none is asked, or it has not passed
+    gpu_uuids = models.JSONField(null=True)  # of the GPUs that it had; null: unknown
 
     intended_at = models.DateTimeField()  # from here on the Job may be in the cluster
     made_at = models.DateTimeField(null=True)  # when it was read back
@@ -47,16 +55,23 @@ class TestJobOnNode(models.Model):
         abstract = True
 
     @property
+    def printed(self) -> Mapping[str, float]:
+        """Returns its numbers by path."""
+        return self.numbers or {}
+
+    @property
     def deadline(self) -> timedelta:
         """Returns how long it may take from its creation, the pull of its image included."""
         return DEADLINE
 
     @property
     def wanted(self) -> WantedTestJob:
+        test = NODE_TESTS.get(self.test)
+        resources = {"cpu": test.cpu, "memory": test.memory, "shm": test.shm} if test else {}
         return WantedTestJob(
             f"{self.owner}-{getattr(self, f'{self.owner}_id')}", self.pk, self.node_name, self.image, self.resource,
             self.amount, asked_at=self.intended_at.isoformat(), command=self.command, prefix=self.prefix,
-            deadline=self.deadline, runtime_class=self.runtime_class,
+            deadline=self.deadline, runtime_class=self.runtime_class, **resources,
         )  # fmt: skip
 
     @property

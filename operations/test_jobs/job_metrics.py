@@ -1,17 +1,32 @@
-"""The number that a test Job prints: by a path in the last JSON value that begins a line of its log. Pure."""
+"""The numbers that a test Job prints: by paths in the last JSON value that begins a line of its log. Pure."""
 
 import json
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+PATH = re.compile(r"[\w-]+(=[\w-]+)?(\.[\w-]+(=[\w-]+)?)*", re.ASCII)
 
-def number_at(lines: Sequence[str], path: str) -> float | None:
-    """Returns the number at a path such as `testcases.0.sum`; None if the log has no JSON, or no number there."""
+
+def is_path(text: str) -> bool:
+    return PATH.fullmatch(text) is not None
+
+
+def numbers_at(lines: Sequence[str], paths: Iterable[str]) -> Mapping[str, float]:
+    """Returns the number at each path such as `testcases.0.sum` or `testcases.name=read.sum`, if there is one."""
     value = _last_json(lines)
+    found = {path: _number_at(value, path) for path in paths}
+    return {path: number for path, number in found.items() if number is not None}
+
+
+def _number_at(value: Any, path: str) -> float | None:
     for key in path.split("."):
+        name, is_name, wanted = key.partition("=")
         if isinstance(value, dict):
             value = value.get(key)
+        elif isinstance(value, list) and is_name:
+            value = next((each for each in value if isinstance(each, dict) and each.get(name) == wanted), None)
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
             value = value[int(key)]
         else:

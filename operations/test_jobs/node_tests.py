@@ -1,18 +1,42 @@
-"""The tests that validate a node on all its GPUs, and what their exit codes prove. Pure.
+"""The tests of a node's GPUs, from `data/node_tests.toml`, and what their exit codes prove. Pure.
 
-Durations and exit codes of `dcgmi diag`: docs.nvidia.com/datacenter/dcgm/latest/user-guide/dcgm-diagnostics.html and
-the return values of DCGM's headers (an exit code is 256 - n). The DCGM image has no running host engine, so the command
-starts one.
+Exit codes of `dcgmi diag`: the return values of DCGM's headers (an exit code is 256 - n).
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
+from gpu.entry_files import entry_of, make_entries, read_file
+from operations.test_jobs.job_metrics import is_path
+from operations.test_jobs.test_job import MOST
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
 
-DIAG = "sh -c 'nv-hostengine || exit 204; exec dcgmi diag -r {level}'"
+FILE = Path(__file__).parent / "data" / "node_tests.toml"
 OWN = "own"  # image and command of the person
+
+
+@dataclass(frozen=True)
+class TestMetric:
+    """A number that a test prints, with its rule against earlier results."""
+
+    path: str
+    title: str
+    unit: str = ""
+    worse_percent: int = 0  # than the baseline, at most; 0: not compared
+    is_lower_better: bool = False
+    samples: str = ""  # path of the number of samples; blank: unknown
+    least_samples: int = 0
+
+    def __post_init__(self) -> None:
+        for path in filter(None, (self.path, self.samples)):
+            if not is_path(path):
+                raise ValueError(f"{path} is no path")
+        if bool(self.samples) is not bool(self.least_samples):
+            raise ValueError("samples and least_samples need each other")
 
 
 @dataclass(frozen=True)
@@ -21,35 +45,53 @@ class NodeTest:
     title: str
     image: str  # key of the setting QUARTERDECK_TEST_IMAGES; blank: the person names one
     command: str = ""  # as a shell splits it; blank: the image's own
-    deadline: timedelta = timedelta(minutes=30)  # the pull of its image included
+    minutes: int = 30  # from the creation of the Job, the pull of its image included
     is_of_one_gpu: bool = False
     runs: str = ""  # in its command: a command of a person without it runs another test
+    cpu: str = MOST["cpu"]
+    memory: str = MOST["memory"]
+    shm: str = ""  # size of /dev/shm; blank: the runtime's own
+    metrics: tuple[TestMetric, ...] = ()
+
+    @property
+    def deadline(self) -> timedelta:
+        return timedelta(minutes=self.minutes)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Returns the paths of all numbers that are read from its output."""
+        return tuple(dict.fromkeys(path for metric in self.metrics for path in (metric.path, metric.samples) if path))
 
     def is_run_by(self, command: str) -> bool:
         return self.runs in command
 
+    def command_on(self, gpus: int) -> str:
+        return self.command.replace("{gpus}", str(gpus))
+
+
+def _test(row: Mapping[str, Any]) -> NodeTest:
+    given = {name: value for name, value in row.items() if name not in ("metrics", "script")}
+    if script := row.get("script"):
+        given["command"] = shlex.join(["sh", "-c", script])
+    metrics = tuple(entry_of(metric, TestMetric) for metric in row.get("metrics", ()))
+    return replace(entry_of(given, NodeTest), metrics=metrics)
+
 
 NODE_TESTS: Mapping[str, NodeTest] = {
-    test.key: test
-    for test in (
-        NodeTest(
-            "dcgm-2", "dcgmi diag -r 2", "dcgm", DIAG.format(level=2), timedelta(minutes=20), runs="dcgmi diag -r 2"
-        ),
-        NodeTest(
-            "dcgm-3", "dcgmi diag -r 3", "dcgm", DIAG.format(level=3), timedelta(minutes=60), runs="dcgmi diag -r 3"
-        ),
-        NodeTest("dcgm-4", "dcgmi diag -r 4", "dcgm", DIAG.format(level=4), timedelta(hours=4), runs="dcgmi diag -r 4"),
-        NodeTest(
-            "nccl", "NCCL all-reduce", "nccl", "all_reduce_perf -b 1G -e 8G -f 2 -g {gpus}", runs="all_reduce_perf"
-        ),
-        NodeTest("nvbandwidth", "nvbandwidth", "nvbandwidth", "nvbandwidth", runs="nvbandwidth"),
-        NodeTest("vectoradd", "vectorAdd", "vectoradd", is_of_one_gpu=True),
-        NodeTest(OWN, "Another image", ""),
-    )
+    test.key: test for test in make_entries(FILE, "tests", read_file(FILE)["tests"], _test)
 }
+TEMPLATES = tuple(key for key in NODE_TESTS if key != OWN)  # of a gate
 NAMED: Mapping[str, str] = {
     name.casefold(): test.key for test in NODE_TESTS.values() for name in (test.key, test.title)
 }
+
+
+def is_of_samples(test: str, path: str) -> bool:
+    """Returns whether the number is only what a metric of the test rests on."""
+    metrics = NODE_TESTS[test].metrics if test in NODE_TESTS else ()
+    return path in {metric.samples for metric in metrics} and path not in {metric.path for metric in metrics}
+
+
 # Exit codes after which nothing is proven. Of dcgmi diag: another one runs, a bad launch, no binary, killed, no such
 # test. Of any container: it cannot be started (125 to 127), or was killed (137).
 INCONCLUSIVE: Mapping[int, str] = {

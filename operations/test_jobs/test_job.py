@@ -17,6 +17,7 @@ from gpu.resources import is_gpu_resource
 from operations.test_jobs.job_manifest import job_of
 
 CONTAINER = "test-job"
+SHM = "shm"
 DEADLINE = timedelta(minutes=15)  # an image of some hundred MB is pulled, and a sample runs for seconds
 LITTLE = {"cpu": "100m", "memory": "256Mi"}
 MOST = {"cpu": "2", "memory": "2Gi"}  # of a quota that wants limits
@@ -42,6 +43,9 @@ class WantedTestJob:
     prefix: str = "quarterdeck-proof"  # of its name: rows of one table share it
     deadline: timedelta = DEADLINE
     runtime_class: str = ""  # blank: the node's default
+    cpu: str = MOST["cpu"]
+    memory: str = MOST["memory"]
+    shm: str = ""  # size of /dev/shm; blank: the runtime's own
 
     @property
     def name(self) -> str:
@@ -63,11 +67,13 @@ def resource_of(allocatable: Mapping[str, int], amount: int) -> str:
 
 
 def job_for(wanted: WantedTestJob) -> dict[str, Any]:
+    shared = {"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": wanted.shm}}
     pod = {
         "tolerations": [EVERY_SUCH_TAINT],
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_container(wanted)],
         **({"runtimeClassName": wanted.runtime_class} if wanted.runtime_class else {}),
+        **({"volumes": [shared]} if wanted.shm else {}),
     }
     return job_of(wanted, pod, deadline=wanted.deadline)
 
@@ -81,7 +87,9 @@ def _container(wanted: WantedTestJob) -> dict[str, Any]:
         **({} if wanted.amount else {"env": EVERY_GPU}),
         "resources": {
             "requests": LITTLE,
-            "limits": MOST | ({wanted.resource: str(wanted.amount)} if wanted.amount else {}),
+            "limits": {"cpu": wanted.cpu, "memory": wanted.memory}
+            | ({wanted.resource: str(wanted.amount)} if wanted.amount else {}),
         },
+        **({"volumeMounts": [{"name": SHM, "mountPath": "/dev/shm"}]} if wanted.shm else {}),  # noqa: S108
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }

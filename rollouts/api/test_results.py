@@ -14,12 +14,19 @@ class TestResultSerializer(RowSerializer):
     plan = serializers.IntegerField(source="plan_id")
     ended_at = serializers.DateTimeField(source="told_at")
     outcome = serializers.CharField(help_text=f"One of {', '.join(TestJobOutcome)}.")
+    test = serializers.CharField(help_text="Template of the Job. Blank: an image of its own.")
+    numbers = serializers.DictField(
+        source="printed", child=serializers.FloatField(), help_text="The numbers that the Job printed, by path."
+    )
+    gpu_uuids = serializers.ListField(
+        child=serializers.CharField(), allow_null=True, help_text="The GPUs that the Job had. Null: unknown."
+    )
 
     class Meta:
         model = TestJob
         fields = (
-            "id", "plan", "ended_at", "outcome", "says", "metric", "value", "driver_version", "gpu_product", "image",
-            "command", "resource", "amount",
+            "id", "plan", "ended_at", "outcome", "says", "test", "metric", "value", "numbers", "driver_version",
+            "gpu_product", "gpu_uuids", "image", "command", "resource", "amount",
         )  # fmt: skip
 
 

@@ -277,17 +277,14 @@ class PlanRecord:
             return None
         if row.told_at is None or row.told_at > at:
             return TestJobEvidence(None)
-        past, peers = self.baselines.of(row)
         outcome = TestJobOutcome(row.outcome) if row.outcome else None
         return TestJobEvidence(
             outcome,
             row.says,
             row.said,
             row.told_at,
-            row.value,
+            self.baselines.of(row),
             row.says.startswith(TIMED_OUT),
-            past,
-            peers,
             row.gpu_time,
         )
 

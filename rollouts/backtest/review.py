@@ -16,7 +16,7 @@ from rollouts.gates.slo import Slo
 from rollouts.gates.soak import Soak
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import TargetState
-from rollouts.models import GateAnswer, Plan, Stage
+from rollouts.models import GateAnswer, Plan, Stage, TestJob
 from rollouts.queries.gpu_telemetry import metrics_of, reads_health
 from wording.lists import names
 from wording.reports import sentence_of, written_report
@@ -162,9 +162,7 @@ def _unasked(gate: Gate, record: PlanRecord, span: StageSpan) -> str:
     """Returns evidence that exists only if the stage asked for it, and this stage did not."""
     if isinstance(gate, TestJobGate):
         rows = [job for target in record.targets[span.stage.pk] for job in target.jobs]
-        is_same = any((row.metric, row.command) == (gate.metric, gate.command) for row in rows)
-        is_image = not gate.image or any(row.image == gate.image for row in rows)
-        return "" if is_same and is_image else "test Jobs of this kind: none ran"
+        return "" if any(_is_of(gate, row) for row in rows) else "test Jobs of this kind: none ran"
     if isinstance(gate, Slo):
         asked = next((its for its in span.stage.gates if isinstance(its, Slo)), None)
         if asked is None or _measurement(asked) != _measurement(gate):
@@ -235,3 +233,10 @@ def _catch(
     }
     good = [name for name in nodes if name not in failed]
     return Catch(gate, span.stage, at, is_wait, report, nodes, spared, good)
+
+
+def _is_of(gate: TestJobGate, row: TestJob) -> bool:
+    """Returns whether the Job ran what the gate asks for, and its numbers were read."""
+    command = gate.command or (gate.test.command_on(row.amount) if gate.test else "")
+    is_read = not gate.metric or gate.metric == row.metric or gate.metric in row.printed
+    return is_read and row.command == command and row.image == (gate.image or row.image)

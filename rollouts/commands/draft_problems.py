@@ -10,8 +10,10 @@ from rollouts.components.driver import WRITE_IT, is_version
 from rollouts.gates.approval import GROUP, ApprovalGate
 from rollouts.gates.base import When
 from rollouts.gates.options import BadGate, read_gates
+from rollouts.gates.test_job import TestJobGate
 from rollouts.models import StageKind
 from rollouts.preflight.extremes import TIMEOUT_LEAST, TIMEOUT_MOST, never_met
+from rollouts.queries.test_images import image_of
 
 LONGEST_NAME, LONGEST_REASON = 100, 1000
 TIMEOUT_LEAST_S, TIMEOUT_MOST_S = (int(most.total_seconds()) for most in (TIMEOUT_LEAST, TIMEOUT_MOST))
@@ -115,7 +117,9 @@ def _gate_problems(stage: StageDraft) -> list[tuple[str, str]]:
     if not any(gate.when is When.THROUGH and not gate.advisory for gate in gates):
         without = "A stage without a gate that counts can never pass."
         return [("gate_options", f"{without} Besides the approval, add at least one gate that is not advisory.")]
-    return [("gate_options", sentence) for sentence in never_met(gates)]
+    tests = [gate.test for gate in gates if isinstance(gate, TestJobGate) and not image_of(gate)]
+    lacking = [f"Test Job: no image of {test.title} is set. Set QUARTERDECK_TEST_IMAGES." for test in tests if test]
+    return [("gate_options", sentence) for sentence in (*never_met(gates), *lacking)]
 
 
 def _unread_gates(written: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

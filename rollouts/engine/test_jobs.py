@@ -33,16 +33,13 @@ class PlanTestJobs:
         if row.outcome == TestJobOutcome.FAILED and is_before and stage.state in GOES_ON:
             return None
         outcome = TestJobOutcome(row.outcome) if row.outcome else None
-        past, peers = self.baselines.of(row)
         return TestJobEvidence(
             outcome,
             row.says,
             row.said,
             told_at=row.told_at,
-            value=row.value,
+            numbers=self.baselines.of(row),
             has_timed_out=row.says.startswith(TIMED_OUT),
-            past=past,
-            peers=peers,
             gpu_time=row.gpu_time,
         )
 
@@ -60,5 +57,5 @@ def read_test_jobs(plan: Plan, stages: Iterable[Stage]) -> PlanTestJobs:
         if row.gone_at is None
     )
     newest = {row.node_uid: row for row in rows}
-    compares = any(gate.at_most_worse_percent for gate in asked)
+    compares = any(rule.metric.worse_percent for gate in asked for rule in gate.rules)
     return PlanTestJobs(newest, there, baselines_of(plan, newest.values()) if compares else Baselines())

@@ -172,6 +172,15 @@ class SeenWork:
 
 
 @dataclass(frozen=True)
+class MetricResult:
+    """A number that a test Job printed, with earlier results of the same test and another driver."""
+
+    value: float
+    past: tuple[float, ...] = ()  # of the same node, the newest first
+    peers: tuple[float, ...] = ()  # the newest of each other node with the same GPUs
+
+
+@dataclass(frozen=True)
 class TestJobEvidence:
     """The newest test Job on a node since its change."""
 
@@ -179,10 +188,8 @@ class TestJobEvidence:
     says: str = ""
     said: str = ""  # in the words of its container, or of what keeps it from running
     told_at: datetime | None = None  # of the outcome
-    value: float | None = None  # the number that its gate reads in its output; None: it printed none, or none is asked
+    numbers: Mapping[str, MetricResult] = field(default_factory=dict)  # by path, those that it printed
     has_timed_out: bool = False
-    past: tuple[float, ...] = ()  # its results on the same node with other drivers, the newest first
-    peers: tuple[float, ...] = ()  # the newest result of each other node with the same GPUs and another driver
     gpu_time: timedelta = timedelta(0)  # of its container, on all of its GPUs; 0: unknown
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 from django.db import models
 
 from gpu.labels import GPU
 from operations.models.test_job import TestJobOnNode
+from operations.test_jobs.node_tests import NODE_TESTS
 
 
 class TestJob(TestJobOnNode):
@@ -14,14 +16,12 @@ class TestJob(TestJobOnNode):
     owner, prefix = "plan", "quarterdeck-proof"
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="test_jobs")
+    test = models.CharField(max_length=32, blank=True, default="", db_default="")  # template of its gate; blank: none
     metric = models.CharField(
         max_length=200, blank=True, default="", db_default=""
     )  # path of a number in its output; blank: none
     value = models.FloatField(null=True)  # that number; null: it printed none, or none is asked
     ran_s = models.FloatField(null=True)  # for how long its container ran; null: it has not passed, or nobody says
-    # Of the node when its Job was intended: what the number is of. Blank: unknown.
-    driver_version = models.CharField(max_length=64, blank=True, default="", db_default="")
-    gpu_product = models.CharField(max_length=128, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [
@@ -33,6 +33,25 @@ class TestJob(TestJobOnNode):
         ]
         indexes = [models.Index(fields=["node_uid", "-told_at"])]
         ordering = ["plan_id", "node_name", "pk"]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Returns the paths of the numbers that are read from its output, the metric first."""
+        test = NODE_TESTS.get(self.test)
+        paths = dict.fromkeys((self.metric, *(test.numbers if test else ())))
+        return tuple(path for path in paths if path)
+
+    @property
+    def printed(self) -> Mapping[str, float]:
+        """Returns its numbers by path. Older rows have only the metric."""
+        if self.numbers is None:
+            return {} if self.value is None else {self.metric: self.value}
+        return self.numbers
+
+    @property
+    def deadline(self) -> timedelta:
+        test = NODE_TESTS.get(self.test)
+        return test.deadline if test else super().deadline
 
     @property
     def gpu_time(self) -> timedelta:

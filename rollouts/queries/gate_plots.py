@@ -50,8 +50,8 @@ def _of_stage(plan: Plan, stage: Stage, *, now: datetime) -> Iterator[GatePlot]:
     for gate in stage.gates:
         if isinstance(gate, Slo):
             yield _service_level(stage, gate, changes)
-        elif isinstance(gate, TestJobGate) and gate.metric:
-            yield _test_results(plan, stage, gate, changes)
+        elif isinstance(gate, TestJobGate) and gate.rules:
+            yield from _test_results(plan, stage, gate, changes)
         elif isinstance(gate, Exposure):
             yield _exposure(stage, gate, changes)
         elif isinstance(gate, Drift):
@@ -77,23 +77,27 @@ def _service_level(stage: Stage, gate: Slo, changes: Sequence[datetime]) -> Gate
     )
 
 
-def _test_results(plan: Plan, stage: Stage, gate: TestJobGate, changes: Sequence[datetime]) -> GatePlot:
+def _test_results(plan: Plan, stage: Stage, gate: TestJobGate, changes: Sequence[datetime]) -> Iterator[GatePlot]:
+    """Yields a plot for each metric of the gate's Jobs."""
     uids = [target.node_uid for target in stage.targets.all()]
     rows = list(TestJob.objects.filter(plan=plan, node_uid__in=uids, outcome=TestJobOutcome.PASSED).order_by("told_at"))
-    points = [Point(row.told_at, row.value, row.node_name) for row in rows if row.value is not None and row.told_at]
     baselines = baselines_of(plan, rows)
-    return GatePlot(
-        gate,
-        stage,
-        "",
-        gate.metric,
-        points,
-        [(name, limit) for name, limit in (("At least", gate.at_least), ("At most", gate.at_most)) if limit],
-        [value for row in rows for values in baselines.of(row) for value in values],
-        changes,
-        points[-1].at if points else None,
-        "" if points else "No test Job has printed a number yet.",
-    )
+    numbers = [(row, baselines.of(row)) for row in rows]
+    for rule in gate.rules:
+        its = [(row, found[rule.metric.path]) for row, found in numbers if rule.metric.path in found]
+        points = [Point(row.told_at, result.value, row.node_name) for row, result in its if row.told_at]
+        yield GatePlot(
+            gate,
+            stage,
+            rule.metric.unit,
+            rule.metric.title,
+            points,
+            rule.limits,
+            [value for _, result in its for value in (*result.past, *result.peers)],
+            changes,
+            points[-1].at if points else None,
+            "" if points else "No test Job has printed a number yet.",
+        )
 
 
 def _exposure(stage: Stage, gate: Exposure, changes: Sequence[datetime]) -> GatePlot:

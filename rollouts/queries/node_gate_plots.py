@@ -45,7 +45,7 @@ def node_plots(stage: Stage, changes: Sequence[datetime]) -> Iterator[GatePlot]:
 
 def _judges_nodes(gate: Gate) -> bool:
     measures_gpus = isinstance(gate, NewFindings) and gate.measured_by is not None
-    measures_jobs = isinstance(gate, TestJobGate) and bool(gate.metric)
+    measures_jobs = isinstance(gate, TestJobGate) and bool(gate.rules)
     return gate.when is When.THROUGH and not isinstance(gate, NOT_BY_NODE) and not measures_gpus and not measures_jobs
 
 

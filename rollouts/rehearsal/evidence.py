@@ -1,6 +1,7 @@
 """The evidence that a round sees of a virtual fleet, as the engine reads it from rows and the cluster. Pure."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -11,6 +12,7 @@ from rollouts.gates.base import (
     FindingEvidence,
     GpuTelemetry,
     HealthEvidence,
+    MetricResult,
     OperandEvidence,
     PodEvidence,
     SeenWork,
@@ -20,7 +22,7 @@ from rollouts.gates.base import (
     ValidatorEvidence,
 )
 from rollouts.gates.slo import Slo
-from rollouts.gates.test_job import TestJobGate
+from rollouts.gates.test_job import MetricRule, TestJobGate
 from rollouts.lifecycle import TargetState
 from rollouts.rehearsal.faults import RULE_TITLES, ValidatorFault
 from rollouts.rehearsal.fleet import HARMLESS_AFTER, VALIDATION, VirtualFleet, VirtualNode
@@ -139,17 +141,29 @@ def _test_job(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -> Test
         return TestJobEvidence(None, "It runs.")
     if node.pods_crash(done_at):
         return TestJobEvidence(TestJobOutcome.FAILED, "It failed.", "CUDA error: no kernel image", told_at=done_at)
-    if target.test is None or not target.test.metric:
-        return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", told_at=done_at)
-    usual, noise = usual_value(target.test), fleet.noise
+    numbers = (
+        {path: result for rule in target.test.rules for path, result in _of_rule(rule, node, fleet, done_at)}
+        if (target.test)
+        else {}
+    )
+    return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", told_at=done_at, numbers=numbers)
+
+
+def _of_rule(
+    rule: MetricRule, node: VirtualNode, fleet: VirtualFleet, at: datetime
+) -> Iterator[tuple[str, MetricResult]]:
+    """Yields the number of a metric on the node and before its change, and the samples that it rests on."""
+    usual, noise, is_higher_better = usual_value(rule), fleet.noise, not rule.metric.is_lower_better
     scatter = (noise.test(node.name, "after"), noise.test(node.name, "before")) if noise else (1.0, 1.0)
-    value = scatter[0] * _measured(usual, node.throughput_at(done_at), is_higher_better=target.test.higher_is_better)
-    past = scatter[1] * _measured(usual, node.throughput, is_higher_better=target.test.higher_is_better)
-    return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", told_at=done_at, value=value, past=(past,))
+    value = scatter[0] * _measured(usual, node.throughput_at(at), is_higher_better=is_higher_better)
+    past = scatter[1] * _measured(usual, node.throughput, is_higher_better=is_higher_better)
+    yield rule.metric.path, MetricResult(value, past=(past,))
+    if rule.metric.samples:
+        yield rule.metric.samples, MetricResult(float(rule.metric.least_samples))
 
 
-def usual_value(gate: Slo | TestJobGate) -> float:
-    """Returns what a healthy node measures: within the limits of the gate, with a margin where both allow one."""
+def usual_value(gate: Slo | MetricRule) -> float:
+    """Returns what a healthy node measures: within its limits, with a margin where both allow one."""
     least = gate.at_least * (1 + MARGIN)
     most = gate.at_most / (1 + MARGIN) if gate.at_most else math.inf
     return (gate.at_least + gate.at_most) / 2 if least > most else min(max(USUAL, least), most)

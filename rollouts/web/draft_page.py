@@ -18,7 +18,7 @@ from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.queries.driver_nodes import changeable
 from rollouts.web.draft_form import DraftForm
-from rollouts.web.stage_form import advisable, gate_choices, indicator_choices
+from rollouts.web.stage_form import advisable, gate_choices, indicator_choices, template_choices
 from rollouts.web.visible_objects import plan_for
 
 GONE = "The driver object is gone, or you may not change it. Choose another driver object and save again."
@@ -130,6 +130,7 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
         "gates": gate_choices(),
         "advisable": advisable(),
         "indicators": indicator_choices(),
+        "test_templates": template_choices(),
     }
     return render(request, "rollouts/draft/page.html", context, status=status)
 

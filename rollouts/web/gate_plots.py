@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
+from typing import Protocol
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -12,7 +13,7 @@ from django.utils import timezone
 from edges.parts import part_response
 from edges.requests import PersonRequest
 from rollouts.queries.gate_plots import gate_plots
-from rollouts.queries.plot_values import GatePlot, Point
+from rollouts.queries.plot_values import Point
 from rollouts.web.visible_objects import plan_for
 
 WIDTH, HEIGHT, MARGIN = 320.0, 120.0, 6.0
@@ -26,11 +27,27 @@ class DrawnLimit:
     y: float
 
 
+class Plot(Protocol):
+    """Points by name with limits, the values of a baseline, and changes, to be drawn."""
+
+    @property
+    def unit(self) -> str: ...
+    @property
+    def points(self) -> Sequence[Point]: ...
+    @property
+    def limits(self) -> Sequence[tuple[str, float]]: ...
+    @property
+    def baseline(self) -> Sequence[float]: ...
+    @property
+    def changes(self) -> Sequence[datetime]: ...
+
+
 @dataclass(frozen=True)
 class DrawnPlot:
-    plot: GatePlot
-    lines: Sequence[str] = ()  # points of each polyline
-    dots: Sequence[tuple[float, float, str]] = ()  # x, y and title
+    plot: Plot
+    lines: Sequence[str] = ()  # points of each polyline, in the order of the names
+    names: Sequence[str] = ()  # of its points, sorted
+    dots: Sequence[tuple[float, float, str, int]] = ()  # x, y, title and the number of its name, from 1
     limits: Sequence[DrawnLimit] = ()
     band: tuple[float, float] | None = None  # top and height
     lowest: float | None = None  # of the baseline
@@ -47,13 +64,13 @@ class DrawnPlot:
 @part_response
 def plots_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
-    drawn = [draw(plot) for plot in gate_plots(plan, now=timezone.now())]
-    quiet = [one for one in drawn if one.plot.is_quiet]
-    shown = {"plan": plan, "plots": [one for one in drawn if not one.plot.is_quiet], "quiet": quiet}
+    found = gate_plots(plan, now=timezone.now())
+    loud, quiet = ([draw(plot) for plot in found if plot.is_quiet is one] for one in (False, True))
+    shown = {"plan": plan, "plots": loud, "quiet": quiet}
     return render(request, "rollouts/plan/_gate_plots.html", shown)
 
 
-def draw(plot: GatePlot) -> DrawnPlot:
+def draw(plot: Plot) -> DrawnPlot:
     """Returns the plot in the coordinates of a box of 320 by 120. A plot without points has only its words."""
     if not plot.points:
         return DrawnPlot(plot)
@@ -69,11 +86,16 @@ def draw(plot: GatePlot) -> DrawnPlot:
     def y(value: float) -> float:
         return round(HEIGHT - MARGIN - (value - low) / height * (HEIGHT - 2 * MARGIN), 1)
 
+    names = sorted({point.name for point in plot.points})
     lowest, highest = (min(plot.baseline), max(plot.baseline)) if plot.baseline else (None, None)
     return DrawnPlot(
         plot,
         lines=[" ".join(f"{x(one.at)},{y(one.value)}" for one in its) for its in _by_name(plot.points)],
-        dots=[(x(one.at), y(one.value), f"{one.name} {one.value:g} {plot.unit}".strip()) for one in plot.points]
+        names=names,
+        dots=[
+            (x(one.at), y(one.value), f"{one.name} {one.value:g} {plot.unit}".strip(), names.index(one.name) + 1)
+            for one in plot.points
+        ]
         if len(plot.points) <= MOST_DOTS
         else (),
         limits=[DrawnLimit(name, value, y(value)) for name, value in plot.limits],

@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 
 from health.telemetry.service_levels.indicators import INDICATORS
+from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.gates import GATES
 from rollouts.gates.approval import GROUP
@@ -36,8 +37,9 @@ SLO_FIELDS = {
 }  # fmt: skip
 
 TEST_FIELDS = {
-    "image": "test_image", "command": "test_command", "gpus": "test_gpus", "metric": "test_metric",
-    "at_least": "test_at_least", "at_most": "test_at_most", "at_most_worse_percent": "test_worse",
+    "template": "test_template", "image": "test_image", "command": "test_command", "gpus": "test_gpus",
+    "metric": "test_metric", "at_least": "test_at_least", "at_most": "test_at_most",
+    "at_most_worse_percent": "test_worse",
 }  # fmt: skip
 # Switches that are on by default: the form has a box for what switches each off.
 TEST_SWITCHES = {"higher_is_better": "test_lower_is_better", "cordon": "test_without_cordon"}
@@ -55,8 +57,9 @@ STANDS_IN: Mapping[str, Any] = {
     "approvals": None, "groups": {}, "soak_min": 30, "tolerate": None, "gates": [], "advisory": [],
     "advisory_reason": "It is not read.", "options": {},
     "slo_indicator": "", "slo_expression": "", "slo_at_most": None, "slo_at_least": None, "slo_worse": None,
-    "test_image": "", "test_command": "", "test_gpus": None, "test_metric": "", "test_at_least": None,
-    "test_at_most": None, "test_worse": None, "test_lower_is_better": False, "test_without_cordon": False,
+    "test_template": "", "test_image": "", "test_command": "", "test_gpus": None, "test_metric": "",
+    "test_at_least": None, "test_at_most": None, "test_worse": None, "test_lower_is_better": False,
+    "test_without_cordon": False,
 }  # fmt: skip
 
 
@@ -66,6 +69,10 @@ def gate_choices() -> list[tuple[str, str]]:
 
 def indicator_choices() -> list[tuple[str, str]]:
     return [(key, indicator.title) for key, indicator in INDICATORS.items()]
+
+
+def template_choices() -> list[tuple[str, str]]:
+    return [(key, NODE_TESTS[key].title) for key in TEMPLATES]
 
 
 def advisable() -> list[tuple[str, str]]:
@@ -157,6 +164,7 @@ class StageForm(forms.Form):
     slo_at_most = NumberField(is_whole=False)
     slo_at_least = NumberField(is_whole=False)
     slo_worse = NumberField()
+    test_template = TextField()
     test_image = TextField()
     test_command = TextField()
     test_gpus = NumberField()

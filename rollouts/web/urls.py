@@ -39,6 +39,11 @@ urlpatterns = [
     path("parts/restraints/<int:cluster_id>", windows_page.restraints_part, name="cluster-restraints"),
     path("parts/restraints/<int:cluster_id>/<int:pool_id>", windows_page.restraints_part, name="pool-restraints"),
     path("parts/nodes/<int:node_id>/test-results", test_results.node_test_results_part, name="node-test-results"),
+    path(
+        "parts/nodes/<int:node_id>/gpus/<int:index>/test-results",
+        test_results.gpu_test_results_part,
+        name="gpu-test-results",
+    ),
     path("ledger", ledger_page.ledgers, name="ledgers"),
     path("clusters/<int:cluster_id>/ledger", ledger_page.ledger, name="ledger"),
     path("parts/clusters/<int:cluster_id>/ledger", ledger_page.ledger_part, name="ledger-part"),

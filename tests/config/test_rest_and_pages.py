@@ -44,6 +44,7 @@ IN_REST = """
     gpu-hours                 nodes/{node_id}/gpus/{index}/hours
     gpu-part                  nodes/{node_id}/gpus/{index}
     gpu-placements            nodes/{node_id}/gpus/{index}/placements
+    gpu-test-results          nodes/{node_id}/test-results
     gpu-telemetry             nodes/{node_id}/telemetry
     gpu-timeline              nodes/{node_id}/gpus/{index}/timeline
     gpus-part                 gpu-health

@@ -25,6 +25,8 @@ from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, f
 from operations.steps.test_job.decision import NodeToTest, sentence_of
 from operations.stop_switch import stopped_by_switch
 from operations.test_job_tracker import TestJobTracker
+from operations.test_jobs.allocated_gpus import uuids_of_whole_node
+from operations.test_jobs.job_metrics import numbers_at
 from operations.test_jobs.node_tests import NODE_TESTS, result_of
 from operations.test_jobs.test_job import resource_of
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
@@ -37,8 +39,11 @@ class _NodeTracker(TestJobTracker):
         self, row: Any, observed: ObservedTestJob, progress: TestJobProgress, pod: PodSeen | None
     ) -> tuple[TestJobProgress, dict[str, Any]]:
         lines, trouble = self.output_of(row, pod) if observed.pod else ([], "")
-        result = result_of(NODE_TESTS[row.test], row.command, row.amount, observed, progress, lines)
-        return (TestJobProgress(result.says, result.said or trouble, result.outcome, result.has_run), {})
+        test = NODE_TESTS[row.test]
+        result = result_of(test, row.command, row.amount, observed, progress, lines)
+        is_passed = result.outcome is TestJobOutcome.PASSED
+        columns = {"numbers": dict(numbers_at(lines, test.numbers))} if is_passed and test.numbers else {}
+        return TestJobProgress(result.says, result.said or trouble, result.outcome, result.has_run), columns
 
 
 class TestJobStep(NodeStep):
@@ -145,6 +150,8 @@ def _intend(work: NodeWork, gpus: int) -> NodeTestJob:
                 namespace=namespace_of(work.operation.cluster), amount=gpus,
                 resource=resource_of(node.allocatable, gpus),
                 command=options["command"].replace("{gpus}", str(gpus)), test=test.key, intended_at=now,
+                driver_version=node.driver_version, gpu_product=node.gpu_product,
+                gpu_uuids=uuids_of_whole_node(node, resource_of(node.allocatable, gpus), gpus),
                 deadline_s=int(test.deadline.total_seconds()), says="The Job is not created yet.",
             )  # fmt: skip
     except IntegrityError as clash:

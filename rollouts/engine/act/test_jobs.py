@@ -6,17 +6,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from kube.structs import PodSeen
 from operations.test_job_tracker import TestJobTracker
-from operations.test_jobs.job_metrics import number_at
+from operations.test_jobs.allocated_gpus import uuids_of_whole_node
+from operations.test_jobs.job_metrics import numbers_at
 from operations.test_jobs.job_status import ran_s
-from operations.test_jobs.test_job import resource_of
-from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
+from operations.test_jobs.node_tests import NODE_TESTS, result_of
+from operations.test_jobs.test_progress import TIMED_OUT, ObservedTestJob, TestJobOutcome, TestJobProgress
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import CreateTestJobs, TrackTestJobs
 from rollouts.engine.live_state import stopped_in_cluster
@@ -25,6 +25,7 @@ from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan, Target, TestJob
 from rollouts.queries.driver_nodes import driver_daemonsets
 from rollouts.queries.restraints import why_frozen
+from rollouts.queries.test_images import image_of
 
 
 class _PlanTracker(TestJobTracker):
@@ -42,19 +43,30 @@ class _PlanTracker(TestJobTracker):
     def conclude(
         self, row: Any, observed: ObservedTestJob, progress: TestJobProgress, pod: PodSeen | None
     ) -> tuple[TestJobProgress, dict[str, Any]]:
-        """Reads how long the container of a passed Job ran, and the number that a Job with a metric printed."""
-        if progress.outcome is not TestJobOutcome.PASSED:
-            return progress, {}
-        columns: dict[str, Any] = {"ran_s": ran_s(pod) if pod else None}
-        if not row.metric:
+        """Reads how long the container of a passed Job ran, and the numbers that it printed.
+
+        The exit code of a template has the meaning that it has for operations: one that proves nothing fails nothing.
+        """
+        test, paths = NODE_TESTS.get(row.test), row.paths
+        is_passed = progress.outcome is TestJobOutcome.PASSED
+        columns: dict[str, Any] = {}
+        if is_passed:
+            columns["ran_s"] = ran_s(pod) if pod else None
+        if observed.pod is None or not (test or (is_passed and paths)):
             return progress, columns
         lines, trouble = self.output_of(row, pod)
-        value = number_at(lines, row.metric)
-        if value is not None:
-            trouble = f"{row.metric} is {value:g}."
-        return replace(progress, said=trouble or f"Its output has no number at {row.metric}."), columns | {
-            "value": value
-        }
+        if test and not progress.says.startswith(TIMED_OUT):
+            judged = result_of(test, row.command, row.amount, observed, progress, lines)
+            if judged.outcome is not TestJobOutcome.PASSED:
+                return replace(judged, said=judged.said or trouble), columns
+        if not (is_passed and paths):
+            return progress, columns
+        numbers = numbers_at(lines, paths)
+        columns |= {"numbers": dict(numbers), "value": numbers.get(paths[0])}
+        printed = " ".join(f"{path} is {numbers[path]:g}." for path in paths if path in numbers)
+        missing = next((path for path in paths if path not in numbers), "")
+        says = printed or trouble or f"Its output has no number at {missing}."
+        return replace(progress, said=says), columns
 
 
 def create_test_jobs(writer: Writer, act: CreateTestJobs) -> str:
@@ -82,9 +94,11 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
     """
     gate = next((gate for gate in target.stage.gates if isinstance(gate, TestJobGate)), None)
     node = Node.objects.filter(cluster=writer.plan.cluster_id, uid=target.node_uid).first()
-    resource = resource_of(node.allocatable, gate.gpus) if gate and node else ""
-    if gate is None or not resource:
+    resource, amount = gate.request_on(node.allocatable) if gate and node else ("", 0)
+    if gate is None or node is None or not resource:
         return None
+    test = gate.test
+    command = gate.command or (test.command_on(amount) if test else "")
     now = writer.clock()
     try:
         with transaction.atomic():
@@ -100,13 +114,15 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
                 node_uid=target.node_uid,
                 node_name=target.node_name,
                 namespace=namespace,
-                image=(gate.image or settings.TEST_JOB_IMAGE)[:500],
+                image=image_of(gate)[:500],
                 resource=resource,
-                amount=gate.gpus,
-                command=gate.command,
-                metric=gate.metric,
-                driver_version=node.driver_version if node else "",
-                gpu_product=node.gpu_product if node else "",
+                amount=amount,
+                command=command,
+                test=gate.template,
+                metric=gate.metric or next(iter(gate.numbers), ""),
+                driver_version=node.driver_version,
+                gpu_product=node.gpu_product,
+                gpu_uuids=uuids_of_whole_node(node, resource, amount),
                 intended_at=now,
                 says="The Job is not created yet.",
             )

@@ -16,7 +16,6 @@ from kube import client
 from kube.structs import NodeSeen
 from operations.ledger.disruptions import NoPlace, record_disruptions
 from operations.node_exclusion import autoscaler_runs
-from operations.test_jobs.test_job import resource_of
 from rollouts.approvals.automatic_approvals import GATE, why_live
 from rollouts.engine.act import cordons, exclusions
 from rollouts.engine.act.levers import lever_of
@@ -188,7 +187,7 @@ def _to_cordon(stage: Stage, nodes: Mapping[str, str], found: Mapping[str, dict]
     if gate is None or not cordons_by(stage.gates):
         return {}
     offered = {uid: (found.get(uid) or {}).get("allocatable") or {} for uid in nodes}
-    return {uid: name for uid, name in nodes.items() if resource_of(offered[uid], gate.gpus)}
+    return {uid: name for uid, name in nodes.items() if gate.request_on(offered[uid])[0]}
 
 
 def _intend(

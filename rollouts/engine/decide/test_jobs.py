@@ -6,7 +6,6 @@ They are read in every state of the plan. No plan ends before the last deletion 
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from operations.test_jobs.test_job import resource_of
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.engine.decide.acts import Act, CreateTestJobs, Decision, MovePlan, TrackTestJobs
 from rollouts.engine.decide.budget import is_back
@@ -62,7 +61,7 @@ def _due(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> dict[str
     ready = (
         one for one in changed if one.uid not in busy and is_back(one) and one.uid not in snapshot.orders.restrained
     )
-    return {one.uid: one.name for one in ready if resource_of(one.allocatable, gate.gpus) and _is_due(one, now=now)}
+    return {one.uid: one.name for one in ready if gate.request_on(one.allocatable)[0] and _is_due(one, now=now)}
 
 
 def _is_due(target: TargetEvidence, *, now: datetime) -> bool:

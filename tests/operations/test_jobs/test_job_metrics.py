@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operations.test_jobs.job_metrics import number_at
+from operations.test_jobs.job_metrics import numbers_at
 
 PRINTED = json.dumps({"testcases": [{"name": "device_to_device", "sum": 312.5}], "ok": True}, indent=2).splitlines()
 
@@ -15,6 +15,8 @@ PRINTED = json.dumps({"testcases": [{"name": "device_to_device", "sum": 312.5}],
     ("lines", "path", "number"),
     [
         (["starting", *PRINTED, "done"], "testcases.0.sum", 312.5),
+        (PRINTED, "testcases.name=device_to_device.sum", 312.5),
+        (PRINTED, "testcases.name=another.sum", None),
         (['{"sum": 1}', '{"sum": 2}'], "sum", 2.0),
         (['[{"sum": 7}]'], "0.sum", 7.0),
         (PRINTED, "testcases.1.sum", None),
@@ -30,9 +32,9 @@ PRINTED = json.dumps({"testcases": [{"name": "device_to_device", "sum": 312.5}],
     ],
 )
 def test_the_number_of_the_last_json(lines, path, number):
-    assert number_at(lines, path) == number
+    assert numbers_at(lines, [path]).get(path) == number
 
 
 @given(lines=st.lists(st.text()), path=st.text())
 def test_no_output_breaks_it(lines, path):
-    assert number_at(lines, path) is None or isinstance(number_at(lines, path), float)
+    assert all(isinstance(number, float) for number in numbers_at(lines, [path]).values())

@@ -437,3 +437,34 @@ def test_a_result_worse_than_the_nodes_past_halts_and_is_kept_with_its_driver(gr
     assert answer(ground).summary == "sum is 22 % worse than its baseline."
     assert ground.plan.state == PlanState.HALTED
     assert (job.driver_version, job.gpu_product) == (NEW, "NVIDIA-H100-80GB-HBM3")
+
+
+@pytest.mark.parametrize(
+    ("printed", "code", "answer_", "says"),
+    [
+        (['{"average_bus_bandwidth": {"bandwidth": 412.5}}'], 0, "pass", "average_bus_bandwidth.bandwidth is 412.5."),
+        (["no such file"], 126, "wait", "no such file"),
+        (["wrong result"], 1, "fail", "wrong result"),
+    ],
+)
+def test_a_template_names_command_resources_deadline_and_what_its_exit_code_means(
+    ground: Ground, settings, printed: list[str], code: int, answer_: str, says: str
+):
+    settings.TEST_IMAGES = {"nccl": "registry.example/nccl-tests:2.19.6"}
+    under_test(ground, template="nccl")
+    (job,) = jobs(ground)
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    limits = container["resources"]["limits"]
+    ground.simulation.ends.read_log = lambda *_: [f"2026-01-08T12:00:09Z {line}" for line in printed]
+    end = {"exitCode": code, "reason": "Completed" if not code else "Error"}
+    play(ground, {"terminated": end}, "Failed" if code else "Succeeded", node=CANARY)
+    if not code:
+        completes(ground)
+    ground.rounds(2)
+
+    assert container["image"] == "registry.example/nccl-tests:2.19.6"
+    assert f"-g {limits['nvidia.com/gpu']} -J" in container["command"][-1]
+    assert (limits["memory"], job["spec"]["activeDeadlineSeconds"]) == ("8Gi", 1800)
+    assert job["spec"]["template"]["spec"]["volumes"][0]["emptyDir"] == {"medium": "Memory", "sizeLimit": "1Gi"}
+    assert answer(ground).answer == answer_
+    assert says in TestJob.objects.earliest("pk").said

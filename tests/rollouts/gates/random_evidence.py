@@ -16,6 +16,7 @@ from rollouts.gates.base import (
     HealthEvidence,
     HoursEvidence,
     MeasuredHour,
+    MetricResult,
     NextWave,
     OperandEvidence,
     PodEvidence,
@@ -74,6 +75,15 @@ test_jobs = st.builds(
     st.just("It is said."),
     st.sampled_from(["", "CUDA error"]),
     st.none() | moments,
+    numbers=st.dictionaries(
+        st.sampled_from(["sum", "average_bus_bandwidth.bandwidth", "request_count.avg"]),
+        st.builds(
+            MetricResult,
+            st.floats(0, 500),
+            st.lists(st.floats(0, 500), max_size=2).map(tuple),
+            st.lists(st.floats(0, 500), max_size=5).map(tuple),
+        ),
+    ),
 )
 works = st.builds(SeenWork, st.integers(0, 200).map(lambda minutes: timedelta(minutes=minutes)), st.booleans())
 

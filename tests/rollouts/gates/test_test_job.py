@@ -2,8 +2,9 @@
 
 import pytest
 
+from gpu.labels import GPU
 from operations.test_jobs.test_progress import TestJobOutcome
-from rollouts.gates.base import NO_TARGET, TO_COME, Answer, TestJobEvidence
+from rollouts.gates.base import NO_TARGET, TO_COME, Answer, MetricResult, TestJobEvidence
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import TargetState
@@ -77,7 +78,8 @@ def test_what_has_not_changed_yet_is_to_come():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"gpus": 0}, "gpus must be at least 1, because a Job without a GPU does not test GPUs"),
+        ({"template": "own"}, "template is one of dcgm-2, .*; or name an image"),
+        ({"template": "vectoradd", "at_most_worse_percent": 5}, "needs metric, or a template with metrics"),
         ({"image": "a b"}, "image must be the name of one image, without blanks"),
     ],
 )
@@ -86,11 +88,15 @@ def test_what_would_test_nothing_is_refused(options: dict, says: str):
         read_gates({"test_job": options})
 
 
+def job_with(**numbers: MetricResult) -> TestJobEvidence:
+    return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", numbers=numbers)
+
+
 LIMITED = {"metric": "testcases.0.sum", "at_least": 150}
 
 
-def measured(name: str = "node-1", value: float | None = None):
-    return a_target(name, test_job=TestJobEvidence(TestJobOutcome.PASSED, "It completed.", value=value))
+def measured(name: str = "node-1", value: float | None = None, metric: str = "testcases.0.sum"):
+    return a_target(name, test_job=job_with(**{} if value is None else {metric: MetricResult(value)}))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +111,7 @@ def measured(name: str = "node-1", value: float | None = None):
     ],
 )
 def test_the_number_that_a_job_prints_has_limits(value, options, expected, cause):
-    result = evaluated(measured("node-1", value), **options)
+    result = evaluated(measured("node-1", value, options.get("metric", "sum")), **options)
 
     assert (result.answer, result.cause) == (expected, cause)
 
@@ -135,7 +141,7 @@ def test_a_metric_without_a_rule_and_a_command_that_is_no_command_are_refused(op
 
 
 def compared(value: float, *, past: tuple[float, ...] = (), peers: tuple[float, ...] = (), **options):
-    job = TestJobEvidence(TestJobOutcome.PASSED, "It completed.", value=value, past=past, peers=peers)
+    job = job_with(sum=MetricResult(value, past, peers))
     return evaluated(a_target(test_job=job), metric="sum", at_most_worse_percent=10, **options)
 
 
@@ -165,5 +171,54 @@ def test_failure_timeout_no_number_and_too_few_results_are_four_answers():
         return evaluated(a_target(test_job=job), metric="sum", at_most_worse_percent=10).cause
 
     failed, passed = TestJobOutcome.FAILED, TestJobOutcome.PASSED
-    causes = [cause(failed), cause(failed, has_timed_out=True), cause(passed), cause(passed, value=1.0)]
+    causes = [
+        cause(failed),
+        cause(failed, has_timed_out=True),
+        cause(passed),
+        cause(passed, numbers={"sum": MetricResult(1.0)}),
+    ]
     assert causes == ["failed", "timed-out", "no-number", "few-results"]
+
+
+LLM = {
+    "output_token_throughput.avg": MetricResult(950.0, past=(1000.0,)),
+    "time_to_first_token.p99": MetricResult(210.0, past=(200.0,)),
+    "inter_token_latency.p99": MetricResult(20.0),
+    "request_count.avg": MetricResult(200.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "expected", "cause"),
+    [
+        ({}, {}, Answer.PASS, ""),
+        ({"output_token_throughput.avg": MetricResult(890.0, past=(1000.0,))}, {}, Answer.FAIL, "worse"),
+        ({"time_to_first_token.p99": MetricResult(251.0, past=(200.0,))}, {}, Answer.FAIL, "worse"),
+        ({"time_to_first_token.p99": MetricResult(100.0, past=(200.0,))}, {}, Answer.PASS, ""),
+        ({"request_count.avg": MetricResult(99.0)}, {}, Answer.WAIT, "few-samples"),
+        ({"request_count.avg": None}, {}, Answer.WAIT, "few-samples"),
+        ({"time_to_first_token.p99": None}, {}, Answer.WAIT, "no-number"),
+        ({}, {"at_most_worse_percent": 4}, Answer.FAIL, "worse"),
+        ({}, {"at_most_worse_percent": 6}, Answer.WAIT, "few-results"),
+    ],
+)
+def test_a_template_judges_each_of_its_metrics(changed, options, expected, cause):
+    numbers = {path: result for path, result in (LLM | changed).items() if result}
+    result = evaluated(a_target(test_job=job_with(**numbers)), template="llm", **options)
+
+    assert (result.answer, result.cause) == (expected, cause)
+
+
+@pytest.mark.parametrize(
+    ("options", "offers", "request_"),
+    [
+        ({}, {GPU: 8}, (GPU, 1)),
+        ({"template": "nccl"}, {GPU: 8}, (GPU, 8)),
+        ({"template": "nccl", "gpus": 2}, {GPU: 8}, (GPU, 2)),
+        ({"template": "llm"}, {GPU: 8}, (GPU, 1)),
+        ({"template": "nccl"}, {"nvidia.com/mig-1g.10gb": 7}, ("nvidia.com/mig-1g.10gb", 1)),
+        ({"template": "nccl"}, {GPU: 0}, ("", 1)),
+    ],
+)
+def test_a_template_of_all_gpus_requests_all_whole_ones(options, offers, request_):
+    assert TestJobGate(**options).request_on(offers) == request_

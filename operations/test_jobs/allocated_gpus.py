@@ -1,0 +1,23 @@
+"""The GPUs of a test Job by UUID, for the series of results of each GPU."""
+
+from datetime import datetime
+
+from fleet.allocation.gpu_holders import allocated_indices
+from fleet.models import Gpu, Node
+from gpu.labels import GPU
+
+
+def uuids_of_whole_node(node: Node, resource: str, amount: int) -> list[str] | None:
+    """Returns the UUIDs of all GPUs of the node if the Job requests each of them; None if it does not, or unknown."""
+    if resource != GPU:
+        return None
+    found = [uuid for uuid in Gpu.objects.filter(node=node).order_by("index").values_list("uuid", flat=True) if uuid]
+    return found if found and len(found) == amount else None
+
+
+def uuids_of_pod(node_uid: str, pod_uid: str, *, now: datetime) -> list[str] | None:
+    """Returns the UUIDs of the GPUs of a pod that runs; None if no source names them. Six queries, and some for DRA."""
+    node = Node.objects.filter(uid=node_uid).first()
+    indices = allocated_indices([node], now=now).get(pod_uid, []) if node else []
+    found = Gpu.objects.filter(node=node, index__in=indices).order_by("index").values_list("uuid", flat=True)
+    return [uuid for uuid in found if uuid] or None if indices else None
