@@ -1,3 +1,4 @@
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import django_filters as filters
@@ -7,6 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from edges.rest import Listing
+from fleet.models import Cluster
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import (
@@ -28,11 +30,12 @@ from rollouts.commands.preview import preview
 from rollouts.commands.refusals import ObjectGone
 from rollouts.commands.remaining_time import expected, holding, releasing
 from rollouts.commands.rollback_preview import rollback_preview
-from rollouts.commands.stage_drafts import StageDraft
+from rollouts.commands.stage_drafts import StageDraft, gates_by_default
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
 from rollouts.preflight.rollback import rollback_checks
 from rollouts.queries.plan_view import buttons, plan_on_page
+from rollouts.queries.pool_gates import ClusterGates, gates_in
 
 
 class PlanFilters(filters.FilterSet):
@@ -60,7 +63,7 @@ class PlanList(PlanEdge, Listing):
         asked = self.read(PlanRequest)
         driver_object = self.driver_object(asked.pop("driver_object"))
         self.may(Permission.DRAFT, driver_object)
-        stages = [StageDraft(**stage) for stage in asked.pop("stages")]
+        stages = _stages(driver_object.cluster, asked.pop("stages"))
         plan = draft(
             cluster=driver_object.cluster,
             driver_object=driver_object,
@@ -84,7 +87,7 @@ class PlanDetail(PlanEdge):
         plan = self.plan(plan_id)
         self.may(Permission.DRAFT, plan)
         asked = self.read(PlanChange)
-        stages = [StageDraft(**stage) for stage in asked["stages"]] if "stages" in asked else stages_of(plan)
+        stages = _stages(plan.cluster, asked["stages"]) if "stages" in asked else stages_of(plan)
         plan = edit(
             plan,
             title=asked.get("title", plan.title),
@@ -96,6 +99,13 @@ class PlanDetail(PlanEdge):
             now=timezone.now(),
         )
         return Response(drafted(plan, self.user))
+
+
+def _stages(cluster: Cluster, asked: Sequence[Mapping[str, Any]]) -> list[StageDraft]:
+    """Returns the stages. One without gates has the usual ones of its pool; one more query if there is one."""
+    default = gates_in(cluster) if any("gate_options" not in stage for stage in asked) else ClusterGates({})
+    usual = [default.usual_of(stage.get("pool_id"), gates_by_default()) for stage in asked]
+    return [StageDraft(**{"gate_options": gates, **stage}) for gates, stage in zip(usual, asked, strict=True)]
 
 
 class PlanEventList(PlanEdge, Listing):

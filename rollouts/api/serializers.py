@@ -69,7 +69,7 @@ def _own_options(gate: type[Gate]) -> list[str]:
 
 
 class StageDraftSerializer(Asked):
-    """A stage of a draft. Without `gate_options` it gets the default gates."""
+    """A stage of a draft. Without `gate_options` it gets the default gates of its pool."""
 
     name = serializers.CharField(max_length=100)
     kind = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in (StageKind.CANARY, StageKind.POOL)])

@@ -12,6 +12,7 @@ from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, Im
 from rollouts.api.ledger import DisruptionList, DomainBudgets
 from rollouts.api.live_checks import LiveChecks
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
+from rollouts.api.pool_gates import PoolGatesDetail, PoolGatesPreviews
 from rollouts.api.rehearsals import Rehearsals
 from rollouts.api.stages import StageBundle, StageChecks, StageDetail, StageList
 from rollouts.api.test_results import NodeTestResults
@@ -56,6 +57,8 @@ urlpatterns = [
     path("stages/<int:stage_id>/bundle", StageBundle.as_view()),
     path("stages/<int:stage_id>/checks", StageChecks.as_view()),
     path("stages/<int:stage_id>/test-jobs", StageTestJobs.as_view()),
+    path("pools/<int:pool_id>/gates", PoolGatesDetail.as_view()),
+    path("pools/<int:pool_id>/gate-previews", PoolGatesPreviews.as_view()),
     path("windows", WindowList.as_view()),
     path("windows/<int:window_id>", WindowDetail.as_view()),
     path("windows/<int:window_id>/removals", WindowRemovals.as_view()),

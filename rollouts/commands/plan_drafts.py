@@ -16,12 +16,13 @@ from rollouts.checks import Check
 from rollouts.commands.draft_problems import check
 from rollouts.commands.duration import Duration
 from rollouts.commands.refusals import BadPlan, OutOfDate
-from rollouts.commands.stage_drafts import StageDraft
+from rollouts.commands.stage_drafts import StageDraft, gates_by_default
 from rollouts.components import DRIVER_OBJECT_KINDS
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Plan, Stage, StageKind
 from rollouts.models.transitions import record_event
 from rollouts.queries.driver_nodes import nodes_of
+from rollouts.queries.pool_gates import ClusterGates, gates_in
 from wording.instants import moment
 from wording.numbers import count
 
@@ -205,6 +206,9 @@ def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
     """Returns a representative canary, then each pool of the object, then the nodes without a pool."""
     nodes = list(nodes_of(driver_object).prefetch_related("pools"))
     inside = {pool.pk: pool for node in nodes for pool in node.pools.all()}
+    default = ClusterGates(
+        {key: given for key, given in gates_in(driver_object.cluster).by_pool.items() if key in inside}
+    )
     stages = [StageDraft("Canary", StageKind.CANARY, count=min(CANARIES, max(1, len(nodes) - 1)), max_unavailable=1)]
     stages += [
         StageDraft(pool.name, StageKind.POOL, pool_id=pool.pk, max_unavailable=pool.max_unavailable)
@@ -212,7 +216,7 @@ def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
     ]
     if any(not node.pools.all() for node in nodes):
         stages.append(StageDraft("Nodes in no pool", StageKind.POOL))
-    return stages
+    return [replace(stage, gate_options=default.usual_of(stage.pool_id, gates_by_default())) for stage in stages]
 
 
 def stage_rows(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> list[Stage]:

@@ -10,6 +10,7 @@ from rollouts.models.live_check import LiveCheck
 from rollouts.models.maintenance_window import MaintenanceWindow
 from rollouts.models.plan import Plan
 from rollouts.models.plan_event import PlanEvent
+from rollouts.models.pool_gates import PoolGates
 from rollouts.models.rehearsal import Rehearsal
 from rollouts.models.service_level_sample import ServiceLevelSample
 from rollouts.models.stage import Stage, StageKind
@@ -34,6 +35,7 @@ __all__ = [
     "PendingCommand",
     "Plan",
     "PlanEvent",
+    "PoolGates",
     "PullJob",
     "Rehearsal",
     "Rollout",

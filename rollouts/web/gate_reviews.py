@@ -12,6 +12,8 @@ from django.views.decorators.http import require_POST
 from edges.kept_input import BadForm, cleaned_input
 from edges.parts import part_response
 from edges.requests import PersonRequest, report_act
+from fleet.models import Pool
+from people.models import User
 from people.rights import NotAllowed, Permission, require, why_not
 from rollouts.backtest.review import review_plan, try_gate
 from rollouts.commands.added_gates import draft_with_gate, usual_options
@@ -21,10 +23,11 @@ from rollouts.gates.base import Gate, When
 from rollouts.gates.options import LONGEST_TEXT, BadGate, kinds_of, read_gates, wire_name, write_options
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import PlanState
-from rollouts.models import Plan
+from rollouts.models import Plan, Target
 from rollouts.web.stage_form import NumberField, TextField
 from rollouts.web.visible_objects import plan_for
 
+MOST_POOLS = 5  # buttons beside a gate
 REVIEWED = frozenset({PlanState.HALTED, PlanState.ROLLING_BACK, PlanState.ROLLED_BACK, PlanState.PROMOTED,
                       PlanState.ABORTING, PlanState.ABORTED})  # fmt: skip
 
@@ -62,6 +65,13 @@ def _field_of(kind: type, label: str) -> forms.Field:
     return field
 
 
+def pools_of(plan: Plan, user: User) -> list[Pool]:
+    """Returns the visible pools with a node of the plan, by name. One query."""
+    nodes = Target.objects.filter(stage__plan=plan).values("node_uid")
+    pools = Pool.objects.visible_to(user).filter(cluster=plan.cluster_id, nodes__uid__in=nodes)
+    return list(pools.distinct().order_by("name")[:MOST_POOLS])
+
+
 def is_reviewed(plan: Plan) -> bool:
     return plan.state in REVIEWED
 
@@ -75,6 +85,7 @@ def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     context = {
         "plan": plan,
         "review": review_plan(plan, usual_options),
+        "pools": pools_of(plan, request.user),
         "why_no_draft": why_not(request.user, Permission.DRAFT, cluster_id=plan.cluster_id, where=where),
     }
     return render(request, "rollouts/plan/_gate_review.html", context | _trial(request, plan))

@@ -89,6 +89,7 @@ from people.web.return_pages import form_page
 from people.web.roster_forms import GroupForm, GroupMappingForm, PersonForm, RoleForm
 from rollouts.api.gate_reviews import GateTrialAsked
 from rollouts.api.plan_serializers import PlanRequest
+from rollouts.commands.documents import parse_gates
 from rollouts.commands.documents import parse_plan_document as read_plan_document
 from rollouts.commands.domain_budgets import LONGEST_LABEL
 from rollouts.commands.refusals import BadPlan
@@ -101,6 +102,7 @@ from rollouts.web.command_forms import CompleteForm, DecisionForm, PullForm, Reh
 from rollouts.web.draft_form import DraftForm
 from rollouts.web.freeze_form import FreezeForm
 from rollouts.web.gate_reviews import GateForm, TrialForm
+from rollouts.web.pool_gates import GatesForm
 from rollouts.web.window_form import WindowForm
 from rollouts.windows.rules import BadWindow, read_rule
 
@@ -250,6 +252,12 @@ def _usage_days(text: str) -> None:
 def _pagerduty_event(text: str) -> object:
     with suppress(msgspec.MsgspecError, RecursionError):
         return PAGERDUTY_EVENTS.decode(text.encode(errors="replace"))
+    return None
+
+
+def _gates(text: str) -> object:
+    with suppress(BadPlan):
+        return parse_gates(text)
     return None
 
 
@@ -452,6 +460,9 @@ PARSERS = (
            _fields(SwitchesForm, "drain", "repair", "reason"), ("maintenance.web.automatic_page",)),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
            ("rollouts.web.freezes_page",)),
+    Parser("gates of a pool", "65,536, 1,000 and 16 characters", FORM_BYTES,
+           _fields(GatesForm, "text", "reason", "seen"), ("rollouts.web.pool_gates",)),
+    Parser("gates as YAML", "64 KiB, as a plan document", FORM_BYTES, _gates),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,
            ("rollouts.web.windows_page",)),
     Parser("recurrence rule", "200 characters", FORM_BYTES, read_rule),

@@ -20,6 +20,8 @@ def bodies(there: dict[str, int]) -> dict[str, dict]:
         "/api/v1/pool-files": {**cluster, "text": "pools: []"},
         "/api/v1/stages/{stage_id}/break-glass": {"gate": "soak", "reason": "x", "confirm": "x"},
         "/api/v1/pool-previews": {**cluster, "selector": "a=b"},
+        "/api/v1/pools/{pool_id}/gates": {"gates": {}, "reason": "x"},
+        "/api/v1/pools/{pool_id}/gate-previews": {"gates": {}},
         "/api/v1/plans": {
             "driver_object": there["driver_object_id"], "to_version": "580.126.20", "stages": [CANARY],
         },

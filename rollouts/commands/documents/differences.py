@@ -20,10 +20,11 @@ from rollouts.commands.draft_problems import check
 from rollouts.commands.plan_drafts import with_approvals
 from rollouts.commands.preview import Preview, preview
 from rollouts.commands.refusals import BadPlan, OutOfDate
-from rollouts.commands.stage_drafts import StageDraft
+from rollouts.commands.stage_drafts import StageDraft, gates_by_default
 from rollouts.components import DRIVER_OBJECT_KINDS
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Stage
+from rollouts.queries.pool_gates import ClusterGates, gates_in
 from wording.numbers import count
 
 MOST_SAID = 5  # differences that one sentence names
@@ -235,11 +236,13 @@ def _drafts(document: PlanDocument, cluster: Cluster, pools: Mapping[str, Pool])
     ]
     if unknown:
         raise BadPlan(*unknown)
+    default = gates_in(cluster) if any(stage.gate_options is None for stage in document.stages) else ClusterGates({})
     for stage in document.stages:
-        yield _draft(stage, pools[stage.pool].pk if stage.pool else None)
+        yield _draft(stage, pools[stage.pool].pk if stage.pool else None, default)
 
 
-def _draft(stage: StageDocument, pool_id: int | None) -> StageDraft:
+def _draft(stage: StageDocument, pool_id: int | None, default: ClusterGates) -> StageDraft:
+    usual = stage.gate_options if stage.gate_options is not None else default.usual_of(pool_id, gates_by_default())
     return StageDraft(
         name=stage.name,
         kind=stage.kind,
@@ -249,7 +252,7 @@ def _draft(stage: StageDocument, pool_id: int | None) -> StageDraft:
         max_unavailable=stage.max_unavailable,
         timeout_s=stage.timeout_s,
         sick_nodes_reason=stage.sick_nodes_reason,
-        gate_options=stage.gate_options,
+        gate_options=usual,
     )
 
 

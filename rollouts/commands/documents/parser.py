@@ -5,7 +5,7 @@ Pure.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +13,6 @@ from edges.documents import BadDocument
 from rollouts.commands.documents.lengths import WRITE_IT, read_length
 from rollouts.commands.documents.values import values
 from rollouts.commands.refusals import BadPlan
-from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.gates import GATES
 from rollouts.gates.approval import GROUP, LONGEST_GROUP, MOST_OF_ONE, Groups
 from rollouts.gates.options import LONGEST_TEXT, BadGate, is_text, kinds_of, read_gates, wire_name
@@ -40,7 +39,7 @@ class StageDocument:
     max_unavailable: int = 1
     timeout_s: int = 3600
     sick_nodes_reason: str = ""  # why it takes sick nodes; blank: it leaves them out
-    gate_options: Options = field(default_factory=gates_by_default)  # as plans keep them
+    gate_options: Options | None = None  # as plans keep them; None: those of its pool
 
 
 @dataclass(frozen=True)
@@ -62,15 +61,31 @@ def parse_plan_document(text: str | bytes) -> PlanDocument:
 
     :raises BadPlan: with every problem, each with its path or line
     """
-    try:
-        content = values(text)
-    except BadDocument as refusal:
-        raise BadPlan(*((f"line {each.line}", each.sentence) for each in refusal.lines)) from refusal
-    reader = _Reader()
+    content, reader = _content(text), _Reader()
     document = reader.document(content)
     if reader.problems:
         raise BadPlan(*reader.told)
     return document
+
+
+def parse_gates(text: str) -> Options:
+    """Parses the gates of a stage, as plans store them. Blank: none.
+
+    :raises BadPlan: with every problem, each with its path or line
+    """
+    content, reader = _content(text) or {}, _Reader()
+    gates = reader.gates(content, "gates")
+    if reader.problems:
+        raise BadPlan(*reader.told)
+    return gates
+
+
+def _content(text: str | bytes) -> Any:
+    """:raises BadPlan: when it cannot be read"""
+    try:
+        return values(text)
+    except BadDocument as refusal:
+        raise BadPlan(*((f"line {each.line}", each.sentence) for each in refusal.lines)) from refusal
 
 
 class _Reader:
@@ -133,7 +148,7 @@ class _Reader:
             max_unavailable=self.whole(given, "max_unavailable", at=at) or 1,
             timeout_s=int(timeout),
             sick_nodes_reason=self.text(given, "sick_nodes_reason", at),
-            gate_options=gates_by_default() if written is None else self.gates(written, f"{at}.gates"),
+            gate_options=None if written is None else self.gates(written, f"{at}.gates"),
         )
 
     def gates(self, given: Any, at: str) -> Options:

@@ -54,6 +54,12 @@ def _stage(stage: Stage) -> dict[str, Any]:
     return {key: value for key, value in said.items() if value is not None}
 
 
+def gates_as_yaml(options: Mapping[str, Mapping[str, Any]]) -> str:
+    """Returns the gates as a document writes them, in the order of the catalogue; blank without gates."""
+    found = {key: _options(key, options[key]) for key in GATES if key in options}
+    return as_yaml(found) if found else ""
+
+
 def _options(key: str, kept: Mapping[str, Any]) -> dict[str, Any]:
     """Returns options as people write them: `duration: 30m` for `duration_s: 1800`."""
     kinds = kinds_of(GATES[key])

@@ -4,7 +4,6 @@ import pytest
 
 from rollouts.commands.documents import parse_plan_document
 from rollouts.commands.refusals import BadPlan
-from rollouts.commands.stage_drafts import gates_by_default
 
 DOCUMENT = """\
 cluster: east
@@ -44,7 +43,7 @@ def test_a_document_is_read():
     assert (document.from_version, document.to_version, document.title) == ("570.172.08", "580.95.05", "October")
     canary, training = document.stages
     assert (canary.count, canary.max_unavailable, canary.timeout_s) == (2, 1, 3600)
-    assert canary.gate_options == gates_by_default()
+    assert canary.gate_options is None  # the default gates of its pool
     assert (training.pool, training.selector, training.max_unavailable) == ("training", "zone=a", 4)
     assert training.timeout_s == 7200
     assert training.gate_options == {
