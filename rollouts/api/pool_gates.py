@@ -9,8 +9,9 @@ from rest_framework.response import Response
 
 from edges.rest import Asked, Edge
 from fleet.models import Pool
+from people.rights import require
 from rollouts.api.serializers import GateOptions
-from rollouts.commands.pool_gates import LENGTH, change_gates, mark_of, preview_gates
+from rollouts.commands.pool_gates import LENGTH, MAY, change_gates, mark_of, preview_gates
 from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.models import PoolGates
 from rollouts.queries.pool_gates import ClusterGates, gates_of
@@ -59,11 +60,13 @@ def _data(pool: Pool, row: PoolGates | None) -> dict[str, Any]:
     return dict(PoolGatesSerializer({"gates": gates, "default": usual, "mark": mark_of(gates), **last}).data)
 
 
-class PoolGatesDetail(Edge):
-    mark_field = "mark"
-
+class _OfAPool(Edge):
     def pool(self, pool_id: int) -> Pool:
         return self.load(Pool.objects.visible_to(self.user).select_related("cluster"), pool_id)
+
+
+class PoolGatesDetail(_OfAPool):
+    mark_field = "mark"
 
     @extend_schema(responses=PoolGatesSerializer)
     def get(self, request, pool_id: int) -> Response:
@@ -80,11 +83,11 @@ class PoolGatesDetail(Edge):
         return Response(_data(pool, row))
 
 
-class PoolGatesPreviews(PoolGatesDetail):
-    mark_field = ""
-
+class PoolGatesPreviews(_OfAPool):
     @extend_schema(request=PoolGatesPreviewRequest, responses=PoolGatesPreviewSerializer)
     def post(self, request, pool_id: int) -> Response:
         """Returns what a change does to the default gates of new stages. Changes nothing."""
-        shown = preview_gates(self.pool(pool_id), self.read(PoolGatesPreviewRequest)["gates"])
+        pool = self.pool(pool_id)
+        require(self.user, MAY, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}")
+        shown = preview_gates(pool, self.read(PoolGatesPreviewRequest)["gates"])
         return Response(PoolGatesPreviewSerializer(shown).data)

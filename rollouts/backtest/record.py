@@ -18,7 +18,7 @@ from fleet.models import PodPlacement
 from gpu.resources import Layout, ResourceKind, whole_gpus
 from health.telemetry.metrics import METRICS
 from operations.test_jobs.test_progress import TIMED_OUT, TestJobOutcome
-from rollouts.backtest.recorded import Missing, Recorded, RecordedEvidence, RecordedTarget
+from rollouts.backtest.recorded import Missing, Recorded, RecordedEvidence, RecordedService, RecordedTarget
 from rollouts.engine.exposure import Allocated, gpu_time
 from rollouts.engine.looks import RecordedNode, RecordedStage
 from rollouts.engine.workloads import owner_of
@@ -33,6 +33,7 @@ from rollouts.gates.base import (
     ServiceLevel,
     TestJobEvidence,
 )
+from rollouts.gates.slo import SLOS
 from rollouts.lifecycle import TargetState
 from rollouts.models import Cordon, Plan, Stage, Target, TestJob
 from rollouts.queries.test_results import Baselines
@@ -167,8 +168,9 @@ class PlanRecord:
     others: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     gaps: Sequence[tuple[datetime, datetime]] = ()  # without observation of the cluster
     baselines: Baselines = field(default_factory=Baselines)
-    samples: Mapping[int, Sequence[ServiceLevel]] = field(default_factory=dict)  # by key of a stage, the oldest first
-    windows: Mapping[int, Sequence[ServiceLevel]] = field(default_factory=dict)  # those that do not overlap
+    # By key of a stage and of its gate, the oldest first.
+    samples: Mapping[tuple[int, str], Sequence[ServiceLevel]] = field(default_factory=dict)
+    windows: Mapping[tuple[int, str], Sequence[ServiceLevel]] = field(default_factory=dict)  # those that do not overlap
     looks: Mapping[int, Sequence[tuple[datetime, RecordedStage | None]]] = field(default_factory=dict)  # likewise
     seen: dict[tuple[int, bool, int], RecordedTarget] = field(default_factory=dict)
     moments: dict[tuple[int, datetime, bool], Recorded] = field(default_factory=dict)
@@ -185,7 +187,7 @@ class PlanRecord:
     def instants(self, span: StageSpan) -> list[datetime]:
         """Returns when the evidence of a stage changed, its pass and its end included."""
         found = {at for target in self.targets[span.stage.pk] for at in target.instants}
-        found |= {level.asked_at for level in self.samples.get(span.stage.pk, ())}
+        found |= {level.asked_at for (stage, _), its in self.samples.items() if stage == span.stage.pk for level in its}
         found |= {at for at, _ in self.looks.get(span.stage.pk, ())}
         found |= {at for at in (span.passed_at, span.end) if at}
         return sorted(at for at in found if span.begin <= at <= span.end)
@@ -218,8 +220,7 @@ class PlanRecord:
             **pods,
             workloads_ready_before=before,
             health=health if at_best or not look or look.has_health else _missing("samples of GPUs"),
-            service_level=self._level(span, at),
-            service_windows=tuple(one for one in self.windows.get(span.stage.pk, ()) if one.asked_at <= at),
+            services={gate.key: self._service(span, gate.key, at) for gate in SLOS},
             hours=_missing("hours of GPU telemetry"),
         )
 
@@ -322,10 +323,13 @@ class PlanRecord:
             return HealthEvidence(evaluated_at=at, has_source=True, peers=peers)
         return HealthEvidence(at if look.rules_ran else None, look.has_source, look.trouble, peers)
 
-    def _level(self, span: StageSpan, at: datetime) -> Any:
-        levels = self.samples.get(span.stage.pk, ())
+    def _service(self, span: StageSpan, gate: str, at: datetime) -> RecordedService:
+        levels = self.samples.get((span.stage.pk, gate), ())
         place = bisect_right(levels, at, key=lambda level: level.asked_at)
-        return levels[place - 1] if place else _missing("measurements of the service level")
+        level: Any = levels[place - 1] if place else _missing("measurements of the service level")
+        return RecordedService(
+            level, tuple(one for one in self.windows.get((span.stage.pk, gate), ()) if one.asked_at <= at)
+        )
 
     @staticmethod
     def _ready_before(records: Sequence[TargetRecord], at: datetime) -> dict[str, int]:

@@ -20,7 +20,7 @@ from rollouts.engine.baseline import read_baseline
 from rollouts.engine.gpu_health import finding_evidence
 from rollouts.engine.looks import NODE_LOOKS, STAGE_LOOKS, read_seen
 from rollouts.gates.base import Baseline, ServiceLevel
-from rollouts.gates.slo import Slo
+from rollouts.gates.slo import SLOS
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Cordon, GateLook, Plan, PlanEvent, ServiceLevelSample, Target, TestJob
 from rollouts.queries.test_results import baselines_of
@@ -81,12 +81,12 @@ def read_record(plan: Plan) -> PlanRecord:
         others=_others(plan, nodes.values(), begin),
         gaps=gaps,
         baselines=baselines_of(plan, [job for its in jobs.values() for job in its]),
-        samples={span.stage.pk: _samples(span) for span in spans if Slo.key in span.stage.gate_options},
+        samples={(span.stage.pk, key): its for span in spans for key, its in _samples(span).items()},
         looks={
             span.stage.pk: [(look.at, read_seen(look, STAGE_LOOKS)) for look in looks.get((span.stage.pk, ""), ())]
             for span in spans
         },
-        windows=ServiceLevelSample.windows([span.stage.pk for span in spans if Slo.key in span.stage.gate_options]),
+        windows=ServiceLevelSample.windows([span.stage.pk for span in spans if _asks_services(span)]),
     )
 
 
@@ -239,6 +239,16 @@ def _looks(spans: Sequence[StageSpan], end: datetime) -> dict[tuple[int, str], l
     return found
 
 
-def _samples(span: StageSpan) -> Sequence[ServiceLevel]:
+def _asks_services(span: StageSpan) -> bool:
+    return any(gate.key in span.stage.gate_options for gate in SLOS)
+
+
+def _samples(span: StageSpan) -> Mapping[str, Sequence[ServiceLevel]]:
+    """Returns the measurements by gate, the oldest first. One query; none unless a gate asked."""
+    if not _asks_services(span):
+        return {}
+    found: dict[str, list[ServiceLevel]] = defaultdict(list)
     rows = ServiceLevelSample.objects.filter(stage=span.stage, at__gte=span.begin, at__lte=span.end)
-    return [row.evidence for row in reversed(rows.order_by("-at")[:MOST_SAMPLES])]
+    for row in reversed(rows.order_by("-at")[:MOST_SAMPLES]):
+        found[row.gate].append(row.evidence)
+    return found

@@ -11,7 +11,17 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from rollouts.gates.base import NO_TARGET, TO_COME, UNSEEN, UNTIMED_WAITS, Answer, Evidence, Gate, GateResult
+from rollouts.gates.base import (
+    NO_TARGET,
+    TO_COME,
+    UNSEEN,
+    UNTIMED_WAITS,
+    Answer,
+    Evidence,
+    Gate,
+    GateResult,
+    ServiceEvidence,
+)
 from rollouts.gates.base import TargetEvidence as Target
 
 HOLDS_NOTHING = UNTIMED_WAITS | {TO_COME, UNSEEN, NO_TARGET}  # causes of waits that say nothing about the change
@@ -37,6 +47,10 @@ class _Recorded:
 
 class RecordedTarget(_Recorded, Target):
     """A node at a past moment."""
+
+
+class RecordedService(_Recorded, ServiceEvidence):
+    """The measurements of a service until a past moment."""
 
 
 class RecordedEvidence(_Recorded, Evidence):

@@ -164,7 +164,7 @@ def _unasked(gate: Gate, record: PlanRecord, span: StageSpan) -> str:
         rows = [job for target in record.targets[span.stage.pk] for job in target.jobs]
         return "" if any(_is_of(gate, row) for row in rows) else "test Jobs of this kind: none ran"
     if isinstance(gate, Slo):
-        asked = next((its for its in span.stage.gates if isinstance(its, Slo)), None)
+        asked = next((its for its in span.stage.gates if isinstance(its, Slo) and its.key == gate.key), None)
         if asked is None or _measurement(asked) != _measurement(gate):
             return "measurements of this service level: none were made"
     return ""

@@ -3,6 +3,7 @@
 They are rows: a round reads the newest. A source that does not answer costs a round five seconds, twice a minute.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -13,36 +14,40 @@ from health.models import TelemetrySource
 from health.sources.service_levels import Measured, NotMeasured, measure, source_of
 from health.telemetry.service_levels.expression import ServiceScope
 from rollouts.engine.gpu_health import COHORT, unchanged_peers
-from rollouts.gates.base import FEWEST_PEERS, ServiceLevel
-from rollouts.gates.slo import PEERS, Slo
+from rollouts.gates.base import FEWEST_PEERS, ServiceEvidence, ServiceLevel
+from rollouts.gates.slo import PEERS, SLOS, Slo
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Plan, ServiceLevelSample, Stage, Target
 
+KEYS = frozenset(gate.key for gate in SLOS)
 EVERY = timedelta(seconds=30)
 CURRENT = (StageState.PROMOTING, StageState.SOAKING, StageState.HALTED)
 MOST_NAMES = 2000  # nodes or pods in one question
 
 
-def read_service_levels(stages: Iterable[Stage]) -> Mapping[int, tuple[ServiceLevel, Sequence[ServiceLevel]]]:
-    """Returns by key of a stage the newest measurement, and those whose windows do not overlap.
+def read_service_levels(stages: Iterable[Stage]) -> Mapping[int, Mapping[str, ServiceEvidence]]:
+    """Returns by key of a stage and of its gate the newest measurement, and those whose windows do not overlap.
 
     Two queries; none unless a gate asks.
     """
-    asking = [stage.pk for stage in stages if Slo.key in stage.gate_options]
+    asking = [stage.pk for stage in stages if not KEYS.isdisjoint(stage.gate_options)]
     if not asking:
         return {}
     windows = ServiceLevelSample.windows(asking)
-    return {key: (row.evidence, windows.get(key, ())) for key, row in ServiceLevelSample.newest(asking).items()}
+    found: dict[int, dict[str, ServiceEvidence]] = defaultdict(dict)
+    for (stage, gate), row in ServiceLevelSample.newest(asking).items():
+        found[stage][gate] = ServiceEvidence(row.evidence, tuple(windows.get((stage, gate), ())))
+    return found
 
 
 def measure_service_levels(plan: Plan, *, now: datetime) -> bool:
     """Measures what is due and returns whether it asked. One query for a plan without the gate."""
     stages = list(plan.stages.prefetch_related("targets")) if _may_ask(plan) else []
-    asking = {stage: gate for stage in _evaluated(stages) for gate in stage.gates if isinstance(gate, Slo)}
-    last, asked = ServiceLevelSample.newest([stage.pk for stage in asking]), False
-    for stage, gate in asking.items():
+    asking = [(stage, gate) for stage in _evaluated(stages) for gate in stage.gates if isinstance(gate, Slo)]
+    last, asked = ServiceLevelSample.newest({stage.pk for stage, _ in asking}), False
+    for stage, gate in asking:
         due = [each for each in stage.targets.all() if _is_due(each, gate, now)]
-        before = last.get(stage.pk)
+        before = last.get((stage.pk, gate.key))
         if due and (before is None or before.is_older_than(EVERY, now=now)):
             ServiceLevelSample.keep(stage.pk, _measure_level(plan, stages, gate, due, now=now), gate)
             asked = True
@@ -51,7 +56,7 @@ def measure_service_levels(plan: Plan, *, now: datetime) -> bool:
 
 def _may_ask(plan: Plan) -> bool:
     measured = (*CURRENT, StageState.PASSED)
-    return plan.stages.forward().filter(state__in=measured, gate_options__has_key=Slo.key).exists()
+    return plan.stages.forward().filter(state__in=measured, gate_options__has_any_keys=sorted(KEYS)).exists()
 
 
 def _evaluated(stages: Sequence[Stage]) -> list[Stage]:

@@ -28,7 +28,7 @@ from rollouts.gates.base import (
     HoursEvidence,
     NextWave,
     SeenWork,
-    ServiceLevel,
+    ServiceEvidence,
     TargetEvidence,
     When,
     WindowEvidence,
@@ -60,7 +60,7 @@ class AroundStages:
     failures: Mapping[str, str] = field(default_factory=dict)  # by uid of a node that failed: why, where no row has it
     health: PlanHealth = field(default_factory=PlanHealth)
     # By key of a stage, where a gate asks: the newest measurement, and those whose windows do not overlap.
-    service_levels: Mapping[int, tuple[ServiceLevel, Sequence[ServiceLevel]]] = field(default_factory=dict)
+    service_levels: Mapping[int, Mapping[str, ServiceEvidence]] = field(default_factory=dict)
     hours: Mapping[int, HoursEvidence] = field(default_factory=dict)  # by key of a stage, where a gate asks
 
 
@@ -84,7 +84,6 @@ def stage_snapshot(
     overridden = frozenset(stage.overrides_now(now=now))
     soaked = _soaked_by(gates, overridden)
     before = most_ready(targets)
-    level, windows = around.service_levels.get(stage.pk, (None, ()))
     evidence = Evidence(
         seen_at=around.seen_at,
         to_version=plan.from_version if stage.is_rollback else plan.to_version,
@@ -117,8 +116,7 @@ def stage_snapshot(
             if target.node_uid in off.in_force
         },
         health=around.health.evidence,
-        service_level=level,
-        service_windows=tuple(windows),
+        services=around.service_levels.get(stage.pk, {}),
         hours=around.hours.get(stage.pk),
     )
     return StageSnapshot(

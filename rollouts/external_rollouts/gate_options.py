@@ -17,7 +17,7 @@ from rollouts.gates.mig_state import MigState
 from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.nvlink import Nvlink
 from rollouts.gates.operands_ready import OperandsReady
-from rollouts.gates.slo import Slo
+from rollouts.gates.slo import SLOS
 from rollouts.gates.soak import Soak
 from rollouts.gates.telemetry_fresh import TelemetryFresh
 from rollouts.gates.test_job import TestJobGate
@@ -54,6 +54,6 @@ LEFT_OUT: Mapping[str, str] = {
         "Findings of the nodes are opened and notified without this gate.",
     ),
     Drift.key: "Only plans compare nodes for hours after their change.",
-    Slo.key: "A plan defines this service level for one service.",
+    **dict.fromkeys((gate.key for gate in SLOS), "A plan defines this service level for one service."),
     NoForeignChange.key: "Every change of this rollout is a change by others.",
 }

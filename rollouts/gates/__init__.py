@@ -1,7 +1,10 @@
 """The gates that a plan may have. To add one, add a file here and a line below."""
 
+from collections.abc import Mapping
+
 from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.base import Gate
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.drift import Drift
 from rollouts.gates.driver_version import DriverVersion
@@ -14,7 +17,7 @@ from rollouts.gates.mig_state import MigState
 from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.nvlink import Nvlink
 from rollouts.gates.operands_ready import OperandsReady
-from rollouts.gates.slo import Slo
+from rollouts.gates.slo import SLOS
 from rollouts.gates.soak import Soak
 from rollouts.gates.telemetry_fresh import TelemetryFresh
 from rollouts.gates.test_job import TestJobGate
@@ -25,32 +28,30 @@ from rollouts.gates.window import Window
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.gates.xid import Xid
 
-GATES = {
-    gate.key: gate
-    for gate in (
-        ApprovalGate,
-        Compatibility,
-        Window,
-        Headroom,
-        DriverVersion,
-        OperandsReady,
-        ValidatorPassed,
-        AllocatableRestored,
-        MigState,
-        TestJobGate,
-        WorkloadsReady,
-        Exposure,
-        TelemetryFresh,
-        NewFindings,
-        Xid,
-        Ecc,
-        Thermal,
-        Throttling,
-        Nvlink,
-        Drift,
-        Slo,
-        NoForeignChange,
-        FailureBudget,
-        Soak,
-    )
-}
+_ALL: tuple[type[Gate], ...] = (
+    ApprovalGate,
+    Compatibility,
+    Window,
+    Headroom,
+    DriverVersion,
+    OperandsReady,
+    ValidatorPassed,
+    AllocatableRestored,
+    MigState,
+    TestJobGate,
+    WorkloadsReady,
+    Exposure,
+    TelemetryFresh,
+    NewFindings,
+    Xid,
+    Ecc,
+    Thermal,
+    Throttling,
+    Nvlink,
+    Drift,
+    *SLOS,
+    NoForeignChange,
+    FailureBudget,
+    Soak,
+)
+GATES: Mapping[str, type[Gate]] = {gate.key: gate for gate in _ALL}

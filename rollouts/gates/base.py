@@ -127,6 +127,14 @@ class ServiceLevel:
 
 
 @dataclass(frozen=True)
+class ServiceEvidence:
+    """The measurements of the service that a gate watches."""
+
+    level: ServiceLevel | None = None  # the newest; None: none yet
+    windows: tuple[ServiceLevel, ...] = ()  # those whose windows do not overlap, the oldest first
+
+
+@dataclass(frozen=True)
 class MeasuredHour:
     """The telemetry of the GPUs of a node in a whole hour: the mean of each measure."""
 
@@ -306,8 +314,7 @@ class Evidence:
     # Node → who is still kept off it: nobody but us would see a fault there.
     exclusions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     health: HealthEvidence | None = None  # asked where a gate does
-    service_level: ServiceLevel | None = None  # the newest measurement, asked where a gate does; None: none yet
-    service_windows: tuple[ServiceLevel, ...] = ()  # measurements whose windows do not overlap, the oldest first
+    services: Mapping[str, ServiceEvidence] = field(default_factory=dict)  # by key of the gate that asks
     hours: HoursEvidence | None = None  # asked where a gate does
 
     @cached_property

@@ -22,6 +22,7 @@ from rollouts.gates.base import (
     GateResult,
     Items,
     Promql,
+    ServiceEvidence,
     ServiceLevel,
     TargetEvidence,
     When,
@@ -114,16 +115,17 @@ class Slo(Gate):
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         if not evidence.counted:
             return no_target()
-        changed, level = evidence.changed, evidence.service_level
+        changed, service = evidence.changed, evidence.services.get(self.key, ServiceEvidence())
+        level = service.level
         due = [target for target in changed if self.has_window(target.state_since, now)]
-        items = self._items(level, due, evidence)
+        items = self._items(service, due, evidence)
         unmet = self._unmet(level, items, now=now) if due else None
         if due and unmet is None and level is not None:
             if broken := self._broken_limit(level):
                 title = f"{self.measured} is out of its limits"
                 return fail(title, broken, cause="out-of-limits", nodes=level.nodes, evidence=items, steps=READ_SERVICE)
             if worse := self._worse(level):
-                return self._judge(worse, level, self._trials(evidence.service_windows), items)
+                return self._judge(worse, level, self._trials(service.windows), items)
         if unmet is not None:
             return unmet
         if due and level is not None and (missing := _names_of_targets(due, without=level.nodes)):
@@ -175,7 +177,8 @@ class Slo(Gate):
             found.append((f"{self.at_most_worse_percent} % worse than the baseline", limit))
         return found
 
-    def _items(self, level: ServiceLevel | None, due: Iterable[TargetEvidence], evidence: Evidence) -> Items:
+    def _items(self, service: ServiceEvidence, due: Iterable[TargetEvidence], evidence: Evidence) -> Items:
+        level = service.level
         shown = [
             EvidenceItem("Nodes with a whole window", len(list(due))),
             EvidenceItem("Nodes", len(evidence.counted)),
@@ -198,8 +201,8 @@ class Slo(Gate):
         shown += [EvidenceItem(name, limit, self.unit) for name, limit in limits.items() if limit]
         if self.has_baseline:
             shown.append(EvidenceItem("Worse by at most", self.at_most_worse_percent, "%"))
-            worse = sum(trial.is_against for trial in self._trials(evidence.service_windows))
-            shown.append(EvidenceItem("Windows compared (n)", len(evidence.service_windows)))
+            worse = sum(trial.is_against for trial in self._trials(service.windows))
+            shown.append(EvidenceItem("Windows compared (n)", len(service.windows)))
             shown.append(EvidenceItem("Worse windows", worse))
             shown.append(EvidenceItem("Worse by chance at most", WORSE_BY_CHANCE * 100, "% of windows"))
         return (*shown, EvidenceItem("Window", self.window.total_seconds(), "s"))
@@ -276,6 +279,23 @@ class Slo(Gate):
         if _kind(level) == PAST:
             return "The value is compared with the same nodes before their change."
         return f"The value is compared with {count(level.baseline_nodes, 'unchanged node')}."
+
+
+class SecondSlo(Slo):
+    """Another objective of the same stage, such as errors beside the time to the first token, or another service."""
+
+    key: ClassVar[str] = "slo_2"
+    title: ClassVar[str] = "Service level 2"
+
+
+class ThirdSlo(Slo):
+    """A third objective of the same stage."""
+
+    key: ClassVar[str] = "slo_3"
+    title: ClassVar[str] = "Service level 3"
+
+
+SLOS: tuple[type[Slo], ...] = (Slo, SecondSlo, ThirdSlo)
 
 
 def _kind(level: ServiceLevel) -> str:

@@ -9,6 +9,7 @@ from rollouts.gates.base import ServiceLevel
 from rollouts.gates.slo import WINDOWS_AHEAD, Slo
 
 KEPT = timedelta(days=1)
+StageGate = tuple[int, str]  # key of a stage and of its gate
 FINDINGS = ("value", "samples", "newest_at", "baseline", "baseline_samples", "baseline_nodes", "trouble", "cause")
 
 
@@ -16,6 +17,7 @@ class ServiceLevelSample(models.Model):
     """A measurement of the service that a stage's gate watches. A stage keeps those of a day, and more windows."""
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="service_levels", db_index=False)
+    gate = models.CharField(max_length=16, db_default=Slo.key, default=Slo.key)  # key of the gate that asks
     at = models.DateTimeField()
     nodes = models.JSONField(default=list)  # names
     value = models.FloatField(null=True)  # null: the source has none
@@ -42,24 +44,26 @@ class ServiceLevelSample(models.Model):
     @classmethod
     def keep(cls, stage_id: int, level: ServiceLevel, gate: Slo) -> None:
         """Stores a measurement. Three queries."""
-        rows = cls.objects.filter(stage=stage_id)
+        rows = cls.objects.filter(stage=stage_id, gate=gate.key)
         day, windows = level.asked_at - KEPT, level.asked_at - max(KEPT, WINDOWS_AHEAD * gate.window)
         rows.filter(Q(at__lt=windows) | Q(at__lt=day, is_window=False)).delete()
         last = rows.filter(is_window=True).order_by("-at").values_list("at", flat=True).first()
         found = {name: getattr(level, name) for name in FINDINGS} | {"trouble": level.trouble[:500]}
         is_window = gate.is_window(level, last)
-        cls.objects.create(stage_id=stage_id, at=level.asked_at, nodes=list(level.nodes), is_window=is_window, **found)
+        cls.objects.create(
+            stage_id=stage_id, gate=gate.key, at=level.asked_at, nodes=list(level.nodes), is_window=is_window, **found
+        )
 
     @classmethod
-    def windows(cls, stage_ids: Collection[int]) -> dict[int, list[ServiceLevel]]:
-        """Returns the measurements of each stage whose windows do not overlap, the oldest first. One query.
+    def windows(cls, stage_ids: Collection[int]) -> dict[StageGate, list[ServiceLevel]]:
+        """Returns the measurements of each gate whose windows do not overlap, the oldest first. One query.
 
         They do not name their nodes, which are many.
         """
-        found: dict[int, list[ServiceLevel]] = defaultdict(list)
+        found: dict[StageGate, list[ServiceLevel]] = defaultdict(list)
         rows = cls.objects.filter(stage__in=stage_ids, is_window=True).order_by("at")
-        for stage_id, at, *values in rows.values_list("stage", "at", *FINDINGS):
-            found[stage_id].append(ServiceLevel(at, (), **dict(zip(FINDINGS, values, strict=True))))
+        for stage_id, gate, at, *values in rows.values_list("stage", "gate", "at", *FINDINGS):
+            found[stage_id, gate].append(ServiceLevel(at, (), **dict(zip(FINDINGS, values, strict=True))))
         return found
 
     def is_older_than(self, age: timedelta, *, now: datetime) -> bool:
@@ -67,7 +71,7 @@ class ServiceLevelSample(models.Model):
         return not timedelta() <= now - self.at < age
 
     @classmethod
-    def newest(cls, stage_ids: Collection[int]) -> "dict[int, ServiceLevelSample]":
-        """Returns the newest of each stage. One query."""
-        newest = cls.objects.filter(stage__in=stage_ids).order_by().values("stage").annotate(newest=Max("pk"))
-        return {row.stage_id: row for row in cls.objects.filter(pk__in=newest.values("newest")).order_by()}
+    def newest(cls, stage_ids: Collection[int]) -> "dict[StageGate, ServiceLevelSample]":
+        """Returns the newest of each gate. One query."""
+        newest = cls.objects.filter(stage__in=stage_ids).order_by().values("stage", "gate").annotate(newest=Max("pk"))
+        return {(row.stage_id, row.gate): row for row in cls.objects.filter(pk__in=newest.values("newest")).order_by()}

@@ -59,7 +59,7 @@ def _of_stage(plan: Plan, stage: Stage, *, now: datetime) -> Iterator[GatePlot]:
 
 
 def _service_level(stage: Stage, gate: Slo, changes: Sequence[datetime]) -> GatePlot:
-    rows = list(reversed(ServiceLevelSample.objects.filter(stage=stage).order_by("-at")[:MOST_SAMPLES]))
+    rows = list(reversed(ServiceLevelSample.objects.filter(stage=stage, gate=gate.key).order_by("-at")[:MOST_SAMPLES]))
     newest = rows[-1] if rows else None
     points = [Point(row.at, row.value) for row in rows if row.value is not None]
     empty = "" if points else (newest.trouble or "The source has no value.") if newest else "Not measured yet."

@@ -4,7 +4,7 @@ The rehearsed person approves every stage at once and decides nothing else: a ha
 the rehearsal.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -37,6 +37,7 @@ from rollouts.gates.base import (
     Gate,
     GateResult,
     NextWave,
+    ServiceEvidence,
     ServiceLevel,
     TargetEvidence,
     When,
@@ -95,7 +96,8 @@ class _Stage:
     answers: dict[str, LastAnswer] = field(default_factory=dict)  # by gate
     approved_at: datetime | None = None
     failures: dict[str, int] = field(default_factory=dict)
-    windows: list[ServiceLevel] = field(default_factory=list)  # that do not overlap
+    # By gate, those that do not overlap.
+    windows: dict[str, list[ServiceLevel]] = field(default_factory=lambda: defaultdict(list))
 
 
 class _Shown(NamedTuple):
@@ -388,11 +390,7 @@ class Run:
         is_open = row.state not in (StageState.WAITING, StageState.ABANDONED)
         targets = tuple(self._evidence(target) for target in row.targets.values())
         changed = [one.node for one in row.targets.values() if one.state is TargetState.CHANGED]
-        slo = next((gate for gate in row.plan.gates if isinstance(gate, Slo)), None)
-        due = [node for node in changed if slo and slo.has_window(row.targets[node.name].since, self.now)]
-        level = see.service_level(due, slo, self.fleet, self.now) if slo else None
-        if slo and level and slo.is_window(level, row.windows[-1].asked_at if row.windows else None):
-            row.windows.append(level)
+        services = {gate.key: self._service(row, gate, changed) for gate in row.plan.gates if isinstance(gate, Slo)}
         for target in row.targets.values():
             target.has_served = target.node.uid in self.served
         held = [one.node.name for one in row.targets.values() if one.state is TargetState.HELD]
@@ -417,8 +415,7 @@ class Run:
             compared=len(targets) if row.plan.combinations is None else row.plan.compared,
             others_passing_since=self._passing_since(row),
             health=see.health_evidence(self.fleet, self.now) if is_open else None,
-            service_level=level,
-            service_windows=tuple(row.windows),
+            services=services,
         )
         return StageSnapshot(
             index=row.index,
@@ -454,6 +451,13 @@ class Run:
             return None
         busy = {one.node.name for one in row.targets.values() if one.state in IN_FLIGHT}
         return self.fleet.room.next_wave(going, busy)
+
+    def _service(self, row: _Stage, gate: Slo, changed: Sequence[VirtualNode]) -> ServiceEvidence:
+        due = [node for node in changed if gate.has_window(row.targets[node.name].since, self.now)]
+        level, windows = see.service_level(due, gate, self.fleet, self.now), row.windows[gate.key]
+        if level and gate.is_window(level, windows[-1].asked_at if windows else None):
+            windows.append(level)
+        return ServiceEvidence(level, tuple(windows))
 
     def _windows(self, row: _Stage, held: Sequence[str]) -> tuple[WindowEvidence, ...]:
         if self.fleet.hours:

@@ -57,7 +57,7 @@ def _proposed(request: PersonRequest, pool: Pool) -> Options | None:
     row = gates_of(pool)
     if "undo" in request.GET:
         return row.previous if row else None
-    gate = request.GET.get("add")
+    gate = request.GET.get("add", "")
     return with_gate(pool, gate, usual_options(gate)) if gate in GATES else None
 
 

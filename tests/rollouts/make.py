@@ -29,12 +29,14 @@ from rollouts.gates.base import (
     OperandEvidence,
     PodEvidence,
     SeenWork,
+    ServiceEvidence,
     ServiceLevel,
     TargetEvidence,
     TestJobEvidence,
     ValidatorEvidence,
 )
 from rollouts.gates.driver_version import DriverVersion
+from rollouts.gates.slo import SLOS
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from tests.make import NOON
 from wording.reports import Report
@@ -179,8 +181,10 @@ def evidence(*targets: TargetEvidence, **given: Any) -> Evidence:
         "to_version": NEW,
         "health": a_health(),
         "service_level": a_service_level(),
-    }
-    return Evidence(targets=targets, **row | given)
+        "service_windows": (),
+    } | given
+    service = ServiceEvidence(row.pop("service_level"), row.pop("service_windows"))
+    return Evidence(targets=targets, **{"services": {gate.key: service for gate in SLOS}} | row)
 
 
 def a_node_snapshot(name: str = "node-1", **given: Any) -> NodeSnapshot:

@@ -168,7 +168,21 @@ def test_windows_stay_until_enough_of_them_can_prove_a_difference(ground: Ground
         level = a_service_level(newest_at=at - timedelta(seconds=20))
         ServiceLevelSample.keep(ground.stage().pk, replace(level, asked_at=at), gate)
 
-    windows = ServiceLevelSample.windows([ground.stage().pk])[ground.stage().pk]
+    windows = ServiceLevelSample.windows([ground.stage().pk])[ground.stage().pk, "slo"]
 
     assert [round((level.asked_at - NOON) / timedelta(hours=1)) for level in windows] == kept
     assert {level.nodes for level in windows} == {()}
+
+
+def test_each_objective_of_a_stage_is_measured_and_judged_by_itself(service: Service):
+    errors = {"expression": 'sum(errors{pod=~"{{pods}}"})', "at_most": 0.1, "at_most_worse_percent": 0}
+    service.ground.plan.stages.filter(index=0).update(gate_options=GATES | {"slo_2": errors})
+    service.change_canary()
+
+    first = service.soak()
+    second = service.ground.stage().answers.get(gate="slo_2", is_current=True)
+
+    assert (first.answer, second.answer, second.cause) == ("pass", "fail", "out-of-limits")
+    assert service.ground.plan.state == PlanState.HALTED
+    assert set(ServiceLevelSample.objects.values_list("gate", flat=True)) == {"slo", "slo_2"}
+    assert any("sum(errors" in asked["query"] for asked in service.asked)

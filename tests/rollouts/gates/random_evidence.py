@@ -22,6 +22,7 @@ from rollouts.gates.base import (
     PodEvidence,
     PodWants,
     SeenWork,
+    ServiceEvidence,
     ServiceLevel,
     TargetEvidence,
     TestJobEvidence,
@@ -29,6 +30,7 @@ from rollouts.gates.base import (
     WindowEvidence,
 )
 from rollouts.gates.drift import MEASURES
+from rollouts.gates.slo import SLOS
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
 from tests.rollouts.make import NEW, OLD, OPERANDS
@@ -223,6 +225,8 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
         despite=st.sampled_from(["", "ada started it despite this: we must."]),
         others_passing_since=st.none() | moments,
         health=st.none() | health,
-        service_level=st.none() | service_levels,
+        services=st.dictionaries(
+            st.sampled_from([gate.key for gate in SLOS]), st.builds(ServiceEvidence, st.none() | service_levels)
+        ),
         hours=st.none() | hours,
     )
