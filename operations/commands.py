@@ -35,6 +35,7 @@ EXPLANATIONS: Mapping[str, str] = {
     "note": "Writes the reason on each node's timeline.",
     "debug": "Runs nvidia-smi in a pod on the node and shows its output.",
     "try-drain": "Asks for each eviction of a drain as a dry run. Nothing in the cluster changes.",
+    "delete-pod": "Deletes one pod that blocks a drain, past the budget that you name.",
 }
 MOST_DEBUGGED = 5
 
@@ -49,6 +50,8 @@ def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, actor: str, n
         raise BadOperation(("nodes", f"At most {MOST_NODES} nodes at once."))
     if kind == "debug" and len(nodes) > MOST_DEBUGGED:
         raise BadOperation(("nodes", f"At most {MOST_DEBUGGED} nodes: each has its own output."))
+    if kind == "delete-pod" and len(nodes) > 1:
+        raise BadOperation(("nodes", "Choose one node: each pod is approved by itself."))
     return impact_of(cluster, nodes, KINDS[kind], actor=actor, now=now)
 
 

@@ -122,7 +122,10 @@ def impact_of(
         vetoes=sorted(vetoes_of(nodes, steps).values()),
         waits=list(_waits(cluster, nodes, steps, now=now)),
         warnings=list(_warnings(nodes, steps)),
-        approvals=[share.why_approval for share in shares if share.why_approval] if leaves_service else [],
+        approvals=[
+            *(STEPS[key].needs_approval for key in steps if STEPS[key].needs_approval),
+            *(share.why_approval for share in shares if share.why_approval and leaves_service),
+        ],
         needs_typed_count=not is_dry_run(steps)
         and (len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares)),
     )

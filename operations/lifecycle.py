@@ -47,6 +47,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "note": ("note",),
     "debug": ("debug_pod",),
     "try-drain": ("eviction_trial",),
+    "delete-pod": ("delete_pod",),
 }
 # Steps that decide whether pods start or run on a node: its case follows them. Every other step leaves the case alone.
 CASE_STEPS = frozenset({"cordon", "drain", "uncordon", "disown"})
@@ -55,4 +56,5 @@ ENDING_KINDS = ("release", "accept-uncordon")  # they end quarantines
 TITLES: Mapping[str, str] = {
     "quarantine": "Quarantine", "drain": "Drain", "release": "Release", "accept-uncordon": "Accept uncordon",
     "test": "Test", "label": "Label pool", "note": "Note", "debug": "Debug pod", "try-drain": "Try drain",
+    "delete-pod": "Evict past budget",
 }  # fmt: skip

@@ -130,6 +130,17 @@ def evict_pod(connection: Connection, namespace: str, name: str, *, uid: str, is
     connection.request("POST", path, AS_US | DRY_RUN if is_dry_run else AS_US, body=eviction)
 
 
+def delete_pod(connection: Connection, namespace: str, name: str, *, uid: str) -> None:
+    """Deletes a pod past its budgets. It keeps its own grace period.
+
+    :raises Absent: when the pod does not exist
+    :raises Conflict: when another pod has the name now
+    :raises Forbidden: when we may not delete pods
+    """
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+    connection.request("DELETE", PODS.path(name, namespace=namespace), body=options)
+
+
 def lease_spec(*, holder: str, seconds: int, acquired_at: datetime, now: datetime, transitions: int) -> dict[str, Any]:
     """Builds a Lease's spec. Its times are MicroTime, always with six digits."""
     return {

@@ -27,6 +27,7 @@ from maintenance.models import NodeCase
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
 from maintenance.web.case_strip import strip_of
+from operations.drain_offers import drain_offers_of
 from operations.models import OperationNode
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, why_not
@@ -161,8 +162,10 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
     strip = strip_of(row, node_id=node.pk if node else None)
     newest = strip["facts"].newest
     drains = OperationNode.objects.filter(operation=newest.number, node_uid=row.node_uid) if newest else None
+    drain = drains.select_related("operation").first() if drains is not None and newest.kind == "drain" else None
     return strip | {
-        "drain": drains.first() if drains is not None and newest.kind == "drain" else None,
+        "drain": drain,
+        "offers": drain_offers_of(drain, node, now=timezone.now()) if drain else (),
         "repairs": row.repairs.all(),
         "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in moves],
         "last_validation": next((entry for entry in moves if "result" in entry.evidence), None),

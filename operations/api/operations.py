@@ -28,10 +28,12 @@ KIND_CHOICES = [(kind, kind) for kind in KINDS]
 
 class OperationSerializer(RowSerializer):
     cluster = RefSerializer()
-    kind = serializers.CharField(help_text="quarantine, drain, release, test, debug, try-drain, label or note.")
+    kind = serializers.CharField(
+        help_text="quarantine, drain, release, test, debug, try-drain, delete-pod, label or note."
+    )
     steps = serializers.ListField(
         child=serializers.CharField(),
-        help_text="In order: cordon, drain, test_job, uncordon, label, note, debug_pod, eviction_trial.",
+        help_text="In order: cordon, drain, test_job, uncordon, label, note, debug_pod, eviction_trial, delete_pod.",
     )
     state = serializers.ChoiceField(choices=STATES)
     preview = serializers.DictField(help_text="The impact at the start of the operation.")
@@ -131,6 +133,17 @@ class OperationRequest(OperationAsked):
         max_length=63, required=False, default="", allow_blank=True,
         help_text="Of the kind label: value of the label `quarterdeck.io/pool`. Blank: the label is removed.",
     )  # fmt: skip
+    pod = serializers.CharField(
+        max_length=320, required=False, default="", allow_blank=True,
+        help_text="Of the kind delete-pod: the pod, as namespace/name.",
+    )  # fmt: skip
+    pod_uid = serializers.CharField(
+        max_length=64, required=False, default="", allow_blank=True, help_text="Of the kind delete-pod: its UID.",
+    )  # fmt: skip
+    budget = serializers.CharField(
+        max_length=253, required=False, default="", allow_blank=True,
+        help_text="Of the kind delete-pod: name of the PodDisruptionBudget that refuses the eviction.",
+    )  # fmt: skip
     finding = serializers.IntegerField(
         min_value=1, max_value=KEY_MOST, required=False, default=None, allow_null=True,
         help_text="Id of a finding of one of the nodes. Its node gets a case with the operation, unless it has one.",
@@ -186,7 +199,8 @@ class OperationList(OperationEdge, Listing):
     def post(self, request) -> Response:
         """Starts an operation. A worker carries it out; `nodes` shows the result of each node.
 
-        Its state is `proposed` if another person has to approve it first: above 20 % of a production pool.
+        Its state is `proposed` if another person has to approve it first: above 20 % of a production pool, and for the
+        kind delete-pod.
         """
         require_somewhere(self.user, Permission.RUN)
         asked = self.read(OperationRequest)

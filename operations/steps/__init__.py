@@ -3,6 +3,7 @@
 from operations.steps.base import NodeStep
 from operations.steps.cordon import CordonStep
 from operations.steps.debug_pod import DebugPodStep
+from operations.steps.delete_pod import DeletePodStep
 from operations.steps.disown import DisownStep
 from operations.steps.drain import DrainStep
 from operations.steps.eviction_trial import EvictionTrialStep
@@ -23,5 +24,6 @@ STEPS: dict[str, NodeStep] = {
         NoteStep(),
         DebugPodStep(),
         EvictionTrialStep(),
+        DeletePodStep(),
     )
 }

@@ -62,6 +62,7 @@ class NodeStep(ABC):
     needs_place: ClassVar[bool] = False  # waits for a free place in the budgets of the node's failure domains
     is_dry_run: ClassVar[bool] = False  # it writes nothing, so the asker confirms no number of nodes
     takes_node: ClassVar[bool] = True  # the node is its own in the ledger while it runs
+    needs_approval: ClassVar[str] = ""  # why another person approves it, whatever the number of nodes; blank: nobody
     waits_for_freeze: ClassVar[bool] = False  # a freeze of the node's cluster or pool holds it back
     is_release: ClassVar[bool] = False  # apps above may veto it for a node
     waits_for_stop: ClassVar[bool] = True  # the stop of the fleet holds it back

@@ -4,6 +4,7 @@ Each eviction names the pod's UID and keeps its own grace period. An eviction ne
 nothing is forced: the node fails with the pod that blocks it, and a person decides.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -28,6 +29,10 @@ DEADLINES: Mapping[str, timedelta] = {
     WorkloadClass.TRAINING: timedelta(hours=4),
 }
 BLOCKED = ("refused", "stuck", "no answer")  # states of pods that keep a drain from its end
+# kubernetes, pkg/registry/core/pod/storage/eviction.go: the words of its two refusals by a budget.
+BUDGET = re.compile(r"disruption budget (\S+) (?:needs|is still)", re.IGNORECASE)
+CONTACT = "quarterdeck.io/contact"  # annotation of a pod or its namespace: whom to ask before its work is lost
+LONGEST_CONTACT = 200
 SHOWN = 100  # pods in the progress of a node
 
 
@@ -89,6 +94,7 @@ def pods_on(work: NodeWork) -> Iterable[PodOnNode]:
             phase=pod.status.phase,
             has_empty_dir=any(volume.empty_dir is not None for volume in pod.spec.volumes or ()),
             ends_at=pod.metadata.deletion_timestamp,
+            contact=pod.annotations.get(CONTACT, ""),
         )
 
 
@@ -132,6 +138,12 @@ def ask_eviction(connection: client.Connection, pod: PodOnNode, *, is_dry_run: b
     return "asked", "evicted, within its grace period"
 
 
+def budget_in(reason: str) -> str:
+    """Returns the budget that a refusal names. Blank: none."""
+    named = BUDGET.search(reason)
+    return named[1] if named else ""
+
+
 def _emptied(work: NodeWork) -> StepResult:
     """Returns DONE once the node was empty twice, `EMPTY_FOR` apart (lifecycle of a node: drained)."""
     now = work.clock()
@@ -155,21 +167,19 @@ def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: No
     waiting = ("waiting", "waits for its turn")
     rows = [
         *((pod, *states.get(pod.uid, waiting)) for pod in evictions.to_evict),
-        *(
-            (pod, "terminating", f"grace period ends in {spell(_grace_left(pod, now))}")
-            for pod in evictions.terminating
-        ),
-        *((pod, "stuck", f"{spell(-_grace_left(pod, now))} beyond its grace period") for pod in evictions.stuck),
+        *((pod, "terminating", f"grace period ends in {spell(grace_left(pod, now))}") for pod in evictions.terminating),
+        *((pod, "stuck", f"{spell(-grace_left(pod, now))} beyond its grace period") for pod in evictions.stuck),
     ]
     left = sum(state != "gone" for _, state, _ in rows)
     gpus = dict(Pod.objects.filter(uid__in=[pod.uid for pod, _, _ in rows]).values_list("uid", "gpus"))
     gpus_left = sum(gpus.get(pod.uid, 0) for pod, state, _ in rows if state != "gone")
     is_blocked = any(state in BLOCKED for _, state, _ in rows)
     rows += ((pod, "left alone", why) for pod, why in evictions.left_alone)
-    pods = [{"name": pod.title, "owner": pod.job, "state": state, "reason": reason} for pod, state, reason in rows]
     before = work.node.progress
+    contacts = {pod["name"]: pod.get("contact", "") for pod in before.get("pods", ()) if "contact" in pod}
+    pods = [_pod_row(pod, state, reason, work, contacts) for pod, state, reason in rows[:SHOWN]]
     return {
-        "pods": pods[:SHOWN],
+        "pods": pods,
         "left": left,
         "of": max(left, before.get("of", 0)),
         "gpus_left": gpus_left,
@@ -180,7 +190,26 @@ def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: No
     }
 
 
-def _grace_left(pod: PodOnNode, now: datetime) -> timedelta:
+def _pod_row(pod: PodOnNode, state: str, reason: str, work: NodeWork, contacts: dict[str, str]) -> dict[str, str]:
+    """Returns the pod's row. The contact of a pod that blocks is read once."""
+    row = {"name": pod.title, "owner": pod.job, "state": state, "reason": reason}
+    if state not in BLOCKED:
+        return row
+    row |= {"uid": pod.uid, "budget": budget_in(reason) if state == "refused" else ""}
+    if pod.title not in contacts:
+        contacts[pod.title] = pod.contact or _contact_of(pod.namespace, work)
+    return row | {"contact": contacts[pod.title][:LONGEST_CONTACT]}
+
+
+def _contact_of(namespace: str, work: NodeWork) -> str:
+    try:
+        found = client.get_namespace(work.connection, namespace)
+    except client.Forbidden:
+        return ""
+    return found.annotations.get(CONTACT, "") if found else ""
+
+
+def grace_left(pod: PodOnNode, now: datetime) -> timedelta:
     return pod.ends_at - now if pod.ends_at else timedelta(0)
 
 

@@ -23,6 +23,7 @@ class PodOnNode:
     phase: str = "Running"
     has_empty_dir: bool = False
     ends_at: datetime | None = None  # end of its grace period; None: it is not being deleted
+    contact: str = ""  # whom its owner names; blank: nobody
 
     @property
     def title(self) -> str:

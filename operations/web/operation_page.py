@@ -25,12 +25,14 @@ from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster, Node
 from health.models import Finding
 from operations import commands
+from operations.drain_offers import drain_offers_of
 from operations.eviction_trials import trial_of
 from operations.followers import follower_of
 from operations.impact import OperationImpact, is_dry_run, vetoes_of
 from operations.lifecycle import CASE_KINDS, KINDS, TITLES, NodeProgress, OperationState
 from operations.models import Operation
 from operations.refusals import BadOperation, OperationRefused
+from operations.steps.delete_pod import NAMED
 from operations.steps.drain import usual_deadline
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, scope_of, why_not
@@ -72,6 +74,9 @@ class OperationForm(forms.Form):
     image = forms.CharField(required=False, max_length=500, label="Image; blank: the image in the settings")
     command = forms.CharField(required=False, max_length=200, label="Command; blank: the test's own")
     pool = forms.CharField(required=False, max_length=63, label="Pool; blank: remove the label")
+    pod = forms.CharField(required=False, max_length=320, label="Pod, as namespace/name")
+    pod_uid = forms.CharField(required=False, max_length=64, label="UID of the pod")
+    budget = forms.CharField(required=False, max_length=253, label="PodDisruptionBudget that refuses it")
     finding = WholeNumber(required=False, min_value=1, max_value=2**53, widget=forms.HiddenInput)
     key = forms.CharField(required=False, max_length=100)
     seen = forms.CharField(required=False, max_length=2000)  # the impact that the page showed
@@ -89,6 +94,9 @@ class OperationForm(forms.Form):
             "image": given["image"],
             "command": given["command"],
             "pool": given["pool"],
+            "pod": given["pod"],
+            "pod_uid": given["pod_uid"],
+            "budget": given["budget"],
         } | ({"finding": given["finding"]} if given["finding"] else {})
 
 
@@ -142,8 +150,9 @@ def _form(kind: str, request: PersonRequest, nodes: Sequence[Node]) -> Operation
     if request.method != "POST":
         finding = _finding_of(request, nodes)
         follower = follower_of(nodes[0].uid) if len(nodes) == 1 else None
-        reason = finding.title if finding else follower.reason if follower else ""
+        reason = finding.title if finding else follower.reason if follower else request.GET.get("reason", "")[:1000]
         given = {"test": request.GET.get("test", ""), "finding": finding and finding.pk, "reason": reason}
+        given |= {name: request.GET.get(name, "")[:longest] for name, longest in NAMED.items()}
         given["deadline_min"] = int(usual_deadline(nodes).total_seconds()) // 60
         return OperationForm(initial=given)
     data = request.POST.copy()
@@ -238,6 +247,7 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
         "title": row.summary,
         "kind": row.kind,
         "nodes": [(node, keys.get(node.node_uid)) for node in nodes],
+        "offers": drain_offers_of(nodes[0], ids.first(), now=timezone.now()) if len(nodes) == 1 else (),
         "follower": follower_of(nodes[0].node_uid) if len(nodes) == 1 else None,
         "more": max(0, counts.total() - SHOWN),
         "counts": {state.value: counts[state] for state in NodeProgress if counts[state]},

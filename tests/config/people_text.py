@@ -440,7 +440,7 @@ PARSERS = (
     Parser("mute of a rule", "1,000, 100 and 40 characters", FORM_BYTES, _mute),
     Parser("operation form", "1,000 and 100 characters, numbers of a few digits", FORM_BYTES,
            _fields(OperationForm, "reason", "typed_count", "deadline_min", "at_once", "key", "test", "image", "command",
-                   "pool", "finding", "seen", "seen_at"),
+                   "pool", "pod", "pod_uid", "budget", "finding", "seen", "seen_at"),
            ("operations.web.operation_page",)),
     Parser("case form", "16 digits and 1,000 characters", FORM_BYTES,
            _fields(NewCaseForm, "node", "finding", "reason"), ("maintenance.web.case_page",)),

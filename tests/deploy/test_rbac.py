@@ -66,6 +66,10 @@ def test_nothing_is_deleted_but_our_own_objects_and_pods_are_only_evicted():
     assert {resource for resource, _ in writes} == kinds
 
 
+def test_pods_are_deleted_only_with_the_optional_manifest():
+    assert [(rule["resources"], rule["verbs"]) for rule in rules("delete-pods.yaml")] == [(["pods"], ["delete"])]
+
+
 def test_jobs_are_made_and_deleted_in_the_operators_namespace_only():
     documents = yaml.safe_load_all((RBAC / "quarterdeck.yaml").read_text())
     roles = {

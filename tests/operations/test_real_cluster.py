@@ -474,3 +474,30 @@ def test_a_test_job_runs_on_the_drained_node_and_leaves_nothing(there: RealClust
     assert "The kubelet does not give the output" in node_of(operation).reason
     assert node_of(operation).reason.startswith("dcgmi diag -r 3: unknown.")
     assert there.batch.list_namespaced_job(STACK).items == []
+
+
+def test_an_approver_evicts_one_pod_past_one_budget(there: RealCluster, gpu: str, team: str):
+    """Z12, under the admission policy: a deletion without the UID, or with another grace period, is refused."""
+    (pod,) = there.replicas(team, "web", gpu)
+    there.budget(team, "web", app="web", covers=1, maxUnavailable=0)
+    there.replicas(team, "other", gpu)
+    there.budget(team, "other", app="other", covers=1, maxUnavailable=0)
+    drain = there.rounds(begin(there, "drain", gpu, options={"deadline_s": 60}), 4)
+    row = next(each for each in node_of(drain).progress["pods"] if each["name"] == f"{team}/{pod}")
+    assert row["budget"] == "web"
+    options = {"pod": row["name"], "pod_uid": row["uid"], "budget": "web"}
+    given = {"actor": "ben", "reason": "The owner agreed.", "now": there.clock()}
+    apply(*yaml.safe_load_all((RBAC / "delete-pods.yaml").read_text()))
+    try:
+        account = "--as=system:serviceaccount:quarterdeck:quarterdeck"
+        by_hand = kubectl("delete", "pod", pod, "-n", team, account, "--wait=false")
+        operation = begin(there, "delete-pod", gpu, options=options)
+        commands.approve(operation, **given)
+        operation = there.rounds(operation)
+    finally:
+        kubectl("delete", "-f", str(RBAC / "delete-pods.yaml"))
+
+    assert "or deletes one by its UID" in by_hand.stderr
+    assert there.asked(team) == [pod], node_of(operation).reason
+    there.end_pods(team)
+    assert node_of(there.rounds(operation)).state == NodeProgress.DONE

@@ -1,0 +1,91 @@
+"""The four offers of a blocked drain, with the cost of each (lifecycle R29)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from fleet.models import DisruptionBudget, Node, Pod
+from operations.lifecycle import NodeProgress
+from operations.models import OperationNode
+from operations.restraints import release_vetoes
+from wording.durations import spell
+from wording.numbers import count
+
+MOST = 5  # blocking pods that are offered by name
+
+
+@dataclass(frozen=True)
+class DrainOffer:
+    title: str
+    cost: str
+    address: str = ""  # of its preview; blank: nothing to start here
+
+
+def drain_offers_of(row: OperationNode, node: Node | None, *, now: datetime) -> Sequence[DrainOffer]:
+    """Returns the offers for a node whose drain failed on blocking pods. Empty: none did. Four queries."""
+    blocking = [pod for pod in row.progress.get("pods", ()) if pod.get("uid")]
+    if row.state != NodeProgress.FAILED or not blocking or node is None:
+        return ()
+    gpus = row.progress.get("gpus_of", 0)
+    return (
+        DrainOffer("Wait longer", _wait_cost(gpus), _address("drain", node)),
+        *(DrainOffer("Ask the owner", _owner(pod)) for pod in blocking[:MOST]),
+        *_past_budget(row, node, blocking[:MOST], now=now),
+        _give_up(node),
+    )
+
+
+def _wait_cost(gpus: int) -> str:
+    held = f"{count(gpus, 'GPU')} of the node take" if gpus != 1 else "1 GPU of the node takes"
+    return (
+        f"The node stays cordoned. {held} no new work until its pods are gone." if gpus else "The node stays cordoned."
+    )
+
+
+def _owner(pod: Mapping[str, Any]) -> str:
+    whom = f" Contact: {pod['contact']}." if pod.get("contact") else " Neither pod nor namespace names a contact."
+    return f"Nothing is lost. {pod['name']} belongs to {pod['owner'] or 'no controller'}.{whom}"
+
+
+def _past_budget(row: OperationNode, node: Node, blocking: Sequence[Mapping[str, Any]], *, now: datetime):
+    refused = [pod for pod in blocking if pod.get("budget")]
+    pods = {
+        pod.uid: pod for pod in Pod.objects.filter(cluster=node.cluster_id, uid__in=[pod["uid"] for pod in refused])
+    }
+    names = {pod["budget"] for pod in refused}
+    rows = DisruptionBudget.objects.filter(cluster=node.cluster_id, name__in=names)
+    budgets = {(each.namespace, each.name): each for each in rows}
+    for pod in refused:
+        space = pod["name"].partition("/")[0]
+        cost = _loss_of(pods.get(pod["uid"]), now=now) + _health_after(
+            budgets.get((space, pod["budget"])), pod["budget"]
+        )
+        given = {"pod": pod["name"], "pod_uid": pod["uid"], "budget": pod["budget"], "reason": row.operation.reason}
+        yield DrainOffer(f"Evict {pod['name']} past {pod['budget']}", cost, _address("delete-pod", node, **given))
+
+
+def _loss_of(pod: Pod | None, *, now: datetime) -> str:
+    if pod is None or pod.started_at is None:
+        return "What the pod loses is unknown. "
+    return f"The pod has run for {spell(now - pod.started_at)} on {count(pod.gpus, 'GPU')}. "
+
+
+def _health_after(budget: DisruptionBudget | None, name: str) -> str:
+    if budget is None:
+        return f"Budget {name} is not seen. An approver decides."
+    left = max(0, budget.current_healthy - 1)
+    return f"{budget.name} then has {left} healthy of {budget.desired_healthy} needed. An approver decides."
+
+
+def _give_up(node: Node) -> DrainOffer:
+    veto = release_vetoes([node.uid]).get(node.uid, "")
+    cost = veto or "New pods start on the node again, with its fault."
+    return DrainOffer("Give up and release", cost, "" if veto else _address("release", node))
+
+
+def _address(kind: str, node: Node, **given: str) -> str:
+    return f"{reverse('new-operation')}?{urlencode({'kind': kind, 'node': node.pk, **given})}"
