@@ -148,6 +148,44 @@ def test_an_older_chart_is_upgraded_and_rolled_back(older):
         helm("uninstall", UPGRADED, f"--namespace={UPGRADED_IN}", f"--kubeconfig={GIVEN}")
 
 
+def test_a_missing_namespace_is_named_before_anything_is_created():
+    apply(namespace(UPGRADED_IN, **RESTRICTED))
+
+    ended = helm(
+        "upgrade", "--install", UPGRADED, str(CHART), *TRIAL, "--set=homeCluster.operatorNamespaces={nowhere}",
+        f"--namespace={UPGRADED_IN}", f"--kubeconfig={GIVEN}",
+    )  # fmt: skip
+
+    assert "The namespace nowhere does not exist. Set homeCluster.operatorNamespaces" in ended.stderr
+    assert kubectl("get", "deployments", "-n", UPGRADED_IN, "-o", "name").stdout == ""
+
+
+def test_missing_secrets_and_keys_are_named_and_a_deleted_setup_job_is_made_again():
+    apply(namespace(UPGRADED_IN, **RESTRICTED), namespace("gpu-operator"))
+    given = ("--set=clusterSecrets={us-1}", "--set=database.existingSecret=later")
+    try:
+        ended = helm(
+            "upgrade", "--install", UPGRADED, str(CHART), *EXTERNAL, *given, f"--namespace={UPGRADED_IN}",
+            f"--kubeconfig={GIVEN}",
+        )  # fmt: skip
+        assert "clusterSecrets names the Secret us-1, which does not exist." in ended.stdout
+        assert "database.existingSecret names the Secret later, which does not exist." in ended.stdout
+
+        secret = {"apiVersion": "v1", "kind": "Secret", "stringData": {"secret-key": "x"}}
+        apply(*({**secret, "metadata": {"name": name, "namespace": UPGRADED_IN}} for name in ("later", "us-1")))
+        jobs = kubectl("get", "jobs", "-n", UPGRADED_IN, "-o", "name").stdout
+        kubectl("delete", "jobs", "--all", "-n", UPGRADED_IN)
+        ended = helm(
+            "upgrade", UPGRADED, str(CHART), *EXTERNAL, *given, f"--namespace={UPGRADED_IN}", f"--kubeconfig={GIVEN}"
+        )
+        assert "database.existingSecret names the Secret later, which has no key password." in ended.stdout
+        assert "us-1" not in ended.stdout
+        assert kubectl("get", "jobs", "-n", UPGRADED_IN, "-o", "name").stdout == jobs != ""
+    finally:
+        released("uninstall", UPGRADED)
+        kubectl("delete", "secret", "later", "us-1", "-n", UPGRADED_IN)
+
+
 def test_an_upgrade_restarts_pods_after_a_change_of_their_secret():
     """Processes read these variables once, at their start."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine", "namespace": UPGRADED_IN}}

@@ -199,3 +199,31 @@ valueFrom: {secretKeyRef: {name: {{ index . 0 | quote }}, key: {{ index . 1 | qu
   volumeMounts:
     {{- include "quarterdeck.volumeMounts" $root | nindent 4 }}
 {{- end -}}
+
+{{- /* Each Secret that a value names and the cluster lacks, as a JSON list of sentences. Empty where the chart is only
+       rendered. A missing Secret is no error: another tool may make it later. */ -}}
+{{- define "quarterdeck.missingSecrets" -}}
+{{- $found := list -}}
+{{- if lookup "v1" "Namespace" "" .Release.Namespace -}}
+{{- $values := .Values -}}
+{{- $wanted := list (list "secretKey.existingSecret" $values.secretKey.existingSecret $values.secretKey.key) (list "tokenPeppers.existingSecret" $values.tokenPeppers.existingSecret $values.tokenPeppers.key) (list "smtp.existingSecret" $values.smtp.existingSecret $values.smtp.urlKey) (list "kubeconfigs.existingSecret" $values.kubeconfigs.existingSecret "") (list "secrets.existingSecret" $values.secrets.existingSecret "") (list "metrics.serviceMonitor.tokenSecret" $values.metrics.serviceMonitor.tokenSecret "") -}}
+{{- if not $values.trial.enabled -}}
+{{- $wanted = append $wanted (list "database.existingSecret" $values.database.existingSecret ($values.database.urlKey | default $values.database.passwordKey)) -}}
+{{- $wanted = append $wanted (list "valkey.existingSecret" $values.valkey.existingSecret ($values.valkey.urlKey | default $values.valkey.passwordKey)) -}}
+{{- end -}}
+{{- if $values.ingress.enabled -}}{{- $wanted = append $wanted (list "ingress.tlsSecret" $values.ingress.tlsSecret "") -}}{{- end -}}
+{{- range $name := $values.clusterSecrets -}}{{- $wanted = append $wanted (list "clusterSecrets" $name "") -}}{{- end -}}
+{{- range $each := $wanted -}}
+{{- $value := index $each 0 -}}{{- $name := index $each 1 -}}{{- $key := index $each 2 -}}
+{{- if $name -}}
+{{- $secret := lookup "v1" "Secret" $.Release.Namespace $name -}}
+{{- if not $secret -}}
+{{- $found = append $found (printf "%s names the Secret %s, which does not exist." $value $name) -}}
+{{- else if and $key (not (hasKey ($secret.data | default dict) $key)) -}}
+{{- $found = append $found (printf "%s names the Secret %s, which has no key %s." $value $name $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $found | toJson -}}
+{{- end -}}

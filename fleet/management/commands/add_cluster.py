@@ -70,7 +70,10 @@ class Command(BaseCommand):
             context = context_of_profile(cluster_profile, context=context, providers=kubeconfig)
         is_secret = bool(kubeconfig) and is_folder(str(kubeconfig))
         if is_secret and context:
-            raise CannotAdd("A folder is a cluster Secret of Argo CD, which has no context. Leave --context out.")
+            raise CannotAdd(
+                f"{kubeconfig} is a folder. A kubeconfig is a file; only a cluster Secret of Argo CD is a folder, and "
+                "it has no --context."
+            )
         if not (in_cluster or context or is_secret):
             raise CannotAdd("Give the --context of the kubeconfig, a --cluster-profile, or --in-cluster.")
         path = "" if in_cluster else str(kubeconfig_for(context, named=kubeconfig))

@@ -121,6 +121,10 @@ def test_one_cluster_has_one_name_and_one_name_one_cluster(api):
         (["north", "--in-cluster", "--context", "c"], "has no context"),
         (["north", "--in-cluster"], "Not running in a pod"),
         (["no name", "--context", "c"], "is not a valid name"),
+        (["north", "--context", "c", "--kubeconfig", "/"], "/ is a folder. A kubeconfig is a file"),
+        (["north", "--kubeconfig", "/"], "It has no file server and no file config"),
+        (["north", "--cluster-profile", "fleet/us-1"], "needs --kubeconfig with the file of access providers"),
+        (["north", "--cluster-profile", "us-1", "--kubeconfig", "/no"], "clusterprofile:NAMESPACE/NAME"),
         (["north", "--context", "c", "--kubeconfig", "/no/such/file"], "The file /no/such/file does not exist"),
     ],
 )
