@@ -5,11 +5,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from django.db.models import F
+
 from capacity.compared_nodes import index_of
 from capacity.queue_places import queue_places
 from capacity.volume_rows import with_volumes
 from capacity.wait_reasons.amounts import amount_text
-from capacity.wait_reasons.answers import PendingExplanation
+from capacity.wait_reasons.answers import PendingExplanation, ScalingReport
+from capacity.wait_reasons.autoscaler_message import BY_THE_SCHEDULER, SCALING, read_report
 from capacity.wait_reasons.early_reasons import SILENT_AFTER, ClaimFacts, WaitFacts
 from capacity.wait_reasons.explanation import explain
 from capacity.wait_reasons.obstacles import CPU, MEMORY
@@ -18,11 +21,9 @@ from fleet.models import Bookmark, ClusterEvent, DeviceClass, Pod, ResourceClaim
 from fleet.pod_reasons import PodReason
 from kube.resources import DEVICE_CLASSES, RESOURCE_CLAIMS
 from wording.lists import names
-from wording.reports import EvidenceItem, clip
+from wording.reports import EvidenceItem
 
-NOT_SCALED = "NotTriggerScaleUp"  # of the cluster autoscaler
-SCHEDULED = ("FailedScheduling", "Scheduled", "Unschedulable", NOT_SCALED)
-MOST_OF_SCALING = 80  # characters
+SCHEDULED = (BY_THE_SCHEDULER, "Scheduled", "Unschedulable")
 # Causes that tell no more than the scheduler's sentence and the free room.
 GENERAL = frozenset(
     {"matches_no_node", "offered_by_no_node", "larger_than_any_node", "no_room", "fragmented", "fits_no_node"}
@@ -80,6 +81,8 @@ def _evidence(pod: Pod, found: PendingExplanation) -> Iterator[EvidenceItem]:
         yield EvidenceItem("Nearest node", f"{nearest.node.name}: lacks {names(nearest.lacks)}")
     if pod.waiting_reason:
         yield EvidenceItem("Message of the scheduler", pod.waiting_reason)
+    if found.scaling:
+        yield EvidenceItem(f"Last report of {found.scaling.autoscaler}", found.scaling.summary)
     if found.differences:
         yield EvidenceItem("Differs from the scheduler", names(found.differences))
 
@@ -99,7 +102,7 @@ def _of_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[
     around = _surroundings(cluster_id, pods)
     keys = {uid: _likeness(pod, around[uid], now=now) for uid, pod in facts.items()}
     found = {key: explain(facts[uid], index, around[uid], now=now) for key, uid in _first_of(keys).items()}
-    return {uid: found[key] for uid, key in keys.items()}
+    return {uid: replace(found[key], scaling=around[uid].scaling) for uid, key in keys.items()}
 
 
 def _first_of(keys: Mapping[str, str]) -> dict[str, str]:
@@ -111,7 +114,8 @@ def _likeness(pod: WaitingPod, around: WaitFacts, *, now: datetime) -> str:
     """Returns what is equal in pods with equal explanations."""
     is_old = now - pod.created_at >= SILENT_AFTER
     likeness = replace(pod, name=f"{pod.namespace}/", created_at=EPOCH, message_at=None)
-    return repr((likeness, around, is_old))
+    scaling = replace(around.scaling, at=None) if around.scaling else None
+    return repr((likeness, replace(around, scaling=scaling), is_old))
 
 
 def _with_labels(pod: WaitingPod, keys: Collection[str]) -> WaitingPod:
@@ -120,11 +124,7 @@ def _with_labels(pod: WaitingPod, keys: Collection[str]) -> WaitingPod:
 
 
 def _surroundings(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitFacts]:
-    events = ClusterEvent.objects.filter(
-        cluster=cluster_id, about_uid__in=[pod.uid for pod in pods], reason__in=SCHEDULED
-    )
-    messages = {(uid, reason): said for uid, reason, said in events.values_list("about_uid", "reason", "message")}
-    reported = {uid for uid, _ in messages}
+    reports, reported = _event_reports(cluster_id, pods)
     claims = _claims(cluster_id, pods)
     places, unread = queue_places(cluster_id, pods)
     classes = _device_classes(cluster_id) if claims is not None else None
@@ -135,15 +135,25 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitFacts]:
             has_events=pod.uid in reported,
             queue=places.get(pod.uid),
             queue_unread=unread.get(pod.uid, ""),
-            not_scaled=_why_not_scaled(messages.get((pod.uid, NOT_SCALED), "")),
+            scaling=reports.get(pod.uid),
         )
         for pod in pods
     }
 
 
-def _why_not_scaled(message: str) -> str:
-    """Returns the reasons in "pod didn't trigger scale-up (it wouldn't fit if a new node is added): 1 max size"."""
-    return clip(message.partition("scale-up")[2].partition(": ")[2].strip(" ."), MOST_OF_SCALING)
+def _event_reports(cluster_id: int, pods: Sequence[Pod]) -> tuple[dict[str, ScalingReport], set[str]]:
+    """Returns the newest report of an autoscaler by pod, and the pods of which a scheduler has written an Event."""
+    events = ClusterEvent.objects.filter(
+        cluster=cluster_id, about_uid__in=[pod.uid for pod in pods], reason__in=(*SCHEDULED, *SCALING)
+    )
+    found, reported = dict[str, ScalingReport](), set[str]()
+    rows = events.order_by(F("last_at").asc(nulls_first=True), "pk")
+    for uid, reason, source, message, at in rows.values_list("about_uid", "reason", "source", "message", "last_at"):
+        if report := read_report(reason, source, message):
+            found[uid] = replace(report, at=at)
+        elif reason in SCHEDULED:
+            reported.add(uid)
+    return found, reported
 
 
 def _claim_keys(pod: Pod) -> list[tuple[str, str]]:

@@ -129,6 +129,14 @@ class QueuePlaceSerializer(serializers.Serializer):
     quotas = QueueQuotaSerializer(many=True)
 
 
+class ScalingReportSerializer(serializers.Serializer):
+    autoscaler = serializers.CharField(help_text="Cluster autoscaler or Karpenter.")
+    is_adding = serializers.BooleanField(help_text="It has asked for a node for this pod.")
+    summary = serializers.CharField()
+    message = serializers.CharField(help_text="Its own words.")
+    at = serializers.DateTimeField(allow_null=True, help_text="When it last said so. Null: the Event has no time.")
+
+
 class VictimSerializer(serializers.Serializer):
     pod = serializers.CharField(help_text="Namespace and name.")
     priority = serializers.IntegerField()
@@ -166,6 +174,9 @@ class WhyPendingSerializer(serializers.Serializer):
     )
     queue = QueuePlaceSerializer(
         source="found.queue", allow_null=True, help_text="Null: the pod waits in no queue that is read here."
+    )
+    scaling = ScalingReportSerializer(
+        source="found.scaling", allow_null=True, help_text="Last report of an autoscaler. Null: none is known."
     )
     funnel = FunnelStepSerializer(source="found.funnel", many=True)
     near_summary = serializers.CharField(source="found.near_summary", help_text="Example: `3 nodes lack only 1 GPU.`")

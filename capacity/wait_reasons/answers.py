@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from capacity.wait_reasons.node_index import ComparedNode
@@ -58,6 +59,18 @@ class NearMiss:
 
 
 @dataclass(frozen=True)
+class ScalingReport:
+    """The last report of an autoscaler about a pod."""
+
+    autoscaler: str
+    is_adding: bool  # it has asked for a node
+    summary: str  # at most 140 characters
+    message: str
+    changes: Sequence[Change] = ()
+    at: datetime | None = None  # when it said so last
+
+
+@dataclass(frozen=True)
 class PendingExplanation:
     key: str
     title: str
@@ -74,6 +87,7 @@ class PendingExplanation:
     differences: Sequence[str] = ()
     not_checked: Sequence[str] = ()
     queue: QueuePlace | None = None  # None: it waits in none, or none was read
+    scaling: ScalingReport | None = None  # of an autoscaler; None: none is known
 
     @property
     def is_disputed(self) -> bool:

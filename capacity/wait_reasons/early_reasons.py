@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation
+from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation, ScalingReport
 from capacity.wait_reasons.neighbours import Neighbours
 from capacity.wait_reasons.pod_volumes import ClaimState
 from capacity.wait_reasons.queue_place import QueuePlace
@@ -53,7 +53,7 @@ class WaitFacts:
     has_events: bool = False  # an Event of a scheduler about the pod
     queue: QueuePlace | None = None
     queue_unread: str = ""  # what of its queue is not read, and why; blank: all is
-    not_scaled: str = ""  # why the cluster autoscaler adds no node for it; blank: it has not said so
+    scaling: ScalingReport | None = None  # of an autoscaler; None: none is known
 
 
 def reason_before_nodes(

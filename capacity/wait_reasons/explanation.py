@@ -4,29 +4,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
+from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation
 from capacity.wait_reasons.changes import helpful_changes
 from capacity.wait_reasons.early_reasons import WaitFacts, reason_before_nodes, unchecked_parts
+from capacity.wait_reasons.gang_message import reason_of_gang
 from capacity.wait_reasons.near_misses import funnel_of, near_misses_of, near_summary
 from capacity.wait_reasons.node_index import NodeIndex
 from capacity.wait_reasons.node_reasons import reason_over_nodes
 from capacity.wait_reasons.obstacles import find_obstacles
 from capacity.wait_reasons.preemption import preemption_of
-from capacity.wait_reasons.requirements import WaitingPod
+from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
 from capacity.wait_reasons.scheduler_message import SchedulerVerdict, agreement, read_message, title_of_kind
 from wording.lists import names
 from wording.numbers import count
-from wording.reports import LONGEST_SUMMARY
+from wording.reports import LONGEST_SUMMARY, clip, fit
 
 AGREES_FROM = 0.95
-SCALES_NOT = "The cluster autoscaler adds no node"
 COMPARE = (Change("Compare the pod template with the nodes that the scheduler rejects.", Actor.OWNER),)
 LAG_RATIO = 0.01  # more nodes apart than this: our rows or our rights are incomplete
 
 
 def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: datetime) -> PendingExplanation:
     verdict = read_message(pod.message)
-    early = reason_before_nodes(pod, around, verdict, now=now)
+    early = reason_before_nodes(pod, around, verdict, now=now) or reason_of_gang(pod, verdict)
     if early is not None:
         return replace(early, verdict=verdict, not_checked=[*early.not_checked, *unchecked_parts(pod, None)])
     obstacles = find_obstacles(pod, index)
@@ -34,7 +34,7 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     ratio = agreement(ours, verdict) if verdict else None
     found = reason_over_nodes(obstacles)
     if found.key == "fits" and verdict:
-        found = _as_scheduler_says(found, ours, verdict)
+        found = _as_scheduler_says(found, pod, ours, verdict)
     differences = [*_differences(ours, verdict, ratio, index)]
     if verdict and verdict.unknown:
         differences.append(f"The scheduler also names reasons unknown here: {_counted(verdict.unknown)}.")
@@ -42,11 +42,10 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     if outlook and outlook.nodes and verdict and verdict.finds_no_victims:
         differences.append(f"The scheduler found no pods to preempt, this check on {count(outlook.nodes, 'node')}.")
     changes = found.changes or ([] if obstacles.fitting else helpful_changes(obstacles))
-    if around.not_scaled:
-        said = f"{SCALES_NOT}: {around.not_scaled}."
-        fitted = f"{found.summary} {said}".strip()
+    if scaling := around.scaling:
+        fitted = f"{found.summary} {scaling.autoscaler}: {scaling.summary}".strip()
         found = replace(found, summary=fitted if len(fitted) <= LONGEST_SUMMARY else found.summary)
-        changes = [*changes, Change(f"{said} Check its node groups and their limits.", Actor.ADMIN)]
+        changes = [*changes, *scaling.changes]
     return replace(
         found,
         changes=changes,
@@ -59,15 +58,22 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
         differences=differences,
         not_checked=[*unchecked_parts(pod, index.neighbours), *filter(None, [around.queue_unread])],
         queue=around.queue,
+        scaling=around.scaling,
     )
 
 
 def _as_scheduler_says(
-    found: PendingExplanation, ours: Mapping[str, int], verdict: SchedulerVerdict
+    found: PendingExplanation, pod: WaitingPod, ours: Mapping[str, int], verdict: SchedulerVerdict
 ) -> PendingExplanation:
     """Returns the scheduler's main reason where nodes fit by the checked requirements: the scheduler decides."""
     beyond = {title_of_kind(kind): number - ours.get(kind, 0) for kind, number in verdict.counts.items()}
     reasons = {reason: number for reason, number in (beyond | dict(verdict.unknown)).items() if number > 0}
+    if not reasons and verdict.nodes is None and pod.scheduler != USUAL_SCHEDULER:
+        title = fit("{} names a reason of its own", f"Scheduler {pod.scheduler}")
+        return replace(
+            found, key="scheduler", title=title, summary=clip(verdict.text, LONGEST_SUMMARY),
+            decided_by=f"schedulerName {pod.scheduler}", decided_kind=DecidingKind.SCHEDULER, changes=COMPARE,
+        )  # fmt: skip
     if not reasons:
         return found
     reason, number = max(reasons.items(), key=lambda each: each[1])

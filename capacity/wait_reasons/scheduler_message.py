@@ -2,7 +2,8 @@
 
 FitError.Error of kubernetes, pkg/scheduler/framework/types.go: `0/N nodes are available: [text. ][COUNT REASON, …. ]
 [text of preemption]`. The texts of the plugins are those of Kubernetes 1.30 to 1.36. A node that lacks several
-resources is counted for each.
+resources is counted for each. KAI, pkg/scheduler/api: `no nodes with enough resources were found: COUNT REASON.`,
+one line for each reason.
 """
 
 import re
@@ -15,8 +16,12 @@ BEGIN = re.compile(r"^0/(\d{1,9}) nodes are available: ")
 PART = re.compile(r"(\d{1,9}) (.+?)(?=, \d{1,9} |$)", re.DOTALL)
 TAIL = re.compile(r"(?:no new claims to deallocate, )?preemption: ")
 INSUFFICIENT = "Insufficient "
+OF_KAI = re.compile(r"no nodes with enough resources were found: ")
+LACKS_OF_KAI = re.compile(r"node\(s\) didn't have enough (?:resources|of mig profile): (.+?)[. ]*$")
+RESOURCES_OF_KAI = {"GPUs": "nvidia.com/gpu", "CPU cores": "cpu"}
 CORDON, TAINT, AFFINITY, PODS = "cordon", "taint", "affinity", "resource:pods"
 PORTS, SPREAD, POD_AFFINITY, VOLUME = "ports", "spread", "pod-affinity", "volume"
+UNBOUND = "pod has unbound immediate PersistentVolumeClaims"  # some schedulers count it for each node
 # Beginnings of reasons, and what they are counted as.
 REASONS: tuple[tuple[str, str], ...] = (
     ("node(s) were unschedulable", CORDON),
@@ -40,6 +45,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("node(s) had no available disk", VOLUME),
     ("node has pod using PersistentVolumeClaim", VOLUME),
     ("node(s) exceed max volume count", VOLUME),
+    (UNBOUND, VOLUME),
     ("cannot allocate all claims", "claim"),
     ("resourceclaim not available on the node", "claim"),
     ("timed out trying to allocate devices", "claim"),
@@ -79,7 +85,7 @@ def read_message(message: str) -> SchedulerVerdict | None:
         return None
     begin = BEGIN.match(message)
     if begin is None:
-        return SchedulerVerdict(None, text=message)
+        return _of_kai(message)
     body, tail = _split_tail(message[begin.end() :])
     counts, unknown, text = Counter[str](), Counter[str](), ""
     for number, part in enumerate(body.split(". ")):
@@ -90,15 +96,29 @@ def read_message(message: str) -> SchedulerVerdict | None:
         for each in found:
             key = kind_of(each[2])
             (counts if key else unknown)[key or each[2]] += int(each[1])
+            text = text or (each[2] if each[2].startswith(UNBOUND) else "")
     return SchedulerVerdict(
         int(begin[1]), counts, unknown, text.rstrip(". "), "No preemption victims found" in tail, tail.strip()
     )
+
+
+def _of_kai(message: str) -> SchedulerVerdict:
+    """Returns the counts of KAI's message, if it has any."""
+    begin = OF_KAI.search(message)
+    counts, unknown = Counter[str](), Counter[str]()
+    for line in re.split(r"\n|, (?=\d)", message[begin.end() :]) if begin else ():
+        if each := PART.match(line.strip(" .")):
+            key = kind_of(each[2])
+            (counts if key else unknown)[key or each[2]] += int(each[1])
+    return SchedulerVerdict(None, counts, unknown, message[: begin.start()].strip() if begin else message)
 
 
 def kind_of(reason: str) -> str:
     """Returns what a reason counts as. Blank: not known."""
     if reason.startswith(INSUFFICIENT):
         return f"resource:{reason.removeprefix(INSUFFICIENT).strip()}"
+    if lacks := LACKS_OF_KAI.match(reason):
+        return f"resource:{RESOURCES_OF_KAI.get(lacks[1], lacks[1])}"
     return next((kind for beginning, kind in REASONS if reason.startswith(beginning)), "")
 
 

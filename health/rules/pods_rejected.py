@@ -40,6 +40,11 @@ REJECTIONS = (
         ("Set it in the template's requests and limits, or add a LimitRange with defaults to the namespace.",),
     ),
     Rejection(
+        re.compile(r"insufficient quota to match these scopes"),
+        "The priority class may be used only in namespaces with a ResourceQuota for it, as on GKE.",
+        ("Create a ResourceQuota with that scopeSelector in the namespace, or use another priority class.",),
+    ),
+    Rejection(
         re.compile(r"(?:minimum|maximum) \S+ usage per |max limit to request ratio per "),
         "A LimitRange of the namespace forbids such a pod.",
         ("Change the template's requests, or the LimitRange.",),

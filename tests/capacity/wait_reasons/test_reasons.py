@@ -254,17 +254,6 @@ def test_no_scheduler_of_that_name():
     assert explained(pod, a_node("a"), now=NOON - timedelta(minutes=2)).key == "fits"
 
 
-def test_the_autoscaler_says_why_it_adds_no_node():
-    found = explained(
-        a_pod(message="0/1 nodes are available: 1 Insufficient nvidia.com/gpu."),
-        a_node("a", used=8),
-        not_scaled="1 max node group size reached",
-    )
-
-    assert found.summary.endswith("The cluster autoscaler adds no node: 1 max node group size reached.")
-    assert found.changes[-1].text.endswith("Check its node groups and their limits.")
-
-
 def test_a_silent_scheduler():
     pod = a_pod(created_at=NOON - timedelta(minutes=3))
 

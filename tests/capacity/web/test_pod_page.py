@@ -217,3 +217,23 @@ def test_what_decides_has_a_kind_and_the_page_that_shows_it(viewer, cluster):
     assert deciding_object(bob, claims)[0] == "ResourceClaim"
     assert f"/nodes/{only.pk}" in page(viewer, f"/pods/{held.pk}").links
     assert "Decided by the scheduling gate example.com/hold ." in page(viewer, f"/pods/{gated.pk}").text
+
+
+def test_the_newest_report_of_an_autoscaler_is_shown_with_its_time(viewer, cluster):
+    make.a_node(cluster, "gpu-1", gpus=2)
+    pod = make.a_pending_pod(cluster, "train", placement={"scheduler": "default-scheduler"})
+    refused = 'Failed to schedule pod, node limits have been exhausted for nodepool "gpu"'
+    an_event(cluster, pod.uid, "Pod should schedule on: nodeclaim/gpu-x7", reason="Nominated", source="karpenter",
+             last_at=NOON - timedelta(minutes=9))  # fmt: skip
+    an_event(cluster, pod.uid, refused, source="karpenter", last_at=NOON - timedelta(minutes=3))
+
+    seen = page(viewer, f"/pods/{pod.pk}")
+    told = (
+        calling(make.a_user("eve", role="viewer"))
+        .get(f"/api/v1/pods/{pod.pk}/why-pending")
+        .json()["why_pending"]["scaling"]
+    )
+
+    assert "Last report of Karpenter 3 min ago NodePool gpu has used up its limits." in seen.text
+    assert refused in seen.text
+    assert (told["summary"], told["at"]) == ("NodePool gpu has used up its limits.", "2026-11-21T11:57:00Z")

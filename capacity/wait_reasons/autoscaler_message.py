@@ -1,0 +1,167 @@
+"""The last report of an autoscaler about a pod that waits: why it adds no node, or which one it adds. Pure.
+
+kubernetes/autoscaler, cluster-autoscaler 1.35, processors/status/eventing_scale_up_processor.go: Events
+NotTriggerScaleUp and TriggeredScaleUp; its counts are of node groups. kubernetes-sigs/karpenter 1.14,
+pkg/controllers/provisioning/scheduling: Events FailedScheduling and Nominated with the source karpenter.
+remediator.aks.microsoft.com/unschedulable is AKS' taint of a node that it repairs (StatCan/aaw #1297).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from capacity.wait_reasons.answers import Actor, Change, ScalingReport
+from gpu.resources.names import is_gpu_resource
+from wording.numbers import count
+from wording.reports import LONGEST_SUMMARY, clip
+
+KARPENTER, CLUSTER_AUTOSCALER = "Karpenter", "Cluster autoscaler"
+REFUSED, ADDED, KARPENTER_ADDS = "NotTriggerScaleUp", "TriggeredScaleUp", "Nominated"
+BY_THE_SCHEDULER = "FailedScheduling"  # a reason that Karpenter shares with schedulers
+SCALING = (REFUSED, ADDED, KARPENTER_ADDS)
+
+GROUP = re.compile(r"(\d{1,6}) (.+?)(?=, \d{1,6} |$)", re.DOTALL)
+INSUFFICIENT = re.compile(r"Insufficient (\S+)")
+STATUS = "kubectl -n kube-system get configmap cluster-autoscaler-status"
+# Reasons of node groups, the most telling first: pattern, what it says of so many groups, what helps.
+OF_GROUPS: Sequence[tuple[re.Pattern[str], str, Change]] = (
+    (
+        re.compile("in backoff after failed scale-up"), "back-off after a failed scale-up: {groups}",
+        Change(f"Find why the cloud refused it, its capacity or a quota of the account: {STATUS}", Actor.ADMIN),
+    ),
+    (
+        re.compile("max total nodes in cluster reached"), "the cluster has its maximum number of nodes",
+        Change("Raise --max-nodes-total of the cluster autoscaler.", Actor.ADMIN),
+    ),
+    (
+        re.compile("exceeded quota"), "a quota of the autoscaler is used up",
+        Change("Raise the quota that its message names.", Actor.ADMIN),
+    ),
+    (
+        re.compile("not ready for scale-up"), "not ready for a scale-up: {groups}",
+        Change(f"Find nodes of the group that never became ready: {STATUS}", Actor.ADMIN),
+    ),
+    (
+        re.compile(r"remediator\.aks\.microsoft\.com/unschedulable"), "under repair by AKS: {groups}",
+        Change("Wait until AKS has repaired the node, or check the node pool in Azure.", Actor.ADMIN),
+    ),
+    (
+        re.compile("max node group size reached"), "maximum size reached: {groups}",
+        Change("Raise the maximum of the node group that fits this pod.", Actor.ADMIN),
+    ),
+)  # fmt: skip
+POOL = re.compile(
+    r"(?:node limits have been exhausted for|limits for|incompatible with) nodepool[ (]+(?:NodePool=)?\"?([\w.-]+)"
+)
+RESOURCES = re.compile(r"(?<!overhead)(?:resources[ =]+)(\{[^}]{1,400}\})")
+AMOUNT = re.compile(r"\"([^\"]+)\":\"([^\"]+)\"")
+NO_CLAIMS = "Dynamic Resource Allocation requirements that are not yet supported"
+TAINT = re.compile(r"did not tolerate (?:taint )?\(?(?:taint=)?([^\s;,)]+)")
+KEY = re.compile(r"(?:incompatible requirements|did not match), (?:label|key) \"?([\w./-]+)")
+
+
+def is_of_karpenter(source: str) -> bool:
+    return source.startswith("karpenter")
+
+
+def read_report(reason: str, source: str, message: str) -> ScalingReport | None:
+    """Reads an Event about a pod. None: no autoscaler wrote it."""
+    if is_of_karpenter(source):
+        if reason == KARPENTER_ADDS:
+            name = message.rpartition(": ")[2]
+            return _report(KARPENTER, [f"it planned the pod on {name}"], message, is_adding=True)
+        return _of_karpenter(message) if reason == BY_THE_SCHEDULER else None
+    if reason == ADDED:
+        groups = message.partition("[")[2].rpartition("]")[0]
+        return _report(CLUSTER_AUTOSCALER, [f"it has asked for nodes: {groups or message}"], message, is_adding=True)
+    return _of_groups(message) if reason == REFUSED else None
+
+
+def _of_groups(message: str) -> ScalingReport:
+    body = message.partition("scale-up")[2].partition(": ")[2].strip(" .")
+    groups = [(int(found[1]), found[2]) for found in GROUP.finditer(body)]
+    told, changes = [], []
+    for pattern, text, change in OF_GROUPS:
+        if number := sum(each for each, reason in groups if pattern.search(reason)):
+            told.append(text.format(groups=_groups(number)))
+            changes.append(change)
+    for resource, number in _lacking(groups).items():
+        told.append(f"new nodes of {_groups(number)} would lack {resource}")
+        changes.append(_change_for(resource))
+    return _report(CLUSTER_AUTOSCALER, told or [f"no node group fits: {body}"], message, changes)
+
+
+def _groups(number: int) -> str:
+    return count(number, "node group")
+
+
+def _lacking(groups: Sequence[tuple[int, str]]) -> Mapping[str, int]:
+    """Returns the number of groups by the resource that their nodes would lack. Groups without GPUs tell nothing of a
+    pod that needs one, where others lack something else."""
+    found: dict[str, int] = {}
+    for number, reason in groups:
+        if lacks := INSUFFICIENT.search(reason):
+            found[lacks[1]] = found.get(lacks[1], 0) + number
+    others = {resource: number for resource, number in found.items() if resource != "nvidia.com/gpu"}
+    return others or found
+
+
+def _change_for(resource: str) -> Change:
+    if is_gpu_resource(resource) and resource != "nvidia.com/gpu":
+        text = f"Tell the autoscaler which node group offers {resource}, or request whole GPUs."
+        return Change(text, Actor.ADMIN)
+    if resource == "nvidia.com/gpu":
+        return Change("Request at most the GPUs of one node, or add a node group with more.", Actor.OWNER)
+    return Change(f"Request less {resource}, or add a node group with larger nodes.", Actor.OWNER)
+
+
+def _of_karpenter(message: str) -> ScalingReport:
+    """Returns the report on the NodePool that is nearest: one at its limits would fit, one that lacks room might."""
+    found = sorted(_of_pools(message), key=lambda each: each[0])
+    if not found:
+        return _report(KARPENTER, [clip(message.strip(), LONGEST_SUMMARY - 1) or "it names no reason"], message)
+    (_, told, change), more = found[0], len(found) - 1
+    rest = [f"{count(more, 'other NodePool')} {'does' if more == 1 else 'do'} not fit"] if more else []
+    return _report(KARPENTER, [told, *rest], message, [change] if change else [])
+
+
+def _of_pools(message: str) -> Iterator[tuple[int, str, Change | None]]:
+    if NO_CLAIMS in message:
+        text = "Request the GPU as nvidia.com/gpu, or add the node in another way."
+        yield 0, "it adds no nodes for ResourceClaims", Change(text, Actor.OWNER)
+    for part in message.split("; "):
+        pool = POOL.search(part)
+        if not pool:
+            continue
+        name = f"NodePool {pool[1]}"
+        if "exceed limits" in part or "limits have been exhausted" in part:
+            yield 1, f"{name} has used up its limits", Change(f"Raise spec.limits of {name}.", Actor.ADMIN)
+        elif "has the required offering" in part:
+            text = f"Allow more zones, instance types or capacity types in {name}, or wait for capacity."
+            yield 2, f"{name} has no offering for it now", Change(text, Actor.ADMIN)
+        elif taint := TAINT.search(part):
+            yield 5, f"{name} has the taint {taint[1]}", None
+        elif key := KEY.search(part):
+            text = f"Align the pod's requirement {key[1]} with {name}."
+            yield 4, f"{name} does not match its requirement {key[1]}", Change(text, Actor.OWNER)
+        elif "no instance type" in part:
+            asked = RESOURCES.search(part)
+            amounts = (
+                ", ".join(f"{key} {value}" for key, value in AMOUNT.findall(asked[1]) if key != "pods") if asked else ""
+            )
+            text = f"Request less, or allow larger instance types in {name}."
+            yield 3, f"{name} allows no instance type for {amounts or 'it'}", Change(text, Actor.OWNER)
+        else:
+            yield 6, f"{name} does not fit", None
+
+
+def _report(
+    autoscaler: str, told: Sequence[str], message: str, changes: Sequence[Change] = (), *, is_adding: bool = False
+) -> ScalingReport:
+    """Joins as many sentences as fit a summary."""
+    summary = ""
+    for each in told:
+        sentence = f"{each[0].upper()}{each[1:]}."
+        if summary and len(summary) + 1 + len(sentence) > LONGEST_SUMMARY:
+            break
+        summary = clip(f"{summary} {sentence}".strip(), LONGEST_SUMMARY)
+    return ScalingReport(autoscaler, is_adding, summary, message, tuple(changes))
