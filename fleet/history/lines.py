@@ -97,17 +97,19 @@ class Span:
     def has(self, kind: str) -> bool:
         return not self.kinds or kind in self.kinds
 
-    def of(self, column: str, teller: str) -> Q:
-        """Returns the filter of a source's rows by this column."""
+    def of(self, column: str, teller: str, *, is_one_an_instant: bool = False) -> Q:
+        """Returns the filter of a source's rows by this column. `is_one_an_instant`: its lines have no keys."""
         since = Q(**{f"{column}__gte": self.since})
         if self.before is None:
             return since
         until = Q(**{f"{column}__lt": self.before})
         if self.below is not None:
             number, key = position_in(teller, self.below[1])
-            if number <= self.below[0]:
-                there = Q(**{column: self.before})
-                until |= there if number < self.below[0] else there & Q(pk__lt=key)
+            there = Q(**{column: self.before})
+            if number < self.below[0]:
+                until |= there
+            elif number == self.below[0] and not is_one_an_instant:
+                until |= there & Q(pk__lt=key)
         return since & until
 
 

@@ -58,7 +58,7 @@ def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[Timeline
     if span.gpu is None or not span.has(GPUS):
         return
     rows = GpuHour.objects.filter(cluster=span.gpu.node.cluster_id, node_name=span.gpu.node.name, xids__gt=0)
-    rows = rows.filter(span.of("hour", "xids"), **device_of(span.gpu))
+    rows = rows.filter(span.of("hour", "xids", is_one_an_instant=True), **device_of(span.gpu))
     seen: dict[datetime, int] = {}
     for hour, xids in rows.order_by("-hour").values_list("hour", "xids"):
         if hour not in seen and len(seen) == span.most:

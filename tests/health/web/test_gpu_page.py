@@ -155,6 +155,18 @@ def test_its_timeline_has_its_xids_and_findings_and_none_of_others(cluster, node
     ]
 
 
+def test_its_timeline_goes_on_below_an_hour_with_xids(node, ada):
+    an_hour(node, 3, xids=2)
+    make.a_node_event(node, "The oldest.", at=NOON - timedelta(hours=30))
+
+    lines, asked = [], "?most=1"
+    while some := rest(ada, node, f"/timeline{asked}").json():
+        lines += [line["sentence"] for line in some]
+        asked = f"?most=1&before={some[-1]['at'].replace('+', '%2B')}&below={some[-1]['id']}"
+
+    assert lines == ["At least 2 Xids from 10:00 to 11:00 UTC.", "The oldest."]
+
+
 def test_bars_say_where_only_the_node_is_known(node, ada):
     placed(node, "whose", hours=4)
 
