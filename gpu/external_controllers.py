@@ -19,6 +19,7 @@ from gpu.labels import (
     PUT_BACK,
     SENTINEL_MANAGED,
     SENTINEL_MARKS,
+    SENTINEL_WATCHES,
 )
 
 LONGEST = 253  # of a previous value
@@ -64,9 +65,12 @@ AUTOSCALER = ExternalController(
 EXTERNAL_CONTROLLERS = {controller.key: controller for controller in (NVSENTINEL, KARPENTER, AUTOSCALER)}
 
 
-def is_watched(labels: Iterable[str]) -> bool:
-    """Tells whether NVSentinel's labeller, or a person for it, labelled the node."""
-    return any(key.startswith(SENTINEL_MARKS) for key in labels)
+def is_watched(labels: Mapping[str, Any]) -> bool:
+    """Tells whether NVSentinel's labeller, or a person for it, labelled the node, and it is not excluded altogether.
+
+    The label of an exclusion from its monitors is never written or overwritten here: it shuts NVSentinel's eyes (Z18).
+    """
+    return labels.get(SENTINEL_WATCHES) != "false" and any(key.startswith(SENTINEL_MARKS) for key in labels)
 
 
 def is_karpenters(labels: Iterable[str]) -> bool:

@@ -130,10 +130,16 @@ PROOF = "quarterdeck.io/proof"  # label: the number of the test Job
 ASKED_AT = "quarterdeck.io/asked-at"  # annotation: distinguishes Jobs of another database with the same numbers
 KURED_NEEDED = "weave.works/kured-most-recent-reboot-needed"  # kubereboot/kured, --annotate-nodes
 KURED_REBOOTS = "weave.works/kured-reboot-in-progress"
+MAINTENANCE_DRAIN = "medik8s.io/drain"  # taint of the node-maintenance-operator
+MCO_STATE = "machineconfiguration.openshift.io/state"  # annotation: Working, Done, Degraded
+SLINKY_CORDON = "nodeset.slinky.slurm.net/node-cordon-reason"  # annotation of Slurm's operator
+# Label, "false": NVSentinel neither acts on the node nor watches it (NVSentinel, ADR-040 and #1642).
+SENTINEL_WATCHES = "nvsentinel.dgxc.nvidia.com/managed"
 KEPT_ANNOTATIONS = (
     *("nvidia.com/", "quarterdeck.io/", "k8saas.nvidia.com/", "nvsentinel.dgxc.nvidia.com/", "quarantine"),
     *GPUS_REGISTERED,
     *(KARPENTER_LEAVE, AUTOSCALER_LEAVE, KURED_NEEDED, KURED_REBOOTS, "nvsentinel.nvidia.com/"),
+    *(MCO_STATE, SLINKY_CORDON),
 )
 
 MOST_DIGITS = 9

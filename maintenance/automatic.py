@@ -35,6 +35,7 @@ from maintenance.triggers import (
     match_of,
     replay,
 )
+from operations.external_owner import external_owner_of
 from operations.models import Disruption
 from operations.restraints import freezes_of, stop_reason
 from people.models import AuditEntry
@@ -180,6 +181,8 @@ def why_wait(node: Node, *, now: datetime) -> str:
         return "The node is being changed."
     if SENTINEL_EVENT in node.annotations or node.labels.get(SENTINEL_STATE) or node.labels.get(SENTINEL_CORDON):
         return "NVSentinel quarantines the node."
+    if external := external_owner_of(node):
+        return external.sentence
     if NodeCase.objects.open().of_node(node.uid).exists():
         return "The node has an open case."
     taken = Disruption.objects.in_force().filter(node_uid=node.uid).order_by("pk").first()

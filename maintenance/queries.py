@@ -18,6 +18,7 @@ from maintenance.actors.base import ActorPlace, RepairActor
 from maintenance.fault_tests import choose_test, covers, needed_tests
 from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind, TestFacts
 from maintenance.models import NodeCase, Repair, RepairKinds, RepairReceiver
+from operations.external_owner import external_owner_of
 from operations.lifecycle import CASE_KINDS, KINDS, NodeProgress
 from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.test_jobs.node_tests import NODE_TESTS, OWN
@@ -237,10 +238,14 @@ def receiver_of(case: NodeCase) -> RepairReceiver | None:
 
 
 def other_owner(node_uid: str) -> str:
-    """Returns who else changes the node now. Blank: nobody. Two queries."""
+    """Returns who else changes the node now. Blank: nobody. Three queries."""
     own = [row.operation.mark for row in Quarantine.objects.of_nodes([node_uid]).select_related("operation")]
     other = Disruption.objects.in_force().filter(node_uid=node_uid).exclude(taken_by__in=own).first()
-    return other.not_free if other else ""
+    if other:
+        return other.not_free
+    node = Node.objects.filter(uid=node_uid).only("labels", "annotations", "taints").first()
+    external = node and external_owner_of(node)
+    return external.sentence if external else ""
 
 
 def offers_of(case: NodeCase) -> list[tuple[RepairActor, str]]:

@@ -47,6 +47,7 @@ from maintenance.models import NodeCase, Repair
 from maintenance.queries import other_owner, receiver_of
 from maintenance.receivers import REPAIR_SECRETS
 from maintenance.refusals import CaseRefused
+from operations.external_owner import external_owner_on
 from operations.restraints import freezes_of, stop_reason
 from operations.stop_switch import stopped_by_switch
 from operations.writer_lease import Forfeit, take_writer_lease
@@ -237,6 +238,8 @@ class RepairRound:
             return "The node booted since the reboot was asked for. It is not asked again."
         if (at_work := node.labels.get(SENTINEL_STATE, "")) in SENTINEL_WORKS:
             return f"NVSentinel works on the node ({at_work}). Wait for it, or answer the repair here."
+        if external := external_owner_on(node):
+            return external.sentence
         if (state := node.labels.get(UPGRADE_STATE, "")) not in NOT_AT_WORK:
             return f"The GPU Operator changes the driver of the node ({state}). Wait for it, or answer the repair here."
         return self._why_not_now()

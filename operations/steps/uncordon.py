@@ -4,10 +4,12 @@ from datetime import timedelta
 from typing import ClassVar
 
 from gpu.cordons import whose_cordon
+from gpu.external_owners import ExternalOwner
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from gpu.upgrade_controller import NOT_AT_WORK
 from kube import client
 from kube.structs import NodeSeen
+from operations.external_owner import external_owner_on
 from operations.models import Quarantine
 from operations.node_exclusion import inclusion_of
 from operations.node_writer import NotWritten, change_node
@@ -23,12 +25,14 @@ class UncordonStep(NodeStep):
         rows = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation")
         row = rows.first()
         busy = ""
+        external: ExternalOwner | None = None
 
         def uncordoned(observed: NodeSeen) -> client.Patch:
-            nonlocal busy
+            nonlocal busy, external
             state = observed.labels.get(UPGRADE_STATE, "")
             busy = "" if state in NOT_AT_WORK else state
-            if row is None or busy:
+            external = external_owner_on(observed)
+            if row is None or busy or external:
                 return []
             beside = inclusion_of(row, observed)
             if observed.annotations.get(CORDONED_BY) != row.operation.mark:
@@ -44,6 +48,8 @@ class UncordonStep(NodeStep):
             return failed(str(trouble))
         if busy:
             return wait(f"The GPU Operator is changing the driver ({busy}).", again_after=timedelta(seconds=15))
+        if external and row is not None:
+            return wait(f"Held by another: {external.sentence}", again_after=timedelta(seconds=15))
         left = whose_cordon(observed.cordoned_by, observed.labels) if observed.is_unschedulable else ""
         if row is not None:
             row.end(now=work.clock(), left_reason=f"Still cordoned{left}." if left else "")

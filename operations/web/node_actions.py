@@ -7,6 +7,7 @@ from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import ClusterMode
 from fleet.web.node_lookup import node_for
+from operations.external_owner import external_owner_of
 from operations.lifecycle import TITLES, NodeProgress
 from operations.models import OperationNode, Quarantine
 from people.rights import Permission, why_not
@@ -27,6 +28,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     context = {
         "node": node,
         "quarantine": quarantine,
+        "external": external_owner_of(node),
         "is_busy": any(
             row.state in (NodeProgress.PENDING, NodeProgress.RUNNING) and row.operation.is_in_progress for row in last
         ),

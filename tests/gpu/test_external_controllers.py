@@ -155,3 +155,11 @@ def test_only_labels_of_controllers_are_read_from_it():
 @pytest.mark.parametrize("value", ["x" * 254, "täglich", "a\x00b", "a\nb"])
 def test_a_value_that_could_not_be_put_back_is_left_alone(value: str):
     assert before(Metadata({}, {LEAVE: value}), [KARPENTER]) == {}
+
+
+def test_a_node_that_nvsentinel_neither_acts_on_nor_watches_needs_no_other_exclusion():
+    """lifecycle R12: its second label is read, and never written."""
+    labels = {**WATCHED, "nvsentinel.dgxc.nvidia.com/managed": "false"}
+
+    assert external_controllers_of(Metadata(labels)) == []
+    assert NVSENTINEL in external_controllers_of(Metadata({**labels, "nvsentinel.dgxc.nvidia.com/managed": "true"}))

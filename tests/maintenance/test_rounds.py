@@ -321,6 +321,15 @@ def test_a_person_answers_a_repair(answer: str, state: str):
     assert case.moves.first().evidence["answer"] == answer
 
 
+def test_a_repair_waits_for_the_controller_that_works_on_the_node():
+    """lifecycle R18."""
+    case = drained()
+    Node.objects.update(annotations={"weave.works/kured-reboot-in-progress": "2026-01-08T12:00:00Z"})
+
+    with pytest.raises(CaseRefused, match="Kured reboots the node"):
+        commands.ask_repair(case, kind="reboot", actor="ada", reason="Reboot it.", now=at(1))
+
+
 def test_a_third_reboot_of_a_case_is_refused():
     """lifecycle R7."""
     case = drained()

@@ -385,6 +385,19 @@ def test_a_node_in_driver_upgrade_is_released_after_it(ground: Ground):
     assert not is_cordoned(ground)
 
 
+def test_a_node_that_another_controller_works_on_is_released_after_it(ground: Ground):
+    """lifecycle R18: never fought."""
+    rounds(ground, begin(ground, "quarantine", CANARY))
+    ground.patch_node(CANARY, {"metadata": {"annotations": {"weave.works/kured-reboot-in-progress": "now"}}})
+    operation = rounds(ground, begin(ground, "release", CANARY))
+
+    assert node(operation).reason.startswith("Held by another: Kured reboots the node")
+    assert is_cordoned(ground)
+    ground.patch_node(CANARY, {"metadata": {"annotations": {"weave.works/kured-reboot-in-progress": None}}})
+    rounds(ground, operation)
+    assert not is_cordoned(ground)
+
+
 def test_the_first_failure_pauses_the_rest_and_a_retry_starts_it_again(ground: Ground):
     """lifecycle R48."""
     for budget in ground.store.list(DISRUPTION_BUDGET)[0]:

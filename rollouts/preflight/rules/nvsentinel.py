@@ -7,7 +7,7 @@ maxUnavailable and may open its breaker (NVIDIA/NVSentinel, docs/runbooks/driver
 from collections.abc import Iterator
 
 from gpu.external_controllers import NVSENTINEL, is_watched
-from gpu.labels import SENTINEL_MANAGED
+from gpu.labels import SENTINEL_MANAGED, SENTINEL_WATCHES
 from rollouts.checks import Check, listed
 from rollouts.preflight.facts import NodeToChange, PreflightFacts
 from wording.lists import one_or_count
@@ -31,11 +31,11 @@ def is_watching(facts: PreflightFacts) -> Iterator[Check]:
         yield Check(
             "nvsentinel-off",
             title=fit("NVSentinel ignores {}", one_or_count([node.name for node in left], "node")),
-            summary=f"The label {SENTINEL_MANAGED} is false. It reports no fault there.",
+            summary=f"The label {SENTINEL_MANAGED} or {SENTINEL_WATCHES} is false. It reports no fault there.",
             evidence=listed("Nodes", (node.name for node in left)),
             steps=("Remove the label after the change, before the soak ends. Quarterdeck does not change it.",),
         )
 
 
 def _is_left(node: NodeToChange) -> bool:
-    return node.labels.get(SENTINEL_MANAGED) == NVSENTINEL.value
+    return NVSENTINEL.value in (node.labels.get(SENTINEL_MANAGED), node.labels.get(SENTINEL_WATCHES))

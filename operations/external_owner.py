@@ -1,0 +1,16 @@
+"""The other controller that works on a node now, from its row or from the node itself."""
+
+from fleet.models import Node
+from gpu.external_owners import ExternalOwner, NodeMarks, external_owner
+from kube.structs import NodeSeen
+
+
+def external_owner_of(node: Node) -> ExternalOwner | None:
+    return external_owner(NodeMarks(node.labels, node.annotations, {taint["key"] for taint in node.taints}))
+
+
+def external_owner_on(observed: NodeSeen) -> ExternalOwner | None:
+    """Returns the owner with the life cycle conditions of Kubernetes, which rows do not have."""
+    conditions = {each.type: each.reason or "" for each in observed.status.conditions or () if each.status == "True"}
+    taints = {taint.key for taint in observed.spec.taints or ()}
+    return external_owner(NodeMarks(observed.labels, observed.annotations, taints, conditions))
