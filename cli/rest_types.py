@@ -488,6 +488,10 @@ class OperationImpact(TypedDict):
     approvals: list[str]
     waits: list[str]
     warnings: list[str]
+    products: list[str]
+    headroom: str
+    pending: list[str]
+    duration: str
     needs_typed_count: bool
 
 

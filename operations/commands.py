@@ -64,11 +64,13 @@ def start(
     reason: str,
     options: Mapping[str, Any] | None = None,
     typed_count: int | None = None,
+    seen: str = "",
     key: str = "",
     now: datetime,
 ) -> Operation:
     """Records the operation with its frozen list of nodes, and wakes a worker. Repeating the key returns the same one.
 
+    `seen`: the sentence of the preview that the asker saw; blank: not compared (lifecycle R49).
     Above 20 % of a production pool nothing runs before another person approves it (lifecycle R47). Operations of one
     person within 24 h count together.
 
@@ -85,10 +87,7 @@ def start(
     if cluster.mode != ClusterMode.OPERATE:
         raise OperationRefused(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
     impact = preview(cluster, kind, nodes, actor=actor, now=now)
-    if vetoes := impact.vetoes:
-        raise OperationRefused(" ".join(vetoes[:3]) + (f" And {len(vetoes) - 3} more." if len(vetoes) > 3 else ""))
-    if impact.needs_typed_count and typed_count != len(nodes):
-        raise BadOperation(("typed_count", f"Type the number of nodes, {len(nodes)}, to confirm."))
+    _check(impact, typed_count=typed_count, seen=seen)
     try:
         with transaction.atomic():
             state = OperationState.PROPOSED if impact.approvals else OperationState.RUNNING
@@ -114,6 +113,18 @@ def start(
         raise OperationRefused("The same key was used for another operation at the same time.") from clash
     Operation.queue_round(operation.pk)
     return operation
+
+
+def _check(impact: OperationImpact, *, typed_count: int | None, seen: str) -> None:
+    """:raises BadOperation: when the number of nodes is not confirmed
+    :raises OperationRefused: when the impact is another one than the asker saw, or bars the start
+    """
+    if seen and seen != impact.sentence:
+        raise OperationRefused(f"The impact changed since you saw it. It is now: {impact.sentence}")
+    if vetoes := impact.vetoes:
+        raise OperationRefused(" ".join(vetoes[:3]) + (f" And {len(vetoes) - 3} more." if len(vetoes) > 3 else ""))
+    if impact.needs_typed_count and typed_count != len(impact.nodes):
+        raise BadOperation(("typed_count", f"Type the number of nodes, {len(impact.nodes)}, to confirm."))
 
 
 def _complete(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,12 @@ from typing import Any
 from fleet.models import Cluster, DisruptionBudget, Node, OtherPod, Pod
 from kube.selectors import readable
 from operations.domain_shares import domains_of
+from operations.drain_times import drain_times
+from operations.external_owner import external_owner_of
+from operations.headroom import gpus_by_product, pending_after
 from operations.ledger.disruptions import read_budgets
 from operations.ledger.services import services_of
+from operations.lifecycle import AT_ONCE_MOST
 from operations.models import Disruption, Quarantine
 from operations.pool_shares import shares_of, taken_by
 from operations.restraints import freezes_of, release_vetoes, stop_reason
@@ -27,7 +31,7 @@ from wording.numbers import are, count, either
 TYPED_ABOVE = 10  # nodes; of more the asker types their number
 LISTS = (
     "jobs", "services", "pools", "domains", "losses", "unmanaged", "empty_dir", "budgets", "vetoes", "waits",
-    "warnings", "approvals",
+    "warnings", "approvals", "products", "pending",
 )  # fmt: skip
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
@@ -54,6 +58,10 @@ class OperationImpact:
     warnings: Sequence[str] = field(default_factory=list)
     approvals: Sequence[str] = field(default_factory=list)  # why another person has to approve it
     needs_typed_count: bool = False
+    products: Sequence[str] = field(default_factory=list)  # GPUs by product
+    headroom: str = ""  # room for the evicted pods elsewhere; blank: none needs any
+    pending: Sequence[str] = field(default_factory=list)  # evicted pods that find no room
+    duration: str = ""  # of past drains; blank: no drain
 
     @property
     def is_drain(self) -> bool:
@@ -67,7 +75,8 @@ class OperationImpact:
         if not self.is_drain:
             return f"{what}. {STEPS[self.steps[-1]].effect}"
         others = f", at most {count(self.other_pods, 'other pod')}" if self.other_pods else ""
-        return f"{what}, {count(self.gpu_pods, 'GPU pod')} evicted{others}. {self.cost}".strip()
+        worst = f" {self.services[0]}" if self.services else ""
+        return f"{what}, {count(self.gpu_pods, 'GPU pod')} evicted{others}.{worst} {self.cost}".strip()
 
     @property
     def losses(self) -> list[str]:
@@ -89,13 +98,14 @@ class OperationImpact:
         return {
             "sentence": self.sentence, "nodes": len(self.nodes), "gpus": self.gpus, "gpu_pods": self.gpu_pods,
             "other_pods": self.other_pods, "cost": self.cost, "needs_typed_count": self.needs_typed_count,
+            "headroom": self.headroom, "duration": self.duration,
         } | {name: list(getattr(self, name))[:100] for name in LISTS}  # fmt: skip
 
 
 def impact_of(
     cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, actor: str, now: datetime
 ) -> OperationImpact:
-    """Returns the impact on these nodes of one cluster. At most 30 queries, whatever the number of nodes."""
+    """Returns the impact on these nodes of one cluster. At most 34 queries, whatever the number of nodes."""
     node_names = [node.name for node in nodes]
     is_drain = "drain" in steps
     pods = _pods(cluster, node_names) if is_drain else []
@@ -104,6 +114,8 @@ def impact_of(
     harms = list(harm_of(cluster.pk, nodes, now=now).values()) if is_drain else []
     jobs = {job.name: job for harm in harms for job in harm.jobs}
     leaves_service = "cordon" in steps
+    returning = [pod.uid for pod in evictions.to_evict if pod.owner_kind]
+    headroom, pending = pending_after(cluster, nodes, returning) if is_drain else ("", [])
     shares = shares_of(cluster, nodes, taken=taken_by(actor, cluster, now=now) if leaves_service else ())
     return OperationImpact(
         nodes=nodes,
@@ -126,6 +138,10 @@ def impact_of(
             *(STEPS[key].needs_approval for key in steps if STEPS[key].needs_approval),
             *(share.why_approval for share in shares if share.why_approval and leaves_service),
         ],
+        products=gpus_by_product(nodes),
+        headroom=headroom,
+        pending=pending,
+        duration=drain_times(cluster, nodes=len(nodes), at_once=AT_ONCE_MOST, now=now) if is_drain else "",
         needs_typed_count=not is_dry_run(steps)
         and (len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares)),
     )
@@ -159,26 +175,30 @@ def _pods(cluster: Cluster, node_names: Collection[str]) -> list[PodOnNode]:
 
 
 def _budgets(cluster: Cluster, evictions: Evictions) -> list[str]:
-    """Returns the budgets that allow no eviction now and cover a pod that would be evicted."""
+    """Returns the budgets that allow fewer evictions now than they cover pods that would be evicted.
+
+    A budget whose status is unknown is left out.
+    """
     namespaces = {pod.namespace for pod in evictions.to_evict}
-    full = list(DisruptionBudget.objects.filter(cluster=cluster, namespace__in=namespaces, disruptions_allowed=0))
-    if not full:
+    rows = list(DisruptionBudget.objects.filter(cluster=cluster, namespace__in=namespaces))
+    if not rows:
         return []
     uids = [pod.uid for pod in evictions.to_evict]
     labels: dict[str, list[tuple[str, dict[str, str]]]] = defaultdict(list)
-    rows = Pod.objects.filter(cluster=cluster, uid__in=uids, namespace__in={budget.namespace for budget in full})
-    for namespace, name, its in rows.order_by("name").values_list("namespace", "name", "labels"):
+    pods = Pod.objects.filter(cluster=cluster, uid__in=uids, namespace__in={budget.namespace for budget in rows})
+    for namespace, name, its in pods.order_by("name").values_list("namespace", "name", "labels"):
         labels[namespace].append((name, its))
-    found = []
-    for budget in sorted(full, key=lambda budget: (budget.namespace, budget.name)):
-        selector = readable(budget.selector)
-        blocked = [name for name, its in labels[budget.namespace] if selector is not None and selector.matches(its)]
-        if blocked:
-            found.append(
-                f"{budget.namespace}/{budget.name} allows no eviction now: "
-                f"{budget.current_healthy} healthy, {budget.desired_healthy} needed. It covers {names(blocked)}."
-            )
-    return found
+    found: list[tuple[int, str, str]] = []
+    for budget in rows:
+        selector, allowed = readable(budget.selector), budget.disruptions_allowed
+        covered = [name for name, its in labels[budget.namespace] if selector is not None and selector.matches(its)]
+        if allowed is None or len(covered) <= allowed:
+            continue
+        title = f"{budget.namespace}/{budget.name}"
+        most = f"{allowed} of {count(len(covered), 'eviction')}" if allowed else "no eviction"
+        healthy = f"{budget.current_healthy} healthy, {budget.desired_healthy} needed"
+        found.append((allowed, title, f"{title} allows {most} now: {healthy}. It covers {names(covered)}."))
+    return [sentence for *_, sentence in sorted(found)]
 
 
 def vetoes_of(nodes: Sequence[Node], steps: Sequence[str]) -> dict[str, str]:
@@ -215,6 +235,9 @@ def _warnings(nodes: Sequence[Node], steps: Sequence[str]):
     silent = [node.name for node in nodes if node.is_ready is not True]
     if silent and "drain" in steps:
         yield f"{names(silent)} {are(len(silent))} not Ready: the kubelet cannot end pods there, so the drain fails."
+    if not is_dry_run(steps):
+        held = ((node, external_owner_of(node)) for node in nodes)
+        yield from (f"{node.name} is held by another: {owner.sentence}" for node, owner in held if owner)
     cordoned = [node.name for node in nodes if node.is_unschedulable]
     if "test_job" in steps:
         yield from _test_warnings(nodes)

@@ -19,7 +19,7 @@ from edges.transition_errors import LostRace
 from fleet.models import GoneNode
 from kube import client
 from operations.ledger.disruptions import NoPlace, record_disruptions
-from operations.lifecycle import NodeProgress, OperationState
+from operations.lifecycle import AT_ONCE_MOST, NodeProgress, OperationState
 from operations.models import Operation, OperationNode, Quarantine
 from operations.restraints import freezes_of, release_vetoes, stop_reason
 from operations.steps import STEPS
@@ -33,7 +33,6 @@ log = structlog.get_logger()
 NOT_SOON, AT_ONCE = timedelta(seconds=10), timedelta(seconds=1)
 AFTER_A_BUG = timedelta(seconds=30)
 LONGEST = timedelta(seconds=12)  # of a round's steps; the lease is longer
-AT_ONCE_MOST = 5  # nodes with a disruptive step at the same time, unless the asker said otherwise
 QUIET_AT_ONCE_MOST = 200  # nodes without one, such as cordons, in one round
 FAILURES, FAILURES_RATIO = 2, 0.05  # as many failed nodes, or as large a share, pause an operation: 1 of 20, 2 of more
 

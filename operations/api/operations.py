@@ -92,6 +92,12 @@ class OperationImpactSerializer(serializers.Serializer):
     )
     waits = serializers.ListField(child=serializers.CharField(), help_text="Why nodes wait after the start.")
     warnings = serializers.ListField(child=serializers.CharField())
+    products = serializers.ListField(child=serializers.CharField(), help_text="GPUs and nodes by product.")
+    headroom = serializers.CharField(help_text="GPUs of evicted pods and free GPUs elsewhere. Blank: none needed.")
+    pending = serializers.ListField(
+        child=serializers.CharField(), help_text="Evicted pods that find no room, by whole GPUs alone."
+    )
+    duration = serializers.CharField(help_text="Duration of past drains in the cluster. Blank: no drain.")
     needs_typed_count = serializers.BooleanField(help_text="The start needs `typed_count`.")
 
 
@@ -143,6 +149,10 @@ class OperationRequest(OperationAsked):
     budget = serializers.CharField(
         max_length=253, required=False, default="", allow_blank=True,
         help_text="Of the kind delete-pod: name of the PodDisruptionBudget that refuses the eviction.",
+    )  # fmt: skip
+    seen = serializers.CharField(
+        max_length=2000, required=False, default="", allow_blank=True,
+        help_text="The sentence of the preview. 409 with the impact now if it is another one. Blank: not compared.",
     )  # fmt: skip
     finding = serializers.IntegerField(
         min_value=1, max_value=KEY_MOST, required=False, default=None, allow_null=True,
@@ -205,7 +215,7 @@ class OperationList(OperationEdge, Listing):
         require_somewhere(self.user, Permission.RUN)
         asked = self.read(OperationRequest)
         cluster, nodes = self.chosen(asked)
-        given = {name: asked.pop(name) for name in ("kind", "reason", "typed_count")}
+        given = {name: asked.pop(name) for name in ("kind", "reason", "typed_count", "seen")}
         operation = commands.start(
             cluster, nodes=nodes, actor=self.user.get_username(), options=asked, key=self.key(), now=timezone.now(),
             **given,

@@ -12,7 +12,7 @@ from operations.lifecycle import KINDS
 from operations.models import DomainBudget, Operation
 from people.models import User
 from tests.callers import calling
-from tests.make import NOON, a_cluster, a_node, a_pod, a_pool, a_user
+from tests.make import NOON, a_cluster, a_node, a_pod, a_pool, a_user, an_operation
 from tests.operations.test_pages import form
 from tests.pages import page, visiting
 
@@ -49,7 +49,10 @@ def test_the_impact_names_whole_jobs_services_pools_and_losses(cluster):
     )  # fmt: skip
     impact = previewed(cluster, "drain", one, two)
 
-    assert impact["sentence"].startswith("2 nodes, 16 GPUs, 4 GPU pods evicted. Costs 32 GPU-hours at most: ")
+    assert impact["sentence"].startswith(
+        "2 nodes, 16 GPUs, 4 GPU pods evicted. ReplicaSet team-a/web is Ready on 3 nodes, 1 without these. "
+        "Costs 32 GPU-hours at most: "
+    )
     assert "Job team-a/llama (16 GPUs on 2 nodes)" in impact["jobs"]
     assert impact["services"] == ["ReplicaSet team-a/web is Ready on 3 nodes, 1 without these."]
     assert impact["pools"] == [
@@ -175,3 +178,78 @@ def test_who_may_act_gets_ticks(cluster):
 def test_the_fleet_page_offers_acts_that_there_are_on_as_many_nodes_as_an_operation_takes():
     assert fleet_page.MOST_ACTED == commands.MOST_NODES
     assert {kind for kind, _ in fleet_page.NODE_ACTS} <= set(KINDS)
+
+
+def test_a_node_that_is_held_by_another_is_named_in_preview_and_page(cluster):
+    one = a_node(cluster, "gpu-0", taints=[{"key": "medik8s.io/drain", "value": "", "effect": "NoSchedule"}])
+    held = "is held by another: The Node Maintenance Operator maintains the node (medik8s.io/drain)."
+
+    assert any(held in each for each in previewed(cluster, "drain", one)["warnings"])
+    ada = visiting(User.objects.get(username="ada"))
+    assert (
+        "Held by another: The Node Maintenance Operator"
+        in ada.get(f"/parts/nodes/{one.pk}/operations").content.decode()
+    )
+
+
+def a_drain(cluster: Cluster, minutes: int, *, state: str = "done") -> None:
+    operation = an_operation(cluster, steps=("cordon", "drain"), state="finished")
+    began = NOON - timedelta(days=1)
+    operation.nodes.update(state=state, step=1, step_since=began, state_since=began + timedelta(minutes=minutes))
+
+
+def test_the_preview_of_a_drain_has_measured_times_headroom_and_products(cluster):
+    """lifecycle R45."""
+    one, two = (a_node(cluster, f"gpu-{number}", gpu_product="NVIDIA-H200") for number in range(2))
+    other = a_node(cluster, "gpu-2", gpu_product="NVIDIA-A100")
+    for number in range(2):
+        a_pod(one, f"web-{number}", owner_kind="ReplicaSet", owner_name="web", gpus=4)
+    a_pod(other, "lone", owner_kind="ReplicaSet", owner_name="lone", gpus=1)
+    Node.objects.filter(pk=two.pk).update(gpu_allocated=3)
+
+    impact = previewed(cluster, "drain", one, other)
+    assert impact["products"] == ["NVIDIA-A100: 8 GPUs on 1 node", "NVIDIA-H200: 8 GPUs on 1 node"]
+    assert impact["headroom"] == "9 GPUs to place again, 5 free on other nodes of the same product."
+    assert impact["pending"] == ["team-a/web-1 (4 GPUs)", "team-a/lone (1 GPU)"]
+    assert impact["duration"] == "Not enough measured drains: 0 in 90 d."
+
+    for minutes in (3, 5, 40):
+        a_drain(cluster, minutes)
+    a_drain(cluster, 30, state="failed")
+    impact = previewed(cluster, "drain", one, other)
+    assert impact["duration"] == (
+        "3 drains took 5 min in the median, 40 min at the 90th percentile. 1 other drain failed."
+    )
+    form = page(
+        visiting(User.objects.get(username="ada")), f"/operations/new?kind=drain&nodes={one.pk},{other.pk}"
+    ).text
+    assert "2 pods would wait: team-a/web-1 (4 GPUs)" in form
+    assert previewed(cluster, "quarantine", one)["headroom"] == ""
+
+
+def test_a_budget_that_allows_fewer_evictions_than_the_drain_asks_for_is_named(cluster):
+    one = a_node(cluster, "gpu-0")
+    for number in range(3):
+        a_pod(one, f"web-{number}", owner_kind="ReplicaSet", owner_name="web", labels={"app": "web"})
+    given = {"selector": {"matchLabels": {"app": "web"}}, "current_healthy": 3, "desired_healthy": 2}
+    budget = DisruptionBudget.objects.create(
+        cluster=cluster, namespace="team-a", name="web", uid="pdb", changed_at=NOON, disruptions_allowed=1, **given
+    )
+
+    (sentence,) = previewed(cluster, "drain", one)["budgets"]
+    assert sentence.startswith("team-a/web allows 1 of 3 evictions now: 3 healthy, 2 needed. It covers web-0, web-1")
+    DisruptionBudget.objects.filter(pk=budget.pk).update(disruptions_allowed=3)
+    assert previewed(cluster, "drain", one)["budgets"] == []
+
+
+def test_rest_refuses_a_start_whose_impact_is_not_the_one_that_was_seen(cluster):
+    """lifecycle R49."""
+    one = a_node(cluster, "gpu-0")
+    asked = {"cluster": cluster.pk, "kind": "quarantine", "nodes": [one.uid], "reason": "Xid 79."}
+    ada = calling(a_user("ada", role="operator"))
+
+    answer = ada.post("/api/v1/operations", asked | {"seen": "1 node, 4 GPUs. Running pods stay."}, format="json")
+    assert (answer.status_code, Operation.objects.exists()) == (409, False)
+    assert "It is now: 1 node, 8 GPUs. Running pods stay." in answer.content.decode()
+    seen = previewed(cluster, "quarantine", one)["sentence"]
+    assert ada.post("/api/v1/operations", asked | {"seen": seen}, format="json").status_code == 202

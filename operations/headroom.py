@@ -1,0 +1,64 @@
+"""The room for evicted pods on other nodes, by whole GPUs alone: selectors, taints and quotas are not compared."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+
+from fleet.models import Cluster, Node, Pod
+from wording.numbers import count
+
+
+def pending_after(cluster: Cluster, nodes: Sequence[Node], evicted: Collection[str]) -> tuple[str, list[str]]:
+    """Returns the room in one sentence, and the evicted pods that find none. Two queries.
+
+    `evicted`: UIDs of pods with a controller. Each pod takes the fullest node of its product with room, the largest pod
+    first. A pod that finds no room here finds none in the cluster; one that finds it may still wait for other reasons.
+    """
+    rows = Pod.objects.filter(cluster=cluster, uid__in=evicted, gpus__gt=0).select_related("node")
+    pods = sorted(rows, key=lambda pod: (-pod.gpus, pod.namespace, pod.name))
+    if not pods:
+        return "", []
+    products = {pod.node.gpu_product for pod in pods if pod.node}
+    rooms = Node.objects.filter(
+        cluster=cluster,
+        is_gpu_node=True,
+        is_unschedulable=False,
+        is_ready=True,
+        gpu_product__in=products,
+        gpus_free__gt=0,
+    ).exclude(pk__in=[node.pk for node in nodes])
+    free: dict[str, Counter[str]] = {product: Counter() for product in products}
+    for name, product, number in rooms.values_list("name", "gpu_product", "gpus_free"):
+        free[product][name] = number
+    left = sum(sum(each.values()) for each in free.values())
+    wanted = sum(pod.gpus for pod in pods)
+    homeless = [
+        pod for pod in pods if not _place(free.get(pod.node.gpu_product if pod.node else "", Counter()), pod.gpus)
+    ]
+    sentence = f"{count(wanted, 'GPU')} to place again, {left} free on other nodes of the same product."
+    return sentence, [f"{pod.namespace}/{pod.name} ({count(pod.gpus, 'GPU')})" for pod in homeless]
+
+
+def _place(free: Counter[str], wanted: int) -> bool:
+    fitting = [(number, name) for name, number in free.items() if number >= wanted]
+    if not fitting:
+        return False
+    free[min(fitting)[1]] -= wanted
+    return True
+
+
+def gpus_by_product(nodes: Sequence[Node]) -> list[str]:
+    """Returns "H200: 16 GPUs on 2 nodes" for each product, the most GPUs first."""
+    gpus: Counter[str] = Counter()
+    hosts: Counter[str] = Counter()
+    unknown: set[str] = set()
+    for node in nodes:
+        product = node.gpu_product or "unknown product"
+        gpus[product] += node.physical_gpus or 0
+        hosts[product] += 1
+        if node.physical_gpus is None:
+            unknown.add(product)
+    return [
+        f"{product}: {'GPUs unknown' if product in unknown else count(number, 'GPU')} on "
+        f"{count(hosts[product], 'node')}"
+        for product, number in sorted(gpus.items(), key=lambda each: (-each[1], each[0]))
+    ]
