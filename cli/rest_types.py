@@ -760,6 +760,14 @@ class RollbackPreview(TypedDict):
     sentence: str
 
 
+class ScalingReport(TypedDict):
+    autoscaler: str
+    is_adding: bool
+    summary: str
+    message: str
+    at: str | None
+
+
 class SharedWait(TypedDict):
     title: str
     summary: str
@@ -886,6 +894,7 @@ class WhyPending(TypedDict):
     deciding_object: DecidingObject | None
     changes: list[PendingChange]
     queue: QueuePlace | None
+    scaling: ScalingReport | None
     funnel: list[FunnelStep]
     near_summary: str
     near_nodes: list[NearNode]
