@@ -11,11 +11,11 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from rest_framework.negotiation import DefaultContentNegotiation
 
-from config.metrics import fleet, health, maintenance, notifications, operations, processes, rollouts
+from config.metrics import credentials, fleet, health, maintenance, notifications, operations, processes, rollouts
 from edges.rest import Edge
 from people.rights import Permission, require
 
-SOURCES = (fleet, health, operations, maintenance, rollouts, notifications, processes)
+SOURCES = (fleet, credentials, health, operations, maintenance, rollouts, notifications, processes)
 
 
 class Collected(Collector):

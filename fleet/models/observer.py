@@ -8,6 +8,8 @@ from django.db import connection, models, transaction
 from django.db.models import Q
 from django.db.models.functions import Coalesce
 
+from kube.credential_life import CredentialLife
+
 LEASE = timedelta(seconds=30)
 FIRST_WAIT = timedelta(seconds=1)
 LONGEST_WAIT = timedelta(minutes=5)  # a dead address blocks a thread for 10 s: a hundred of them then cost four threads
@@ -43,11 +45,17 @@ class Observer(models.Model):
     lag_ms = models.PositiveIntegerField(default=0)  # wait of the oldest change in the last flush
     behind_since = models.DateTimeField(null=True)  # start of an excessive lag; null: none
     clock_skew_s = models.FloatField(null=True)  # how far the API server's clock is ahead of ours; null: not measured
+    credentials = models.JSONField(null=True)  # written CredentialLives of its kubeconfig; null: not read yet
     failures = models.PositiveIntegerField(default=0)  # consecutive leases without an answer
     failing_since = models.DateTimeField(null=True)  # the first of those; null: the last lease had an answer
     next_look_at = models.DateTimeField(null=True)  # not before; null: when the lease ends
 
     objects = ObserverQuerySet.as_manager()
+
+    @property
+    def credential_lives(self) -> list[CredentialLife]:
+        """Returns the lives of the certificates and tokens by which the cluster was last reached."""
+        return [CredentialLife.read(row) for row in self.credentials or ()]
 
     @classmethod
     def take(cls, cluster_id: int, *, epoch: int, owner: str, now: datetime) -> int | None:

@@ -195,6 +195,8 @@ def _of_cluster(
         stuck_policy=stuck_policy(cluster) if ClusterPolicyStuck in kinds else None,
         driver_conflict=driver_conflict(cluster) if DriversConflict in kinds else None,
         taints=taint_counts(cluster) if GpuNodesUntainted in kinds else None,
+        credentials=tuple(observer.credential_lives),
+        evaluated_at=now,
         split_gangs=split_gangs(cluster) if GangAcrossDomains in kinds else (),
     )
     for rule in asked:

@@ -12,6 +12,7 @@ from health.rules.compute_domain_down import ComputeDomainDown
 from health.rules.cordon_removed import CordonRemoved
 from health.rules.cordon_stale import CordonStale
 from health.rules.cpu_pods_on_gpu_node import CpuPodsOnGpuNode
+from health.rules.credential_expires import CredentialExpires
 from health.rules.device_unhealthy import DeviceUnhealthy
 from health.rules.driver_conflict import DriversConflict
 from health.rules.driver_object_stuck import DriverObjectStuck
@@ -84,6 +85,7 @@ RULES: tuple[Rule[Any], ...] = (
     ClaimsWaiting(),
     UnsupportedCombination(),
     ClusterNotSeen(),
+    CredentialExpires(),
     ClusterUnwatched(),
     TelemetrySilent(),
     SeriesExplosion(),

@@ -12,6 +12,7 @@ from gpu.operands import title_of
 from gpu.resources import Vendor, Way
 from health.suspects import Suspects
 from health.telemetry.base import Exploding
+from kube.credential_life import CredentialLife
 from wording.reports import LONGEST_SUMMARY, EvidenceItem, Report, fit
 
 NODE = "node"  # the subject of a rule that is asked of each node
@@ -352,6 +353,8 @@ class ClusterFacts:
     operator_trouble: str = ""  # why the GPU operator does not run, in sentences; blank: it runs, or is not seen
     taints: TaintCounts | None = None  # None: not asked
     split_gangs: tuple[SplitGang, ...] = ()
+    credentials: tuple[CredentialLife, ...] = ()
+    evaluated_at: datetime | None = None
 
 
 class Rule(Protocol[RuleFacts]):

@@ -44,6 +44,8 @@ from kube.client.errors import (
 )
 from kube.client.kubeconfig import error_text
 from kube.client.server_clock import ServerClock
+from kube.credential_life import CredentialLife
+from kube.credentials import lives_of, peer_certificate
 from wording.sent_secrets import SentSecrets
 
 CONNECT_S = 5.0
@@ -116,6 +118,7 @@ class Connection:
         self._renewing = threading.Lock()
         self.server = str(client.configuration.host)
         self.clock = ServerClock()
+        self._peer: bytes | None = None  # the server's certificate
         self._sent: deque[tuple[str, SentSecrets]] = deque(maxlen=TOKENS_KNOWN)
 
     def get(
@@ -181,6 +184,8 @@ class Connection:
                 redirect=False,
             )
             self.clock.note(response.headers.get("Date"), sent_at=sent_at, answered_at=time.time())
+            if self._peer is None:
+                self._peer = peer_certificate(response)
             if response.status < 300:
                 return response
             refusal = error_for(
@@ -190,6 +195,12 @@ class Connection:
             )
         response.close()
         raise refusal
+
+    def credential_lives(self) -> list[CredentialLife]:
+        """Returns the lives of the certificates and of the token of the last request, as far as they are known."""
+        sent = self._sent[-1][0] if self._sent else ""
+        file = self._client.configuration.cert_file or ""
+        return list(lives_of(certificate_file=file, authorization=sent, peer=self._peer))
 
     def without_secrets(self, answer: bytes) -> bytes:
         """Removes our credentials from a text that the API server or a pod wrote (Z39)."""

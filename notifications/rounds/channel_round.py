@@ -28,7 +28,7 @@ from notifications.rounds.audit_export import export_audit
 from notifications.rounds.digests import digest_message
 from notifications.rounds.own_silences import sync_silences
 from notifications.rounds.silences import silences_of
-from notifications.rounds.transport import send, send_again, send_heartbeat
+from notifications.rounds.transport import certificate_end, send, send_again, send_heartbeat
 from rollouts.models.traffic import DRAIN, UNDRAIN
 
 ROUND_S = 30.0  # then the lease is given back, for a moment
@@ -53,6 +53,7 @@ def run_channel(key: int, *, owner: str, clock: Clock) -> None:
         _send_due(channel, clock=clock, until=time.monotonic() + ROUND_S)
         _refresh(channel, now=clock())
         _read_silences(channel, now=clock())
+        _note_certificate(channel)
         has_more = _silence_mutes(channel, now=clock(), until=time.monotonic() + ROUND_S)
         _send_heartbeat(channel, now=clock())
         export_audit(channel, clock=clock, until=time.monotonic() + ROUND_S)
@@ -244,6 +245,16 @@ def _silence_mutes(channel: Channel, *, now: datetime, until: float) -> bool:
     kind = channel.its_kind
     rests = channel.paused_until is not None and channel.paused_until > now
     return isinstance(kind, Alertmanager) and not rests and sync_silences(channel, kind, now=now, until=until)
+
+
+def _note_certificate(channel: Channel) -> None:
+    """Records when the client certificate of the channel ends.
+
+    :raises LostRace: when another worker has the channel
+    """
+    until = certificate_end(channel)
+    if until != channel.certificate_until and not channel.mine().update(certificate_until=until):
+        raise LostRace(f"Another worker has {channel.name}.")
 
 
 def _to_refresh(channel: Channel, *, until: datetime):

@@ -15,6 +15,7 @@ from health.sources.posts import delete_at, post_to
 from health.sources.secrets import NoSecret, SecretPlaces
 from health.sources.streams import send_over_tls
 from health.telemetry.prometheus.answers import Unusable
+from kube.credentials import CLIENT_CERTIFICATE, life_of_certificate
 from notifications.channels.alertmanager import Alertmanager
 from notifications.channels.base import (
     Acceptance,
@@ -138,6 +139,17 @@ def end_silence(channel: Channel, kind: Alertmanager, ref: str) -> None:
     target = target_of(channel)
     url, headers = kind.one_silence(target, ref)
     delete_at(url, headers, secret=target.secret, ca_file=channel.ca_file)
+
+
+def certificate_end(channel: Channel) -> datetime | None:
+    """Returns the end of the client certificate; None without one, or if it cannot be read."""
+    if not isinstance(channel.its_kind, Syslog) or not channel.secret_from:
+        return None
+    try:
+        path = CHANNEL_SECRETS.file_at(channel.secret_from, channel.name)
+        return life_of_certificate(path.read_bytes(), CLIENT_CERTIFICATE).ends_at
+    except (NoSecret, OSError, ValueError):  # sending says what is wrong with it
+        return None
 
 
 def target_of(channel: Channel) -> ChannelSettings:

@@ -11,6 +11,7 @@ from config.sweeps import SWEEPS
 from fleet.models import Observer, ObservingWorker
 from fleet.models.observer import LEASE
 from fleet.tasks import sweep_observers, tidy_up
+from kube.credential_life import CredentialLife
 from notifications.models import Delivery
 from people.models import AuditEntry
 from people.tasks import verify_audit
@@ -122,6 +123,22 @@ def test_findings_by_rule_and_severity(bob):
     assert found == {("east", "xid", "critical", "open"): 2, ("east", "xid", "critical", "acknowledged"): 1}
 
 
+def test_ends_of_credentials_that_a_person_renews(bob):
+    soon, later = NOON + timedelta(days=2), NOON + timedelta(days=40)
+    lives = [CredentialLife("token", NOON - timedelta(days=90), soon), CredentialLife("x", NOON, NOON)]
+    credentials = [life.written() for life in lives]
+    Observer.objects.create(cluster=a_cluster("east"), lease_until=NOON, credentials=credentials)
+    Observer.objects.create(cluster=a_cluster("west"), lease_until=NOON)  # never read
+    a_channel("siem", "syslog", certificate_until=later)
+
+    found = {labels[1:]: value for labels, value in scraped(bob).items() if "credential_expiry" in labels[0]}
+
+    assert found.pop(("client certificate", "siem", "channel"), None) == later.timestamp()
+    assert {key: value for key, value in found.items() if "token" not in key or "cluster" in key} == {
+        ("token", "east", "cluster"): soon.timestamp()
+    }
+
+
 def test_gpus_of_a_pool_by_use_and_idle_ones(bob):
     pool = a_pool(a_cluster("east"), "h200")
     node = a_node(pool.cluster, pool=pool)
@@ -221,7 +238,7 @@ def test_a_scrape_costs_the_same_queries_whatever_there_is(bob, number, django_a
     for _ in range(number):
         a_cluster()
 
-    with django_assert_num_queries(37):
+    with django_assert_num_queries(40):
         bob.get("/metrics")
 
 

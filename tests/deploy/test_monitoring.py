@@ -96,6 +96,15 @@ FIRING: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
         {"cluster": "east"},
         "1",
     ),
+    "QuarterdeckCredentialExpires": (
+        {
+            'quarterdeck_credential_expiry_timestamp_seconds{of="cluster",name="east",kind="token"}': "259000x5",
+            'quarterdeck_credential_expiry_timestamp_seconds{of="cluster",name="west",kind="token"}': "360000x5",
+        },
+        "1m",
+        {"of": "cluster", "name": "east", "kind": "token"},
+        "",
+    ),
     "QuarterdeckMessagesWait": ({"quarterdeck_event_waiting_seconds": "700x10"}, "6m", {}, "11m 40s"),
     "QuarterdeckChannelFailing": (
         {'quarterdeck_channel_failing{channel="ops"}': "1x20"},

@@ -132,6 +132,7 @@ def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
         behind_since=observer.behind_since,
     )
     _note_clock(observer, connection, lease)
+    _note_credentials(observer, connection, lease)
     ListWatch(
         connection,
         deltas,
@@ -210,6 +211,13 @@ def _note_clock(observer: Observer, connection: client.Connection, lease: WatchL
     if skew_s is not None and (was is None or abs(skew_s - was) >= CLOCK_STEP_S):
         observer.clock_skew_s = skew_s
         Observer.objects.filter(pk=observer.pk, epoch=lease.epoch).update(clock_skew_s=skew_s)
+
+
+def _note_credentials(observer: Observer, connection: client.Connection, lease: WatchLease) -> None:
+    """Records when the certificates and tokens end. A lease that is over records nothing."""
+    credentials = [life.written() for life in connection.credential_lives()]
+    if credentials != observer.credentials:
+        Observer.objects.filter(pk=observer.pk, epoch=lease.epoch).update(credentials=credentials)
 
 
 def _make_bookmarks(lease: WatchLease) -> None:

@@ -6,11 +6,12 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from fleet.messages import announce
-from fleet.models import Bookmark, ExporterRound, Node, NodeEvent, Observer, ObservingWorker, Pod, Workload
+from fleet.models import Bookmark, DomainEvent, ExporterRound, Node, NodeEvent, Observer, ObservingWorker, Pod, Workload
 from fleet.states.node import NodeState
 from health.evaluation import evaluation_round
 from health.evaluation.failing_pods import failing_pods
 from health.models import Finding, TelemetrySource
+from kube.credential_life import CredentialLife
 from tests.make import (
     NOON,
     a_bookmark,
@@ -189,6 +190,16 @@ def test_a_lag_is_found_at_once_even_where_nodes_are_stale(cluster):
     evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(hours=1))
 
     assert Finding.objects.open().get(rule="observer-behind").subject == "quarterdeck"
+
+
+def test_a_credential_that_ends_soon_is_a_finding_and_an_event(cluster):
+    life = CredentialLife("token", NOON - timedelta(days=360), NOON + timedelta(days=5))
+    Observer.objects.update(credentials=[life.written()])
+
+    evaluation_round.evaluate_cluster(cluster, now=NOON)
+
+    assert Finding.objects.open().get(rule="credential-expires").severity == "warning"
+    assert DomainEvent.objects.get(facts__rule="credential-expires").kind == "finding.opened"
 
 
 def test_who_has_died_is_not_behind(cluster):

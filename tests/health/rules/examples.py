@@ -33,6 +33,7 @@ from health.rules.gpus.base import GpuFacts, XidSeen
 from health.suspects import NodeOutcome, suspects_of
 from health.telemetry.base import Exploding
 from health.telemetry.snapshot_memory import Growth
+from kube.credential_life import CredentialLife
 from tests.make import NOON
 
 GPU = "nvidia.com/gpu"
@@ -162,6 +163,15 @@ def cluster_examples(name: str = "demo") -> Mapping[str, tuple[ClusterFacts, ...
             replace(well, stuck_policy=StuckPolicy("cluster-policy", 1, ())),
         ),
         "cluster-unwatched": (replace(well, unwatched_since=NOON, unwatched_action="Start a worker."),),
+        "credential-expires": (
+            replace(
+                well,
+                credentials=(
+                    CredentialLife("client certificate", NOON - timedelta(days=360), NOON + timedelta(days=5)),
+                ),
+                evaluated_at=NOON,
+            ),
+        ),
         "driver-object-stuck": (replace(well, stuck_drivers=(StuckDriver("h100", 2, 1), StuckDriver("z", 1, 0))),),
         "drivers-conflict": (replace(well, driver_conflict=DriverConflict(("h100", "default"), "both select gpu-1")),),
         "gang-across-domains": (

@@ -3,6 +3,7 @@
 import heapq
 from datetime import datetime, timedelta
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -12,7 +13,8 @@ from fleet.messages import wake
 from fleet.models import Cluster, LostLease, Observer
 from fleet.models.observer import FIRST_WAIT, GRACE, LEASE, LONGEST_WAIT, ONE_IN, wait_after
 from fleet.observer.lease.sweep import sweep
-from fleet.observer.lease.watch_lease import take_lease
+from fleet.observer.lease.watch_lease import _note_credentials, take_lease
+from kube.credential_life import CredentialLife
 from tests.make import NOON, a_cluster
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
@@ -50,6 +52,20 @@ def test_backing_off_counts_and_gives_the_place_back():
     assert (row.failures, row.failing_since, wait) == (3, NOON, 4 * FIRST_WAIT)
     assert row.next_look_at == now + wait
     assert row.lease_until < now
+
+
+class _Connection:
+    def credential_lives(self) -> list[CredentialLife]:
+        return [CredentialLife("token", NOON, NOON + timedelta(days=90))]
+
+
+def test_ends_of_credentials_are_recorded_under_the_lease_alone():
+    row = an_observer(epoch=3)
+
+    for epoch, is_recorded in ((2, False), (3, True)):
+        _note_credentials(row, _Connection(), SimpleNamespace(epoch=epoch))
+        row.refresh_from_db()
+        assert bool(row.credential_lives) is is_recorded
 
 
 def test_that_it_does_not_answer_is_told_once_with_the_number_before(told, monkeypatch):
