@@ -16,6 +16,7 @@ from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
 from health.api.mutes import MOST_KEY, MuteSerializer
+from health.api.suspects import SuspectsSerializer
 from health.api.telemetry_history import SinceAsked, TelemetryHistorySerializer, asked_in, visible_history
 from health.inbox.finding_groups import described_groups
 from health.inbox.last_seen import dated
@@ -178,6 +179,9 @@ class FindingDetailSerializer(serializers.Serializer):
     )  # fmt: skip
     alike_listed = serializers.IntegerField(
         help_text="Number of similar open findings that are listed under their causes. They are not in `alike`."
+    )
+    shared = SuspectsSerializer(
+        allow_null=True, help_text="Properties that nodes with it share. Null: too few nodes have it, or lack it."
     )
     driver_change = EventSerializer(allow_null=True, help_text="Last driver change on the node. Null: none is known.")
     driver_changed = serializers.CharField(help_text="For example `5 min before it began`. Blank: none is known.")

@@ -44,6 +44,7 @@ def _markdown_lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
         yield f"- {_escape(detail.code) or 'The same rule'} also: {named}{more}"
     if detail.elsewhere:
         yield f"- The same rule has {count(detail.elsewhere, 'other open finding')} now"
+    yield from (f"- {_escape(shared.title)}. {_escape(shared.summary)}" for shared in filter(None, [detail.shared]))
     if detail.driver_change:
         changed = f"{to_the_second(detail.driver_change.at)}, {detail.driver_changed}"
         yield f"- Last driver change: {changed}: {_escape(detail.driver_change.sentence)}"

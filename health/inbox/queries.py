@@ -18,11 +18,13 @@ from health.evaluation.finding_sources import SOURCES
 from health.evaluation.signals import AnyRule
 from health.impact import AllocatedPod, Impact, impact_of
 from health.inbox.last_seen import LastSeen, unconfirmed_findings
+from health.inbox.shared_properties import shared_properties
 from health.models import Finding, FindingAct, Mute
 from health.models.finding import FindingQuerySet
 from health.models.mute import pools_of
 from health.rules import RULES
 from health.rules.gpus import GPU_RULES
+from health.suspects import Suspects
 from people.models import User
 from wording.durations import spell
 
@@ -68,6 +70,7 @@ class Detail:
     alike: Sequence[Finding]  # the newest of `elsewhere` of the same code; where there is none, of the same rule
     alike_left_out: int
     alike_listed: int  # further open findings of the rule, listed under their causes
+    shared: Suspects | None  # properties that nodes with it share; None: too few nodes have it, or lack it
     driver_change: NodeEvent | None  # the last one on its node
     around: Sequence[NodeEvent]  # what happened on its node within half an hour of when it began, the nearest
     around_left_out: int  # and how much more did
@@ -143,7 +146,7 @@ def detail_of(
     last_seen_at: Mapping[int, datetime | None] | None = None,
     now: datetime,
 ) -> Detail:
-    """Returns everything its page shows, with 31 queries at most. The finding needs its cluster and node loaded.
+    """Returns everything its page shows, with 35 queries at most. The finding needs its cluster and node loaded.
 
     `impacts` avoids reading them again; `last_seen_at` is that of `unconfirmed_findings`.
     """
@@ -179,6 +182,7 @@ def detail_of(
         alike=shown,
         alike_left_out=number_alike - len(shown),
         alike_listed=max(0, every.count() - number_alike),
+        shared=shared_properties(finding, user, like_it),
         driver_change=events.driver_changes().order_by("-at", "-pk").first(),
         around=around,
         around_left_out=around_left_out,

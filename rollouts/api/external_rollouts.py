@@ -1,17 +1,19 @@
 """External rollouts in clusters of the mode `follow`; read-only."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import django_filters as filters
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Edge, EvidenceItemSerializer, Listing, RowSerializer
+from health.api.suspects import SuspectsSerializer
 from rollouts.lifecycle import ExternalRolloutState, TargetState
 from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode
-from rollouts.queries.external_rollouts import SHOWN, ShownExternalRollout, shown_external_rollouts
+from rollouts.queries.external_rollouts import SHOWN, ShownExternalRollout, rollout_suspects, shown_external_rollouts
 
 TOLD = [state for state in ExternalRolloutState if state is not ExternalRolloutState.STANDING]
 
@@ -80,9 +82,15 @@ class ExternalRolloutSerializer(serializers.Serializer):
 
 
 class ExternalRolloutDetailSerializer(ExternalRolloutSerializer):
+    suspects = serializers.SerializerMethodField(help_text="Null: no node failed.")
     failed_before = ExternalGateAnswerSerializer(
         source="rollout.failed_before", many=True, help_text="Past gate failures, newest first, at most 20."
     )
+
+    @extend_schema_field(SuspectsSerializer(allow_null=True))
+    def get_suspects(self, shown: ShownExternalRollout) -> dict[str, Any] | None:
+        found = rollout_suspects(shown)
+        return dict(SuspectsSerializer(found).data) if found else None
 
 
 class ExternalRolloutNodeSerializer(RowSerializer):

@@ -3,10 +3,15 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
+from fleet.models import Node, Pod
 from gpu.labels import UPGRADE_SKIP, UPGRADE_STATE
 from gpu.upgrade_controller import UPGRADE_REQUIRED
+from health.inbox.shared_properties import properties_of
+from health.suspects import NodeOutcome, Suspects, suspects_of
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer
+from rollouts.gates.test_job import TestJobGate
+from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.lifecycle import TargetState
 from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode
 from wording.lists import names
@@ -23,6 +28,7 @@ SHOWN = {  # state of a node → what it is called where nobody of ours holds or
 }
 FAILING, NOT_SHOWN = "failing", "not shown"  # states of a rollout that rolls, by what its gates say
 WOULD_SHOW = "A Ready GPU pod of a tenant on each of these nodes is the proof. To prove it now, run a GPU pod there."
+ABOUT_WORKLOADS = frozenset({WorkloadsReady.key, TestJobGate.key})
 MOVED = ("changed", "failed", "changing")
 
 
@@ -151,3 +157,23 @@ def shown_external_rollouts(rollouts: Iterable[ExternalRollout]) -> list[ShownEx
         )
         for rollout in listed
     ]
+
+
+def rollout_suspects(shown: ShownExternalRollout) -> Suspects | None:
+    """Returns what the failed nodes share and changed ones lack; None if no node failed. At most four queries.
+
+    If workloads failed, a changed node counts as good only while a tenant's GPU pod is Ready there.
+    """
+    named = {name for answer in shown.failing for name in answer.nodes}
+    needs_work = any(answer.gate in ABOUT_WORKLOADS and answer.nodes for answer in shown.failing)
+    ended = shown.rollout.nodes.filter(state__in=(TargetState.FAILED, TargetState.CHANGED), is_lost=False)
+    states = dict(ended.order_by().values_list("node_name", "state"))
+    failed = {name for name, state in states.items() if state == TargetState.FAILED or name in named}
+    if not failed:
+        return None
+    if needs_work:
+        pods = Pod.objects.filter(cluster=shown.rollout.cluster_id, node_name__in=states, is_ready=True).tenants()
+        working = set(pods.order_by().values_list("node_name", flat=True))
+        states = {name: state for name, state in states.items() if name in failed or name in working}
+    found = properties_of(Node.objects.filter(cluster=shown.rollout.cluster_id, name__in=states))
+    return suspects_of(NodeOutcome(name, name in failed, its) for name, its in found.items())

@@ -21,7 +21,7 @@ from people.models import User
 from rollouts.engine.baseline import read_baseline
 from rollouts.lifecycle import TargetState
 from rollouts.models import ExternalRollout, ExternalRolloutNode
-from rollouts.queries.external_rollouts import SHOWN, ShownExternalRollout, shown_external_rollouts
+from rollouts.queries.external_rollouts import SHOWN, ShownExternalRollout, rollout_suspects, shown_external_rollouts
 
 MOST = 30  # that are listed: each has a page of its own for good
 PER_PAGE = 100  # nodes
@@ -78,6 +78,7 @@ def _context(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
         "nodes": page,
         "observation": observation if rollout.is_open else None,
         "failed_before": rollout.failed_before(),
+        "suspects": rollout_suspects(shown),
         "failing": {name for answer in shown.failing for name in answer.nodes},
     }
 

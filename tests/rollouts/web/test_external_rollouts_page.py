@@ -152,3 +152,17 @@ def test_what_a_cluster_says_is_text(cluster: Cluster, viewer: User):
 
     for place in (f"/external-rollouts/{rollout.pk}", "/plans", f"/clusters/{cluster.pk}"):
         assert HOSTILE not in visiting(viewer).get(place).content.decode()
+
+
+def test_failed_nodes_of_another_rollout_name_what_they_share(viewer: User):
+    cluster = make.a_cluster("north", mode="follow")
+    rollout = make.an_external_rollout(cluster, *(("failed",) * 4 + ("changed",) * 8))
+    for node in rollout.nodes.all():
+        kernel = "6.8.0-64-generic" if node.state == "failed" else "5.15.0-151-generic"
+        make.a_node(cluster, node.node_name, kernel=kernel)
+
+    seen = page(visiting(viewer), f"/external-rollouts/{rollout.pk}").text
+
+    assert "Suspects Probable cause: kernel" in seen
+    assert "4 of 4 0 of 8" in seen
+    assert "Properties are those of the nodes now." in seen
