@@ -32,6 +32,8 @@ def reach(kubeconfig_path: str, context: str, *, uid: str) -> Iterator[Connectio
 TAIL_LINES = 200  # a crash of Go's is told before the stacks of all its goroutines
 # A byte limit would cut off the needed end, so it is far above the size of these lines.
 AT_MOST_BYTES = 1024 * 1024
+# `limitBytes` cuts the end of the lines that `tailLines` names: of long lines fewer are asked for, down to the last.
+FEWER_LINES = (TAIL_LINES, 10, 1)
 READ_S = 5.0
 
 
@@ -51,13 +53,17 @@ def last_lines(connection: Connection, namespace: str, pod: str, container: str,
 
 
 def _log_lines(connection: Connection, namespace: str, pod: str, container: str, *, previous: bool) -> list[str]:
-    query: dict[str, str | int] = {"tailLines": TAIL_LINES, "limitBytes": AT_MOST_BYTES}
+    query: dict[str, str | int] = {"limitBytes": AT_MOST_BYTES}
     if container:
         query["container"] = container
     if previous:
         query["previous"] = "true"
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/log"
-    answer = connection.get(path, query, read_s=READ_S)
+    answer = b""
+    for lines in FEWER_LINES:
+        answer = connection.get(path, query | {"tailLines": lines}, read_s=READ_S)
+        if len(answer) < AT_MOST_BYTES:
+            break
     return connection.without_secrets(answer).decode(errors="replace").splitlines()
 
 
