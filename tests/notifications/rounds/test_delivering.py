@@ -1,20 +1,30 @@
 """From the outbox to receivers that speak real HTTP: nothing lost, nothing twice, in order."""
 
 from datetime import timedelta
+from ipaddress import ip_network
 
 import pytest
 
 from edges.webhook_signatures import signature
+from fleet.models import DomainEvent
+from health.evaluation.finding_events import event_of
+from health.models import Finding
+from notifications.commands.channels import remove_channel
 from notifications.models import Channel, Conversation, Delivery
 from notifications.models.router import KEY
 from notifications.rounds import channel_round, router_round
+from notifications.rounds.batch import STORM
 from notifications.rounds.channel_round import run_channel
 from notifications.rounds.router_round import run_router
+from notifications.rounds.transport import send
+from tests.health.telemetry.prometheus.a_server import a_server, saying
+from tests.health.telemetry.prometheus.an_authority import Authority
 from tests.make import NOON, a_cluster, a_finding, a_node
 from tests.notifications.make import SIGNING, a_channel, catch_all, happened
 from tests.notifications.receivers import Answer
 
 pytestmark = pytest.mark.django_db
+TEN_THOUSAND = 10_000
 
 
 @pytest.fixture
@@ -226,3 +236,70 @@ def test_a_secret_that_is_missing_is_said_and_tried_again(
     route_and_send()
 
     assert kinds(receiver) == ["finding.opened"]
+
+
+def test_a_certificate_of_another_name_is_refused_and_says_so(finding, settings, tmp_path, route_and_send):
+    settings.NOTIFICATION_NETWORKS = [ip_network("127.0.0.0/8")]
+    settings.SECRETS_DIR = str(tmp_path)
+    authority = Authority(tmp_path, "ours")
+    assert authority.ca_file.endswith("ours.pem")
+    (tmp_path / "key").write_text(SIGNING)
+    (tmp_path / "key.channels").write_text("*")
+    with a_server(saying(b"{}"), trusted=authority.serving(host="example.org")) as (url, server):
+        catch_all(a_channel(address=f"{url}/hook", secret_from="file:key", ca_file="ours.pem"))
+        happened(finding)
+        route_and_send()
+
+    delivery = Delivery.objects.get()
+    assert (delivery.state, delivery.status) == ("waiting", 0)
+    assert delivery.sentence.startswith("The server's certificate is for another host name.")
+    assert server.headers_seen == []
+
+
+def test_a_channel_that_is_removed_while_a_page_is_sent_ends_its_round_and_stays_in_the_log(
+    channel, finding, receiver, clock, monkeypatch
+):
+    def remove_meanwhile(*args, **given):
+        outcome = send(*args, **given)
+        catch_all()
+        remove_channel(Channel.objects.get(), actor="ada", now=NOON)
+        return outcome
+
+    happened(finding)
+    run_router(KEY, owner="worker-1", clock=clock)
+    monkeypatch.setattr(channel_round, "send", remove_meanwhile)
+
+    run_channel(channel.pk, owner="worker-1", clock=clock)
+
+    delivery = Delivery.objects.get()
+    assert (len(receiver.received), delivery.channel, delivery.channel_name) == (1, None, "ops")
+    assert (delivery.state, delivery.sentence) == ("dead", "The channel was removed by ada.")
+
+
+@pytest.mark.nightly
+def test_ten_thousand_events_at_once_are_twenty_messages_and_one_digest(receiver, monkeypatch, clock):
+    monkeypatch.setenv("QUARTERDECK_CHANNEL_KEY", f"{receiver.url}/hook")  # whose secret is its address
+    catch_all(a_channel("chat", "slack", secret_from="env:QUARTERDECK_CHANNEL_KEY"))
+    first = a_finding(a_cluster("eu-1"))
+    columns = {
+        field.attname: getattr(first, field.attname) for field in Finding._meta.concrete_fields if field.name != "id"
+    }
+    others = [Finding(**columns | {"subject": f"node {number}"}) for number in range(TEN_THOUSAND - 1)]
+    Finding.objects.bulk_create(others)
+    events = [event_of(finding, "finding.opened", now=NOON) for finding in Finding.objects.select_related("cluster")]
+    for event in events:
+        event.is_settled = True
+    DomainEvent.write(events)
+
+    while DomainEvent.objects.filter(routed_at=None).exists():
+        run_router(KEY, owner="worker-1", clock=clock)
+
+    assert Conversation.objects.open().exclude(key__startswith="digest/").count() == TEN_THOUSAND
+    (digest,) = Delivery.objects.filter(act="digest")
+    assert Delivery.objects.count() == STORM + 1
+    clock.later(60)
+    run_channel(digest.channel_id, owner="worker-1", clock=clock)
+    digest.refresh_from_db()
+    assert len(receiver.received) == STORM + 1
+    assert digest.message["title"] == f"{TEN_THOUSAND - STORM} subjects at once: {TEN_THOUSAND - STORM} warning"
+    assert digest.message["details"] == [f"eu-1: {TEN_THOUSAND - STORM} × x"]
