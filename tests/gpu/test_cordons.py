@@ -52,6 +52,7 @@ def cordoned(manager="", labels=(), annotations=(), taints=(), **given) -> Cordo
     ],
 )  # fmt: skip
 def test_a_cordon_whose_reason_is_gone_is_told_with_the_command_that_takes_it_off(node, by, reason):
+    """A mark that lies after a recovery is named (R73.8)."""
     stale = stale_cordon(node)
 
     assert (stale.by, reason in stale.reason) == (by, True)

@@ -102,6 +102,7 @@ def test_a_new_driver_is_suspected_and_a_new_kernel_is_none(say, cluster, column
 
 
 def test_what_an_old_sample_said_is_neither_judged_nor_forgotten(say):
+    """Old values are not new ones (R73.5)."""
     say(NOON, xid={2: 79})
     assert [rule for rule, *_ in open_ones()] == ["gpu-xid"]
 
@@ -271,6 +272,7 @@ def test_and_is_no_news_any_more_once_it_stayed_away_for_a_day(say):
 
 @pytest.mark.parametrize("number", [13, 31])
 def test_an_applications_error_as_often_on_other_gpus_is_the_applications(say, number):
+    """A fault of an application is not one of the hardware (R73.7)."""
     again_and_again(say, number, 2, 5)
 
     assert [severity for *_, severity in open_ones()] == ["note", "note"]
@@ -466,6 +468,7 @@ def test_the_limits_of_one_pool_take_no_critical_of_another_away(say, cluster):
 
 
 def test_what_the_last_xid_hides_is_found_where_its_exporter_counts(say, cluster):
+    """A worse Xid does not hide behind 45 (R73.3)."""
     say(NOON, xid={2: 45}, xids_counted={2: 3}, parts={2: {"xids_counted": {"45": 3.0, "79": 1.0}}})
 
     assert open_ones() == [("gpu-xid", "GPU 2 of gpu-001", "critical")]

@@ -101,6 +101,7 @@ def test_a_board_that_another_took_the_place_of_is_not_missed(say):
 
 @pytest.mark.parametrize("then", [45, 43, 13, 0])
 def test_an_xid_of_the_hardware_is_over_with_a_reset_not_with_another_one(say, then):
+    """An Xid does not outlive its fault, and another Xid does not end it (R73.1)."""
     say(NOON, energy_joules=energy(1000))
     say(NOON + MINUTE, xid={3: 48}, energy_joules=energy(1100))
 
@@ -258,6 +259,7 @@ def test_nothing_is_over_reason_its_series_were_switched_off(say):
 
 
 def test_a_fallen_gpu_is_silent_still_when_its_whole_node_is(say):
+    """A GPU whose series are gone is found (R73.4)."""
     a_node(say.cluster, "gpu-002")
     say.devices = in_order([*DEVICES, *OTHERS])
     say(NOON)

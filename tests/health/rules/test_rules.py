@@ -119,6 +119,7 @@ def test_shares_are_told_in_gpus():
 
 
 def test_a_node_whose_driver_is_being_replaced_misses_nothing():
+    """An upgrade pages nobody for what it takes away meanwhile (R73.6)."""
     assert AllocatableBelowExpected().evaluate(replace(WELL, allocatable={}, is_changing=True)) is None
 
 

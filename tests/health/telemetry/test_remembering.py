@@ -166,6 +166,7 @@ def test_knows_since_when_an_xid_is_the_last():
 
 
 def test_an_xid_that_came_again_is_remembered_with_its_last_time():
+    """The same Xid again is seen (R73.2)."""
     snapshot = followed((NOW, 0), (NOW + 60, 63), (NOW + 120, 48), (NOW + 9_000, 63), (NOW + 9_060, 48), key="xid")
 
     past = snapshot.past_xids[A.key]
