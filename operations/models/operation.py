@@ -95,7 +95,8 @@ class Operation(Leased):
     @property
     def summary(self) -> str:
         """Returns "Drain of 3 nodes". One query."""
-        return f"{TITLES.get(self.kind, 'Operation')} of {count(self.nodes.count(), 'node')}"
+        where = "on" if self.kind == "delete-pod" else "of"
+        return f"{TITLES.get(self.kind, 'Operation')} {where} {count(self.nodes.count(), 'node')}"
 
     @property
     def is_in_progress(self) -> bool:
