@@ -20,9 +20,9 @@ from maintenance.lifecycle import CaseFacts, RepairKind
 from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase
 from maintenance.queries import other_owner, pool_scope
 from maintenance.refusals import CaseRefused
+from maintenance.repeat_offenders import why_replace
 from maintenance.step_choice import (
     DRAINED_AFTER,
-    OFFENDS_WITHIN,
     AutomaticFacts,
     AutomaticStep,
     StepChoice,
@@ -177,8 +177,6 @@ def _facts_of(case: NodeCase, row: AutomaticQuarantine | None, decision: Automat
     since = case.repaired_at or case.opened_at
     tests = OperationNode.objects.filter(node_uid=case.node_uid, operation__asked_by=ACTOR)
     tests = tests.filter(operation__asked_at__gte=since, operation__steps=list(KINDS["test"]))
-    before = NodeCase.objects.filter(node_uid=case.node_uid, repaired_at__gt=case.opened_at - OFFENDS_WITHIN)
-    earlier = before.exclude(pk=case.pk).order_by("-pk").first()
     through = row.repair_through if row and row.repair_since and row.repair_since <= case.opened_at else ""
     return AutomaticFacts(
         machine=ACTOR,
@@ -191,9 +189,7 @@ def _facts_of(case: NodeCase, row: AutomaticQuarantine | None, decision: Automat
         asked_by=next((repair.asked_by for repair in repairs if repair.asked_by != ACTOR), ""),
         overridden_by=case.overridden_by if case.overridden_at else "",
         tests=tests.count(),
-        repaired_before=f"Case {earlier.pk} repaired the node within 7 days. It may need other hardware."
-        if earlier
-        else "",
+        repaired_before=why_replace(case),
     )
 
 

@@ -26,6 +26,7 @@ from maintenance.lifecycle import RESULTS, RepairAnswer, RepairKind
 from maintenance.models import NodeCase
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
+from maintenance.repeat_offenders import why_replace
 from maintenance.web.case_strip import strip_of
 from operations.drain_offers import drain_offers_of
 from operations.models import OperationNode
@@ -167,6 +168,7 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
         "drain": drain,
         "offers": drain_offers_of(drain, node, now=timezone.now()) if drain else (),
         "repairs": row.repairs.all(),
+        "why_replace": why_replace(row) if row.is_open else "",
         "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in moves],
         "last_validation": next((entry for entry in moves if "result" in entry.evidence), None),
         "why_not": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),

@@ -1,0 +1,42 @@
+"""Earlier repairs of the same board or node: hardware that fails again is replaced, not rebooted (lifecycle R37).
+
+A board is known by the UUID of the GPU that the finding names, so it is recognised in another node of the cluster.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from maintenance.models import NodeCase
+from maintenance.step_choice import OFFENDS_WITHIN
+from wording.lists import names
+from wording.numbers import count
+
+COUNTED = timedelta(days=30)
+MANY = 3  # repairs of one board or node in that time
+
+
+def earlier_repairs(case: NodeCase) -> list[NodeCase]:
+    """Returns other cases of the same board or node with a repair in the last 30 days, the newest first. One query."""
+    same = Q(node_uid=case.node_uid)
+    if case.finding and case.finding.gpu_uuid:
+        same |= Q(finding__gpu_uuid=case.finding.gpu_uuid)
+    rows = NodeCase.objects.filter(same, cluster=case.cluster_id, repaired_at__gt=case.opened_at - COUNTED)
+    return list(rows.filter(repaired_at__lte=case.opened_at).exclude(pk=case.pk).order_by("-repaired_at", "-pk"))
+
+
+def why_replace(case: NodeCase) -> str:
+    """Returns why another repair will probably not last. Blank: nothing says so."""
+    earlier = earlier_repairs(case)
+    if not earlier:
+        return ""
+    recent = _within(earlier, since=case.opened_at - OFFENDS_WITHIN)
+    if not recent and len(earlier) < MANY:
+        return ""
+    listed = names([f"case {each.pk} on {each.node_name}" for each in (recent or earlier)])
+    how_often = f"{count(len(recent), 'repair')} in the 7 days" if recent else f"{len(earlier)} repairs in the 30 days"
+    return f"{how_often} before this case ({listed}). It may need other hardware."
+
+
+def _within(cases: list[NodeCase], *, since: datetime) -> list[NodeCase]:
+    return [each for each in cases if each.repaired_at and each.repaired_at > since]

@@ -1,0 +1,52 @@
+"""Boards and nodes that fail again after a repair (lifecycle R37)."""
+
+from datetime import timedelta
+
+import pytest
+
+from maintenance.repeat_offenders import why_replace
+from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_user
+from tests.pages import page, visiting
+
+pytestmark = pytest.mark.django_db
+
+
+def of_board(node, uuid: str, *, repaired_days: int | None = None):
+    finding = a_finding(node.cluster, node=node, severity="critical", gpu_uuid=uuid)
+    given = {"state": "closed", "repaired_at": NOON - timedelta(days=repaired_days)} if repaired_days else {}
+    return a_case(node, finding=finding, **given)
+
+
+def test_a_board_is_recognised_in_another_node():
+    cluster = a_cluster()
+    earlier = of_board(a_node(cluster, "gpu-1"), "GPU-a", repaired_days=3)
+    case = of_board(a_node(cluster, "gpu-2"), "GPU-a")
+
+    said = f"1 repair in the 7 days before this case (case {earlier.pk} on gpu-1). It may need other hardware."
+    assert why_replace(case) == said
+    assert said in page(visiting(a_user("ada", role="viewer")), f"/cases/{case.pk}").text
+
+
+@pytest.mark.parametrize(
+    ("days", "uuid", "said"),
+    [
+        ((8, 9), "GPU-a", ""),
+        ((8, 9, 20), "GPU-a", "3 repairs in the 30 days before this case"),
+        ((8, 9, 31), "GPU-a", ""),
+        ((3,), "GPU-b", ""),
+    ],
+)
+def test_old_repairs_count_only_if_there_are_many(days: tuple[int, ...], uuid: str, said: str):
+    cluster = a_cluster()
+    for number, each in enumerate(days):
+        of_board(a_node(cluster, f"gpu-{number}"), uuid, repaired_days=each)
+    case = of_board(a_node(cluster, "gpu-x"), "GPU-a")
+
+    assert why_replace(case).startswith(said)
+    assert bool(why_replace(case)) is bool(said)
+
+
+def test_a_board_of_another_cluster_is_not_named():
+    of_board(a_node(a_cluster("elsewhere"), "gpu-1"), "GPU-a", repaired_days=3)
+
+    assert why_replace(of_board(a_node(a_cluster("here"), "gpu-2"), "GPU-a")) == ""
