@@ -38,6 +38,7 @@ class LimitsOnPage:
     warn_after: timedelta
     critical_after: timedelta
     unit: str
+    by_class: str = ""  # the limits by workload class, in a sentence; blank: the numbers hold everywhere
 
     @property
     def warn_after_s(self) -> float:
@@ -197,4 +198,5 @@ def _limits(rule: Any) -> LimitsOnPage | None:
     if not isinstance(rule, Comparing):
         return None
     own = rule.limits
-    return LimitsOnPage(own.warn, own.critical, own.warn_after, own.critical_after, rule.scale.unit)
+    by_class = getattr(rule, "limits_by_class", "")
+    return LimitsOnPage(own.warn, own.critical, own.warn_after, own.critical_after, rule.scale.unit, by_class)

@@ -33,6 +33,9 @@ class IdleGpus:
     title: ClassVar[str] = "Allocated GPUs idle"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
+    limits_by_class: ClassVar[str] = (
+        "Its own, in whole hours: inference 24, development 12, all others 2. It is a note."
+    )
     scale: ClassVar[Scale] = Scale("min", 10, 24 * 60, may_be_critical=False)
     steps: ClassVar[tuple[str, ...]] = (
         "Ask the owners of the pods (Evidence). A pod may wait for data, for its peers or for a person.",

@@ -26,6 +26,7 @@ class PodsPendingLong:
     title: ClassVar[str] = "Pods pending for long"
     subject: ClassVar[str] = WAITING
     reads: ClassVar[tuple[str, ...]] = (PODS,)
+    limits_by_class: ClassVar[str] = "Its own, in minutes: inference 10, development 30, mixed 60, training 120."
     scale: ClassVar[Scale] = Scale("min", 1, 7 * 24 * 60)
     steps: ClassVar[tuple[str, ...]] = (
         "Open a pod of the workload. Its page shows the requirement that decides, and changes after which it fits.",

@@ -7,6 +7,8 @@ from health.inbox import shadow_mode
 from health.inbox.rulebook import every_rule
 from health.models import Finding, PoolLimits, RuleShadow
 from health.rules.gpus.hot import Hot
+from health.rules.idle_gpus import IDLE_HOURS
+from health.rules.pods_pending_long import MINUTES
 from health.web import rule_page
 from tests import make
 from tests.make import NOON
@@ -306,3 +308,12 @@ def test_only_limits_that_are_shown_are_changed_and_only_pools_without_any_are_g
 
     root.post(f"{HOT}/limits", limits(other))
     assert "Every pool that you may set limits for has its own" in page(root, HOT).text
+
+
+@pytest.mark.parametrize(("rule", "limits"), [("idle-gpus", IDLE_HOURS), ("pods-pending-long", MINUTES)])
+def test_limits_by_workload_class_are_those_of_the_rule(bob, rule, limits):
+    text = bob.get(f"/findings/rules/{rule}").content.decode()
+    sentence = text.partition("Its own, in ")[2].partition("Where a node")[0]
+
+    assert sentence
+    assert all(f"{number:g}" in sentence for number in limits.values())
