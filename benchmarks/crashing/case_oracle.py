@@ -18,7 +18,8 @@ from benchmarks.crashing.tenants import ALLOWED, PODS, REPLICAS
 from benchmarks.crashing.words import Word
 from maintenance.automatic import ACTOR
 from maintenance.models import AutomaticDecision, NodeCase
-from operations.models import Disruption, OperationNode, Quarantine
+from operations.lifecycle import KINDS
+from operations.models import Disruption, Operation, OperationNode, Quarantine
 from people.models import AuditEntry
 from simulator.kinds import NODE
 
@@ -35,6 +36,7 @@ class Told:
     is_frozen: bool = False
     paused: set[str] = field(default_factory=set)  # marks of operations
     cancelled: set[str] = field(default_factory=set)
+    approved: set[str] = field(default_factory=set)
     last: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))  # UID → word → its number
 
     def hear(self, word: Word, number: int) -> None:
@@ -45,8 +47,8 @@ class Told:
             self.paused.add(of)
         elif verb in {"resume", "retry"}:
             self.paused.discard(of)
-        elif verb == "cancel":
-            self.cancelled.add(of)
+        elif verb in {"cancel", "approve"}:
+            (self.cancelled if verb == "cancel" else self.approved).add(of)
         else:
             self.last[of][verb] = number
 
@@ -60,18 +62,22 @@ class Told:
 
 
 class CaseOracle:
-    """`cases`: when the case of a node was open, by UID. `nodes_of`: names of nodes by the mark of their operation."""
+    """`cases`: when the case of a node was open, by UID. `nodes_of`: names of nodes by the mark of their operation.
+    `past`: UIDs of pods that may go past a budget once that is approved, by the mark of their operation.
+    """
 
     def __init__(
         self, entries: Sequence[Mapping[str, Any]], words: Sequence[Word], nodes: Iterable[dict[str, Any]], *,
         cases: Mapping[str, Sequence[tuple[datetime, datetime | None]]] | None = None,
         nodes_of: Mapping[str, Collection[str]] | None = None,
+        past: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.entries, self.words = entries, list(words)
         self.nodes: dict[str, NodeSeen] = {node["metadata"]["name"]: as_seen(node) for node in nodes}
         self.uids = {node["metadata"]["name"]: node["metadata"]["uid"] for node in nodes}
         self.cases = cases_by_node() if cases is None else cases
         self.nodes_of = nodes_by_operation() if nodes_of is None else nodes_of
+        self.past = past or {}
         self.pods: dict[str, str] = {}  # name → node, of the pods that run
         self.least = {app: replicas - ALLOWED for app, replicas in REPLICAS.items()}
         self.switched: set[str] = set()  # turns that read the switch
@@ -107,7 +113,7 @@ class CaseOracle:
             self.pods[entry["body"]["metadata"]["name"]] = entry["body"]["spec"]["nodeName"]
         elif path.startswith(PODS) and method == "DELETE":
             if is_ours:
-                self._say("evictions_over_budget", f"{path} is deleted.")
+                self._deletes(entry, path)
             self.pods.pop(path.removeprefix(f"{PODS}/"), None)
         elif path.endswith(SWITCH) and method == "GET" and is_ours:
             self.switched.add(entry["user"])
@@ -134,6 +140,18 @@ class CaseOracle:
         if (self.told.is_frozen or entry["user"] in self.switched) and not self._is_late:
             self._say("acts_after_stop", f"{pod} is evicted during a stop or a freeze.")
         self._judge_owner(mark, f"{pod} is evicted")
+
+    def _deletes(self, entry: Mapping[str, Any], path: str) -> None:
+        """Only the pod that was approved, under the UID that it had then."""
+        mark, body = entry["user"].rpartition("-")[0], entry["body"] or {}
+        asked = (body.get("preconditions") or {}).get("uid")
+        if asked is None or self.past.get(mark) != asked or mark not in self.told.approved:
+            self._say("evictions_over_budget", f"{path} is deleted by {mark}, and nobody approved that.")
+        if "gracePeriodSeconds" in body:
+            self._say("evictions_over_budget", f"{path} is deleted with another grace period than its own.")
+        if (self.told.is_frozen or entry["user"] in self.switched) and not self._is_late:
+            self._say("acts_after_stop", f"{path} is deleted during a stop or a freeze.")
+        self._judge_owner(mark, f"{path} is deleted")
 
     def _judge_owner(self, mark: str, says: str) -> None:
         """Nobody calls back what was sent before."""
@@ -171,6 +189,11 @@ def nodes_by_operation() -> Mapping[str, Collection[str]]:
     for operation, name in OperationNode.objects.order_by("pk").values_list("operation", "node_name"):
         found[f"{OPERATION}{operation}"].add(name)
     return found
+
+
+def pods_past_budgets() -> Mapping[str, str]:
+    found = Operation.objects.filter(steps=list(KINDS["delete-pod"]))
+    return {operation.mark: operation.options["pod_uid"] for operation in found}
 
 
 def rows_at_the_end(ground: CaseWorld) -> Iterator[Violation]:

@@ -26,7 +26,7 @@ from operations.lifecycle import UNFINISHED, OperationState
 from operations.models import Operation, OperationNode, Quarantine
 from operations.refusals import BadOperation, OperationRefused
 from people.rights import NotAllowed
-from simulator.actors.objects import annotations, is_unschedulable, name, uid
+from simulator.actors.objects import annotations, is_unschedulable, labels, name, spec, uid
 from simulator.kinds import DISRUPTION_BUDGET, NODE
 
 NO = (CaseRefused, OperationRefused, BadOperation, NotAllowed, LostRace, IllegalMove)
@@ -343,12 +343,34 @@ def _allow(ground: CaseWorld, app: str, least: int) -> None:
     ground.tenants.count_budgets()
 
 
+def _past_budget(ground: CaseWorld, chance: random.Random) -> None:
+    """A budget allows nothing any more, and somebody asks for one pod past it. Another person may approve that."""
+    pods = ground.tenants.pods()
+    if not pods:
+        return
+    store = ground.world.store
+    cordoned = {name(node) for node in store.list(NODE)[0] if is_unschedulable(node)}
+    pod = chance.choice([each for each in pods if spec(each)["nodeName"] in cordoned] or pods)
+    app = labels(pod)["app"]
+    _allow(ground, app, REPLICAS[app])
+    node = Node.objects.filter(cluster=ground.world.cluster, name=spec(pod)["nodeName"]).first()
+    if node is None:
+        return
+    options = {"pod": f"{TEAM}/{name(pod)}", "pod_uid": uid(pod), "budget": app}
+    asked = {"typed_count": 1, "options": options, **given(ground)}
+    attempt(ground, "ada", "delete-pod", lambda: operations.start(ground.world.cluster, "delete-pod", [node], **asked))
+    if chance.random() < 0.7:
+        for operation in Operation.objects.filter(state=OperationState.PROPOSED):
+            command(ground, "approve", operation)
+
+
 Event = Callable[[CaseWorld, random.Random], object]
 STOPPING: tuple[Event, ...] = (_steer("cancel"), _steer("cancel"), _steer("pause"), _freeze, _switch, _lease)
-EVICTED: tuple[Event, ...] = (_move_named_pods, _move_named_pods, _move_pod, _tighten, _uncordon)
+EVICTED: tuple[Event, ...] = (_move_named_pods, _move_named_pods, _move_pod, _tighten, _uncordon, _past_budget)
 CHANGED: tuple[Event, ...] = (_take_over, _take_over, _cordon, _uncordon, _remake, _fault, _fault)
 ANYTHING: tuple[Event, ...] = (
     *STOPPING, *EVICTED, *CHANGED, _steer("retry"), _begin_another, _suspect, _storm, _silence, reset_breaker,
+    *[_past_budget] * 6,
     _of_a_case(override), _of_a_case(_close),
     _of_a_case(lambda ground, case: validate(ground, case, "failed")),
     _of_a_case(lambda ground, case: validate(ground, case, "passed")),

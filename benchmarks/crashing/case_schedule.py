@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from benchmarks.crashing.case_oracle import CaseOracle, rows_at_the_end
+from benchmarks.crashing.case_oracle import CaseOracle, pods_past_budgets, rows_at_the_end
 from benchmarks.crashing.case_people import ANYTHING, CHANGED, EVICTED, STOPPING, CaseCourse, Event, look_after, tidy
 from benchmarks.crashing.case_plays import BETWEEN_S, CaseMoment, case_moments, end_probation, is_quiet, standing
 from benchmarks.crashing.case_world import OF_CASES, Work, case_ground
@@ -183,7 +183,7 @@ class CaseSchedule:
 
     def judge(self) -> Iterator[Violation]:
         world = self.world
-        yield from CaseOracle(world.entries(), world.words, world.first_nodes).read()
+        yield from CaseOracle(world.entries(), world.words, world.first_nodes, past=pods_past_budgets()).read()
         for bug in world.bugs:
             yield Violation("bugs", bug)
         if self.is_stuck:

@@ -34,6 +34,10 @@ def evict(second: int, name: str = "web-0", *, ours: bool = True) -> dict:
     return entry(second, "POST", f"{PODS}/{name}/eviction", {}, ours=ours)
 
 
+def delete(second: int, uid: str = "uid-of-web-0", **more: Any) -> dict:
+    return entry(second, "DELETE", f"{PODS}/web-0", {"preconditions": {"uid": uid}, **more})
+
+
 def uncordon(second: int) -> dict:
     return entry(second, "PATCH", f"/api/v1/nodes/{NODE}", [{"op": "remove", "path": "/spec/unschedulable"}])
 
@@ -48,11 +52,12 @@ def found(*entries: dict, words: tuple[Word, ...] = (), owner: str = MARK) -> se
         "spec": {"unschedulable": True},
     }
     cases = {UID: [(NOON - DAY, None)]}
-    reading = CaseOracle(entries, words, [node], cases=cases, nodes_of={MARK: {NODE}})
+    reading = CaseOracle(entries, words, [node], cases=cases, nodes_of={MARK: {NODE}}, past={MARK: "uid-of-web-0"})
     return {violation.figure for violation in reading.read()}
 
 
 PODS_THERE = (pod(0, "web-0"), pod(0, "web-1"), pod(0, "web-2", "gpu-2"))
+APPROVED = word(1, f"approve {MARK}")
 PASSED = word(1, f"passed {UID}")
 
 
@@ -69,6 +74,11 @@ def test_an_undisturbed_drain_and_return_break_nothing():
         ((*PODS_THERE, entry(1, "GET", "/x/configmaps/quarterdeck-stop"), evict(2)), (), "acts_after_stop"),
         ((*PODS_THERE, evict(1), evict(2, "web-1")), (), "evictions_over_budget"),
         ((*PODS_THERE, entry(1, "DELETE", f"{PODS}/web-0")), (), "evictions_over_budget"),
+        ((*PODS_THERE, delete(2)), (), "evictions_over_budget"),
+        ((*PODS_THERE, delete(2, "uid-of-another")), (APPROVED,), "evictions_over_budget"),
+        ((*PODS_THERE, delete(2, gracePeriodSeconds=0)), (APPROVED,), "evictions_over_budget"),
+        ((*PODS_THERE, delete(3)), (APPROVED, word(2, "freeze")), "acts_after_stop"),
+        ((*PODS_THERE, delete(3)), (APPROVED, word(2, f"cancel {MARK}")), "acts_after_stop"),
         ((*PODS_THERE, evict(1, "web-2")), (), "wrong_evictions"),
         ((uncordon(2),), (), "unvalidated_returns"),
         ((uncordon(3),), (PASSED, word(2, f"fault {UID}")), "unvalidated_returns"),
@@ -85,6 +95,7 @@ def test_each_broken_invariant_is_found(entries: tuple[dict, ...], words: tuple[
     [
         ((*PODS_THERE, evict(3)), (word(1, f"pause {MARK}"), word(2, f"resume {MARK}"))),
         ((*PODS_THERE, evict(3)), (word(1, "freeze"), word(2, "lift"))),
+        ((*PODS_THERE, delete(2)), (APPROVED,)),
         ((*PODS_THERE, entry(4, "GET", "/x"), evict(2)), (word(3, f"cancel {MARK}"),)),  # it was sent before
         ((uncordon(3),), (word(1, f"fault {UID}"), word(2, f"override {UID}"))),
     ],
