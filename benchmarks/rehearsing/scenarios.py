@@ -28,6 +28,8 @@ PROPERTIES: Mapping[str, Sequence[str]] = {
 }
 # What happens on healthy nodes by itself, under either driver.
 RESTARTING, LATE_EXPORTERS = 0.02, 0.02  # of the nodes
+WIDE = 5 / 6  # of the rollouts: their canaries are large and change at once
+KINDS = (1, 2, 2, 2, 2)  # values of a property in a fleet
 MORE_GATES = {
     "test_job": {"metric": "tokens_per_second", "at_least": 900},
     "slo": {
@@ -95,7 +97,7 @@ def play(
 
 
 def _nodes(dice: random.Random, *, idle: float) -> list[VirtualNode]:
-    kinds = {name: dice.sample(values, dice.randint(1, len(values))) for name, values in PROPERTIES.items()}
+    kinds = {name: dice.sample(values, min(len(values), dice.choice(KINDS))) for name, values in PROPERTIES.items()}
     return [
         VirtualNode(
             f"node-{number:03}",
@@ -136,12 +138,14 @@ def _stages(
         Candidate(node.uid, node.name, node.facts, not node.is_sick_before, replace(UNHARMED, pods=node.pods))
         for node in nodes
     ]
-    # In every third rollout many nodes change at once, so that enough fail together to prove what they share.
-    size, at_once = (dice.randint(10, 16), 16) if dice.random() < 1 / 3 else (dice.randint(3, 10), 3)
+    # In most rollouts many nodes change at once, so that enough fail together to prove what they share.
+    is_wide = dice.random() < WIDE
+    size = dice.randint(14, 20) if is_wide else dice.randint(3, 10)
     canary = representatives(candidates, min(size, len(candidates) // 2))
     others = in_order([one for one in candidates if one not in canary])
+    at_once = dice.randint(14, 20) if is_wide else dice.randint(1, 3)
     return (
-        RehearsedStage("Canary", [one.name for one in canary], gates, max_unavailable=dice.randint(1, at_once)),
+        RehearsedStage("Canary", [one.name for one in canary], gates, max_unavailable=at_once),
         RehearsedStage("Others", [one.name for one in others], gates, max_unavailable=max(1, len(others) // 5)),
     )
 

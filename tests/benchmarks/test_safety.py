@@ -19,7 +19,8 @@ def test_a_rollout_is_the_same_whoever_plays_it_again():
 def test_its_figures_add_up(capsys: pytest.CaptureFixture[str]):
     figures = Figures("safety", {})
 
-    report(figures, [play(5, number) for number in (1, 2, len(FAULTS) + 1)])
+    follow_nothing = [number for number, fault in enumerate(FAULTS.values(), 1) if not fault.factor]
+    report(figures, [play(5, number) for number in (*follow_nothing[:2], len(FAULTS) + 1)])
 
     said = {line["name"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
     assert said["rollouts"]["value"] == 3
