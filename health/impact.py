@@ -73,7 +73,8 @@ class Impact:
         of_jobs = f" of {count(self.jobs, 'job')}" if self.jobs != self.pods else ""
         who = f"{count(self.pods, 'pod')}{of_jobs} in {count(len(self.namespaces), 'namespace')}"
         if self.is_one_of:
-            return f"{who} {either(self.pods, 'has', 'have')} GPUs of this node. It is unknown which GPUs."
+            begin, whose = either(self.pods, "Perhaps", "One of"), either(self.pods, "this pod", "these pods")
+            return f"{begin} {who} has this GPU. No source names the GPUs of {whose}."
         whole = [count(self.gpus, "GPU")] if self.gpus else []
         others = ["slices, shares or GPUs by claims"] if self.uncounted else []
         what = where if self.is_gpu else f"{' and '.join([*whole, *others])} there"

@@ -70,7 +70,9 @@ class NodeAllocations:
         uuid, taints = (board.uuid, board.taints) if board else (gpu.uuid, ())
         if board is not None and (board.allocations or not self.unplaced):
             return AllocatedGpu(gpu, board.allocations, taints, uuid, may_have_more=self.shares_unplaced)
-        return AllocatedGpu(gpu, None, taints, uuid)
+        free = sum(not one.allocations for one in self.boards)
+        is_probable = sum(one.number or 0 for one in self.unplaced) >= free
+        return AllocatedGpu(gpu, None, taints, uuid, perhaps=self.unplaced, is_probable=is_probable)
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class AllocatedGpu:
     taints: tuple[str, ...]
     uuid: str = ""
     may_have_more: bool = False  # shared, and some users of shared GPUs here have no known GPU
+    perhaps: tuple[Unplaced, ...] = ()  # users of the node of which no source names the GPU
+    is_probable: bool = False  # there are as many of these as GPUs without a named user
 
 
 @dataclass

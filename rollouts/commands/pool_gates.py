@@ -20,7 +20,7 @@ from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.models import PoolGates
 from rollouts.preflight.extremes import never_met
-from rollouts.queries.pool_gates import ClusterGates, Options, gates_of
+from rollouts.queries.pool_gates import ClusterGates, PoolOptions, gates_of
 
 LENGTH = 16  # characters of a mark
 MAY = Permission.ADMINISTER  # as for the other settings of a pool
@@ -30,8 +30,8 @@ MAY = Permission.ADMINISTER  # as for the other settings of a pool
 class PoolGatesPreview:
     """A change of the gates of a pool, and of the default gates of its new stages."""
 
-    was: Options
-    to: Options
+    was: PoolOptions
+    to: PoolOptions
     diff: Sequence[str]  # lines of the default gates as YAML, each with + or - or a blank
     mark: str  # of the gates as they are now
 
@@ -40,18 +40,18 @@ class PoolGatesPreview:
         return dict(self.was) != dict(self.to)
 
 
-def mark_of(options: Options) -> str:
+def mark_of(options: PoolOptions) -> str:
     return digest(dict(options))[:LENGTH]
 
 
-def preview_gates(pool: Pool, options: Options) -> PoolGatesPreview:
+def preview_gates(pool: Pool, options: PoolOptions) -> PoolGatesPreview:
     """Returns what the change does to the default gates of new stages. Changes nothing.
 
     :raises BadPlan: with each gate that cannot be read
     """
     _check(options)
     row = gates_of(pool)
-    was: Options = row.options if row else {}
+    was: PoolOptions = row.options if row else {}
     before, after = (_default_gates(pool, each) for each in (was, options))
     changed = [line for line in difflib.ndiff(before, after) if not line.startswith("?")]
     return PoolGatesPreview(was, options, changed, mark_of(was))
@@ -63,7 +63,7 @@ def with_gate(pool: Pool, gate: str, options: Mapping[str, Any]) -> dict[str, An
     return {**(row.options if row else {}), gate: dict(options)}
 
 
-def change_gates(pool: Pool, options: Options, *, seen: str, actor: User, reason: str, now: datetime) -> PoolGates:
+def change_gates(pool: Pool, options: PoolOptions, *, seen: str, actor: User, reason: str, now: datetime) -> PoolGates:
     """Sets the gates of new plans of a pool. Plans that exist keep theirs.
 
     `seen`: the mark of the gates that the person saw.
@@ -79,7 +79,7 @@ def change_gates(pool: Pool, options: Options, *, seen: str, actor: User, reason
     with transaction.atomic():
         Pool.objects.select_for_update(no_key=True).get(pk=pool.pk)
         row = gates_of(pool)
-        was: Options = row.options if row else {}
+        was: PoolOptions = row.options if row else {}
         if seen != mark_of(was):
             raise OutOfDate("Somebody changed the gates of this pool after you read them. Read them again.")
         kept = {key: dict(given) for key, given in options.items()}
@@ -92,12 +92,12 @@ def change_gates(pool: Pool, options: Options, *, seen: str, actor: User, reason
     return row
 
 
-def _default_gates(pool: Pool, options: Options) -> list[str]:
+def _default_gates(pool: Pool, options: PoolOptions) -> list[str]:
     usual = ClusterGates({pool.pk: options}).usual_of(pool.pk, gates_by_default())
     return gates_as_yaml(usual).splitlines()
 
 
-def _check(options: Options) -> None:
+def _check(options: PoolOptions) -> None:
     """:raises BadPlan: with each gate that cannot be read, or that could never pass"""
     problems = []
     for key, given in options.items():

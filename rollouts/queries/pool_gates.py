@@ -9,16 +9,16 @@ from typing import Any
 from fleet.models import Cluster, Pool
 from rollouts.models import PoolGates
 
-Options = Mapping[str, Mapping[str, Any]]
+PoolOptions = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class ClusterGates:
     """The gates of the pools of a cluster, by pool in the order of their names."""
 
-    by_pool: Mapping[int, Options]
+    by_pool: Mapping[int, PoolOptions]
 
-    def usual_of(self, pool_id: int | None, usual: Options) -> dict[str, dict[str, Any]]:
+    def usual_of(self, pool_id: int | None, usual: PoolOptions) -> dict[str, dict[str, Any]]:
         """Returns the default gates of a stage. A stage of no pool may take nodes of each, so it has the gates of all.
 
         Where two pools have other options for a gate, the first by name counts there.

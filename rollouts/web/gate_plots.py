@@ -27,7 +27,7 @@ class DrawnLimit:
     y: float
 
 
-class Plot(Protocol):
+class DrawablePlot(Protocol):
     """Points by name with limits, the values of a baseline, and changes, to be drawn."""
 
     @property
@@ -44,7 +44,7 @@ class Plot(Protocol):
 
 @dataclass(frozen=True)
 class DrawnPlot:
-    plot: Plot
+    plot: DrawablePlot
     lines: Sequence[str] = ()  # points of each polyline, in the order of the names
     names: Sequence[str] = ()  # of its points, sorted
     dots: Sequence[tuple[float, float, str, int]] = ()  # x, y, title and the number of its name, from 1
@@ -70,7 +70,7 @@ def plots_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     return render(request, "rollouts/plan/_gate_plots.html", shown)
 
 
-def draw(plot: Plot) -> DrawnPlot:
+def draw(plot: DrawablePlot) -> DrawnPlot:
     """Returns the plot in the coordinates of a box of 320 by 120. A plot without points has only its words."""
     if not plot.points:
         return DrawnPlot(plot)

@@ -18,7 +18,7 @@ from rollouts.commands.documents import gates_as_yaml, parse_gates
 from rollouts.commands.pool_gates import LENGTH, MAY, change_gates, preview_gates, with_gate
 from rollouts.commands.refusals import BadPlan, Refusal
 from rollouts.gates import GATES
-from rollouts.queries.pool_gates import Options, gates_of
+from rollouts.queries.pool_gates import PoolOptions, gates_of
 
 
 class GatesForm(forms.Form):
@@ -52,7 +52,7 @@ def pool_gates(request: PersonRequest, pool_id: int) -> HttpResponse:
     return redirect("pool-gates", pool_id=pool.pk)
 
 
-def _proposed(request: PersonRequest, pool: Pool) -> Options | None:
+def _proposed(request: PersonRequest, pool: Pool) -> PoolOptions | None:
     """Returns the gates that a link proposes: one more gate, or those before the last change. None: no proposal."""
     row = gates_of(pool)
     if "undo" in request.GET:
@@ -62,10 +62,10 @@ def _proposed(request: PersonRequest, pool: Pool) -> Options | None:
 
 
 def _page(
-    request: PersonRequest, pool: Pool, options: Options | None, context: dict[str, Any], status: int = 200
+    request: PersonRequest, pool: Pool, options: PoolOptions | None, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
     row = gates_of(pool)
-    current: Options = row.options if row else {}
+    current: PoolOptions = row.options if row else {}
     where = f"cluster {pool.cluster.name}"
     shown = {
         "pool": pool,

@@ -42,6 +42,7 @@ def test_a_stale_table_fails_the_check_and_names_its_document(tables, tmp_path, 
 
 def test_writing_it_makes_the_check_pass(tables, tmp_path, monkeypatch):
     (tmp_path / "docs").mkdir()
+    (tmp_path / "cli").mkdir()
     (tmp_path / "docs" / "gates.md").write_text(f"{tables.mark('gates')}\nold\n<!-- end -->\n")
     monkeypatch.setattr(tables, "ROOT", tmp_path)
     monkeypatch.setattr(tables, "TABLES", {"gates": ("docs/gates.md", tables.gates)})

@@ -41,6 +41,7 @@ BODIES = {
     "/api/v1/notification-routes/{route_id}": {"name": "spare-2", "channels": ["used"]},
     "/api/v1/plans/{plan_id}": {"title": "Another title"},
     "/api/v1/pools/{pool_id}": {"max_unavailable": 3},
+    "/api/v1/pools/{pool_id}/gates": {"gates": {"ecc": {}}, "reason": "Audit."},
 }
 
 

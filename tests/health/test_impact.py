@@ -59,7 +59,7 @@ def a_pod(name="p", gpus=1, **given):
         (
             [a_pod(gpus=8, boards=frozenset(range(7)), has_unplaced=True), a_pod("q", boards=frozenset({8}))],
             7,
-            "1 pod in 1 namespace has GPUs of this node. It is unknown which GPUs.",
+            "Perhaps 1 pod in 1 namespace has this GPU. No source names the GPUs of this pod.",
         ),
         (
             [a_pod("one", gpus=0, boards=frozenset({3})), a_pod("q", gpus=0)],
@@ -74,7 +74,11 @@ def a_pod(name="p", gpus=1, **given):
                 "nothing says which GPUs they have."
             ),
         ),
-        ([a_pod(), a_pod("q")], 4, "2 pods in 1 namespace have GPUs of this node. It is unknown which GPUs."),
+        (
+            [a_pod(), a_pod("q")],
+            4,
+            "One of 2 pods in 1 namespace has this GPU. No source names the GPUs of these pods.",
+        ),
     ],
 )
 def test_it_says_whom_it_hits(pods, gpu, says):

@@ -5,7 +5,8 @@ import pytest
 from fleet.allocation.allocations import AllocationSource
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Gpu, ResourceClaim, ResourceSlice
-from tests.make import NOON, a_cluster, a_node, a_pod
+from tests.make import NOON, a_cluster, a_node, a_pod, a_user
+from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
 GPU = "nvidia.com/gpu"
@@ -142,6 +143,18 @@ def test_of_a_gpu_beside_unplaced_pods_nobody_knows_whether_it_is_held():
     taken = allocations_on([node], now=NOON)[node.pk].of(node.gpus.get(index=1))
 
     assert (free.allocations, taken.allocations) == ((), None)
+    assert ([one.pod.name for one in taken.perhaps], taken.is_probable) == (["train"], False)
+
+
+def test_the_only_pod_without_a_named_gpu_probably_has_the_only_one_without_a_user():
+    node = a_node(a_cluster(), gpus=2)
+    node.gpus.filter(index=0).update(uuid="GPU-a")
+    a_pod(node, "named", devices={GPU: ["GPU-a"]})
+    pod = a_pod(node, "train", resources={GPU: 1})
+
+    text = page(visiting(a_user(role="viewer")), f"/nodes/{node.pk}/gpus/1").text
+
+    assert f"Probably {pod.namespace}/train . No source names the GPUs that it has." in text
 
 
 @pytest.mark.parametrize("number", [1, 5])

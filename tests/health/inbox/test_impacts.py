@@ -37,7 +37,7 @@ def test_nothing_is_said_of_a_whole_node_where_nothing_tells_which_gpu_it_is(nod
     a_pod(node, "one")
 
     for impact in (impact_of(node, f"GPU {SERIAL}", gpu_uuid=SERIAL), impact_of(node, "GPU x", rule="other")):
-        assert impact.sentence == "1 pod in 1 namespace has GPUs of this node. It is unknown which GPUs."
+        assert impact.sentence == "Perhaps 1 pod in 1 namespace has this GPU. No source names the GPUs of this pod."
 
 
 def test_a_gpu_that_only_who_holds_it_names_is_known_by_that(node):
