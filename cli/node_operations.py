@@ -18,7 +18,8 @@ from cli.waits import look_at_operation, wait_for
 NAMED = {
     "vetoes": "Barred", "approvals": "Needs the approval of another person", "losses": "Cannot be undone",
     "jobs": "Jobs that end", "services": "Services", "unmanaged": "Pods without a controller",
-    "empty_dir": "Pods that lose emptyDir data", "budgets": "Budgets that allow no eviction now", "pools": "Pools",
+    "empty_dir": "Pods that lose emptyDir data", "budgets": "Budgets that allow no eviction now",
+    "pending": "Evicted pods that find no room", "products": "GPUs by product", "pools": "Pools",
     "domains": "Failure domains", "waits": "Nodes wait", "warnings": "Warnings",
 }  # fmt: skip
 
