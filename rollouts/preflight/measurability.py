@@ -146,7 +146,7 @@ def _checks_of_gate(
             yield Check(
                 "headroom",
                 title=shortage(lacks),
-                summary=where,
+                summary=f"{gate.title} of {stage.name} is advisory and waits for nothing." if gate.advisory else where,
                 evidence=room_items(lacks),
                 steps=() if gate.advisory else FREE_ROOM,
                 is_grave=not gate.advisory,

@@ -114,8 +114,16 @@ def test_work_on_more_nodes_than_a_stage_has_is_named(cluster, owner):
     assert check.is_grave
 
 
-@pytest.mark.parametrize(("options", "is_grave"), [({}, True), ({"advisory": True}, False)])
-def test_the_room_that_the_first_wave_lacks_is_said_also_where_it_does_not_count(cluster, owner, options, is_grave):
+@pytest.mark.parametrize(
+    ("options", "is_grave", "says"),
+    [
+        ({}, True, "would wait forever."),
+        ({"advisory": True}, False, "is advisory and waits for nothing."),
+    ],
+)
+def test_the_room_that_the_first_wave_lacks_is_said_also_where_it_does_not_count(
+    cluster, owner, options, is_grave, says
+):
     Node.objects.update(requested={"nvidia.com/gpu": 8}, gpu_product="H100")
     for node in Node.objects.all():
         a_pod(node, gpus=8)
@@ -125,6 +133,7 @@ def test_the_room_that_the_first_wave_lacks_is_said_also_where_it_does_not_count
     assert {check.is_grave for check in checks} == {is_grave}
     assert checks[0].title == "1 of 1 GPU pod of the next wave fits on no other node"
     assert bool(steps_of(checks[0])) is is_grave
+    assert checks[0].summary == f"Headroom of Canary {says}"
 
 
 @pytest.mark.parametrize(("allowed", "codes"), [("100%", ["headroom"]), (1, [])])
