@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Q
+from django.db.models import Case, Q, When
 
 from edges.transitions import write_move
 from fleet.models import Cluster, DomainEvent
@@ -143,6 +143,12 @@ class OperationNodeQuerySet(Visible["OperationNode"]):
 
     def unfinished(self) -> OperationNodeQuerySet:
         return self.filter(state__in=sorted(UNFINISHED))
+
+    def worst_first(self) -> OperationNodeQuerySet:
+        """Orders failed nodes first, since a page shows only the first ones."""
+        places = {state: place for place, state in enumerate(("failed", "running", "pending", "done", "cancelled"))}
+        known = [When(state=state, then=place) for state, place in places.items()]
+        return self.order_by(Case(*known, default=len(known)), "position")
 
 
 class OperationNode(models.Model):

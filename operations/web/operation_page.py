@@ -238,7 +238,7 @@ def _load(request: PersonRequest, operation_id: int) -> Operation:
 
 def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
     row = _load(request, operation_id)
-    nodes = list(row.nodes.order_by("position")[:SHOWN])
+    nodes = list(row.nodes.worst_first()[:SHOWN])
     counts = Counter(row.nodes.values_list("state", flat=True))
     ids = Node.objects.visible_to(request.user).filter(uid__in=[node.node_uid for node in nodes])
     keys = dict(ids.values_list("uid", "pk"))

@@ -4,6 +4,7 @@ import pytest
 
 from fleet.models import Cluster, Node
 from operations.models import Operation, OperationNode, Quarantine
+from operations.web import operation_page
 from tests.callers import calling
 from tests.make import NOON, a_cluster, a_node, a_user, an_operation
 from tests.pages import page, visiting
@@ -70,6 +71,21 @@ def test_many_nodes_need_their_number_typed(cluster):
     assert refused.status_code == 409
     assert "Type the number of nodes, 3, to confirm." in refused.content.decode()
     assert ada.post("/operations/new", form("quarantine", *nodes, typed_count=3)).status_code == 302
+
+
+def test_the_failed_nodes_are_shown_where_not_all_are(cluster, monkeypatch):
+    monkeypatch.setattr(operation_page, "SHOWN", 2)
+    nodes = [a_node(cluster, f"gpu-{number}") for number in range(4)]
+    ada = visiting(a_user("ada", role="operator"))
+    ada.post("/operations/new", form("quarantine", *nodes, typed_count=4))
+    operation = Operation.objects.get()
+    operation.nodes.filter(node_name="gpu-0").update(state="done")
+    operation.nodes.filter(node_name="gpu-3").update(state="failed", reason="It did not answer.")
+
+    shown = page(ada, f"/operations/{operation.pk}").text
+
+    assert "It did not answer." in shown
+    assert ("gpu-3" in shown, "gpu-1" in shown, "and 2 more in REST" in shown) == (True, True, True)
 
 
 def test_rest_starts_shows_and_repeats_by_key(node):
