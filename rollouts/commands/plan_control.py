@@ -12,7 +12,7 @@ import structlog
 from django.db import IntegrityError, OperationalError, transaction
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
-from edges.locks import wait_for_locks
+from edges.locks import is_lock_timeout, wait_for_locks
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
@@ -38,10 +38,15 @@ SAYS = {  # until the round that the command wakes has looked: what was waited f
     Verb.CORDON: "Halted. The affected nodes are being cordoned.",
     Verb.ABORT: "Aborting: released nodes that have not begun are held again.",
 }
-FOLLOWS = {  # where another transaction has locked the plan
-    Verb.HALT: "Halted: no more nodes are released. The plan shows the halt within seconds, when its lock is free.",
-    Verb.PAUSE: "Paused: no more nodes are released. The plan shows the pause within seconds, when its lock is free.",
+IN_FORCE = {
+    Verb.HALT: "Halted: no more nodes are released.",
+    Verb.PAUSE: "Paused: no more nodes are released.",
 }
+FOLLOWS = {  # where another transaction has locked the plan
+    Verb.HALT: "The plan shows the halt within seconds, when its lock is free.",
+    Verb.PAUSE: "The plan shows the pause within seconds, when its lock is free.",
+}
+NOT_RECORDED = "The database could not record it in the plan. Quarterdeck tries again every second. Check the database."
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
 
 
@@ -113,8 +118,13 @@ def _stop_at_once(
         with wait_for_locks():
             record_stop(asked, plan=plan, actor=actor, now=now)
     except (LostRace, OperationalError) as held:
+        is_locked = isinstance(held, LostRace) or is_lock_timeout(held)
+        if not is_locked and not PendingCommand.objects.filter(pk=asked.pk).exists():
+            if not plan.commands.filter(verb=verb, actor=who, at=now, key=key).exists():
+                raise  # neither in force nor recorded
+            return ""
         log.warning("a stop is in force and written down later", plan=plan.mark, verb=verb, reason=str(held))
-        return FOLLOWS[verb]
+        return f"{IN_FORCE[verb]} {FOLLOWS[verb] if is_locked else NOT_RECORDED}"
     return ""
 
 

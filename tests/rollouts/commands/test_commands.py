@@ -1,4 +1,5 @@
 import pytest
+from django.db import OperationalError
 from django.db.models import QuerySet
 
 from edges.transition_errors import IllegalMove, LostRace
@@ -8,7 +9,7 @@ from people.models.audit_entry import broken_links
 from rollouts.commands import plan_control
 from rollouts.commands.refusals import OutOfDate, Refusal
 from rollouts.lifecycle import PLAN_FINAL, PlanState, StageState, TargetState
-from rollouts.models import Approval, Command, Plan, PlanEvent, Stage, Target, Verb
+from rollouts.models import Approval, Command, PendingCommand, Plan, PlanEvent, Stage, Target, Verb
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state, opened, wanted
 
@@ -93,6 +94,41 @@ def test_a_command_is_written_down_with_who_and_why(plan: Plan, owner):
     assert (command.actor, command.reason) == ("owner", "Fans are loud.")
     assert AuditEntry.objects.filter(subject=plan.mark).last().verb == "halt"
     assert list(broken_links(AuditEntry.objects.filter(subject=plan.mark))) == []
+
+
+def test_a_stop_that_a_full_disk_keeps_from_the_plan_is_not_said_to_wait_for_a_lock(plan: Plan, owner, monkeypatch):
+    in_state(plan, S.PROMOTING)
+    monkeypatch.setattr(plan_control, "carry_out_once", _failing)
+
+    said = plan_control.halt(plan, actor=owner, reason="Because.", now=NOON)
+
+    assert said.startswith("Halted: no more nodes are released. The database could not record it in the plan.")
+    assert PendingCommand.objects.restraining().get().plan == plan
+
+
+def test_a_stop_that_was_recorded_before_the_database_failed_is_done(plan: Plan, owner, monkeypatch):
+    in_state(plan, S.PROMOTING)
+    monkeypatch.setattr(Plan, "wake", _failing)
+
+    assert plan_control.halt(plan, actor=owner, reason="Because.", now=NOON) == ""
+    assert Plan.objects.get(pk=plan.pk).state == S.HALTED
+
+
+def test_a_stop_that_is_neither_in_force_nor_recorded_is_an_error(plan: Plan, owner, monkeypatch):
+    in_state(plan, S.PROMOTING)
+
+    def lose(asked: PendingCommand, **_: object) -> None:
+        PendingCommand.objects.filter(pk=asked.pk).delete()
+        _failing()
+
+    monkeypatch.setattr(plan_control, "record_stop", lose)
+
+    with pytest.raises(OperationalError):
+        plan_control.halt(plan, actor=owner, reason="Because.", now=NOON)
+
+
+def _failing(*_: object, **__: object) -> None:
+    raise OperationalError("database or disk is full")
 
 
 @pytest.mark.parametrize("verb", ["halt", "pause", "abort"])
