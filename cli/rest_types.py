@@ -112,6 +112,8 @@ class Button(TypedDict):
     is_allowed: bool
     why_not: str
     resource: str
+    says: str
+    seen: str
 
 
 class Case(TypedDict):

@@ -152,6 +152,11 @@ class HandoverRequest(CommandRequest):
     version = serializers.CharField(
         max_length=64, help_text="The driver object's version that the caller read. 409 if it has changed since."
     )
+    seen = serializers.CharField(
+        max_length=64, required=False, allow_null=True, default=None,
+        help_text="`seen` of `handover` in the plan's `buttons`. 409 if the version or the template is another now, or "
+        "if it is absent and somebody else has changed the template.",
+    )  # fmt: skip
 
 
 class Handovers(Tell):

@@ -18,13 +18,15 @@ def hand_over(
     key: str = "",
     expected_state: str = "",
     version: str | None = None,
+    seen: str | None = None,
     now: datetime,
 ) -> None:
     """Releases the nodes to the object's version, in waves. The decision is valid for that version and template only.
 
-    `version` is what the person was shown; None accepts any.
+    `version` and `seen`, the `ObjectOfOthers.seen`, are what the person was shown; None accepts any version, and any
+    object without a foreign template.
 
-    :raises OutOfDate: when the object has another version now
+    :raises OutOfDate: when the object has another version or template now
     :raises Refusal: when nobody else has changed the object
     """
 
@@ -34,6 +36,10 @@ def hand_over(
             raise Refusal(found.why_not)
         if version is not None and version != found.version:
             raise OutOfDate(f"The object no longer requests {version}. {found.says}")
+        if seen is None and found.template_change:
+            raise OutOfDate(f"Somebody else has changed the template. Send `seen` as well. {found.says}")
+        if seen not in {None, found.seen}:
+            raise OutOfDate(f"The object has changed since you read the plan. {found.says}")
         changed = plan.template_change.get("says", "")
         plan.accept_template_change()
         Plan.objects.filter(pk=plan.pk).update(handed_to=found.version)
@@ -42,5 +48,5 @@ def hand_over(
 
     carry_out_once(
         plan, Verb.HANDOVER, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now,
-        also={"version": version},
+        also={"version": version} | ({"seen": seen} if seen else {}),
     )  # fmt: skip

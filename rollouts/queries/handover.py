@@ -1,5 +1,8 @@
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+from edges.digests import digest
 from fleet.models import DriverObject
 from rollouts.models import Plan
 
@@ -9,10 +12,12 @@ class ObjectOfOthers:
     why_not: str  # why nobody has to decide; blank: somebody has
     version: str = ""  # what the object asks for
     says: str = ""
+    template_change: Mapping[str, Any] = field(default_factory=dict)  # by spec field, as digests; empty: none
 
     @property
     def seen(self) -> str:
-        return self.version
+        """Returns a hash of the version and the whole template, since the sentence names only the fields."""
+        return digest([self.version, self.template_change])
 
 
 def handover_of(plan: Plan) -> ObjectOfOthers:
@@ -30,4 +35,4 @@ def handover_of(plan: Plan) -> ObjectOfOthers:
     if row.version == plan.handed_to and not changed:
         return ObjectOfOthers(f"Its nodes are already handed over to {row.version}.")
     says = f"The object requests {row.version}. {changed}".strip()
-    return ObjectOfOthers("", row.version, says if says.endswith(".") else f"{says}.")
+    return ObjectOfOthers("", row.version, says if says.endswith(".") else f"{says}.", plan.template_change)

@@ -13,7 +13,7 @@ from rollouts.rehearsal.faults import FAULTS, MOST_SEED
 
 NO_REVISION = "The revision of the plan is missing. Open its page again and start the plan there."
 
-NO_VERSION = "The version is missing. Open the plan's page again and hand over there."
+NO_OBJECT = "The version and template of this page are unknown. Open the plan's page again and hand over there."
 
 
 class StartForm(WhyForm):
@@ -34,9 +34,9 @@ class CompleteForm(WhyForm):
 
 
 class HandOverForm(WhyForm):
-    """`version` is the object's version as shown."""
+    """`seen` is the hash of the object's version and template as shown."""
 
-    version = forms.CharField(max_length=64, error_messages={"required": NO_VERSION})
+    seen = forms.CharField(max_length=64, error_messages={"required": NO_OBJECT})
 
 
 class PullForm(WhyForm):

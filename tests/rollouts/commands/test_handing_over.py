@@ -81,9 +81,33 @@ def test_a_template_of_others_is_taken_with_it(plan, owner):
     plan.refresh_from_db()
     assert "spec.env of NVIDIADriver default was changed" in handover_of(plan).says
 
-    handed = hand(plan, owner)
+    handed = hand(plan, owner, seen=handover_of(plan).seen)
 
     assert (handed.handed_to, handed.template_change, handed.templates["spec"]) == (OLD, {}, {"env": "x"})
+
+
+CHANGE = {"says": "spec.env was changed by somebody else", "spec": {"env": "x"}, "old": {}, "new": {}, "owners": []}
+
+
+@pytest.mark.parametrize(
+    ("shown", "says"),
+    [
+        ({}, "The object has changed since you read the plan."),
+        (CHANGE | {"spec": {"env": "y"}}, "The object has changed since you read the plan."),
+        (None, "Send `seen` as well."),
+    ],
+)
+def test_a_template_that_nobody_was_shown_is_not_decided_of(plan, owner, shown: dict | None, says: str):
+    """The same version, and the same fields: another value of one is another template."""
+    asks_for(OTHER)
+    plan.template_change = shown or {}
+    seen = None if shown is None else handover_of(plan).seen
+    Plan.objects.filter(pk=plan.pk).update(template_change=CHANGE)
+
+    with pytest.raises(OutOfDate, match=f"{says} The object requests {OTHER}. spec.env was changed by somebody else."):
+        hand(plan, owner, version=OTHER, seen=seen)
+
+    assert Plan.objects.get(pk=plan.pk).handed_to == ""
 
 
 def test_what_is_decided_already_is_not_decided_again(plan, owner):

@@ -16,6 +16,7 @@ from rollouts.engine.act.holds import lift_holds
 from rollouts.engine.decide.acts import HandOver, LiftHolds, ReleaseUnmanagedNodes
 from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan
+from rollouts.queries.handover import handover_of
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.fleets.plan import Mode
 from simulator.kinds import POD
@@ -39,6 +40,7 @@ def either_ground(request, db: None, start: Callable[..., Simulation]) -> Iterat
 
 def hand(ground: Ground, **given) -> None:
     ground.look()
+    given.setdefault("seen", handover_of(ground.plan).seen)
     hand_over(ground.plan, actor=ground.ada, reason="The fleet needs it.", now=ground.clock(), **given)
     ground.plan.refresh_from_db()
 

@@ -293,22 +293,51 @@ def test_what_was_written_for_a_node_comes_back_where_it_is_refused(act):
     assert "Your text was not saved: Its board is dead." in Page(response.content.decode()).text
 
 
+FOREIGN = {"says": "spec.env was changed by somebody else", "spec": {"env": "x"}, "old": {}, "new": {}, "owners": []}
+
+
+def shown(page: str, name: str) -> str:
+    """Returns the value of the field in the dialog that hands over."""
+    dialog = page[page.index('id="dialog-handover"') :]
+    return re.search(rf'name="{name}" value="([^"]*)"', dialog)[1]
+
+
 def test_handing_over_says_what_the_nodes_go_to_and_sends_it(cluster, owner):
-    """Hazard Z38: the decision is of the version that was shown."""
+    """Hazard Z38: the decision is of the version and template that were shown."""
     plan = in_state(a_started_plan(cluster, owner), "aborting", is_written=False)
     cluster.driver_objects.filter(kind="NVIDIADriver").update(version="590.44.1")
     ada = visiting(make.a_user("ada", role="operator"))
 
     page = ada.get(f"/plans/{plan.pk}").content.decode()
-    tell(ada, plan, "handover", version="595.0.1")
+    Plan.objects.filter(pk=plan.pk).update(template_change=FOREIGN)
+    _, text = tell(ada, plan, "handover", seen=shown(page, "seen"))
     plan.refresh_from_db()
     refused = plan.handed_to
-    tell(ada, plan, "handover", version="590.44.1")
+    page = ada.get(f"/plans/{plan.pk}").content.decode()
+    tell(ada, plan, "handover", seen=shown(page, "seen"))
     plan.refresh_from_db()
 
-    assert "The object requests 590.44.1." in Page(page).text
-    assert 'name="version" value="590.44.1"' in page
+    assert "The object has changed since you read the plan. The object requests 590.44.1. spec.env was" in text
+    assert "The object requests 590.44.1. spec.env was changed by somebody else." in Page(page).text
     assert (refused, plan.handed_to) == ("", "590.44.1")
+
+
+def test_rest_shows_what_a_handover_compares(cluster, owner):
+    plan = in_state(a_started_plan(cluster, owner), "aborting", is_written=False)
+    cluster.driver_objects.filter(kind="NVIDIADriver").update(version="590.44.1")
+    Plan.objects.filter(pk=plan.pk).update(template_change=FOREIGN)
+    ada = calling(make.a_user("ada", role="operator"))
+
+    (verb,) = (one for one in ada.get(f"/api/v1/plans/{plan.pk}").json()["buttons"] if one["verb"] == "handover")
+    asked = {"reason": "The fleet needs it.", "version": "590.44.1"}
+    without, right = (
+        ada.post(f"/api/v1/plans/{plan.pk}/handovers", asked | seen, format="json")
+        for seen in ({}, {"seen": verb["seen"]})
+    )
+
+    assert "spec.env was changed by somebody else" in verb["says"]
+    assert (without.status_code, right.status_code) == (409, 204)
+    assert "Send `seen` as well." in without.json()["detail"]
 
 
 def test_rest_hands_over_the_version_that_was_seen(cluster, owner):
