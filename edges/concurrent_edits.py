@@ -32,10 +32,14 @@ def refuse_unseen(
         return
     if NONE in {was, mark}:
         raise LostRace(f"Somebody {'added' if was == NONE else 'removed'} it after you opened this form. {ANYWAY}")
-    other = [name for name, value in to.items() if getattr(row, name) != value]
-    current = ", ".join(f"{_label_of(name, labels or {})} {_as_text(getattr(row, name))}" for name in other)
+    current = as_text({name: getattr(row, name) for name, value in to.items() if getattr(row, name) != value}, labels)
     sentence = f" Current values: {current}." if current else ""
     raise LostRace(f"Somebody changed it after you opened this form.{sentence} {ANYWAY}")
+
+
+def as_text(values: Mapping[str, Any], labels: Mapping[str, str] | None = None) -> str:
+    """Returns fields with their values, as "secret env:KEY, switched on no"."""
+    return ", ".join(f"{_label_of(name, labels or {})} {_as_text(value)}" for name, value in values.items())
 
 
 def _label_of(name: str, labels: Mapping[str, str]) -> str:

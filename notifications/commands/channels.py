@@ -10,11 +10,12 @@ from zoneinfo import available_timezones
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email, validate_slug
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from edges import concurrent_edits
 from edges.digests import digest
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from health.sources.addresses import check_ca
 from health.sources.posts import check_receiver
 from health.sources.secrets import FILE_PLACE, NoSecret
@@ -42,31 +43,37 @@ SLACK_CHANNEL = re.compile(r"[CDG][A-Z0-9]{8,20}")
 MOST_HEARTBEAT_MIN = 24 * 60
 LOCAL_SECRETS = frozenset({"webhook", "syslog"})  # never sent: it signs messages, or the handshake of TLS
 OPTIONAL_SECRETS = frozenset({"alertmanager", "syslog"})
+ADD = "channel.add"
+SUBJECT = "channel:"  # of audit entries, before the channel's key
 
 
 def add_channel(name: str, *, actor: str, now: datetime, key: str = "", **given: Any) -> Channel:
     """Adds a channel. A repeated `key` with the same settings returns the channel that the first call added.
 
     :raises BadChannel: naming the field
-    :raises NotificationRefusal: when another channel has the name
+    :raises NotificationRefusal: when another channel has the name, the key belongs to other settings, or the channel
+        was changed or removed since
     """
     try:
         validate_slug(name)
     except ValidationError as error:
         raise BadChannel("name", "Letters, digits, - and _ only.") from error
     fields = validated_channel(given)
-    with transaction.atomic():
-        before = Channel.objects.filter(name=name).first()
-        if before is not None:
-            if key and _first_key(before, actor=actor) == key:
-                return before
-            raise NotificationRefusal(f"There is a channel {name} already.")
-        channel = Channel.objects.create(
-            name=name, added_by=actor, added_at=now, changed_at=now, state_since=now, lease_until=now, **fields,
-            **_heartbeats(fields, now=now), **_audit(fields),
-        )  # fmt: skip
-        wake_channels([channel.pk], now=now)
-        _record(channel, "channel.add", actor=actor, now=now, evidence={**_settings(channel), "key": key})
+    channel = Channel(
+        name=name, added_by=actor, added_at=now, changed_at=now, state_since=now, lease_until=now, **fields,
+        **_heartbeats(fields, now=now), **_audit(fields),
+    )  # fmt: skip
+    if before := _channel_of_key(channel, key):
+        return before
+    try:
+        with transaction.atomic():
+            channel.save(force_insert=True)
+            wake_channels([channel.pk], now=now)
+            _record(channel, ADD, actor=actor, now=now, evidence={**_settings(channel), "key": key})
+    except IntegrityError as taken:
+        if first := _channel_of_key(channel, key):  # sent twice at once
+            return first
+        raise NotificationRefusal(f"There is a channel {name} already.") from taken
     return channel
 
 
@@ -293,10 +300,33 @@ def _settings(channel: Channel) -> dict[str, Any]:
     return {"name": channel.name, **{name: getattr(channel, name) for name in GIVEN}}
 
 
-def _first_key(channel: Channel, *, actor: str) -> str:
-    first = AuditEntry.objects.filter(subject=f"channel:{channel.pk}", number=1, actor=actor).first()
-    return first.evidence.get("key", "") if first else ""
+def _channel_of_key(asked: Channel, key: str) -> Channel | None:
+    """Returns the channel that this caller's key has added already; None without a key or a channel.
+
+    :raises NotificationRefusal: when the key belongs to other settings, or the channel was changed or removed since
+    """
+    entries = AuditEntry.objects.filter(actor=asked.added_by, verb=ADD, evidence__key=key).order_by("-id")
+    first = entries.first() if key else None
+    if first is None:
+        return None
+    added = {name: value for name, value in first.evidence.items() if name != "key"}
+    channel = Channel.objects.filter(pk=int(first.subject.removeprefix(SUBJECT))).first()
+    holds = channel is not None and _settings(channel) == added
+
+    def key_of(body: dict[str, Any]) -> IdempotencyKey:
+        return IdempotencyKey.of(key, person=asked.added_by, verb=ADD, body=body)
+
+    earlier = CarriedOut(key_of(added), first.at, holds, lambda: _difference(channel, added))
+    return channel if is_done(key_of(_settings(asked)), earlier, refusal=NotificationRefusal) else None
+
+
+def _difference(channel: Channel | None, added: dict[str, Any]) -> str:
+    """Returns how the channel differs now from what was added."""
+    if channel is None:
+        return f"The channel {added['name']} was removed."
+    current = {name: value for name, value in _settings(channel).items() if added.get(name) != value}
+    return f"The channel {channel.name} is different now: {concurrent_edits.as_text(current, LABELS)}."
 
 
 def _record(channel: Channel, verb: str, *, actor: str, now: datetime, evidence: Any) -> None:
-    AuditEntry.record(f"channel:{channel.pk}", verb=verb, actor=actor, evidence=evidence, now=now)
+    AuditEntry.record(f"{SUBJECT}{channel.pk}", verb=verb, actor=actor, evidence=evidence, now=now)

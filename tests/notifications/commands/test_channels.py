@@ -67,6 +67,40 @@ def test_a_name_is_taken_once_and_a_repeated_key_adds_nothing():
         added(key="k2")
 
 
+@pytest.mark.parametrize(
+    "other", [{"secret_from": "file:other"}, {"is_on": False}, {"zone": "Europe/Berlin"}, {"name": "another"}]
+)
+def test_a_key_that_added_other_settings_is_refused(other):
+    added(key="k1")
+
+    with pytest.raises(NotificationRefusal, match=r"already used for channel\.add at"):
+        added(key="k1", **other)
+
+    assert Channel.objects.get().name == "pager"
+
+
+def test_a_key_belongs_to_one_person():
+    added(key="k1")
+
+    with pytest.raises(NotificationRefusal, match="There is a channel pager already"):
+        add_channel("pager", kind="pagerduty", secret_from=SECRET, key="k1", actor="bob", now=NOON)
+
+
+def test_a_repeat_says_what_became_of_the_channel():
+    channel = added(key="k1")
+
+    change_channel(channel, is_on=False, actor="bob", now=NOON)
+    with pytest.raises(NotificationRefusal, match=r"no longer in effect\. .*pager is different now: switched on no\."):
+        added(key="k1")
+    change_channel(channel, is_on=True, actor="bob", now=NOON)
+    assert added(key="k1") == channel
+    remove_channel(channel, actor="bob", now=NOON)
+    with pytest.raises(NotificationRefusal, match=r"The channel pager was removed\."):
+        added(key="k1")
+
+    assert not Channel.objects.exists()
+
+
 def test_a_form_that_was_opened_before_a_change_is_refused():
     channel = added()
     was = mark_of(channel)
