@@ -1,4 +1,5 @@
 import string
+import time
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,16 @@ SECRETS = st.text(string.ascii_letters + string.digits, min_size=40, max_size=64
         ("curl -H Bearer abc123def", f"curl -H Bearer {REDACTED}"),
         ("login nvapi-0123456789abcdef", f"login {REDACTED}"),
         ("-----BEGIN RSA PRIVATE KEY-----", REDACTED),
+        ("Authorization: token abcd1234efgh5678ijkl", f"Authorization: {REDACTED}"),
+        ("> Proxy-Authorization = ApiKey abcd1234 more", f"> Proxy-Authorization = {REDACTED}"),
+        ('curl -H "Authorization: token abcd1234" https://a/', f'curl -H "Authorization: {REDACTED}" https://a/'),
+        ("{'authorization': 'token abcd', 'x': 1}", f"{{'authorization': {REDACTED}, 'x': 1}}"),
+        ('{\\"Authorization\\": \\"token abcd\\"}', f'{{\\"Authorization\\": {REDACTED}'),
+        ("map[Authorization:[token abcd]]", f"map[Authorization:{REDACTED}"),
+        ('Cookie: a="b c"; sessionid=abcd', f"Cookie: {REDACTED}"),
+        ("< set-cookie: sid=abcd; Path=/", f"< set-cookie: {REDACTED}"),
+        ("OPENAI_API_KEY sk-proj-abcd1234efgh5678", f"OPENAI_API_KEY {REDACTED}"),
+        ("docker login -p dckr_pat_abcd1234EFGH", f"docker login -p {REDACTED}"),
     ],
 )
 def test_what_looks_like_a_secret_is_taken_out(line, kept):
@@ -39,11 +50,27 @@ def test_what_looks_like_a_secret_is_taken_out(line, kept):
         "/usr/src/nvidia-570.124.06/kernel/nvidia/nv-kthread-q.c:25: warning",
         "Shutting down basic operations",
         "failed to authorize: 401 Unauthorized",
+        "a task-force-of-4-nodes and pod sk-learn-0 began",
         "/sys/module/firmware_class/parameters/path: Read-only file system",
     ],
 )
 def test_what_tells_why_stays(line):
     assert redacted(line) == line
+
+
+@pytest.mark.parametrize(
+    "piece", ["authorization", '"authorization: ', "authorization ", "authorization\\", "set-cookie", "sk-", "'cookie'"]
+)
+def test_the_time_grows_with_the_length_of_a_line_alone(piece):
+    short, long = (_cpu_s(piece * number) for number in (1_000, 8_000))
+
+    assert long < 0.05 + 24 * short
+
+
+def _cpu_s(line: str) -> float:
+    began = time.process_time()
+    redacted(line)
+    return time.process_time() - began
 
 
 @given(SECRETS, st.sampled_from(["token={}", "key {} used", "https://u:{}@h/", '"{}"', "{}", "x={}=="]))
