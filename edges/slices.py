@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Generic, TypeVar
 
 from django.db import connection
@@ -38,13 +39,15 @@ class Slice(Generic[T]):
 
 def slices(rows: Iterable[T]) -> Iterator[Slice[T]]:
     """Yields slices one after another, each from the rows still unwritten. No transaction is open between two
-    slices."""
-    remaining = list(rows)
+    slices. A generator is read as far as the next slice."""
+    source = iter(rows)
+    remaining = list(islice(source, ROWS))
     paused_at = time.monotonic()
     while remaining:
-        current = Slice(remaining[:ROWS])
+        current = Slice(remaining)
         yield current
         remaining = remaining[current.written or len(current.rows) :]
+        remaining += islice(source, ROWS - len(remaining))
         is_alone = connection.vendor == "sqlite" and not connection.in_atomic_block
         if remaining and is_alone and time.monotonic() - paused_at > PAUSE_EVERY_S:
             time.sleep(PAUSE_S)

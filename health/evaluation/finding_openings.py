@@ -44,6 +44,8 @@ COMPARED = (
     "rule", "subject", "gpu_uuid", "node", "severity", "parent", "since", "state", "muted_at", "facts",
     "node__layout", "node__gpu_product",
 )  # fmt: skip
+TO_MATCH = ("cluster", "rule", "subject", "gpu_uuid", "node__name")  # with its mutes
+TO_OPEN = ("state", "severity", "title", "summary", "is_shadow", "opened_at", "first_opened_at")  # again, and notify
 NO_FEEDBACK = {"feedback": "", "feedback_by": "", "feedback_reason": ""}
 
 
@@ -150,7 +152,8 @@ class Openings:
 
     def unmuted(self, among: Collection[int] | None = None) -> list[Finding]:
         """Returns muted findings that no mute covers any more. `among` holds the keys to check; None means all."""
-        muted = Finding.objects.filter(cluster=self.cluster, state=FindingState.MUTED).select_related("node")
+        muted = Finding.objects.filter(cluster=self.cluster, state=FindingState.MUTED)
+        muted = muted.select_related("node").only(*TO_MATCH, *TO_OPEN)
         rows = muted if among is None else muted.filter(pk__in=among)
         return [row for row in rows.order_by("pk") if not self.is_muted(row, row.node.name if row.node else "")]
 

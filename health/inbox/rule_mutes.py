@@ -6,6 +6,7 @@ evaluation completes.
 
 import math
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
 
@@ -16,13 +17,14 @@ from edges.slices import slices
 from fleet.models import Cluster, Node, Observer, Pool
 from fleet.pools.changes import POOL_DELETED, GoesWithPool, PoolGone, locked
 from health.evaluation.finding_events import write_events
-from health.evaluation.finding_openings import Openings, lock_findings, unmute
+from health.evaluation.finding_openings import AT_ONCE, TO_MATCH, Openings, lock_findings, unmute
 from health.inbox.acts import record, recount
 from health.inbox.queries import titles
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.verbs import MUTABLE
 from health.lifecycle import FindingState
 from health.models import Finding, Mute
+from health.models.finding import FindingQuerySet
 from health.models.mute import MuteQuerySet
 from people.models import AuditEntry
 from wording.instants import to_the_minute
@@ -182,10 +184,9 @@ def _silence(row: Mute, *, until: float, now: datetime) -> None:
 
     No batch begins after `until`, a time of the monotonic clock.
     """
-    openings = Openings(row.cluster, now, (row,))
-    mutable = Finding.objects.filter(cluster=row.cluster, rule=row.rule, state__in=MUTABLE).select_related("node")
-    covered = [each.pk for each in mutable.order_by("pk") if openings.is_muted(each, _node_name(each))]
-    for some in slices(covered):
+    mutable = row.candidates.filter(state__in=MUTABLE)
+    changed = False
+    for some in slices(_covered(row, mutable, now=now)):
         if time.monotonic() > until:
             break
         with lock_findings(row.cluster):
@@ -198,12 +199,19 @@ def _silence(row: Mute, *, until: float, now: datetime) -> None:
                 record(finding, "mute", actor=row.by, reason=row.reason, now=now)
                 muted.append(finding)
             write_events(muted, "finding.muted", now=now)
-    if covered:
+        changed = changed or bool(muted)
+    if changed:
         recount(row.cluster, now=now)
 
 
-def _node_name(finding: Finding) -> str:
-    return finding.node.name if finding.node else ""
+def _covered(row: Mute, mutable: FindingQuerySet, *, now: datetime) -> Iterator[int]:
+    """Yields the keys of the findings that the mute covers. One query for each `AT_ONCE` findings."""
+    openings = Openings(row.cluster, now, (row,))
+    needed = mutable.select_related("node").only(*TO_MATCH).order_by("pk")
+    last = 0
+    while rows := list(needed.filter(pk__gt=last)[:AT_ONCE]):
+        yield from (each.pk for each in rows if openings.is_muted(each, each.node.name if each.node else ""))
+        last = rows[-1].pk
 
 
 def _problems(reason: str, until: datetime, *, now: datetime) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from django.db.models import Q
 from fleet.models import Cluster, Pool
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
-from health.models.finding import Finding
+from health.models.finding import Finding, FindingQuerySet
 from health.subjects import identity_of
 
 
@@ -73,6 +73,17 @@ class Mute(models.Model):
     def is_in_force(self, *, now: datetime) -> bool:
         """Returns the same as `in_force` for rows."""
         return self.ended_at is None and now < self.until
+
+    @property
+    def candidates(self) -> FindingQuerySet:
+        """Returns all findings that `covers` may accept, and few others."""
+        found = Finding.objects.filter(cluster=self.cluster_id, rule=self.rule)
+        if self.subject:
+            is_same_board = Q(gpu_uuid=self.gpu_uuid) if self.gpu_uuid else Q()
+            return found.filter(Q(subject=self.subject) | is_same_board)
+        if self.node_name:
+            return found.filter(node__name=self.node_name)
+        return found.filter(node__in=members_of([self.pool_id])) if self.pool_id is not None else found
 
     def covers(self, finding: Finding, node_name: str, pools: Collection[int]) -> bool:
         """Returns whether it covers a finding. `node_name` and `pools` are its node's; empty if it has no node."""

@@ -1,11 +1,15 @@
 """What people do to a finding: kept, audited, done once, and never over what somebody else did first."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from edges import slices
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.messages import announce
 from fleet.models import Node, Observer
@@ -19,7 +23,7 @@ from health.lifecycle import FINDING_MOVES, FindingState
 from health.models import Finding, FindingAct, Mute
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
-from tests.make import NOON, a_cluster, a_finding, a_node, a_node_event, a_user
+from tests.make import NOON, a_cluster, a_finding, a_node, a_node_event, a_pool, a_user
 
 pytestmark = pytest.mark.django_db
 LATER = NOON + timedelta(minutes=1)
@@ -275,6 +279,58 @@ def test_a_mute_silences_what_is_there_and_says_who(finding):
     assert read(finding).acts.get().verb == "mute"
     assert Node.objects.get().unresolved == 0
     assert AuditEntry.objects.filter(verb="mute.mute").exists()
+
+
+def test_a_mute_of_many_findings_silences_some_before_its_time_is_up(finding, monkeypatch):
+    for number in range(9):
+        a_finding(finding.cluster, f"GPU {number} of gpu-001", rule=finding.rule, node=finding.node)
+    seconds = [0.0]
+    is_muted = Openings.is_muted
+
+    def takes_time(*given) -> bool:
+        seconds[0] += 0.4
+        return is_muted(*given)
+
+    monkeypatch.setattr(Openings, "is_muted", takes_time)
+    monkeypatch.setattr(rule_mutes, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    monkeypatch.setattr(rule_mutes, "AT_ONCE", 2, raising=False)
+    monkeypatch.setattr(slices, "ROWS", 2)
+
+    rule_mutes.mute(rule_mutes.scoped(finding, "cluster"), actor="ada", reason="x", until=LATER, now=NOON)
+
+    assert Finding.objects.muted().count() == 4
+    rule_mutes.go_on(finding.cluster, now=NOON)
+    assert Finding.objects.muted().count() == 10
+
+
+def test_mutes_begin_and_end_without_reading_the_nodes(finding):
+    with CaptureQueriesContext(connection) as queries:
+        mute = rule_mutes.mute(rule_mutes.scoped(finding, "node"), actor="ada", reason="x", until=LATER, now=NOON)
+        rule_mutes.lift(mute, actor="ada", reason="x", now=NOON)
+
+    assert read(finding).state == FindingState.OPEN
+    assert not [query["sql"] for query in queries if '"allocatable"' in query["sql"]]
+
+
+@pytest.mark.parametrize("scope", ["finding", "node", "pool", "cluster"])
+def test_the_candidates_of_a_mute_contain_all_that_it_covers(scope):
+    cluster = a_cluster()
+    nodes = [a_node(cluster, name) for name in ("gpu-001", "gpu-002")]
+    pool = a_pool(cluster)
+    pool.nodes.set(nodes[:1])
+    board = "GPU-5a1b2c3d"
+    muted = a_finding(cluster, "GPU 3 of gpu-001", node=nodes[0], gpu_uuid=board)
+    a_finding(cluster, "GPU 3 of gpu-001", node=nodes[0])
+    a_finding(cluster, "GPU 4 of gpu-001", node=nodes[0], gpu_uuid=board)
+    a_finding(cluster, "GPU 3 of gpu-002", node=nodes[1], gpu_uuid="GPU-other")
+    a_finding(cluster, "GPU 5 of gpu-001", node=nodes[0], gpu_uuid=board, rule="y")
+    row = rule_mutes.scoped(muted, scope, pool=pool)
+    pools = {nodes[0].pk: {pool.pk}}
+
+    covered = {each for each in Finding.objects.all() if row.covers(each, each.node.name, pools.get(each.node_id, ()))}
+
+    assert len(covered) == (4 if scope == "cluster" else 3)
+    assert covered == set(row.candidates)
 
 
 @pytest.mark.parametrize(
