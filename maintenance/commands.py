@@ -109,7 +109,7 @@ def answer_repair(
         more = {"ticket": ticket, "link": link}
         refuse_answer(case, request, answer=answer, actor=actor, reason=reason, more=more, now=now)
     with changed(case, "answer", seen=seen) as facts:
-        repair = case.repairs.open().get()
+        repair = case.repairs.open().filter(asked_at__lte=case.state_since).get()  # not one asked since
         if request and repair.request != request:
             raise LostRace("The case waits for another repair now.")
         is_proven = answer != RepairAnswer.DONE or repair.kind != RepairKind.REBOOT or facts.is_rebooted
@@ -187,11 +187,14 @@ def take_over(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: d
 
 @contextmanager
 def changed(case: NodeCase, act: str, *, seen: str) -> Iterator[CaseFacts]:
-    """Runs an act in one transaction, and gives the facts before it. `seen`: the state that the person saw; blank: any.
+    """Runs an act in one transaction, and gives the facts before it.
+
+    `seen`: the state that the person saw, with its begin or without; blank: any. The same state may be about another
+    repair by now, so pages send the begin.
 
     :raises CaseRefused: when the case has another state than the person saw, moves meanwhile, or does not offer the act
     """
-    if seen and seen != case.state:
+    if seen and seen not in (case.state, case.state_version):
         raise CaseRefused(state_now(case))
     facts = facts_of([case])[case.pk]
     if refusal := why_not(act, facts):

@@ -29,7 +29,10 @@ STATES = [(state.value, state.value) for state in CaseState]
 ACTOR_CHOICES = [(actor.key, actor.title) for actor in ACTORS.values()]
 REPAIR_KINDS = [(kind.value, kind.value) for kind in RepairKind]
 ANSWERS = [(answer.value, answer.value) for answer in RepairAnswer]
-SEEN_HELP = "The state that you saw. 409 with the state now if it is another one. Blank: any."
+SEEN_HELP = (
+    "The `state` that you saw, or better `state`, a space and `state_since`. 409 with the state now if it is another "
+    "one, or began at another time. Blank: any."
+)
 
 
 class CaseActSerializer(serializers.Serializer):
@@ -79,7 +82,7 @@ class CaseRequest(Asked):
 
 class CaseMoveRequest(Asked):
     reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
-    seen = serializers.CharField(max_length=16, required=False, default="", allow_blank=True, help_text=SEEN_HELP)
+    seen = serializers.CharField(max_length=64, required=False, default="", allow_blank=True, help_text=SEEN_HELP)
 
 
 class RepairRequest(CaseMoveRequest):

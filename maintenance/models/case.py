@@ -87,6 +87,11 @@ class NodeCase(models.Model):
         return self.state not in FINAL
 
     @property
+    def state_version(self) -> str:
+        """Returns the state and its begin: what a person saw before an act."""
+        return f"{self.state} {self.state_since.isoformat().replace('+00:00', 'Z')}"
+
+    @property
     def title(self) -> str:
         return TITLES[CaseState(self.state)]
 

@@ -44,10 +44,10 @@ class NewCaseForm(forms.Form):
 
 
 class CaseActForm(forms.Form):
-    """`seen` is the state that the page showed."""
+    """`seen` is the state that the page showed, with its begin."""
 
     reason = Reason()
-    seen = forms.CharField(required=False, max_length=16)
+    seen = forms.CharField(required=False, max_length=64)
 
 
 class RepairForm(CaseActForm):

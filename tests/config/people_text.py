@@ -444,7 +444,7 @@ PARSERS = (
            ("operations.web.operation_page",)),
     Parser("case form", "16 digits and 1,000 characters", FORM_BYTES,
            _fields(NewCaseForm, "node", "finding", "reason"), ("maintenance.web.case_page",)),
-    Parser("act on a case", "1,000 and 16 characters", FORM_BYTES, _fields(CaseActForm, "reason", "seen")),
+    Parser("act on a case", "1,000 and 64 characters", FORM_BYTES, _fields(CaseActForm, "reason", "seen")),
     Parser("repair of a case", "1,000 and 500 characters, 3 digits", FORM_BYTES,
            _fields(RepairForm, "reason", "seen", "by", "kind", "link", "deadline_h")),
     Parser("answer to a repair", "1,000, 500 and 100 characters", FORM_BYTES,

@@ -61,10 +61,10 @@ class Walker:
         self.html, self.path = answer.content.decode(), answer.redirect_chain[-1][0] if answer.redirect_chain else ""
 
     def open_dialog(self, title: str, act: str) -> None:
-        button = (
-            f'<button type="button" class="button main" data-dialog="dialog-{act}" data-seen="drained">{title}</button>'
-        )
-        assert 'name="seen" value="drained" data-fill="seen"' in self.html, "the part that updates itself fills it in"
+        seen = re.search(r'name="seen" value="(drained [^"]+)" data-fill="seen"', self.html)
+        assert seen, "the part that updates itself fills it in"
+        opens = f'data-dialog="dialog-{act}" data-seen="{seen[1]}"'
+        button = f'<button type="button" class="button main" {opens}>{title}</button>'
         assert button in self.html, f"{title} is not the next step"
         self.clicks += 1
 

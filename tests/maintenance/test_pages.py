@@ -43,7 +43,9 @@ def test_an_act_on_an_outdated_page_is_refused_with_the_state_now(node):
     answer = ada.post(f"/cases/{case.pk}/close", {"reason": "A mistake.", "seen": "suspect"}, follow=True)
     assert "back in service, on probation since" in answer.content.decode()
     assert "Your text was not saved: A mistake." in answer.content.decode()
-    ada.post(f"/cases/{case.pk}/close", {"reason": "A mistake.", "seen": "probation"})
+    seen = f'name="seen" value="{case.state_version}" data-fill="seen"'
+    assert seen in ada.get(f"/cases/{case.pk}").content.decode(), "the state with its begin"
+    ada.post(f"/cases/{case.pk}/close", {"reason": "A mistake.", "seen": case.state_version})
     case.refresh_from_db()
     assert case.state == "closed"
 

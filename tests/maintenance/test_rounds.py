@@ -321,6 +321,43 @@ def test_a_person_answers_a_repair(answer: str, state: str):
     assert case.moves.first().evidence["answer"] == answer
 
 
+def another_repair() -> tuple[NodeCase, NodeCase]:
+    """Returns a case as it was during a GPU reset, and as it is during the hardware repair after it."""
+    case = drained()
+    commands.ask_repair(case, kind="gpu-reset", actor="ada", reason="Reset it.", now=at(1))
+    before = NodeCase.objects.get(pk=case.pk)
+    commands.answer_repair(case, answer="refused", actor="bob", reason="No.", now=at(2))
+    commands.ask_repair(case, kind="hardware", actor="bob", reason="Swap GPU 3.", now=at(3))
+    return before, case
+
+
+@pytest.mark.parametrize("is_read_late", [True, False])
+def test_an_answer_to_an_earlier_repair_does_not_answer_the_one_now(*, is_read_late: bool):
+    """A tab from before; and one that sent its answer at the same time."""
+    before, now = another_repair()
+    given = {"answer": "done", "actor": "ada", "reason": "Reset.", "seen": before.state_version, "now": at(4)}
+
+    with pytest.raises(CaseRefused, match="by bob: Swap GPU 3"):
+        commands.answer_repair(NodeCase.objects.get(pk=now.pk) if is_read_late else before, **given)
+    assert not now.repairs.open().get().answer
+    commands.answer_repair(now, **given | {"seen": now.state_version})
+    assert now.state == CaseState.VALIDATING
+
+
+def test_a_validation_of_an_earlier_repair_does_not_validate_the_one_now():
+    _, case = another_repair()
+    commands.answer_repair(case, answer="done", actor="bob", reason="Swapped.", now=at(5))
+    earlier = NodeCase(state=CaseState.VALIDATING, state_since=at(2))
+    given = {"result": "passed", "test": "dcgmi diag -r 3", "actor": "ada", "reason": "8 GPUs.", "now": at(6)}
+
+    with pytest.raises(CaseRefused, match="by bob: Swapped"):
+        commands.record_validation(case, seen=earlier.state_version, **given)
+    assert case.passed_at is None
+    commands.record_validation(case, seen=case.state_version, **given)
+    case.refresh_from_db()
+    assert case.passed_at == at(6)
+
+
 def test_a_repair_waits_for_the_controller_that_works_on_the_node():
     """lifecycle R18."""
     case = drained()
