@@ -204,10 +204,12 @@ def resume(operation: Operation, *, actor: str, reason: str, now: datetime) -> N
 
 
 def retry(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
-    """Starts the failed nodes again. Raises as `pause` does.
+    """Starts the failed nodes again, also after a pause by too many failures. Raises as `pause` does.
 
-    :raises OperationRefused: when no node has failed
+    :raises OperationRefused: when no node has failed, or a person paused the operation
     """
+    if operation.state == OperationState.PAUSED and (by := paused_by(operation)):
+        raise OperationRefused(f"{by} paused this operation. Resume it first, then retry the failed nodes.")
     with transaction.atomic():
         failed = operation.nodes.filter(state=NodeProgress.FAILED)
         again = failed.update(
@@ -220,6 +222,13 @@ def retry(operation: Operation, *, actor: str, reason: str, now: datetime) -> No
         else:
             _record_in_audit(operation, "retry", actor=actor, reason=reason, now=now, evidence={"nodes": again})
             Operation.objects.filter(pk=operation.pk).update(next_look_at=now)
+
+
+def paused_by(operation: Operation) -> str:
+    """Returns the person who paused a paused operation. Blank: too many nodes failed."""
+    verbs = [f"operation.{verb}" for verb in ("pause", "resume", "retry")]
+    last = AuditEntry.objects.filter(subject=operation.mark, verb__in=verbs).order_by("-number").first()
+    return last.actor if last is not None and last.verb == "operation.pause" else ""
 
 
 def cancel(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:

@@ -309,7 +309,7 @@ class OperationResumptions(OperationVerb):
 
 
 class OperationRetries(OperationVerb):
-    """Starts the failed nodes again."""
+    """Starts the failed nodes again. 409 while a person's pause holds: resume the operation first."""
 
     act = staticmethod(commands.retry)
 

@@ -239,6 +239,7 @@ def _load(request: PersonRequest, operation_id: int) -> Operation:
 def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
     row = _load(request, operation_id)
     nodes = list(row.nodes.worst_first()[:SHOWN])
+    is_paused = row.state == OperationState.PAUSED
     counts = Counter(row.nodes.values_list("state", flat=True))
     ids = Node.objects.visible_to(request.user).filter(uid__in=[node.node_uid for node in nodes])
     keys = dict(ids.values_list("uid", "pk"))
@@ -261,8 +262,10 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
         "drain_these": _drained_next(row, keys),
         "is_proposed": row.state == OperationState.PROPOSED,
         "is_running": row.state == OperationState.RUNNING,
-        "is_paused": row.state == OperationState.PAUSED,
-        "may_retry": counts[NodeProgress.FAILED] and row.state != OperationState.CANCELLED,
+        "is_paused": is_paused,
+        "may_retry": counts[NodeProgress.FAILED]
+        and row.state != OperationState.CANCELLED
+        and not (is_paused and commands.paused_by(row)),
     }
 
 

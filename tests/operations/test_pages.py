@@ -111,6 +111,23 @@ def test_rest_starts_shows_and_repeats_by_key(node):
     assert ada.get(path).json()["state"] == "cancelled"
 
 
+def test_a_retry_does_not_end_the_pause_of_a_person(cluster):
+    operation = an_operation(cluster, "gpu-1", "gpu-2")
+    operation.nodes.filter(node_name="gpu-1").update(state="failed")
+    ada, bob = visiting(a_user("ada", role="operator")), visiting(a_user("bob", role="operator"))
+    ada.post(f"/operations/{operation.pk}/pause", {"reason": "Smoke."})
+
+    assert "Retry failed nodes" not in page(bob, f"/parts/operations/{operation.pk}").text
+    refused = bob.post(f"/operations/{operation.pk}/retry", {"reason": "Try it."}, follow=True).content.decode()
+    operation.refresh_from_db()
+
+    assert "ada paused this operation. Resume it first, then retry the failed nodes." in refused
+    assert (operation.state, list(operation.nodes.values_list("state", flat=True))) == ("paused", ["failed", "pending"])
+    bob.post(f"/operations/{operation.pk}/resume", {"reason": "No smoke."})
+    bob.post(f"/operations/{operation.pk}/retry", {"reason": "Try it."})
+    assert list(operation.nodes.values_list("state", flat=True)) == ["pending", "pending"]
+
+
 @pytest.mark.parametrize(
     ("given", "status"),
     [
