@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.transition_errors import IllegalMove
@@ -12,7 +15,7 @@ from fleet.models import Cluster, ClusterMode, Node
 from health.models import Finding
 from operations.followers import open_followers
 from operations.impact import OperationImpact, impact_of
-from operations.lifecycle import KINDS, NodeProgress, OperationState
+from operations.lifecycle import KINDS, UNDOING_KINDS, NodeProgress, OperationState
 from operations.models import Operation, OperationNode
 from operations.models.operation import BLOCKED
 from operations.refusals import BadOperation, OperationRefused
@@ -21,6 +24,7 @@ from operations.steps.drain import usual_deadline
 from people.models import AuditEntry
 from people.rights import NotAllowed
 from wording.durations import spell
+from wording.instants import to_the_second
 
 MOST_NODES = 1000
 PROPOSED = "Another person has to approve it. Nothing is written before."
@@ -269,7 +273,7 @@ def _key_of(
 def _earlier(asked: IdempotencyKey) -> Operation | None:
     """Returns the operation that this command has started.
 
-    :raises OperationRefused: when the key belongs to another command
+    :raises OperationRefused: when the key belongs to another command, or the operation was cancelled or undone
     """
     if not asked.key:
         return None
@@ -279,5 +283,30 @@ def _earlier(asked: IdempotencyKey) -> Operation | None:
     nodes = list(operation.nodes.values_list("node_uid", flat=True))
     body = {"nodes": sorted(nodes), "reason": operation.reason, "options": operation.options}
     first = IdempotencyKey.of(asked.key, person=asked.person, verb=operation.kind, body=body)
-    carried_out = CarriedOut(first, operation.asked_at, holds=True, now_is=lambda: "")
+    undone = _why_undone(operation, nodes)
+    carried_out = CarriedOut(first, operation.asked_at, holds=not undone, now_is=lambda: undone)
     return operation if is_done(asked, carried_out, refusal=OperationRefused) else None
+
+
+def _why_undone(operation: Operation, node_uids: Sequence[str]) -> str:
+    """Returns why the effect of an operation is gone. Blank: it lasts, or is still to come."""
+    if operation.state == OperationState.CANCELLED:
+        return f"It was cancelled at {to_the_second(operation.state_since)} ({operation.state_reason.strip('. ')})."
+    if later := _undoing_operation(operation, node_uids):
+        return f"Operation {later.pk} undoes it: {later.summary} by {later.asked_by}, {to_the_second(later.asked_at)}."
+    gone = Q(removed_at__isnull=False) | Q(ended_at__isnull=False, left_reason="")
+    done = operation.nodes.filter(state=NodeProgress.DONE).values("node_uid")
+    quarantine = operation.quarantines.filter(gone, node_uid__in=done).first()
+    return f"{quarantine.node_name} is no longer quarantined by it." if quarantine else ""
+
+
+def _undoing_operation(operation: Operation, node_uids: Sequence[str]) -> Operation | None:
+    """Returns the newest later operation that undoes this one on a node of it. None: none has started."""
+    kinds = [Q(operation__steps=list(KINDS[kind])) for kind in UNDOING_KINDS.get(operation.kind, ())]
+    if not kinds:
+        return None
+    rows = OperationNode.objects.filter(reduce(or_, kinds), node_uid__in=node_uids, operation__pk__gt=operation.pk)
+    rows = rows.exclude(state__in=[NodeProgress.FAILED, NodeProgress.CANCELLED])
+    rows = rows.exclude(operation__state=OperationState.PROPOSED).select_related("operation")
+    row = rows.order_by("-operation_id").first()
+    return row.operation if row else None

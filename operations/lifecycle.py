@@ -54,6 +54,10 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 CASE_STEPS = frozenset({"cordon", "drain", "uncordon", "disown"})
 CASE_KINDS = tuple(kind for kind, steps in KINDS.items() if not CASE_STEPS.isdisjoint(steps))
 ENDING_KINDS = ("release", "accept-uncordon")  # they end quarantines
+UNDOING_KINDS: Mapping[str, tuple[str, ...]] = {  # the kinds of operations that undo a kind
+    "quarantine": ENDING_KINDS, "drain": ENDING_KINDS, "label": ("label",),
+    "release": ("quarantine", "drain"), "accept-uncordon": ("quarantine", "drain"),
+}  # fmt: skip
 TITLES: Mapping[str, str] = {
     "quarantine": "Quarantine", "drain": "Drain", "release": "Release", "accept-uncordon": "Accept uncordon",
     "test": "Test", "label": "Label pool", "note": "Note", "debug": "Debug pod", "try-drain": "Try drain",

@@ -111,6 +111,18 @@ def test_rest_starts_shows_and_repeats_by_key(node):
     assert ada.get(path).json()["state"] == "cancelled"
 
 
+def test_a_form_whose_operation_was_cancelled_starts_nothing_and_says_so(node):
+    ada, bob = visiting(a_user("ada", role="operator")), visiting(a_user("bob", role="operator"))
+    ada.post("/operations/new", form("quarantine", node, key="form1"))
+    bob.post(f"/operations/{Operation.objects.get().pk}/cancel", {"reason": "Not this one."})
+
+    refused = ada.post("/operations/new", form("quarantine", node, key="form1"))
+
+    assert refused.status_code == 409
+    assert "(Cancel by bob: Not this one)" in refused.content.decode()
+    assert Operation.objects.count() == 1
+
+
 def test_a_retry_does_not_end_the_pause_of_a_person(cluster):
     operation = an_operation(cluster, "gpu-1", "gpu-2")
     operation.nodes.filter(node_name="gpu-1").update(state="failed")

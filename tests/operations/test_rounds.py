@@ -15,6 +15,7 @@ from operations.ledger.disruptions import record_disruptions
 from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Disruption, Freeze, Operation, OperationNode, Quarantine, WriterLease
 from operations.operation_round import OperationRound, run_operation
+from operations.refusals import OperationRefused
 from operations.tasks import sweep_operations
 from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD
 from tests import make
@@ -417,6 +418,28 @@ def test_the_first_failure_pauses_the_rest_and_a_retry_starts_it_again(ground: G
 
     assert operation.state == OperationState.FINISHED
     assert set(operation.nodes.values_list("state", flat=True)) == {NodeProgress.DONE}
+
+
+def test_a_key_of_an_operation_that_was_undone_is_refused_with_what_is_so_now(ground: Ground):
+    first = begin(ground, "quarantine", CANARY, key="k1")
+    rounds(ground, first, 3)
+    assert begin(ground, "quarantine", CANARY, key="k1") == first, "it lasts"
+    release = begin(ground, "release", CANARY, actor="bob", key="k2")
+    rounds(ground, release, 4)
+    assert not is_cordoned(ground)
+
+    with pytest.raises(OperationRefused, match=f"Operation {release.pk} undoes it: Release of 1 node by bob, 20"):
+        begin(ground, "quarantine", CANARY, key="k1")
+    assert begin(ground, "release", CANARY, actor="bob", key="k2") == release
+
+
+@pytest.mark.parametrize("gone", [{"removed_at": make.NOON}, {"ended_at": make.NOON}], ids=["uncordoned", "ended"])
+def test_a_key_of_a_quarantine_that_is_gone_is_refused(ground: Ground, gone):
+    rounds(ground, begin(ground, "quarantine", CANARY, key="k1"), 3)
+    Quarantine.objects.update(**gone)
+
+    with pytest.raises(OperationRefused, match=f"{CANARY} is no longer quarantined by it."):
+        begin(ground, "quarantine", CANARY, key="k1")
 
 
 def test_a_worker_without_the_turn_writes_nothing(ground: Ground):
