@@ -356,6 +356,9 @@ LOGGING = {
         "channels_redis": {"level": "ERROR"},
         "httpx": {"level": "WARNING"},
         "httpcore": {"level": "WARNING"},  # at DEBUG it logs response headers, which may contain a secret
+        "urllib3": {"level": "WARNING"},  # at DEBUG it logs paths, and those of apprise's services contain a token
+        # Its plugins log tokens. Only `post_through_apprise` reads its warnings, at each level of ours.
+        "apprise": {"level": "WARNING", "propagate": False, "handlers": []},
         # Two lines per tick of a sweep that mostly finds nothing due; failures are errors.
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},

@@ -1,8 +1,10 @@
 """Sends one message through the library apprise, with its own words on a failure."""
 
 import logging
+import re
 import threading
 from typing import Self
+from urllib.parse import unquote
 
 from health.sources.posts import check_receiver
 from health.telemetry.prometheus.answers import Unusable
@@ -68,6 +70,8 @@ class _ThreadLog(logging.Handler):
 
 
 def _words(log: _ThreadLog, address: str) -> str:
-    """Returns what apprise logged, without the address and its parts."""
-    secrets = SentSecrets(address, *address.partition("://")[2].split("/"))
+    """Returns what apprise logged, without the address and its parts, also as apprise decodes them."""
+    rest = address.partition("://")[2]
+    parts = {rest, *rest.split("/"), *re.split(r"[/@:]", rest)}
+    secrets = SentSecrets(address, *parts, *map(unquote, parts))
     return " ".join(secrets.cut_text(line)[:LONGEST_LINE] for line in log.lines)

@@ -1,5 +1,9 @@
 """Other services, through the real apprise and real HTTP."""
 
+import logging
+from io import StringIO
+from ipaddress import ip_network
+
 import pytest
 from apprise.plugins.discord import NotifyDiscord
 
@@ -75,6 +79,23 @@ def test_what_may_be_sent_again(status, verdict, discord):
     assert post_through_apprise(ADDRESS, CONTENT, "warning").verdict is Acceptance(verdict)
 
 
+@pytest.mark.parametrize("level", [logging.DEBUG, logging.ERROR])
+def test_the_level_of_the_log_changes_no_outcome_and_no_line_has_the_token(level, discord, monkeypatch):
+    discord.answers = [Answer(404, "{}")]
+    root, written = logging.getLogger(), StringIO()
+    monkeypatch.setattr(root, "handlers", [logging.StreamHandler(written)])  # pytest's own sees each logger
+    before = root.level
+    root.setLevel(level)
+    try:
+        outcome = post_through_apprise(ADDRESS, CONTENT, "warning")
+    finally:
+        root.setLevel(before)
+
+    assert (outcome.verdict, outcome.status) == (Acceptance.REFUSED, 404)
+    assert "Failed to send Discord notification" not in written.getvalue()
+    assert TOKEN not in written.getvalue()
+
+
 def test_a_redirect_is_not_followed(discord):
     discord.answers = [Answer(302, headers={"location": f"{discord.url}/elsewhere"})]
 
@@ -105,6 +126,15 @@ def test_a_service_whose_name_leads_to_a_private_address_is_refused(settings, mo
 def test_an_address_that_apprise_cannot_use_says_why(discord):
     with pytest.raises(Unusable, match="Discord"):
         post_through_apprise("discord://4174216298", CONTENT, "warning")
+
+
+@pytest.mark.parametrize("token", ["1f0e9d8c7b6a59483726150f1e2d3c4b", "1f0e9d8c%237b6a59483726"])
+def test_an_address_that_apprise_cannot_use_is_not_repeated(token, settings, monkeypatch):
+    settings.NOTIFICATION_NETWORKS = [ip_network("127.0.0.0/8")]
+    monkeypatch.setitem(other.HOSTS, "dingtalk", "127.0.0.1")
+
+    with pytest.raises(Unusable, match=r"An invalid DingTalk \w.* \(\[redacted\]\) was specified"):
+        post_through_apprise(f"dingtalk://a+secret@{token}", CONTENT, "warning")
 
 
 def test_the_hosts_are_those_of_the_library():
