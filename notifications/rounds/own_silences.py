@@ -23,7 +23,7 @@ from health.telemetry.prometheus.answers import Unusable
 from notifications.channels.alertmanager import Alertmanager
 from notifications.channels.base import Acceptance, shorten
 from notifications.models import Channel, Conversation
-from notifications.rounds.silences import LONGEST_COMMENT, SILENCES, Silence
+from notifications.rounds.silences import LONGEST_COMMENT, MOST_SILENCES, SILENCES, Silence
 from notifications.rounds.transport import end_silence, put_silence, target_of
 
 MOST = 5000  # alerts of a channel that are compared
@@ -42,10 +42,15 @@ class _AlertSilence:
     def key(self) -> str:
         return f"quarterdeck/{settings.INSTANCE}/{self.conversation.key}"
 
-    def is_due(self, silenced: Collection[str]) -> bool:
-        """Returns whether the row differs, or the Alertmanager does not report the silence of the row."""
+    def is_due(self, silenced: Collection[str], *, is_capped: bool) -> bool:
+        """Returns whether the row differs, or the Alertmanager does not report the silence of the row.
+
+        :param is_capped: whether it reports more silences than are stored, so that this one may be one of them
+        """
         until = self.conversation.silence_until
-        return until is not None if self.mute is None else until != self.mute.until or self.key not in silenced
+        if self.mute is None:
+            return until is not None
+        return until != self.mute.until or (self.key not in silenced and not is_capped)
 
 
 def sync_silences(channel: Channel, kind: Alertmanager, *, now: datetime, until: float) -> bool:
@@ -54,8 +59,10 @@ def sync_silences(channel: Channel, kind: Alertmanager, *, now: datetime, until:
     :raises LostRace: when another worker has the channel
     """
     silenced = {each["key"] for each in channel.silences or ()}
+    is_capped = len(channel.silences or ()) >= MOST_SILENCES
     rows = _silences_of(channel, now=now)
-    due, wanted = [each for each in rows if each.is_due(silenced)], {each.key for each in rows if each.mute}
+    due = [each for each in rows if each.is_due(silenced, is_capped=is_capped)]
+    wanted = {each.key for each in rows if each.mute}
     refusals: list[str] = []
     done = 0
     try:
@@ -71,6 +78,8 @@ def sync_silences(channel: Channel, kind: Alertmanager, *, now: datetime, until:
                 columns = _silenced(channel, kind, each, its, now=now)
             except Unusable as error:
                 refusals.append(str(error))
+                continue
+            if all(getattr(each.conversation, name) == value for name, value in columns.items()):
                 continue
             with transaction.atomic():
                 channel.keep_lease(now=now)
