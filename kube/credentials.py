@@ -11,9 +11,7 @@ from typing import Any
 import msgspec
 from cryptography import x509
 
-from kube.credential_life import CredentialLife
-
-CLIENT_CERTIFICATE, TOKEN, SERVER_CERTIFICATE = "client certificate", "token", "certificate of the API server"
+from kube.credential_life import CLIENT_CERTIFICATE, SERVER_CERTIFICATE, TOKEN, CredentialLife
 
 
 class _Claims(msgspec.Struct):

@@ -8,8 +8,10 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import ClusterFacts, Problem, Severity
+from kube.credential_life import SERVER_CERTIFICATE, CredentialLife
 from wording.lists import names
 from wording.reports import LONGEST_SUMMARY, fit, instant
+from wording.sentences import capitalized
 
 WARNING_BEFORE, WARNING_SHARE = timedelta(days=14), 0.2  # of its life: the shorter of both
 CRITICAL_BEFORE, CRITICAL_SHARE = timedelta(days=3), 0.05
@@ -26,6 +28,7 @@ class CredentialExpires:
         "Issue a new credential for the same account, and replace the old one in the kubeconfig or the Secret.",
         "Run bin/manage doctor on the worker's host. Workers read the new file without a restart.",
     )
+    of_server: ClassVar[str] = "Renew the certificate of the API server on each host of the control plane."
 
     def evaluate(self, cluster: ClusterFacts) -> Problem | None:
         now = cluster.evaluated_at
@@ -40,11 +43,27 @@ class CredentialExpires:
         if not soon:
             return None
         is_over = any(each.ends_at <= now for each in soon)
-        kinds = [each.kind for each in soon]
+        ours = [each for each in soon if each.kind != SERVER_CERTIFICATE]
+        if ours:
+            title = "Credentials of cluster {} " + ("have expired" if is_over else "expire soon")
+        else:
+            title = "API server's certificate in cluster {} " + ("has expired" if is_over else "expires soon")
+        kinds = capitalized(names([each.kind for each in soon]))
+        then = ". When {} ends, Quarterdeck neither sees nor changes the cluster.".format("one" if soon[1:] else "it")
         return Problem(
             severity=Severity.CRITICAL if critical else Severity.WARNING,
-            title=fit("Credentials of cluster {} " + ("have expired" if is_over else "expire soon"), cluster.name),
-            summary=fit("{}. Then the cluster is not seen.", names(kinds).capitalize(), longest=LONGEST_SUMMARY),
-            evidence=tuple(instant(f"{each.kind.capitalize()} ends", each.ends_at) for each in soon),
-            identity=" ".join(f"{each.kind} {each.ends_at.isoformat()}" for each in soon) + str(is_over),
+            title=fit(title, cluster.name),
+            summary=fit("{}" + then, kinds, longest=LONGEST_SUMMARY),
+            evidence=tuple(instant(f"{capitalized(each.kind)} ends", each.ends_at) for each in soon),
+            steps=(*(self.steps if ours else ()), *((self.of_server,) if len(ours) < len(soon) else ())),
+            identity=" ".join(map(_identity, soon)) + str(is_over),
         )
+
+
+def _identity(life: CredentialLife) -> str:
+    """Returns what stays the same until the credential is replaced.
+
+    Hosts of one API server have certificates with different ends, and each connection reaches any of them. Their end
+    would write the finding again with each connection.
+    """
+    return life.kind if life.kind == SERVER_CERTIFICATE else f"{life.kind} {life.ends_at.isoformat()}"

@@ -6,9 +6,9 @@ import pytest
 
 from health.rules.base import ClusterFacts
 from health.rules.credential_expires import CredentialExpires
-from kube.credential_life import CredentialLife
+from kube.credential_life import SERVER_CERTIFICATE, CredentialLife
 from tests.make import NOON
-from tests.reports import told
+from tests.reports import steps, told
 
 DAY = timedelta(days=1)
 
@@ -41,8 +41,27 @@ def test_it_names_each_with_its_end():
 
     assert told(wrong) == (
         "Credentials of cluster eu-1 expire soon\n"
-        "Client certificate, token. Then the cluster is not seen.\n"
+        "Client certificate, token. When one ends, Quarterdeck neither sees nor changes the cluster.\n"
         "Client certificate ends: 2026-11-22 12:00:00 UTC\nToken ends: 2026-11-22 12:00:00 UTC"
     )
     assert over.title == "Credentials of cluster eu-1 have expired"
     assert over.fingerprint != wrong.fingerprint
+
+
+def test_the_certificate_of_the_api_server_has_its_own_words_and_any_of_its_hosts_answers():
+    first, second = (
+        CredentialExpires().evaluate(
+            ClusterFacts(
+                "eu-1", credentials=(CredentialLife(SERVER_CERTIFICATE, NOON - 360 * DAY, ends),), evaluated_at=NOON
+            )
+        )
+        for ends in (NOON + 5 * DAY, NOON + 6 * DAY)
+    )
+
+    assert told(first) == (
+        "API server's certificate in cluster eu-1 expires soon\n"
+        "Certificate of the API server. When it ends, Quarterdeck neither sees nor changes the cluster.\n"
+        "Certificate of the API server ends: 2026-11-26 12:00:00 UTC"
+    )
+    assert steps(first) == "Renew the certificate of the API server on each host of the control plane."
+    assert first.fingerprint == second.fingerprint
