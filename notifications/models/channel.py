@@ -71,7 +71,8 @@ class Channel(Leased):
     delivered_at = models.DateTimeField(null=True)  # null: never
     paused_until = models.DateTimeField(null=True)  # the receiver asked for it, or did not answer
 
-    certificate_until = models.DateTimeField(null=True)  # the end of its client certificate; null: none, or unknown
+    # The end of its client certificate; null: none, renewed by a program, or unknown
+    certificate_until = models.DateTimeField(null=True)
 
     heartbeat_min = models.PositiveSmallIntegerField(
         default=0, db_default=0

@@ -21,6 +21,7 @@ from notifications.channels.base import (
     Notification,
     SendOutcome,
 )
+from notifications.channels.syslog import Syslog
 from notifications.models import Channel, ChannelState, Conversation, Delivery, DeliveryState
 from notifications.models.conversation import ConversationQuerySet
 from notifications.retries import next_try, pause_after
@@ -36,6 +37,7 @@ AT_ONCE = 50
 HEARTBEAT_AGAIN = timedelta(minutes=1)  # after one that was not accepted
 REFRESHED_AT_ONCE = 500
 SILENCES_EVERY = timedelta(minutes=1)
+CERTIFICATE_EVERY = timedelta(days=1)  # at least, also without messages
 NOT_DELIVERED = "The message before it was not delivered."
 ALL_ENDED = "Everything in this digest ended before it was sent."
 BEGINNINGS = (DeliveryAct.OPEN, DeliveryAct.DIGEST)  # the first messages of conversations
@@ -292,6 +294,8 @@ def _next_look_at(channel: Channel, *, now: datetime) -> datetime | None:
     times = [waiting.aggregate(at=Min("next_try_at"))["at"], channel.heartbeat_next_at]
     if channel.exports_audit:
         times.append(channel.audit_next_at or now)
+    if isinstance(channel.its_kind, Syslog) and channel.secret_from:
+        times.append(now + CERTIFICATE_EVERY)
     if isinstance(channel.its_kind, Alertmanager):
         oldest = Conversation.objects.open().filter(channel=channel).aggregate(at=Min("refreshed_at"))["at"]
         times.append(oldest and oldest + REFRESH)

@@ -15,7 +15,8 @@ from health.sources.posts import delete_at, post_to
 from health.sources.secrets import NoSecret, SecretPlaces
 from health.sources.streams import send_over_tls
 from health.telemetry.prometheus.answers import Unusable
-from kube.credentials import CLIENT_CERTIFICATE, life_of_certificate
+from kube.credential_life import CLIENT_CERTIFICATE
+from kube.credentials import life_of_certificate
 from notifications.channels.alertmanager import Alertmanager
 from notifications.channels.base import (
     Acceptance,
@@ -142,14 +143,15 @@ def end_silence(channel: Channel, kind: Alertmanager, ref: str) -> None:
 
 
 def certificate_end(channel: Channel) -> datetime | None:
-    """Returns the end of the client certificate; None without one, or if it cannot be read."""
+    """Returns the end of the client certificate; None without one, if a program renews it, or if it cannot be read."""
     if not isinstance(channel.its_kind, Syslog) or not channel.secret_from:
         return None
     try:
         path = CHANNEL_SECRETS.file_at(channel.secret_from, channel.name)
-        return life_of_certificate(path.read_bytes(), CLIENT_CERTIFICATE).ends_at
+        life = life_of_certificate(path.read_bytes(), CLIENT_CERTIFICATE)
     except (NoSecret, OSError, ValueError):  # sending says what is wrong with it
         return None
+    return life.ends_at if life.is_renewed_by_hand else None
 
 
 def target_of(channel: Channel) -> ChannelSettings:

@@ -8,6 +8,7 @@ from ipaddress import ip_network
 import pytest
 
 from edges.webhook_signatures import signature
+from kube.credentials import life_of_certificate
 from notifications.commands.channels import add_channel, change_channel, send_test
 from notifications.commands.refusals import BadChannel
 from notifications.models import Channel, Delivery
@@ -15,7 +16,7 @@ from notifications.queries import audit_exports
 from people.models import AuditEntry
 from tests.health.telemetry.prometheus.an_authority import Authority
 from tests.make import NOON
-from tests.notifications.make import SIGNING
+from tests.notifications.make import SIGNING, a_channel
 from tests.notifications.receivers import Answer
 from tests.notifications.syslog_receiver import a_syslog_receiver
 
@@ -147,6 +148,20 @@ def test_syslog_shows_its_client_certificate(strict_siem, trusted, route_and_sen
     route_and_send()
 
     assert exported(strict_siem.wait_for(1)) == ["start"]
+
+
+def test_the_end_of_a_client_certificate_is_read_each_day_also_without_messages(
+    trusted, route_and_send, clock, tmp_path
+):
+    trusted.issue("client", to=timedelta(days=90))
+    (tmp_path / "client.pem.channels").write_text("siem")
+    a_channel("siem", "syslog", address="tls://127.0.0.1:1", secret_from="file:client.pem")
+
+    route_and_send()
+
+    channel, life = Channel.objects.get(), life_of_certificate((tmp_path / "client.pem").read_bytes(), "")
+    assert channel.certificate_until == life.ends_at
+    assert channel.next_look_at == clock() + timedelta(days=1)
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,10 @@ class Authority:
         written.write_text(self.ca)
         return str(written)
 
-    def issue(self, subject: str) -> Path:
+    def issue(self, subject: str, *, to: timedelta = DAY) -> Path:
         """A certificate of a client with its key, as one file."""
         key = ec.generate_private_key(ec.SECP256R1())
-        return self._written(f"{subject}.pem", key, self._signed(subject, key.public_key(), [], from_=-DAY, to=DAY))
+        return self._written(f"{subject}.pem", key, self._signed(subject, key.public_key(), [], from_=-DAY, to=to))
 
     def serving(
         self, *, host: str = "127.0.0.1", from_: timedelta = -DAY, to: timedelta = DAY, clients_of: str = ""
