@@ -13,7 +13,7 @@ from fleet.models.observer import LEASE
 from fleet.tasks import sweep_observers, tidy_up
 from kube.credential_life import CredentialLife
 from notifications.models import Delivery
-from people.models import AuditEntry
+from people.models import ApiToken, AuditEntry
 from people.tasks import verify_audit
 from rollouts.findings.plan_findings import LEFT_BEHIND
 from rollouts.models import GateAnswer
@@ -134,9 +134,23 @@ def test_ends_of_credentials_that_a_person_renews(bob):
     found = {labels[1:]: value for labels, value in scraped(bob).items() if "credential_expiry" in labels[0]}
 
     assert found.pop(("client certificate", "siem", "channel"), None) == later.timestamp()
-    assert {key: value for key, value in found.items() if "token" not in key or "cluster" in key} == {
+    assert {key: value for key, value in found.items() if "user" not in key} == {
         ("token", "east", "cluster"): soon.timestamp()
     }
+
+
+def test_the_end_of_an_api_token_names_its_user_and_the_token(bob):
+    now, user = timezone.now(), a_user("ada")
+    ends = now + timedelta(days=2)
+    tokens = [
+        ApiToken.issue(user=user, name=name, permissions=[], now=now - timedelta(days=90), expires_at=ends)[0]
+        for name in ("ci", "unused")
+    ]
+    ApiToken.objects.filter(pk=tokens[0].pk).update(last_used_at=now)
+
+    found = [labels[1:] for labels in scraped(bob) if "credential_expiry" in labels[0] and "ada" in labels]
+
+    assert found == [(f"API token ci ({tokens[0].hint})", "ada", "user")]
 
 
 def test_gpus_of_a_pool_by_use_and_idle_ones(bob):
