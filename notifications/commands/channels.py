@@ -36,6 +36,8 @@ from wording.lists import names
 
 GIVEN = ("kind", "address", "secret_from", "ca_file", "recipients", "zone", "heartbeat_min", "audit_format",
          "is_on")  # fmt: skip
+# Settings that entries of earlier versions do not have, as their channels had them
+ADDED_LATER = {"zone": "", "heartbeat_min": 0, "audit_format": AuditFormat.NONE.value}
 LABELS = {"secret_from": "secret", "ca_file": "CA", "is_on": "switched on", "heartbeat_min": "heartbeats",
           "audit_format": "decisions", "zone": "time zone"}  # fmt: skip
 RECIPIENTS_AT_MOST = 20
@@ -309,7 +311,7 @@ def _channel_of_key(asked: Channel, key: str) -> Channel | None:
     first = entries.first() if key else None
     if first is None:
         return None
-    added = {name: value for name, value in first.evidence.items() if name != "key"}
+    added = {name: value for name, value in (ADDED_LATER | first.evidence).items() if name != "key"}
     channel = Channel.objects.filter(pk=int(first.subject.removeprefix(SUBJECT))).first()
     holds = channel is not None and _settings(channel) == added
 

@@ -79,6 +79,18 @@ def test_a_key_that_added_other_settings_is_refused(other):
     assert Channel.objects.get().name == "pager"
 
 
+def test_a_key_of_a_version_with_fewer_settings_still_adds_nothing():
+    channel = added(key="k1")
+    entry = AuditEntry.objects.get(verb="channel.add")
+    fewer = {name: value for name, value in entry.evidence.items() if name not in ("zone", "heartbeat_min")}
+    AuditEntry.objects.all().delete()
+    AuditEntry.record(entry.subject, verb=entry.verb, actor=entry.actor, evidence=fewer, now=NOON)
+
+    assert added(key="k1") == channel
+    with pytest.raises(NotificationRefusal, match="already used"):
+        added(key="k1", zone="Europe/Berlin")
+
+
 def test_a_key_belongs_to_one_person():
     added(key="k1")
 
