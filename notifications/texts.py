@@ -21,7 +21,9 @@ from wording.lists import names
 from wording.numbers import count
 
 VALUES, CAUSES = 6, 2  # of a finding, in its message
-UNTOUCHED = "Quarterdeck changes nothing by itself. The finding is resolved when the fault ends."
+UNTOUCHED = (
+    "Quarterdeck repairs nothing by itself, but a gate may halt a plan. The finding is resolved when the fault ends."
+)
 NEXT_OF_RULE = {"plan-halted": "No further node is released until a person decides."}
 NEXT_OF_PLAN = {
     "plan.started": "Its stages go on by themselves until one waits for approval, or a gate halts the plan.",
