@@ -20,6 +20,7 @@ from capacity.wait_reasons.requirements import WaitingPod, read_pod
 from fleet.models import Bookmark, ClusterEvent, DeviceClass, Pod, ResourceClaim
 from fleet.pod_reasons import PodReason
 from kube.resources import DEVICE_CLASSES, RESOURCE_CLAIMS
+from wording.instants import to_the_minute
 from wording.lists import names
 from wording.reports import EvidenceItem
 
@@ -82,7 +83,8 @@ def _evidence(pod: Pod, found: PendingExplanation) -> Iterator[EvidenceItem]:
     if pod.waiting_reason:
         yield EvidenceItem("Message of the scheduler", pod.waiting_reason)
     if found.scaling:
-        yield EvidenceItem(f"Last report of {found.scaling.autoscaler}", found.scaling.summary)
+        at = f" at {to_the_minute(found.scaling.at)}" if found.scaling.at else ""
+        yield EvidenceItem(f"{found.scaling.autoscaler}{at}", found.scaling.summary)
     if found.differences:
         yield EvidenceItem("Differs from the scheduler", names(found.differences))
 

@@ -59,7 +59,7 @@ class Impact:
             return "its pods were not read"
         if not self.pods:
             return "no pods"
-        one_of = either(self.pods, "perhaps ", "one of ") if self.is_one_of else ""
+        one_of = either(self.pods, "perhaps ", "perhaps one of ") if self.is_one_of else ""
         others = f" and perhaps {either(self.perhaps, 'another', 'others')}" if self.perhaps else ""
         return one_of + count(self.pods, "pod") + others + (f", {count(self.gpus, 'GPU')}" if self.gpus else "")
 
@@ -73,7 +73,7 @@ class Impact:
         of_jobs = f" of {count(self.jobs, 'job')}" if self.jobs != self.pods else ""
         who = f"{count(self.pods, 'pod')}{of_jobs} in {count(len(self.namespaces), 'namespace')}"
         if self.is_one_of:
-            begin, whose = either(self.pods, "Perhaps", "One of"), either(self.pods, "this pod", "these pods")
+            begin, whose = either(self.pods, "Perhaps", "Perhaps one of"), either(self.pods, "this pod", "these pods")
             return f"{begin} {who} has this GPU. No source names the GPUs of {whose}."
         whole = [count(self.gpus, "GPU")] if self.gpus else []
         others = ["slices, shares or GPUs by claims"] if self.uncounted else []

@@ -10,9 +10,11 @@ class RolloutsConfig(AppConfig):
         from fleet.history import lines, moment
         from fleet.messages import listeners
         from fleet.pools.approval_rules import LISTENERS, LOCKS
+        from fleet.pools.changes import GOES_WITH
         from health.evaluation.finding_sources import register
         from rollouts.approvals.automatic_approvals import ask_from_now_on, lock_plans
         from rollouts.approvals.shown_bundles import tidy
+        from rollouts.commands.pool_gates import GATES_OF_A_POOL
         from rollouts.engine import looks
         from rollouts.findings.external_rollouts import FAILING
         from rollouts.findings.plan_findings import (
@@ -29,6 +31,7 @@ class RolloutsConfig(AppConfig):
         from rollouts.rehearsal import retention as rehearsals
         from rollouts.web.timeline import lines_of_plans, plans_then
 
+        GOES_WITH.append(GATES_OF_A_POOL)
         register(CORDON_LEFT)
         register(CORDON_TAKEN)
         register(FAILING)

@@ -42,10 +42,8 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     if outlook and outlook.nodes and verdict and verdict.finds_no_victims:
         differences.append(f"The scheduler found no pods to preempt, this check on {count(outlook.nodes, 'node')}.")
     changes = found.changes or ([] if obstacles.fitting else helpful_changes(obstacles))
-    if scaling := around.scaling:
-        fitted = f"{found.summary} {scaling.autoscaler}: {scaling.summary}".strip()
-        found = replace(found, summary=fitted if len(fitted) <= LONGEST_SUMMARY else found.summary)
-        changes = [*changes, *scaling.changes]
+    if around.scaling:
+        changes = [*changes, *around.scaling.changes]
     return replace(
         found,
         changes=changes,

@@ -17,7 +17,8 @@ GANG_OF_KAI = re.compile(
 )
 GANG_OF_VOLCANO = re.compile(r"(\d+)/(\d+) tasks in gang unschedulable: (.*)", re.DOTALL)
 OVER_QUOTA = re.compile(
-    r"over quota\. Workload requested ([\d.]+) (\S+), but (\S+) quota is ([\d.]+) \S+, while ([\d.]+) \S+ are already"
+    r"over quota\. Workload requested (\d+(?:\.\d+)?) (\S+), but (\S+) quota is (\d+(?:\.\d+)?) \S+, "
+    r"while (\d+(?:\.\d+)?) \S+ are already"
 )
 OVER_LIMIT = re.compile(r"Limit is ([\d.]+) (\S+), currently ([\d.]+) \S+ allocated and workload requested ([\d.]+)")
 NOT_ALL = re.compile(r"Waiting for (\d+) pods?, currently (\d+) exist")

@@ -32,6 +32,9 @@ class LimitsSerializer(serializers.Serializer):
     warn_after_s = serializers.FloatField()
     critical_after_s = serializers.FloatField()
     unit = serializers.CharField()
+    by_class = serializers.CharField(
+        help_text="Limits by the workload class of a pool, in a sentence. Blank: the numbers hold everywhere."
+    )
 
 
 class SeenInSerializer(serializers.Serializer):

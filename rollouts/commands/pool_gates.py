@@ -12,6 +12,7 @@ from django.db import transaction
 
 from edges.digests import digest
 from fleet.models import Pool
+from fleet.pools.changes import POOL_DELETED, GoesWithPool, PoolGone, locked
 from people.models import AuditEntry, User
 from people.rights import Permission, require
 from rollouts.commands.documents import gates_as_yaml
@@ -77,7 +78,10 @@ def change_gates(pool: Pool, options: PoolOptions, *, seen: str, actor: User, re
         raise BadPlan(("reason", "Give a reason. It is stored."))
     _check(options)
     with transaction.atomic():
-        Pool.objects.select_for_update(no_key=True).get(pk=pool.pk)
+        try:
+            locked(pool)
+        except PoolGone as gone:
+            raise OutOfDate(str(gone)) from gone
         row = gates_of(pool)
         was: PoolOptions = row.options if row else {}
         if seen != mark_of(was):
@@ -86,10 +90,27 @@ def change_gates(pool: Pool, options: PoolOptions, *, seen: str, actor: User, re
         who = actor.get_username()
         fields = {"options": kept, "previous": was, "by": who, "at": now}
         row, _ = PoolGates.objects.update_or_create(pool=pool, defaults=fields)
-        evidence = {"before": {"gates": gates_as_yaml(was)}, "after": {"gates": gates_as_yaml(kept)}}
-        subject = f"pool:{pool.pk}"
-        AuditEntry.record(subject, verb="change-gates", actor=who, reason=reason, evidence=evidence, now=now)
+        _record(pool, was, kept, actor=who, reason=reason, now=now)
     return row
+
+
+def _record(pool: Pool, was: PoolOptions, to: PoolOptions, *, actor: str, reason: str, now: datetime) -> None:
+    evidence = {"before": {"gates": gates_as_yaml(was)}, "after": {"gates": gates_as_yaml(to)}}
+    AuditEntry.record(f"pool:{pool.pk}", verb="change-gates", actor=actor, reason=reason, evidence=evidence, now=now)
+
+
+def _describe(pool: Pool, _: datetime) -> list[str]:
+    row = gates_of(pool)
+    return [f"Its gates of new plans are removed: {', '.join(row.options)}."] if row and row.options else []
+
+
+def _end_gates(pool: Pool, actor: str, now: datetime) -> None:
+    if (row := gates_of(pool)) and row.options:
+        _record(pool, row.options, {}, actor=actor, reason=POOL_DELETED, now=now)
+        row.delete()
+
+
+GATES_OF_A_POOL = GoesWithPool(_describe, _end_gates)
 
 
 def _default_gates(pool: Pool, options: PoolOptions) -> list[str]:

@@ -181,7 +181,9 @@ class TestJobGate(Gate):
 
     def _broken(self, rule: MetricRule, done: Iterable[TargetEvidence], counts: Items) -> GateResult | None:
         """Returns FAIL if a result is out of its limits or worse than its baseline allows."""
-        results, named = _numbers(done, rule.metric.path), rule.metric
+        named = rule.metric
+        thin = _thin(named, done)
+        results = [(name, result) for name, result in _numbers(done, named.path) if name not in thin]
         if bad := [(name, result.value) for name, result in results if not rule.is_within(result.value)]:
             nodes = tuple(name for name, _ in bad)
             title = f"The result of the test Job on {subject(nodes)} is out of its limits"
@@ -202,10 +204,10 @@ class TestJobGate(Gate):
         if silent := tuple(one.name for one in done if one.name not in results):
             title, summary = f"The test Job on {subject(silent)} printed no result", f"No number is at {metric.path}."
             return wait(title, summary, cause="no-number", nodes=silent, evidence=counts, steps=PRINT_JSON)
-        samples = {name: result.value for name, result in _numbers(done, metric.samples)} if metric.samples else {}
-        if thin := tuple(name for name in results if samples.get(name, 0) < metric.least_samples):
+        if fewest := _thin(metric, done):
+            thin = tuple(fewest)
             title = f"The test Job on {subject(thin)} has too few samples"
-            summary = f"{metric.title} needs {metric.least_samples} samples, and has {samples.get(thin[0], 0):g}."
+            summary = f"{metric.title} needs {metric.least_samples} samples, and has {fewest[thin[0]]:g}."
             return wait(title, summary, cause="few-samples", nodes=thin, evidence=counts, steps=READ_JOB)
         lonely = (name for name, result in results.items() if metric.worse_percent and not baseline_of(result))
         if rule.needs_baseline and (few := tuple(lonely)):
@@ -251,6 +253,15 @@ def _numbers(targets: Iterable[TargetEvidence], path: str) -> list[tuple[str, Me
     """Returns the number of each test Job at a path, if it printed one."""
     jobs = ((target.name, target.test_job) for target in targets)
     return [(name, job.numbers[path]) for name, job in jobs if job is not None and path in job.numbers]
+
+
+def _thin(metric: TestMetric, targets: Iterable[TargetEvidence]) -> dict[str, float]:
+    """Returns the number of samples by node, where a result rests on fewer than its metric needs."""
+    if not metric.samples:
+        return {}
+    samples = {name: result.value for name, result in _numbers(targets, metric.samples)}
+    names = (name for name, _ in _numbers(targets, metric.path))
+    return {name: samples.get(name, 0) for name in names if samples.get(name, 0) < metric.least_samples}
 
 
 def _basis_text(result: MetricResult) -> str:

@@ -31,7 +31,10 @@ def pool_gates(request: PersonRequest, pool_id: int) -> HttpResponse:
     """Shows the gates, previews a change, and writes it on a request with the mark of the preview."""
     pool = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
     if request.method != "POST":
-        return _page(request, pool, _proposed(request, pool), {})
+        try:
+            return _page(request, pool, _proposed(request, pool), {})
+        except BadPlan as refusal:  # an option of an earlier version
+            return _page(request, pool, None, {"problems": refusal.problems})
     form = GatesForm(request.POST)
     text = request.POST.get("text", "")[:LARGEST_BYTES]
     if not form.is_valid():

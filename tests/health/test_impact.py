@@ -77,7 +77,7 @@ def a_pod(name="p", gpus=1, **given):
         (
             [a_pod(), a_pod("q")],
             4,
-            "One of 2 pods in 1 namespace has this GPU. No source names the GPUs of these pods.",
+            "Perhaps one of 2 pods in 1 namespace has this GPU. No source names the GPUs of these pods.",
         ),
     ],
 )

@@ -99,6 +99,6 @@ def test_the_report_stands_beside_the_schedulers_reason():
 
     found = explained(a_pod(message=NO_ROOM), a_node("a", used=8), scaling=report)
 
-    assert found.summary.endswith("Cluster autoscaler: Maximum size reached: 1 node group.")
+    assert found.summary == "1 node qualifies. It has no free GPU."  # a report has its own time
     assert found.changes[-1].text == "Raise the maximum of the node group that fits this pod."
     assert found.scaling == report

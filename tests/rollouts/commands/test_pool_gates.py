@@ -2,6 +2,8 @@
 
 import pytest
 
+from fleet.models import Pool
+from fleet.pools.changes import delete_pool, going_with
 from people.models import AuditEntry
 from people.rights import NotAllowed
 from rollouts.commands.plan_drafts import suggest_stages
@@ -80,6 +82,20 @@ def test_a_write_on_gates_that_somebody_changed_loses(pool, root):
     assert PoolGates.objects.get().options == XID
 
 
+def test_gates_end_with_their_pool_in_preview_and_audit(pool, root):
+    changed(pool, XID, root)
+
+    told = going_with(pool, now=NOON)
+    key = pool.pk
+    delete_pool(pool, actor="root", now=NOON)
+    entry = AuditEntry.objects.filter(subject=f"pool:{key}", verb="change-gates").order_by("-number").first()
+
+    assert told == ["Its gates of new plans are removed: xid."]
+    assert "xid" in entry.evidence["before"]["gates"]
+    with pytest.raises(OutOfDate, match="deleted"):
+        changed(Pool(pk=key, cluster=pool.cluster, name=pool.name), XID, root)
+
+
 def test_a_gate_that_cannot_be_read_a_blank_reason_and_a_viewer_change_nothing(pool, root):
     with pytest.raises(BadPlan, match="has no option"):
         changed(pool, {"xid": {"never": 1}}, root)
@@ -123,5 +139,5 @@ def test_the_review_of_a_plan_offers_a_gate_for_all_plans_of_its_pools(root):
 
     seen = page(visiting(root), f"/parts/plans/{plan.pk}/gate-review").text
 
-    assert "Add to all plans of h100" in seen
-    assert "Add to all plans of empty" not in seen
+    assert "Add to new plans of h100" in seen
+    assert "Add to new plans of empty" not in seen

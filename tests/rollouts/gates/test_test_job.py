@@ -197,6 +197,12 @@ LLM = {
         ({"time_to_first_token.p99": MetricResult(100.0, past=(200.0,))}, {}, Answer.PASS, ""),
         ({"request_count.avg": MetricResult(99.0)}, {}, Answer.WAIT, "few-samples"),
         ({"request_count.avg": None}, {}, Answer.WAIT, "few-samples"),
+        (
+            {"request_count.avg": MetricResult(3.0), "time_to_first_token.p99": MetricResult(900.0, past=(200.0,))},
+            {},
+            Answer.WAIT,
+            "few-samples",
+        ),
         ({"time_to_first_token.p99": None}, {}, Answer.WAIT, "no-number"),
         ({}, {"at_most_worse_percent": 4}, Answer.FAIL, "worse"),
         ({}, {"at_most_worse_percent": 6}, Answer.WAIT, "few-results"),
