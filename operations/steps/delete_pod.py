@@ -71,19 +71,20 @@ def _end(work: NodeWork, pod: PodOnNode, budget: str) -> StepResult:
 
 
 def _delete(work: NodeWork, pod: PodOnNode, budget: str) -> StepResult:
+    """Records the intent, then deletes the pod: a lost answer or a dead worker leaves the entry."""
     operation = work.operation
     work.guard()
+    evidence = {"pod": pod.title, "pod_uid": pod.uid, "budget": budget, "node": work.node.node_name}
+    AuditEntry.record(
+        operation.mark, verb="operation.delete-pod", actor=operation.asked_by, reason=operation.reason,
+        evidence=evidence, now=work.clock(),
+    )  # fmt: skip
     try:
         client.delete_pod(work.connection, pod.namespace, pod.name, uid=pod.uid)
     except (client.Absent, client.Conflict):
         return done_result(f"{pod.title} is gone.")
     except (client.Forbidden, client.Refused) as refusal:
         return failed(f"{RIGHT} {refusal}")
-    evidence = {"pod": pod.title, "pod_uid": pod.uid, "budget": budget, "node": work.node.node_name}
-    AuditEntry.record(
-        operation.mark, verb="operation.delete-pod", actor=operation.asked_by, reason=operation.reason,
-        evidence=evidence, now=work.clock(),
-    )  # fmt: skip
     return wait(f"{pod.title} is deleted past budget {budget}, within its grace period.", again_after=AGAIN_AFTER)
 
 

@@ -117,6 +117,22 @@ def test_a_stop_between_the_dry_run_and_the_deletion_keeps_the_pod(ground: Groun
     assert evicted(ground) == []
 
 
+def test_the_deletion_is_in_the_audit_even_if_its_answer_is_lost(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    """A worker that dies after the request leaves the same."""
+    operation = approved(ground, named(blocked(ground)))
+    delete = client.delete_pod
+
+    def delete_unanswered(*args: Any, **kwargs: Any) -> None:
+        delete(*args, **kwargs)
+        raise client.Unreachable("The API server did not answer.")
+
+    monkeypatch.setattr(client, "delete_pod", delete_unanswered)
+    rounds(ground, operation)
+
+    assert evicted(ground) == ["web-1"]
+    assert AuditEntry.objects.filter(verb="operation.delete-pod", evidence__pod="team-a/web-1").count() == 1
+
+
 def test_without_the_right_the_deletion_fails_with_the_manifest_to_apply(ground: Ground, monkeypatch):
     operation = approved(ground, named(blocked(ground)))
 
