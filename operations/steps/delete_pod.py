@@ -60,7 +60,10 @@ def _end(work: NodeWork, pod: PodOnNode, budget: str) -> StepResult:
     if state == "asked":
         work.guard()
         state, reason = ask_eviction(work.connection, pod)
-        return wait(f"The budget allows it now: {pod.title} is {reason}.", again_after=AGAIN_AFTER)
+        if state == "asked":
+            return wait(f"The budget allows it now: {pod.title} is {reason}.", again_after=AGAIN_AFTER)
+        if state in ("refused", "no answer"):
+            return wait(f"{pod.title} is not evicted yet: {reason}", again_after=AGAIN_AFTER)
     if state == "gone":
         return done_result(f"{pod.title} is gone.")
     if state != "refused":
@@ -83,8 +86,10 @@ def _delete(work: NodeWork, pod: PodOnNode, budget: str) -> StepResult:
         client.delete_pod(work.connection, pod.namespace, pod.name, uid=pod.uid)
     except (client.Absent, client.Conflict):
         return done_result(f"{pod.title} is gone.")
-    except (client.Forbidden, client.Refused) as refusal:
+    except client.Forbidden as refusal:
         return failed(f"{RIGHT} {refusal}")
+    except client.Refused as refusal:
+        return failed(f"{pod.title} is not deleted: {refusal}")
     return wait(f"{pod.title} is deleted past budget {budget}, within its grace period.", again_after=AGAIN_AFTER)
 
 

@@ -133,17 +133,42 @@ def test_the_deletion_is_in_the_audit_even_if_its_answer_is_lost(ground: Ground,
     assert AuditEntry.objects.filter(verb="operation.delete-pod", evidence__pod="team-a/web-1").count() == 1
 
 
-def test_without_the_right_the_deletion_fails_with_the_manifest_to_apply(ground: Ground, monkeypatch):
+@pytest.mark.parametrize(
+    ("refusal", "why"),
+    [
+        (client.Forbidden("pods is forbidden"), f"{delete_pod.RIGHT} pods is forbidden"),
+        (client.Refused("A webhook denied it."), "team-a/web-1 is not deleted: A webhook denied it."),
+    ],
+)
+def test_a_refused_deletion_fails_with_its_own_reason(ground: Ground, monkeypatch, refusal: Exception, why: str):
     operation = approved(ground, named(blocked(ground)))
 
-    def forbidden(*_: Any, **__: Any) -> None:
-        raise client.Forbidden("pods is forbidden")
+    def refuse(*_: Any, **__: Any) -> None:
+        raise refusal
 
-    monkeypatch.setattr(client, "delete_pod", forbidden)
+    monkeypatch.setattr(client, "delete_pod", refuse)
     operation = rounds(ground, operation)
 
-    assert node(operation).state == NodeProgress.FAILED
-    assert "apply deploy/rbac/delete-pods.yaml" in node(operation).reason
+    assert (node(operation).state, node(operation).reason) == (NodeProgress.FAILED, why)
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "why"),
+    [
+        (("refused", "It needs 1 healthy pod."), NodeProgress.RUNNING, "is not evicted yet: It needs 1 healthy pod."),
+        (("never", "Forbidden."), NodeProgress.FAILED, "is not deleted: Forbidden."),
+    ],
+)
+def test_an_eviction_refused_after_its_dry_run_is_not_reported_as_allowed(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, answer: tuple[str, str], state: NodeProgress, why: str
+):
+    operation = approved(ground, named(blocked(ground)))
+    allowed = ("asked", "evicted")
+    monkeypatch.setattr(delete_pod, "ask_eviction", lambda *_, is_dry_run=False: allowed if is_dry_run else answer)
+    operation = rounds(ground, operation)
+
+    assert (node(operation).state, node(operation).reason) == (state, f"team-a/web-1 {why}")
+    assert evicted(ground) == []
 
 
 @pytest.mark.parametrize("given", [{}, {"pod": "web-1", "pod_uid": "u", "budget": "web"}])
