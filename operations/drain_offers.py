@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import Q
 from django.urls import reverse
 
 from fleet.models import DisruptionBudget, Node, Pod
-from operations.lifecycle import NodeProgress
+from operations.lifecycle import ENDING_KINDS, KINDS, NodeProgress
 from operations.models import OperationNode
 from operations.restraints import release_vetoes
 from wording.durations import spell
@@ -26,9 +27,11 @@ class DrainOffer:
 
 
 def drain_offers_of(row: OperationNode, node: Node | None, *, now: datetime) -> Sequence[DrainOffer]:
-    """Returns the offers for a node whose drain failed on blocking pods. Empty: none did. Four queries."""
+    """Returns the offers for a node whose drain failed on blocking pods, while nothing came after it. Five queries."""
     blocking = [pod for pod in row.progress.get("pods", ()) if pod.get("uid")]
-    if row.state != NodeProgress.FAILED or not blocking or node is None:
+    if row.state != NodeProgress.FAILED or not blocking or node is None or not node.is_unschedulable:
+        return ()
+    if _is_past(row):
         return ()
     gpus = row.progress.get("gpus_of", 0)
     return (
@@ -39,6 +42,14 @@ def drain_offers_of(row: OperationNode, node: Node | None, *, now: datetime) -> 
     )
 
 
+def _is_past(row: OperationNode) -> bool:
+    """Returns whether a later operation drains or releases the node."""
+    later = Q()
+    for kind in ("drain", *ENDING_KINDS):
+        later |= Q(operation__steps=list(KINDS[kind]))
+    return OperationNode.objects.filter(later, node_uid=row.node_uid, operation__gt=row.operation_id).exists()
+
+
 def _wait_cost(gpus: int) -> str:
     held = f"{count(gpus, 'GPU')} of the node take" if gpus != 1 else "1 GPU of the node takes"
     return (
@@ -47,7 +58,12 @@ def _wait_cost(gpus: int) -> str:
 
 
 def _owner(pod: Mapping[str, Any]) -> str:
-    whom = f" Contact: {pod['contact']}." if pod.get("contact") else " Neither pod nor namespace names a contact."
+    if "contact" not in pod:
+        whom = " Its contact is unknown: the namespace was not read."
+    elif pod["contact"]:
+        whom = f" Contact: {pod['contact']}."
+    else:
+        whom = " Neither pod nor namespace names a contact."
     return f"Nothing is lost. {pod['name']} belongs to {pod['owner'] or 'no controller'}.{whom}"
 
 

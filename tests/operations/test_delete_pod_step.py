@@ -185,6 +185,7 @@ def test_a_blocked_drain_offers_four_ways_with_their_costs(ground: Ground):
     )
     a_budget(ground)
     drain = rounds(ground, begin(ground, "drain", CANARY, options={"deadline_s": 60}), 4)
+    Node.objects.filter(name=CANARY).update(is_unschedulable=True)  # as observed
     shown = page(visiting(a_user("eve", role="operator")), f"/operations/{drain.pk}")
     titles = ["Wait longer", "Ask the owner", "Evict team-a/web-1 past web", "Give up and release"]
     assert [title for title in titles if title not in shown.text] == []

@@ -1,0 +1,56 @@
+"""The offers of a blocked drain rest on rows of the drain: they end with what they rest on (Z42)."""
+
+import pytest
+
+from fleet.models import Node
+from operations.drain_offers import drain_offers_of
+from operations.lifecycle import KINDS, NodeProgress
+from operations.models import OperationNode
+from tests.make import NOON, a_cluster, a_node, an_operation
+
+pytestmark = pytest.mark.django_db
+
+
+def blocked_on(node: Node, **given: str) -> OperationNode:
+    """The row of a drain that failed on one pod."""
+    pod = {"uid": "uid-of-web-1", "name": "team-a/web-1", "owner": "ReplicaSet/web", "budget": "web"} | given
+    operation = an_operation(node.cluster, node.name, steps=KINDS["drain"], state="finished")
+    operation.nodes.update(node_uid=node.uid, state=NodeProgress.FAILED, progress={"pods": [pod]})
+    return operation.nodes.get()
+
+
+@pytest.mark.parametrize(
+    ("later", "is_cordoned", "offered"),
+    [
+        ("", True, True),
+        ("quarantine", True, True),
+        ("drain", True, False),
+        ("release", True, False),
+        ("accept-uncordon", True, False),
+        ("", False, False),
+    ],
+)
+def test_a_drain_offers_nothing_once_the_node_was_released_or_drained_again(
+    later: str, is_cordoned: bool, offered: bool
+):
+    node = a_node(a_cluster(), "gpu-0", is_unschedulable=is_cordoned)
+    row = blocked_on(node)
+    if later:
+        an_operation(node.cluster, node.name, steps=KINDS[later]).nodes.update(node_uid=node.uid)
+
+    assert bool(drain_offers_of(row, node, now=NOON)) is offered
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"contact": "#team-a"}, "Contact: #team-a."),
+        ({"contact": ""}, "Neither pod nor namespace names a contact."),
+        ({}, "Its contact is unknown: the namespace was not read."),
+    ],
+)
+def test_a_contact_that_was_not_read_is_unknown(given: dict[str, str], said: str):
+    node = a_node(a_cluster(), "gpu-0", is_unschedulable=True)
+    (ask,) = [each for each in drain_offers_of(blocked_on(node, **given), node, now=NOON) if "Ask" in each.title]
+
+    assert said in ask.cost
