@@ -12,6 +12,7 @@ def pending_after(cluster: Cluster, nodes: Sequence[Node], evicted: Collection[s
 
     `evicted`: UIDs of pods with a controller. Each pod takes the fullest node of its product with room, the largest pod
     first. A pod that finds no room here finds none in the cluster; one that finds it may still wait for other reasons.
+    Nodes are counted by their free GPUs, so a pod costs the same on any number of nodes.
     """
     rows = Pod.objects.filter(cluster=cluster, uid__in=evicted, gpus__gt=0).select_related("node")
     pods = sorted(rows, key=lambda pod: (-pod.gpus, pod.namespace, pod.name))
@@ -26,10 +27,10 @@ def pending_after(cluster: Cluster, nodes: Sequence[Node], evicted: Collection[s
         gpu_product__in=products,
         gpus_free__gt=0,
     ).exclude(pk__in=[node.pk for node in nodes])
-    free: dict[str, Counter[str]] = {product: Counter() for product in products}
-    for name, product, number in rooms.values_list("name", "gpu_product", "gpus_free"):
-        free[product][name] = number
-    left = sum(sum(each.values()) for each in free.values())
+    free: dict[str, Counter[int]] = {product: Counter() for product in products}  # nodes by free GPUs
+    for product, number in rooms.values_list("gpu_product", "gpus_free"):
+        free[product][number] += 1
+    left = sum(number * hosts for each in free.values() for number, hosts in each.items())
     wanted = sum(pod.gpus for pod in pods)
     homeless = [
         pod for pod in pods if not _place(free.get(pod.node.gpu_product if pod.node else "", Counter()), pod.gpus)
@@ -38,11 +39,13 @@ def pending_after(cluster: Cluster, nodes: Sequence[Node], evicted: Collection[s
     return sentence, [f"{pod.namespace}/{pod.name} ({count(pod.gpus, 'GPU')})" for pod in homeless]
 
 
-def _place(free: Counter[str], wanted: int) -> bool:
-    fitting = [(number, name) for name, number in free.items() if number >= wanted]
-    if not fitting:
+def _place(free: Counter[int], wanted: int) -> bool:
+    """Places a pod on a node with the fewest free GPUs that fit. Returns whether one fits."""
+    fewest = min((number for number, nodes in free.items() if nodes and number >= wanted), default=None)
+    if fewest is None:
         return False
-    free[min(fitting)[1]] -= wanted
+    free[fewest] -= 1
+    free[fewest - wanted] += 1
     return True
 
 
