@@ -21,7 +21,7 @@ from gpu.labels import (
 )
 
 AUTOSCALER_DELETES = AUTOSCALER_GOING[0]  # the other taint only marks a candidate
-MCO_AT_REST = ("", "Done")
+MCO_WORKS = ("Working", "Rebooting")  # Degraded and Unreconcilable stay until a person mends the configuration
 # By condition of Kubernetes: what somebody does. They name no owner; `Drained` and `MaintenancePlanned` are no work.
 CONDITIONS = {"MaintenanceInProgress": "maintains the node", "DrainInProgress": "drains the node"}
 
@@ -65,7 +65,7 @@ def _kured(marks: NodeMarks) -> ExternalOwner | None:
 
 def _machine_config(marks: NodeMarks) -> ExternalOwner | None:
     state = marks.annotations.get(MCO_STATE, "")
-    if state in MCO_AT_REST:
+    if state not in MCO_WORKS:
         return None
     return ExternalOwner("OpenShift's Machine Config Operator", "changes the node", f"{MCO_STATE}={state}")
 

@@ -131,7 +131,7 @@ ASKED_AT = "quarterdeck.io/asked-at"  # annotation: distinguishes Jobs of anothe
 KURED_NEEDED = "weave.works/kured-most-recent-reboot-needed"  # kubereboot/kured, --annotate-nodes
 KURED_REBOOTS = "weave.works/kured-reboot-in-progress"
 MAINTENANCE_DRAIN = "medik8s.io/drain"  # taint of the node-maintenance-operator
-MCO_STATE = "machineconfiguration.openshift.io/state"  # annotation: Working, Done, Degraded
+MCO_STATE = "machineconfiguration.openshift.io/state"  # annotation: Working, Rebooting, Done, Degraded, Unreconcilable
 SLINKY_CORDON = "nodeset.slinky.slurm.net/node-cordon-reason"  # annotation of Slurm's operator
 # Label, "false": NVSentinel neither acts on the node nor watches it (NVSentinel, ADR-040 and #1642).
 SENTINEL_WATCHES = "nvsentinel.dgxc.nvidia.com/managed"
