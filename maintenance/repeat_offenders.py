@@ -9,6 +9,7 @@ from django.db.models import Q
 
 from maintenance.models import NodeCase
 from maintenance.step_choice import OFFENDS_WITHIN
+from people.models import User
 from wording.lists import names
 from wording.numbers import count
 
@@ -25,17 +26,25 @@ def earlier_repairs(case: NodeCase) -> list[NodeCase]:
     return list(rows.filter(repaired_at__lte=case.opened_at).exclude(pk=case.pk).order_by("-repaired_at", "-pk"))
 
 
-def why_replace(case: NodeCase) -> str:
-    """Returns why another repair will probably not last. Blank: nothing says so."""
+def why_replace(case: NodeCase, *, viewer: User | None = None) -> str:
+    """Returns why another repair will probably not last. Blank: nothing says so. Two queries.
+
+    Names the cases that the viewer may see. Without a viewer, those of the same node: whoever sees the case sees them.
+    """
     earlier = earlier_repairs(case)
     if not earlier:
         return ""
     recent = _within(earlier, since=case.opened_at - OFFENDS_WITHIN)
     if not recent and len(earlier) < MANY:
         return ""
-    listed = names([f"case {each.pk} on {each.node_name}" for each in (recent or earlier)])
+    counted = recent or earlier
+    keys = [each.pk for each in counted]
+    rows = NodeCase.objects.of_node(case.node_uid) if viewer is None else NodeCase.objects.visible_to(viewer)
+    shown = set(rows.filter(pk__in=keys).values_list("pk", flat=True))
+    listed = names([f"case {each.pk} on {each.node_name}" for each in counted if each.pk in shown])
+    cases = f" ({listed})" if listed else ""
     how_often = f"{count(len(recent), 'repair')} in the 7 days" if recent else f"{len(earlier)} repairs in the 30 days"
-    return f"{how_often} before this case ({listed}). It may need other hardware."
+    return f"{how_often} before this case{cases}. It may need other hardware."
 
 
 def _within(cases: list[NodeCase], *, since: datetime) -> list[NodeCase]:

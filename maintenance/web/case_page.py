@@ -168,7 +168,7 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
         "drain": drain,
         "offers": drain_offers_of(drain, node, now=timezone.now()) if drain else (),
         "repairs": row.repairs.all(),
-        "why_replace": why_replace(row) if row.is_open else "",
+        "why_replace": why_replace(row, viewer=request.user) if row.is_open else "",
         "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in moves],
         "last_validation": next((entry for entry in moves if "result" in entry.evidence), None),
         "why_not": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from maintenance.repeat_offenders import why_replace
-from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_user
+from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pool, a_user
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
@@ -23,8 +23,25 @@ def test_a_board_is_recognised_in_another_node():
     case = of_board(a_node(cluster, "gpu-2"), "GPU-a")
 
     said = f"1 repair in the 7 days before this case (case {earlier.pk} on gpu-1). It may need other hardware."
-    assert why_replace(case) == said
     assert said in page(visiting(a_user("ada", role="viewer")), f"/cases/{case.pk}").text
+
+
+def test_cases_of_pools_that_the_viewer_may_not_see_are_counted_and_not_named():
+    cluster = a_cluster()
+    pool = a_pool(cluster, "mine")
+    of_board(a_node(cluster, "gpu-1"), "GPU-a", repaired_days=3)
+    case = of_board(a_node(cluster, "gpu-2", pool=pool), "GPU-a")
+
+    said = "1 repair in the 7 days before this case. It may need other hardware."
+    assert said in page(visiting(a_user("ada", role="viewer", on=pool)), f"/cases/{case.pk}").text
+    assert why_replace(case) == said, "the reason of an automatic step is shown to everybody who sees the case"
+
+
+def test_earlier_cases_of_the_same_node_are_named_to_everybody():
+    node = a_node(a_cluster(), "gpu-1")
+    earlier = of_board(node, "GPU-a", repaired_days=3)
+
+    assert f"(case {earlier.pk} on gpu-1)" in why_replace(a_case(node, finding=earlier.finding))
 
 
 @pytest.mark.parametrize(
