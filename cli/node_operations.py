@@ -39,12 +39,19 @@ def run_operation(
 ) -> None:
     """Starts the operation after its impact was shown and confirmed. `timeout_s` None: does not wait for its end.
 
+    The server refuses an impact other than the shown one. With pods to evict this is not compared: their cost grows.
+
     :raises Failure: when a node is unknown, nobody confirms, or the server refuses
     """
     target = _target_of(server, asked)
-    _show_impact(server.post("operations/previews", target))
+    impact = server.post("operations/previews", target)
+    _show_impact(impact)
     _confirm(asked, is_confirmed=is_confirmed)
-    body = {**target, "reason": asked.reason, **asked.options, **({"typed_count": asked.count} if asked.count else {})}
+    body = {**target, "reason": asked.reason, **asked.options}
+    if asked.count:
+        body["typed_count"] = asked.count
+    if not impact["gpu_pods"]:
+        body["seen"] = impact["sentence"]
     operation: Operation = server.post("operations", body, key=key or str(uuid4()))
     if form is Format.TABLE:
         typer.echo(f"Operation {operation['id']} is {operation['state']}: {asked.kind} of {len(target['nodes'])}.")

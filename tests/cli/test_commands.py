@@ -12,11 +12,12 @@ import pytest
 import yaml
 from django.utils import timezone
 
-from cli import rest_types, waits
+from cli import node_operations, rest_types, waits
 from cli.device_login import token_from_browser
 from cli.failures import ExitCode, Failure
 from cli.node_operations import NAMED
 from cli.tables import COLUMNS, Format, Kind, show
+from fleet.models import Node
 from health.models import Finding, Mute
 from operations.impact import LISTS
 from operations.models import Operation, OperationNode
@@ -25,7 +26,18 @@ from people.roster.device_authorizations import confirm, deny
 from rollouts.lifecycle import PlanState
 from rollouts.models import Command, Plan
 from tests.capacity.usage.test_usage_report import some_usage
-from tests.make import NOON, a_case, a_draft, a_finding, a_fleet, a_pending_pod, a_plan, a_user, an_operation
+from tests.make import (
+    NOON,
+    a_case,
+    a_draft,
+    a_finding,
+    a_fleet,
+    a_pending_pod,
+    a_plan,
+    a_pod,
+    a_user,
+    an_operation,
+)
 from tests.rollouts.bad_input import a_document
 from tests.rooms import ROOT
 
@@ -190,6 +202,17 @@ def test_an_operation_shows_its_impact_and_needs_a_yes(signed_in):
     operation = Operation.objects.get()
     assert (operation.kind, operation.reason, operation.options["unmanaged"]) == ("drain", "Xid 79", True)
     assert [node.node_name for node in operation.nodes.all()] == ["gpu-0"]
+
+
+def test_a_pod_that_comes_after_the_impact_was_shown_keeps_the_node(signed_in, monkeypatch):
+    fleet = a_fleet("prod")
+    node = Node.objects.get(cluster=fleet, name="gpu-0")
+    monkeypatch.setattr(node_operations, "_confirm", lambda *_, **__: a_pod(node))
+
+    refused = signed_in()("node", "drain", "gpu-0", "--cluster", "prod", "--reason", "Xid 79", "--yes")
+
+    assert (refused.code, Operation.objects.count()) == (1, 0)
+    assert "The impact changed since you saw it. It is now: 1 node, 8 GPUs, 1 GPU pod evicted" in refused.err
 
 
 def test_a_mute_ends_after_the_given_time(signed_in):
