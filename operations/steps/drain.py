@@ -176,8 +176,10 @@ def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: No
     is_blocked = any(state in BLOCKED for _, state, _ in rows)
     rows += ((pod, "left alone", why) for pod, why in evictions.left_alone)
     before = work.node.progress
-    contacts = {pod["name"]: pod.get("contact", "") for pod in before.get("pods", ()) if "contact" in pod}
-    pods = [_pod_row(pod, state, reason, work, contacts) for pod, state, reason in rows[:SHOWN]]
+    contacts = {pod["name"]: pod["contact"] for pod in before.get("pods", ()) if "contact" in pod}
+    blocking = [pod for pod, state, _ in rows[:SHOWN] if state in BLOCKED and pod.title not in contacts]
+    contacts |= _contacts_of(blocking, work)
+    pods = [_pod_row(pod, state, reason, contacts) for pod, state, reason in rows[:SHOWN]]
     return {
         "pods": pods,
         "left": left,
@@ -190,23 +192,32 @@ def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: No
     }
 
 
-def _pod_row(pod: PodOnNode, state: str, reason: str, work: NodeWork, contacts: dict[str, str]) -> dict[str, str]:
-    """Returns the pod's row. The contact of a pod that blocks is read once."""
+def _pod_row(pod: PodOnNode, state: str, reason: str, contacts: Mapping[str, str]) -> dict[str, str]:
+    """Returns the pod's row. A pod that blocks has a contact in it, unless its namespace was not read."""
     row = {"name": pod.title, "owner": pod.job, "state": state, "reason": reason}
     if state not in BLOCKED:
         return row
     row |= {"uid": pod.uid, "budget": budget_in(reason) if state == "refused" else ""}
-    if pod.title not in contacts:
-        contacts[pod.title] = pod.contact or _contact_of(pod.namespace, work)
-    return row | {"contact": contacts[pod.title][:LONGEST_CONTACT]}
+    return row | ({"contact": contacts[pod.title][:LONGEST_CONTACT]} if pod.title in contacts else {})
 
 
-def _contact_of(namespace: str, work: NodeWork) -> str:
-    try:
-        found = client.get_namespace(work.connection, namespace)
-    except client.Forbidden:
-        return ""
-    return found.annotations.get(CONTACT, "") if found else ""
+def _contacts_of(pods: Sequence[PodOnNode], work: NodeWork) -> dict[str, str]:
+    """Returns the contacts by pod, blank where nobody is named. A pod is absent if its namespace was not read.
+
+    Costs one request for each namespace, and none after an error: the evictions of the round were asked for already,
+    and its result must not be lost. The next round reads the rest.
+    """
+    by_namespace: dict[str, str] = {}
+    for namespace in dict.fromkeys(pod.namespace for pod in pods if not pod.contact):
+        try:
+            found = client.get_namespace(work.connection, namespace)
+        except client.Forbidden:
+            continue
+        except client.ClusterError:
+            break
+        by_namespace[namespace] = found.annotations.get(CONTACT, "") if found else ""
+    known = {pod.title: pod.contact or by_namespace.get(pod.namespace) for pod in pods}
+    return {title: contact for title, contact in known.items() if contact is not None}
 
 
 def grace_left(pod: PodOnNode, now: datetime) -> timedelta:

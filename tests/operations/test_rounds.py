@@ -195,6 +195,34 @@ def test_a_budget_keeps_its_pod_and_the_drain_says_which(ground: Ground):
     assert pods(ground) == ["web-1"]
 
 
+def test_a_contact_that_was_not_read_is_read_later_once_for_each_namespace(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+):
+    """A namespace that is not read must not end the round: its evictions were asked for already."""
+    for number in range(3):
+        a_pod(ground, f"web-{number}")
+    a_budget(ground)
+    ground.store.patch(DISRUPTION_BUDGET, "web", {"spec": {"minAvailable": 3}}, "team-a", how="merge")
+    read: list[str] = []
+    get = client.get_namespace
+
+    def throttled_once(connection: Any, name: str):
+        read.append(name)
+        if len(read) == 1:
+            raise client.TooManyRequests("Throttled.")
+        return get(connection, name)
+
+    monkeypatch.setattr(client, "get_namespace", throttled_once)
+    operation = rounds(ground, begin(ground, "drain", CANARY))
+    rows = node(operation).progress["pods"]
+    assert [pod["state"] for pod in rows if pod["state"] == "refused"] == ["refused"] * 3
+    assert not any("contact" in pod for pod in rows)
+
+    operation = rounds(ground, operation, 2)
+    assert [pod.get("contact") for pod in node(operation).progress["pods"] if pod["state"] == "refused"] == [""] * 3
+    assert read == ["team-a"] * 2
+
+
 def test_several_budgets_on_a_pod_fail_the_drain(ground: Ground):
     """Z30: the API server never evicts such a pod."""
     a_pod(ground, "web-1")
