@@ -44,7 +44,9 @@ EXPLANATIONS: Mapping[str, str] = {
 MOST_DEBUGGED = 5
 
 
-def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, actor: str, now: datetime) -> OperationImpact:
+def preview(
+    cluster: Cluster, kind: str, nodes: Sequence[Node], *, actor: str, now: datetime, pod_uid: str = ""
+) -> OperationImpact:
     """:raises BadOperation: when the kind is unknown, or there are no or too many nodes"""
     if kind not in KINDS:
         raise BadOperation(("kind", f"Choose one of {', '.join(KINDS)}."))
@@ -56,7 +58,7 @@ def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, actor: str, n
         raise BadOperation(("nodes", f"At most {MOST_DEBUGGED} nodes: each has its own output."))
     if kind == "delete-pod" and len(nodes) > 1:
         raise BadOperation(("nodes", "Choose one node: each pod is approved by itself."))
-    return impact_of(cluster, nodes, KINDS[kind], actor=actor, now=now)
+    return impact_of(cluster, nodes, KINDS[kind], actor=actor, now=now, pod_uid=pod_uid)
 
 
 def start(
@@ -90,7 +92,7 @@ def start(
         return earlier
     if cluster.mode != ClusterMode.OPERATE:
         raise OperationRefused(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
-    impact = preview(cluster, kind, nodes, actor=actor, now=now)
+    impact = preview(cluster, kind, nodes, actor=actor, now=now, pod_uid=options.get("pod_uid") or "")
     _check(impact, typed_count=typed_count, seen=seen)
     try:
         with transaction.atomic():
@@ -184,7 +186,8 @@ def impact_now(operation: Operation, *, now: datetime) -> OperationImpact | None
     nodes = list(Node.objects.filter(cluster=operation.cluster, uid__in=uids).order_by("name"))
     if len(nodes) != len(uids):
         return None
-    return impact_of(operation.cluster, nodes, operation.steps, actor=operation.asked_by, now=now)
+    pod_uid = operation.options.get("pod_uid") or ""
+    return impact_of(operation.cluster, nodes, operation.steps, actor=operation.asked_by, now=now, pod_uid=pod_uid)
 
 
 def pause(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:

@@ -33,6 +33,7 @@ LISTS = (
     "jobs", "services", "pools", "domains", "losses", "unmanaged", "empty_dir", "budgets", "vetoes", "waits",
     "warnings", "approvals", "products", "pending",
 )  # fmt: skip
+UNKNOWN = "What the pod loses is unknown: it is not named, has no GPUs, or is gone."
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
@@ -62,6 +63,7 @@ class OperationImpact:
     headroom: str = ""  # room for the evicted pods elsewhere; blank: none needs any
     pending: Sequence[str] = field(default_factory=list)  # evicted pods that find no room
     duration: str = ""  # of past drains; blank: no drain
+    why_unknown: str = ""  # why the losses are unknown; blank: they are known
 
     @property
     def is_drain(self) -> bool:
@@ -81,9 +83,7 @@ class OperationImpact:
     @property
     def losses(self) -> list[str]:
         """Returns what nobody can undo."""
-        if not self.is_drain:
-            return []
-        found = []
+        found = [self.why_unknown] if self.why_unknown else []
         if self.jobs:
             found.append(f"{count(len(self.jobs), 'job')} {either(len(self.jobs), 'ends', 'end')} completely.")
         if self.unmanaged:
@@ -103,12 +103,18 @@ class OperationImpact:
 
 
 def impact_of(
-    cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, actor: str, now: datetime
+    cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, actor: str, now: datetime, pod_uid: str = ""
 ) -> OperationImpact:
-    """Returns the impact on these nodes of one cluster. At most 34 queries, whatever the number of nodes."""
+    """Returns the impact on these nodes of one cluster. At most 34 queries, whatever the number of nodes.
+
+    `pod_uid`: of the only pod that the step deletes, for steps that delete one.
+    """
     node_names = [node.name for node in nodes]
     is_drain = "drain" in steps
-    pods = _pods(cluster, node_names) if is_drain else []
+    deletes = "delete_pod" in steps
+    pods = _pods(cluster, node_names) if is_drain or deletes else []
+    if deletes:
+        pods = [pod for pod in pods if pod.uid == pod_uid]
     evictions = evictions_of(pods, Consent(unmanaged=True, empty_dir=True), now=now)
     known = [node.physical_gpus for node in nodes]
     harms = list(harm_of(cluster.pk, nodes, now=now).values()) if is_drain else []
@@ -121,7 +127,7 @@ def impact_of(
         nodes=nodes,
         steps=steps,
         gpus=None if None in known else sum(number or 0 for number in known),
-        gpu_pods=len(evictions.to_evict),
+        gpu_pods=len(evictions.to_evict) if is_drain else 0,
         other_pods=OtherPod.objects.filter(cluster=cluster, node_name__in=node_names).count() if is_drain else 0,
         jobs=[str(job) for job in sorted(jobs.values(), key=lambda job: (-job.gpu_hours, job.name))],
         cost=costs(harms),
@@ -141,6 +147,7 @@ def impact_of(
         products=gpus_by_product(nodes),
         headroom=headroom,
         pending=pending,
+        why_unknown=UNKNOWN if deletes and not pods else "",
         duration=drain_times(cluster, nodes=len(nodes), at_once=AT_ONCE_MOST, now=now) if is_drain else "",
         needs_typed_count=not is_dry_run(steps)
         and (len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares)),

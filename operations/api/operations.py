@@ -108,6 +108,9 @@ class OperationAsked(Asked):
         child=serializers.CharField(max_length=64), allow_empty=False, max_length=commands.MOST_NODES,
         help_text="UIDs of nodes of this cluster. An empty list is never “all”.",
     )  # fmt: skip
+    pod_uid = serializers.CharField(
+        max_length=64, required=False, default="", allow_blank=True, help_text="Of the kind delete-pod: its UID.",
+    )  # fmt: skip
 
 
 class OperationRequest(OperationAsked):
@@ -142,9 +145,6 @@ class OperationRequest(OperationAsked):
     pod = serializers.CharField(
         max_length=320, required=False, default="", allow_blank=True,
         help_text="Of the kind delete-pod: the pod, as namespace/name.",
-    )  # fmt: skip
-    pod_uid = serializers.CharField(
-        max_length=64, required=False, default="", allow_blank=True, help_text="Of the kind delete-pod: its UID.",
     )  # fmt: skip
     budget = serializers.CharField(
         max_length=253, required=False, default="", allow_blank=True,
@@ -232,13 +232,9 @@ class OperationPreviews(OperationEdge):
         require_somewhere(self.user, Permission.RUN)
         asked = self.read(OperationAsked)
         cluster, nodes = self.chosen(asked)
-        return Response(
-            OperationImpactSerializer(
-                commands.preview(
-                    cluster, asked["kind"], nodes, actor=self.user.get_username(), now=timezone.now()
-                ).as_kept
-            ).data
-        )
+        actor, pod_uid = self.user.get_username(), asked["pod_uid"]
+        impact = commands.preview(cluster, asked["kind"], nodes, actor=actor, now=timezone.now(), pod_uid=pod_uid)
+        return Response(OperationImpactSerializer(impact.as_kept).data)
 
 
 class OperationDetail(OperationEdge):

@@ -112,7 +112,8 @@ def new_operation(request: PersonRequest) -> HttpResponse:
         messages.error(request, str(refusal))
         return redirect(f"{reverse('fleet')}#nodes")
     now = timezone.now()
-    impact = commands.preview(cluster, kind, nodes, actor=request.user.get_username(), now=now)
+    actor = request.user.get_username()
+    impact = commands.preview(cluster, kind, nodes, actor=actor, now=now, pod_uid=sent.get("pod_uid", ""))
     form = _form(kind, request, nodes)
     reason = why_not(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
     status = 200
@@ -124,7 +125,6 @@ def new_operation(request: PersonRequest) -> HttpResponse:
             if not is_dry_run(KINDS[kind]):
                 _require_same_impact(form, impact, missing, now=now)
             given = {name: form.cleaned_data[name] for name in ("reason", "typed_count", "key")}
-            actor = request.user.get_username()
             operation = commands.start(cluster, kind, nodes, actor=actor, options=form.options, now=now, **given)
         except (NotAllowed, OperationRefused) as refusal:
             for problem in getattr(refusal, "problems", [{"field": None, "sentence": str(refusal)}]):

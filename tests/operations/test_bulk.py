@@ -8,6 +8,7 @@ import time_machine
 from fleet.models import Cluster, DisruptionBudget, Node
 from fleet.web import fleet_page
 from operations import commands
+from operations.impact import UNKNOWN
 from operations.lifecycle import KINDS
 from operations.models import DomainBudget, Operation
 from people.models import User
@@ -24,8 +25,8 @@ def cluster() -> Cluster:
     return a_cluster(mode="operate")
 
 
-def previewed(cluster: Cluster, kind: str, *nodes: Node) -> dict:
-    asked = {"cluster": cluster.pk, "kind": kind, "nodes": [node.uid for node in nodes]}
+def previewed(cluster: Cluster, kind: str, *nodes: Node, **given: str) -> dict:
+    asked = {"cluster": cluster.pk, "kind": kind, "nodes": [node.uid for node in nodes]} | given
     with time_machine.travel(NOON, tick=False):
         ada = User.objects.filter(username="ada").first() or a_user("ada", role="operator")
         return calling(ada).post("/api/v1/operations/previews", asked, format="json").json()
@@ -62,6 +63,26 @@ def test_the_impact_names_whole_jobs_services_pools_and_losses(cluster):
     assert "1 pod without a controller will not start again." in impact["losses"]
     assert impact["budgets"][0].startswith("team-a/web allows no eviction now")
     assert impact["needs_typed_count"] is True
+
+
+def test_the_impact_of_a_pod_past_its_budget_is_what_that_pod_loses(cluster):
+    """Z12: the approver decides about it."""
+    node = a_node(cluster, "gpu-0")
+    lone = a_pod(node, "lone", owner_kind="", owner_name="", has_empty_dir=True)
+    owned = a_pod(node, "owned")
+    losses = ["1 pod without a controller will not start again.", "1 pod with emptyDir data, which is lost."]
+
+    assert previewed(cluster, "delete-pod", node, pod_uid=lone.uid)["losses"] == losses
+    assert previewed(cluster, "delete-pod", node, pod_uid=owned.uid)["losses"] == []
+    assert previewed(cluster, "delete-pod", node, pod_uid="uid-of-another")["losses"] == [UNKNOWN]
+    proposed = an_operation(
+        cluster, node.name, steps=("delete_pod",), state="proposed", options={"pod_uid": lone.uid}, preview={}
+    )
+    proposed.nodes.update(node_uid=node.uid)
+    shown = page(visiting(a_user("ben", role="approver")), f"/operations/{proposed.pk}").text
+    assert [loss for loss in losses if f"Cannot be undone: {loss}" not in shown] == []
+    asked = f"/operations/new?kind=delete-pod&node={node.pk}&pod_uid={lone.uid}"
+    assert losses[0] in page(visiting(User.objects.get(username="ada")), asked).text
 
 
 def test_a_quarantine_of_many_loses_nothing_and_says_how_many_serve(cluster):
@@ -225,6 +246,18 @@ def test_the_preview_of_a_drain_has_measured_times_headroom_and_products(cluster
     ).text
     assert "2 pods would wait: team-a/web-1 (4 GPUs)" in form
     assert previewed(cluster, "quarantine", one)["headroom"] == ""
+
+
+def test_evicted_pods_share_the_room_that_a_node_has_left(cluster):
+    one, two, three = (a_node(cluster, f"gpu-{number}", gpu_product="NVIDIA-H200") for number in range(3))
+    Node.objects.filter(pk=two.pk).update(gpu_allocated=4)
+    Node.objects.filter(pk=three.pk).update(gpu_allocated=0)
+    for number in range(5):
+        a_pod(one, f"web-{number}", owner_kind="ReplicaSet", owner_name="web", gpus=3)
+
+    impact = previewed(cluster, "drain", one)
+    assert impact["headroom"] == "15 GPUs to place again, 12 free on other nodes of the same product."
+    assert impact["pending"] == ["team-a/web-3 (3 GPUs)", "team-a/web-4 (3 GPUs)"]
 
 
 def test_a_budget_that_allows_fewer_evictions_than_the_drain_asks_for_is_named(cluster):
