@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from capacity.rule_rows import LABELS_AT_MOST, read_neighbours, rules_wanted
+from capacity.wait_reasons.answers import PendingExplanation
 from capacity.wait_reasons.pod_rules import read_port
 from capacity.waiting_pods import explanations_of, facts_of
 from fleet.models import Pod
@@ -81,7 +82,12 @@ def test_siblings_with_rules_are_explained_once(cluster, monkeypatch):
     make.a_node(cluster, "n-1", labels={"zone": "a"})
     pods = [a_waiting_pod(cluster, spread=[APART | {"max_skew": 1}]) for _ in range(5)]
     explained = list[str]()
-    monkeypatch.setattr("capacity.waiting_pods.explain", lambda pod, *_, **__: explained.append(pod.name))
+
+    def explain(pod, *_, **__):
+        explained.append(pod.name)
+        return PendingExplanation("fits", "It fits")
+
+    monkeypatch.setattr("capacity.waiting_pods.explain", explain)
 
     explanations_of(pods, now=NOON)
 

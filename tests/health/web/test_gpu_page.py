@@ -80,7 +80,10 @@ def test_who_holds_it_and_that_nothing_tells_it_are_two_things(node, ada):
     assert "team-a/train named by the kubelet" in page(visiting(ada), f"/nodes/{node.pk}/gpus/3").text
     assert "Who has it now Nobody." in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
     make.a_pod(node, "web", gpus=1)
-    assert "Unknown. GPUs of this node are allocated" in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
+    assert (
+        "Perhaps team-a/web . No source names the GPUs that it has."
+        in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
+    )
     Bookmark.objects.all().delete()
     assert "the pods of this cluster were never read" in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
     assert rest(ada, node, index=2).json()["gpu"]["allocations"] is None

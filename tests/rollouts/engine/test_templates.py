@@ -1,5 +1,7 @@
 """Somebody else changes what driver pods are made of, in mid-plan (hazard Z11)."""
 
+from functools import partial
+
 import pytest
 
 from edges.transition_errors import LostRace
@@ -8,6 +10,7 @@ from rollouts.commands.handover import hand_over
 from rollouts.engine.templates import digests_of, remember
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Approval
+from rollouts.queries.handover import handover_of
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.kinds import CONTROLLER_REVISION
 from tests.make import somebody_who_approves
@@ -157,7 +160,7 @@ def test_an_abort_then_holds_every_node_until_they_are_handed_over_and_lets_them
     assert "A person decides: hand over the nodes, or restore" in ground.plan.waiting_for
     ground.writes()
 
-    say(hand_over, ground)
+    say(partial(hand_over, seen=handover_of(ground.plan).seen), ground)
     ground.rounds(4)
 
     assert len(ground.releases()) == 1

@@ -18,6 +18,7 @@ BESIDE_THE_GATES = {
     "shared_waits",
     "versions",
 }
+AGAIN = {"slo_2", "slo_3"}  # the gate of a file once more in one stage
 ALL = pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
 
 
@@ -26,12 +27,12 @@ def test_every_file_of_the_folder_is_in_the_table():
 
     files = {file.stem for file in folder.glob("*.py")} - BESIDE_THE_GATES
 
-    assert files == set(GATES)
+    assert files == set(GATES) - AGAIN
 
 
 @ALL
 def test_a_gate_lives_in_the_file_of_its_key(gate):
-    assert gate.__module__ == f"rollouts.gates.{gate.key}"
+    assert gate.__module__ == f"rollouts.gates.{'slo' if gate.key in AGAIN else gate.key}"
 
 
 @ALL
