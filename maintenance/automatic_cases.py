@@ -32,7 +32,6 @@ from maintenance.step_choice import (
     wait_for,
 )
 from maintenance.triggers import SAME_CAUSE_WITHIN, TRIGGERS, BreakerNumbers, BreakerState, Mode, WouldAct
-from operations.lifecycle import KINDS
 from operations.models import OperationNode
 from operations.restraints import freezes_of
 from operations.test_jobs.node_tests import NODE_TESTS
@@ -175,8 +174,8 @@ def _why_wait(case: NodeCase, *, now: datetime) -> str:
 def _facts_of(case: NodeCase, row: AutomaticQuarantine | None, decision: AutomaticDecision | None) -> AutomaticFacts:
     repairs = list(case.repairs.order_by("pk"))
     since = case.repaired_at or case.opened_at
-    tests = OperationNode.objects.filter(node_uid=case.node_uid, operation__asked_by=ACTOR)
-    tests = tests.filter(operation__asked_at__gte=since, operation__steps=list(KINDS["test"]))
+    tests = OperationNode.objects.of_kinds("test").filter(node_uid=case.node_uid, operation__asked_by=ACTOR)
+    tests = tests.filter(operation__asked_at__gte=since)
     through = row.repair_through if row and row.repair_since and row.repair_since <= case.opened_at else ""
     return AutomaticFacts(
         machine=ACTOR,

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from django.conf import settings
@@ -19,8 +17,9 @@ from maintenance.fault_tests import choose_test, covers, needed_tests
 from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind, TestFacts
 from maintenance.models import NodeCase, Repair, RepairKinds, RepairReceiver
 from operations.external_owner import external_owner_of
-from operations.lifecycle import CASE_KINDS, KINDS, NodeProgress
+from operations.lifecycle import CASE_KINDS, NodeProgress
 from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
+from operations.models.operation import is_of_kinds
 from operations.test_jobs.node_tests import NODE_TESTS, OWN
 
 COLUMNS = ("uid", "name", "is_unschedulable", "is_ready", "boot_id")
@@ -94,9 +93,9 @@ def _gone(uids: Collection[str], cases: Sequence[NodeCase]) -> dict[str, str]:
 
 def _operations(uids: Collection[str]) -> tuple[dict[str, NodeOperation], dict[str, NodeOperation]]:
     """Returns the newest operation that has begun and moves cases, and the newest one or test, by node UID."""
-    moving = reduce(or_, (Q(operation__steps=list(KINDS[kind])) for kind in CASE_KINDS))
+    moving = is_of_kinds(*CASE_KINDS)
     has_begun = Q(step_since__isnull=False) & moving
-    of_cases = moving | Q(operation__steps=list(KINDS["test"]))
+    of_cases = moving | is_of_kinds("test")
     keys = OperationNode.objects.filter(of_cases, node_uid__in=uids).order_by().values("node_uid")
     last = list(keys.annotate(newest=Max("pk"), begun=Max("pk", filter=has_begun)))
     wanted = {key for row in last for key in (row["newest"], row["begun"]) if key}

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -305,10 +303,8 @@ def _why_undone(operation: Operation, node_uids: Sequence[str]) -> str:
 
 def _undoing_operation(operation: Operation, node_uids: Sequence[str]) -> Operation | None:
     """Returns the newest later operation that undoes this one on a node of it. None: none has started."""
-    kinds = [Q(operation__steps=list(KINDS[kind])) for kind in UNDOING_KINDS.get(operation.kind, ())]
-    if not kinds:
-        return None
-    rows = OperationNode.objects.filter(reduce(or_, kinds), node_uid__in=node_uids, operation__pk__gt=operation.pk)
+    rows = OperationNode.objects.of_kinds(*UNDOING_KINDS.get(operation.kind, ()))
+    rows = rows.filter(node_uid__in=node_uids, operation__pk__gt=operation.pk)
     rows = rows.exclude(state__in=[NodeProgress.FAILED, NodeProgress.CANCELLED])
     rows = rows.exclude(operation__state=OperationState.PROPOSED).select_related("operation")
     row = rows.order_by("-operation_id").first()

@@ -1,16 +1,15 @@
 """The four offers of a blocked drain, with the cost of each (lifecycle R29)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Q
 from django.urls import reverse
 
 from fleet.models import DisruptionBudget, Node, Pod
-from operations.lifecycle import ENDING_KINDS, KINDS, NodeProgress
+from operations.lifecycle import ENDING_KINDS, NodeProgress
 from operations.models import OperationNode
 from operations.restraints import release_vetoes
 from wording.durations import spell
@@ -44,10 +43,8 @@ def drain_offers_of(row: OperationNode, node: Node | None, *, now: datetime) -> 
 
 def _is_past(row: OperationNode) -> bool:
     """Returns whether a later operation drains or releases the node."""
-    later = Q()
-    for kind in ("drain", *ENDING_KINDS):
-        later |= Q(operation__steps=list(KINDS[kind]))
-    return OperationNode.objects.filter(later, node_uid=row.node_uid, operation__gt=row.operation_id).exists()
+    later = OperationNode.objects.of_kinds("drain", *ENDING_KINDS)
+    return later.filter(node_uid=row.node_uid, operation__gt=row.operation_id).exists()
 
 
 def _wait_cost(gpus: int) -> str:
@@ -67,27 +64,27 @@ def _owner(pod: Mapping[str, Any]) -> str:
     return f"Nothing is lost. {pod['name']} belongs to {pod['owner'] or 'no controller'}.{whom}"
 
 
-def _past_budget(row: OperationNode, node: Node, blocking: Sequence[Mapping[str, Any]], *, now: datetime):
+def _past_budget(
+    row: OperationNode, node: Node, blocking: Sequence[Mapping[str, Any]], *, now: datetime
+) -> Iterator[DrainOffer]:
     refused = [pod for pod in blocking if pod.get("budget")]
-    pods = {
-        pod.uid: pod for pod in Pod.objects.filter(cluster=node.cluster_id, uid__in=[pod["uid"] for pod in refused])
-    }
+    rows = Pod.objects.filter(cluster=node.cluster_id, uid__in=[pod["uid"] for pod in refused])
+    pods = {pod.uid: pod for pod in rows}
     names = {pod["budget"] for pod in refused}
-    rows = DisruptionBudget.objects.filter(cluster=node.cluster_id, name__in=names)
-    budgets = {(each.namespace, each.name): each for each in rows}
+    named = DisruptionBudget.objects.filter(cluster=node.cluster_id, name__in=names)
+    budgets = {(each.namespace, each.name): each for each in named}
     for pod in refused:
         space = pod["name"].partition("/")[0]
-        cost = _loss_of(pods.get(pod["uid"]), now=now) + _health_after(
-            budgets.get((space, pod["budget"])), pod["budget"]
-        )
+        health = _health_after(budgets.get((space, pod["budget"])), pod["budget"])
+        cost = f"{_loss_of(pods.get(pod['uid']), now=now)} {health}"
         given = {"pod": pod["name"], "pod_uid": pod["uid"], "budget": pod["budget"], "reason": row.operation.reason}
         yield DrainOffer(f"Evict {pod['name']} past {pod['budget']}", cost, _address("delete-pod", node, **given))
 
 
 def _loss_of(pod: Pod | None, *, now: datetime) -> str:
     if pod is None or pod.started_at is None:
-        return "What the pod loses is unknown. "
-    return f"The pod has run for {spell(now - pod.started_at)} on {count(pod.gpus, 'GPU')}. "
+        return "What the pod loses is unknown."
+    return f"The pod has run for {spell(now - pod.started_at)} on {count(pod.gpus, 'GPU')}."
 
 
 def _health_after(budget: DisruptionBudget | None, name: str) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db.models import F
 
 from fleet.models import Cluster
-from operations.lifecycle import KINDS, NodeProgress
+from operations.lifecycle import NodeProgress
 from operations.models import OperationNode
 from wording.durations import spell
 from wording.numbers import count
@@ -19,10 +19,9 @@ def drain_times(cluster: Cluster, *, nodes: int, at_once: int, now: datetime) ->
 
     Failed and cancelled drains do not count: they have no duration, and the sentence says how many failed.
     """
-    rows = OperationNode.objects.filter(
-        operation__cluster=cluster, operation__steps=list(KINDS["drain"]), state_since__gte=now - WITHIN,
-        step_since__isnull=False,
-    )  # fmt: skip
+    rows = OperationNode.objects.of_kinds("drain").filter(
+        operation__cluster=cluster, state_since__gte=now - WITHIN, step_since__isnull=False
+    )
     done = rows.filter(state=NodeProgress.DONE).annotate(took=F("state_since") - F("step_since"))
     times = sorted(done.order_by("-pk").values_list("took", flat=True)[:MOST])
     failed = rows.filter(state=NodeProgress.FAILED).count()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from fleet.models import Cluster, Node
-from operations.lifecycle import KINDS, NodeProgress
+from operations.lifecycle import NodeProgress
 from operations.models import OperationNode
 
 RECENT = timedelta(hours=1)  # budgets change with every pod that starts
@@ -23,9 +23,8 @@ class EvictionTrial:
 
 def trial_of(cluster: Cluster, nodes: Sequence[Node], *, now: datetime) -> EvictionTrial | None:
     """Returns the latest result of each node within the last hour. None: nobody tried."""
-    rows = OperationNode.objects.filter(
+    rows = OperationNode.objects.of_kinds("try-drain").filter(
         operation__cluster=cluster,
-        operation__steps=list(KINDS["try-drain"]),
         node_uid__in=[node.uid for node in nodes],
         state=NodeProgress.DONE,
         state_since__gte=now - RECENT,

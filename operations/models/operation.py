@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db import models, transaction
@@ -138,8 +140,16 @@ class Operation(Leased):
         places.exclude(node_uid__in=list(kept)).give_back(now=now)
 
 
+def is_of_kinds(*kinds: str) -> Q:
+    """Returns the condition that a node's operation is of one of these kinds."""
+    return reduce(or_, (Q(operation__steps=list(KINDS[kind])) for kind in kinds), Q(pk__in=[]))
+
+
 class OperationNodeQuerySet(Visible["OperationNode"]):
     by_cluster = "operation__cluster"
+
+    def of_kinds(self, *kinds: str) -> OperationNodeQuerySet:
+        return self.filter(is_of_kinds(*kinds))
 
     def unfinished(self) -> OperationNodeQuerySet:
         return self.filter(state__in=sorted(UNFINISHED))
@@ -258,8 +268,8 @@ class Quarantine(models.Model):
 
     def is_being_ended(self) -> bool:
         """Returns whether an operation removes the cordon, or its own mark, now."""
-        rows = OperationNode.objects.filter(node_uid=self.node_uid, state=NodeProgress.RUNNING)
-        return any(rows.filter(operation__steps=list(KINDS[kind])).exists() for kind in ENDING_KINDS)
+        rows = OperationNode.objects.of_kinds(*ENDING_KINDS)
+        return rows.filter(node_uid=self.node_uid, state=NodeProgress.RUNNING).exists()
 
     def end(self, *, now: datetime, left_reason: str = "") -> None:
         """Ends the quarantine and gives its place in the ledger back."""
