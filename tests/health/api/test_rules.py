@@ -32,8 +32,9 @@ def test_every_rule_is_told_with_its_limits(bob, now):
     hot, xid = rule(bob, "gpu-hot"), rule(bob, "gpu-xid")
 
     assert hot["limits"] == {
-        "warn": 83.0, "critical": 85.0, "warn_after_s": 300.0, "critical_after_s": 300.0, "unit": "°C",
+        "warn": 83.0, "critical": 85.0, "warn_after_s": 300.0, "critical_after_s": 300.0, "unit": "°C", "by_class": "",
     }  # fmt: skip
+    assert rule(bob, "pods-pending-long")["limits"]["by_class"].startswith("Its own, in minutes")
     assert (hot["after_s"], hot["shadow"], xid["limits"]) == (300.0, None, None)
 
 
