@@ -10,7 +10,7 @@ from django.db.models import Q
 from capacity.wait_reasons.queue_place import STRICT, QueuePlace, QueueQuota
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER
 from fleet.freshness.kinds import name_of
-from fleet.gpu_pods import top_owners
+from fleet.gpu_pods import owner_chains
 from fleet.models import Bookmark, BookmarkState, Pod, QueuedWorkload, QueueSystem, WorkloadQueue
 from kube.quantity import whole_quantity
 from kube.resources import CLUSTER_QUEUES, KAI_GROUPS, KUEUE_WORKLOADS, VOLCANO_GROUPS
@@ -73,11 +73,11 @@ def _why_unread(system: QueueSystem, marks: Mapping[str, Bookmark]) -> str:
 
 
 def _rows_of(cluster_id: int, pods: Sequence[Pod]) -> dict[str, QueuedWorkload]:
-    """Returns the rows by UID of the pod: by its own UID, its owner's, its group's name, or its topmost owner."""
-    owners = top_owners(list(pods))
+    """Returns the rows by UID of the pod: by its own UID, its owner's, its group's name, or any owner above."""
+    owners = owner_chains(list(pods))
     uids = {uid for pod in pods for uid in (pod.uid, pod.owner_uid) if uid}
     groups = {pod.labels[POD_GROUP] for pod in pods if POD_GROUP in pod.labels}
-    named = {name for _, name in owners.values() if name}
+    named = {owner.name for chain in owners.values() for owner in chain if owner.name}
     where = Q(owner_uid__in=uids) | Q(system=QueueSystem.KUEUE, name__in=groups) | Q(owner_name__in=named)
     rows = QueuedWorkload.objects.filter(where, cluster=cluster_id, namespace__in={pod.namespace for pod in pods})
     by_uid: dict[str, QueuedWorkload] = {}
@@ -93,7 +93,7 @@ def _rows_of(cluster_id: int, pods: Sequence[Pod]) -> dict[str, QueuedWorkload]:
             by_uid.get(pod.uid),
             by_name.get((pod.namespace, pod.labels.get(POD_GROUP, ""))),
             by_uid.get(pod.owner_uid) if pod.owner_uid else None,
-            by_owner.get((pod.namespace, *owners[pod.pk])) if owners[pod.pk][1] else None,
+            *(by_owner.get((pod.namespace, *owner)) for owner in reversed(owners[pod.pk]) if owner.name),
         )
         system = system_of(pod)
         if its := [each for each in candidates if each is not None and each.system == system]:

@@ -4,9 +4,10 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from fleet.models import Node, Pod, Pool, Workload
+from fleet.models import Node, Pod, Pool
 from fleet.models.node import members_of
 from fleet.models.pod import PodQuerySet
+from fleet.owner_chains import PodOwner, chains_above
 from fleet.states.pod import CODES, PodState
 
 NO_POOL = "none"
@@ -41,12 +42,13 @@ def on_nodes_of(pool: str, visible: QuerySet[Pool]) -> Q:
 
 
 def top_owners(pods: list[Pod]) -> dict[int, tuple[str, str]]:
-    """Returns kind and name of the topmost watched owner by pod key: a Deployment, not its ReplicaSet. One query."""
-    uids = {pod.owner_uid for pod in pods if pod.owner_uid}
-    above = {
-        (row.cluster_id, row.uid): (row.owner_kind, row.owner_name)
-        for row in Workload.objects.filter(uid__in=uids).only("cluster_id", "uid", "owner_kind", "owner_name")
-        if row.owner_kind
+    """Returns kind and name of the topmost known owner by pod key: a Deployment, not its ReplicaSet."""
+    return {key: chain[-1] for key, chain in owner_chains(pods).items()}
+
+
+def owner_chains(pods: list[Pod]) -> dict[int, list[PodOwner]]:
+    """Returns the owners by pod key, its controller first. Without a controller it is an owner without a name."""
+    above = chains_above({pod.owner_uid for pod in pods if pod.owner_uid})
+    return {
+        pod.pk: [PodOwner(pod.owner_kind, pod.owner_name), *above.get((pod.cluster_id, pod.owner_uid), ())] for pod in pods
     }
-    own = {pod.pk: (pod.owner_kind, pod.owner_name) for pod in pods}
-    return {pod.pk: above.get((pod.cluster_id, pod.owner_uid), own[pod.pk]) for pod in pods}

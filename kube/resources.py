@@ -20,6 +20,14 @@ from kube.structs import (
 from kube.structs.cluster_objects import BudgetSeen, LimitRangeSeen, PriorityClassSeen, QuotaSeen
 from kube.structs.dra import ClaimSeen, ClassSeen, SliceSeen
 from kube.structs.events import EventSeen
+from kube.structs.pod_groups import (
+    JobSetSeen,
+    LeaderWorkerSetSeen,
+    MPIJobSeen,
+    PyTorchJobSeen,
+    RayClusterSeen,
+    RayJobSeen,
+)
 from kube.structs.queues import KueueWorkloadSeen, PodGroupSeen, QueueSeen
 from kube.structs.storage import PersistentVolumeSeen, StorageClassSeen, VolumeClaimSeen
 from kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
@@ -108,6 +116,15 @@ CLUSTER_QUEUES = Resource("kueue.x-k8s.io/v1beta2", "clusterqueues", "ClusterQue
 LOCAL_QUEUES = Resource("kueue.x-k8s.io/v1beta2", "localqueues", "LocalQueues", QueueSeen, OLDER_KUEUE)
 VOLCANO_GROUPS = Resource("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroups of Volcano", PodGroupSeen)
 KAI_GROUPS = Resource("scheduling.run.ai/v2alpha2", "podgroups", "PodGroups of KAI", PodGroupSeen)
+
+JOB_SETS = Resource("jobset.x-k8s.io/v1alpha2", "jobsets", "JobSets", JobSetSeen)
+LEADER_WORKER_SETS = Resource(
+    "leaderworkerset.x-k8s.io/v1", "leaderworkersets", "LeaderWorkerSets", LeaderWorkerSetSeen
+)
+RAY_CLUSTERS = Resource("ray.io/v1", "rayclusters", "RayClusters", RayClusterSeen, ("v1alpha1",))
+RAY_JOBS = Resource("ray.io/v1", "rayjobs", "RayJobs", RayJobSeen, ("v1alpha1",))
+PYTORCH_JOBS = Resource("kubeflow.org/v1", "pytorchjobs", "PyTorchJobs", PyTorchJobSeen)
+MPI_JOBS = Resource("kubeflow.org/v2beta1", "mpijobs", "MPIJobs", MPIJobSeen, ("v1",))
 
 EVERY = tuple(value for value in globals().values() if isinstance(value, Resource))
 

@@ -25,6 +25,11 @@ class WorkloadPodsSerializer(serializers.Serializer):
     kind = serializers.CharField(help_text="Kind of the topmost watched owner. Blank: nothing controls the pods.")
     name = serializers.CharField()
     pods = serializers.IntegerField()
+    pods_wanted = serializers.IntegerField(
+        source="desired",
+        allow_null=True,
+        help_text="GPU pods that a JobSet, Ray or Kubeflow owner wants. Null: unknown.",
+    )
     by_state = serializers.SerializerMethodField(help_text=f"Pods by state, those without pods left out: {STATES}.")
     gpus = serializers.IntegerField(
         help_text="Of its pods that have a node and have not ended. On shared GPUs, a unit is a share."

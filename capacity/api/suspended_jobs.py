@@ -12,6 +12,7 @@ from edges.rest import Edge
 class SuspendedJobSerializer(serializers.Serializer):
     cluster = serializers.CharField(source="job.cluster.name")
     namespace = serializers.CharField(source="job.namespace")
+    kind = serializers.CharField(source="job.kind", help_text="Job, RayJob, RayCluster, PyTorchJob or MPIJob.")
     name = serializers.CharField(source="job.name")
     pods = serializers.IntegerField(source="job.suspended_pods", help_text="Pods that start once it is resumed.")
     requests = serializers.CharField(help_text="Requests of each pod.")

@@ -18,9 +18,10 @@ from capacity.placements.placement_figures import (
     spread_figures,
 )
 from fleet.allocation.gpu_holders import allocations_on
-from fleet.models import Bookmark, Node, Pod, Pool, Workload
+from fleet.models import Bookmark, Node, Pod, Pool
 from fleet.models.node import members_of
 from fleet.models.pool import PlacementPolicy
+from fleet.owner_chains import chains_above
 from kube.resources import NODES, PODS
 from people.models import User
 
@@ -126,11 +127,11 @@ def _by_workload(
 ) -> dict[str, Counter[str]]:
     """Returns the running pods by workload and domain. Pods of a Deployment's ReplicaSets count together."""
     uids = {row["owner_uid"] for row in counted if row["owner_uid"]}
-    owners = Workload.objects.filter(cluster=cluster_id, uid__in=uids).exclude(owner_kind="")
-    above = {uid: (kind, name) for uid, kind, name in owners.values_list("uid", "owner_kind", "owner_name")}
+    above = chains_above(uids)
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for row in counted:
-        kind, name = above.get(row["owner_uid"], (row["owner_kind"], row["owner_name"]))
+        chain = above.get((cluster_id, row["owner_uid"]))
+        kind, name = chain[-1] if chain else (row["owner_kind"], row["owner_name"])
         if name and row["node"] in domains:
             found[f"{kind} {row['namespace']}/{name}"][domains[row["node"]]] += row["pods"]
     return found

@@ -20,7 +20,7 @@ HEAD = (
 
 WORKLOAD_HEAD = (
     "cluster", "namespace", "kind", "workload", "pods", *(state.value for state in PodState), "gpus", "gpus_waiting",
-    "oldest_pod_at",
+    "oldest_pod_at", "pods_wanted",
 )  # fmt: skip
 
 
@@ -50,6 +50,7 @@ def csv_of_workloads(table: PodTable) -> HttpResponse:
         (
             each.cluster, each.namespace, each.kind, each.name, each.pods, *(each.states[state] for state in PodState),
             each.gpus, each.waiting_gpus, each.oldest.isoformat(),
+            "" if each.desired is None else each.desired,
         )
         for each in groups_of(table)
     ]  # fmt: skip

@@ -9,8 +9,9 @@ from django.http import QueryDict
 from django.urls import reverse
 
 from fleet import gpu_pods
-from fleet.models import Pool, Workload
+from fleet.models import Pool
 from fleet.models.pod import PodQuerySet
+from fleet.owner_chains import belongs_to
 
 LONGEST = 253  # characters of one value
 WORST_FIRST = "state"
@@ -108,8 +109,7 @@ def _owned_by(owner: str) -> Q:
     if owner == NO_OWNER:
         return Q(owner_name="")
     kind, _, name = owner.partition("/")
-    below = Workload.objects.filter(owner_kind=kind, owner_name=name).values("uid")
-    return Q(owner_kind=kind, owner_name=name) | Q(owner_uid__in=below)
+    return belongs_to(kind, name)
 
 
 def page_of_workload(facts: Mapping[str, str]) -> str:

@@ -12,10 +12,12 @@ from capacity.pods.addresses import workload_page
 from capacity.pods.pod_filter import NO_OWNER, WORST_FIRST, PodFilter
 from capacity.pods.rows import PodTable
 from fleet.models import Workload
+from fleet.owner_chains import GROUPED, chains_above
 from fleet.states.pod import CODES, PodState
 
 STATES = {code: state for state, code in CODES.items()}
 WITHOUT_GPUS = frozenset({PodState.PENDING, PodState.REJECTED, PodState.FAILED, PodState.DONE})
+GroupKey = tuple[int, str, str, str]  # cluster, namespace, kind, name
 COLUMNS = ("cluster_id", "cluster__name", "namespace", "owner_kind", "owner_name", "owner_uid", "shown_state")
 
 
@@ -32,6 +34,7 @@ class WorkloadGroup:
     states: Counter[PodState] = field(default_factory=Counter)
     gpus: int = 0  # that pods with a node have; on shared GPUs a unit is a share
     waiting_gpus: int = 0  # that pods without a node request
+    desired: int | None = None  # GPU pods that a JobSet, Ray or Kubeflow owner wants; None: unknown
 
     @property
     def owner(self) -> str:
@@ -55,15 +58,18 @@ class WorkloadGroup:
 
 
 def groups_of(table: PodTable) -> list[WorkloadGroup]:
-    """Returns the workloads of the pods of a table, in its order. Two queries, however many pods there are."""
+    """Returns the workloads of the pods of a table, in its order. Six queries at most, however many pods there are."""
     pods = table.pods.order_by()
-    above = _owners_above(pods)
+    above = chains_above(pods.exclude(owner_uid="").values("owner_uid"))
+    desired = _desired_pods(pods)
     sums: Any = pods.values_list(*COLUMNS).annotate(Count("pk"), Sum("gpus"), Min("created_at"))
-    found: dict[tuple[Any, ...], WorkloadGroup] = {}
+    found: dict[GroupKey, WorkloadGroup] = {}
     for cluster_id, cluster, namespace, kind, name, uid, code, number, gpus, oldest in sums:
-        kind, name = above.get((cluster_id, uid), (kind, name))
+        chain = above.get((cluster_id, uid))
+        kind, name = chain[-1] if chain else (kind, name)
         key = cluster_id, namespace, kind, name
         group = found.setdefault(key, WorkloadGroup(cluster_id, cluster, namespace, kind, name, oldest))
+        group.desired = desired.get(key)
         state = STATES[code]
         group.states[state] += number
         group.oldest = min(group.oldest, oldest)
@@ -73,11 +79,17 @@ def groups_of(table: PodTable) -> list[WorkloadGroup]:
     return sorted(by_name, key=_ORDERS[table.wanted.ordering])
 
 
-def _owners_above(pods: Any) -> Mapping[tuple[int, str], tuple[str, str]]:
-    """Returns kind and name of the owners of the pods' owners, one step up, so that no circle has an effect."""
-    rows = Workload.objects.filter(uid__in=pods.exclude(owner_uid="").values("owner_uid")).exclude(owner_kind="")
-    return {(cluster, uid): (kind, name) for cluster, uid, kind, name in
-            rows.order_by().values_list("cluster_id", "uid", "owner_kind", "owner_name")}  # fmt: skip
+def _desired_pods(pods: Any) -> Mapping[GroupKey, int]:
+    """Returns how many GPU pods the owners with several templates want, and the owners above those."""
+    own, parts = dict[GroupKey, int](), Counter[GroupKey]()
+    rows = Workload.objects.filter(kind__in=GROUPED, desired__isnull=False, cluster__in=pods.values("cluster"))
+    for cluster, namespace, kind, name, above_kind, above_name, number in rows.order_by().values_list(
+        "cluster_id", "namespace", "kind", "name", "owner_kind", "owner_name", "desired"
+    ):
+        own[cluster, namespace, kind, name] = number or 0
+        if above_kind:
+            parts[cluster, namespace, above_kind, above_name] += number or 0
+    return {**parts, **own}
 
 
 _ORDERS: Mapping[str, Callable[[WorkloadGroup], Any]] = {

@@ -17,6 +17,8 @@ from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
 from fleet.models import Cluster
+from fleet.owner_chains import GROUPED
+from fleet.states.pod import PodState
 from fleet.web.states import POD_GLYPHS
 from health.inbox.last_seen import dated
 
@@ -78,6 +80,8 @@ def _shown(request: PersonRequest, cluster: Cluster, namespace: str, workload: s
         "findings": dated(report.findings, last_seen_at={}, now=now),
         "pods_href": POD_VIEWS.address(report.table.wanted.query()),
         "groups_href": POD_VIEWS.address(report.table.wanted.by_workload().query()),
+        "grouped": GROUPED,
+        "running": report.table.counts.get(PodState.READY, 0),
         "gpus": sum(each.gpus for each in report.groups),
         "waiting_gpus": sum(each.waiting_gpus for each in report.groups),
         **days_context(report.usage),

@@ -5,10 +5,12 @@ from collections import defaultdict
 from django.db.models import Count, Q
 
 from fleet.models import Cluster, Node, Pod
+from fleet.owner_chains import chains_above
 from health.rules.base import SplitGang, TaintCounts
 
 # Their pods serve requests or run on each node, and need no common domain. Any other owner may be a gang.
 SEPARATE = ("ReplicaSet", "StatefulSet", "DaemonSet", "Node", "")
+MAKES_SEVERAL = ("CronJob", "RayService")  # owners of jobs that are no gang together
 MOST = 100  # jobs of one finding
 
 
@@ -23,17 +25,20 @@ def taint_counts(cluster: Cluster) -> TaintCounts:
 
 
 def split_gangs(cluster: Cluster) -> tuple[SplitGang, ...]:
-    """Returns the jobs by name. One query, two if the cluster has several NVLink domains."""
+    """Returns the jobs by name. One query; five at most if the cluster has several NVLink domains."""
     nodes = Node.objects.filter(cluster=cluster).exclude(nvlink_domain="").values_list("pk", "nvlink_domain")
     domain_of = dict(nodes)
     if len(set(domain_of.values())) < 2:
         return ()
     pods: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     running = Pod.objects.filter(cluster=cluster, phase="Running", is_tenant=True, node__in=list(domain_of))
-    for *owner, node in running.exclude(owner_kind__in=SEPARATE).values_list(
-        "owner_kind", "namespace", "owner_name", "node"
-    ):
-        pods[owner[0], owner[1], owner[2]].append(domain_of[node])
+    columns = ("owner_kind", "namespace", "owner_name", "owner_uid", "node")
+    rows = list(running.exclude(owner_kind__in=SEPARATE).values_list(*columns))
+    above = chains_above({uid for *_, uid, _ in rows})
+    for kind, namespace, name, uid, node in rows:
+        chain = [each for each in above.get((cluster.pk, uid), ()) if each.kind not in MAKES_SEVERAL]
+        kind, name = chain[-1] if chain else (kind, name)
+        pods[kind, namespace, name].append(domain_of[node])
     found = sorted((owner, domains) for owner, domains in pods.items() if len(set(domains)) > 1)
     return tuple(
         SplitGang(f"{kind} {namespace}/{name}", len(domains), len(set(domains)))

@@ -40,6 +40,9 @@ pytestmark = [pytest.mark.observe, pytest.mark.django_db(transaction=True)]
 QUEUES = {
     *(f"{kind}.kueue.x-k8s.io" for kind in ("workloads", "clusterqueues", "localqueues")),
     *(f"podgroups.{group}" for group in ("scheduling.volcano.sh", "scheduling.run.ai")),
+    *("jobsets.jobset.x-k8s.io", "leaderworkersets.leaderworkerset.x-k8s.io"),
+    *(f"{kind}.ray.io" for kind in ("rayclusters", "rayjobs")),
+    *(f"{kind}.kubeflow.org" for kind in ("pytorchjobs", "mpijobs")),
 }
 SPACE, OPERATOR = "research", "gpu-operator"
 POD = {

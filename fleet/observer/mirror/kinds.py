@@ -25,7 +25,7 @@ from fleet.observer.mirror.rows.pod import is_kept, pod_row
 from fleet.observer.mirror.rows.policy import budget_row
 from fleet.observer.mirror.rows.queues import kueue_workload_row, pod_group_row, queue_row
 from fleet.observer.mirror.rows.storage import storage_class_row, volume_claim_row, volume_row
-from fleet.observer.mirror.rows.workload import workload_row
+from fleet.observer.mirror.rows.workload import grouped_row, workload_row
 from fleet.observer.mirror.watch_scope import MIG, SHARING, USUAL_NAMESPACE, WatchScope
 from kube.client.discovery import NotServed
 from kube.resources import (
@@ -37,17 +37,23 @@ from kube.resources import (
     DISRUPTION_BUDGETS,
     EVENTS,
     GPU_CLUSTERS,
+    JOB_SETS,
     JOBS,
     KAI_GROUPS,
     KUEUE_WORKLOADS,
+    LEADER_WORKER_SETS,
     LIMIT_RANGES,
     LOCAL_QUEUES,
     MIG_CONFIGS,
+    MPI_JOBS,
     NODES,
     NVIDIA_DRIVERS,
     PERSISTENT_VOLUMES,
     PODS,
     PRIORITY_CLASSES,
+    PYTORCH_JOBS,
+    RAY_CLUSTERS,
+    RAY_JOBS,
     REPLICA_SETS,
     RESOURCE_CLAIMS,
     RESOURCE_QUOTAS,
@@ -131,11 +137,12 @@ WORKLOADS: dict[Resource[Any], tuple[str, ...]] = {
     STATEFUL_SETS: (),
     DEPLOYMENTS: (DAEMON_SETS.name,),  # they reveal the operator's namespace
 }
+GROUPED = (JOB_SETS, LEADER_WORKER_SETS, RAY_CLUSTERS, RAY_JOBS, PYTORCH_JOBS, MPI_JOBS)
 POD_GROUPS = {VOLCANO_GROUPS: QueueSystem.VOLCANO.value, KAI_GROUPS: QueueSystem.KAI.value}
 QUEUES = {CLUSTER_QUEUES: "ClusterQueue", LOCAL_QUEUES: "LocalQueue"}
 CONFIGS: dict[str, Resource[Any]] = {SHARING: SHARING_CONFIGS, MIG: MIG_CONFIGS}
 # Kinds whose rows make an event worth storing.
-EVENTS_ABOUT = (PODS.name, *(resource.name for resource in WORKLOADS))
+EVENTS_ABOUT = (PODS.name, *(resource.name for resource in (*WORKLOADS, *GROUPED)))
 
 
 def _read(resource: Resource[Any], row: Callable[[Any, WatchScope], Columns | None], **how: Any) -> Kind:
@@ -158,6 +165,7 @@ KINDS: dict[str, Kind] = {
         _read(RESOURCE_CLAIMS, lambda seen, _: claim_row(seen)),
         _read(DEVICE_CLASSES, lambda seen, _: class_row(seen)),
         *(_read(resource, workload_row, after=after) for resource, after in WORKLOADS.items()),
+        *(_read(resource, lambda seen, _: grouped_row(seen), moves_plans=False) for resource in GROUPED),
         _read(DISRUPTION_BUDGETS, lambda seen, _: budget_row(seen)),
         _read(RESOURCE_QUOTAS, lambda seen, _: quota_row(seen)),
         _read(LIMIT_RANGES, lambda seen, _: limit_range_row(seen)),

@@ -9,11 +9,14 @@ from fleet.observer.mirror.rows.text import fitted, fitted_count, fitted_labels
 from fleet.observer.mirror.watch_scope import WatchScope
 from gpu.versions import tag_of
 from kube.structs.daemonset import PodTemplate
+from kube.structs.meta import Seen
+from kube.structs.pod_groups import GroupedSeen
 from kube.structs.workload import ReplicaSetSeen, WorkloadSeen
 
 # gpu-operator, deployments/gpu-operator/templates/operator.yaml; OperatorHub's has only the second (#331).
 OPERATOR = (("app", "gpu-operator"), ("app.kubernetes.io/component", "gpu-operator"))
 INSTALLED_FROM = "olm.owner"  # operator-lifecycle-manager, pkg/lib/ownerutil/util.go: gpu-operator-certified.v24.6.1
+JOB_SET = "JobSet"
 VERSION = re.compile(r"v?\d+(\.\d+)+")
 
 
@@ -25,26 +28,62 @@ def workload_row(seen: WorkloadSeen, scope: WatchScope) -> dict[str, Any] | None
         return None
     if isinstance(seen, ReplicaSetSeen) and seen.is_history:
         return None
-    owner, containers = seen.metadata.owner, template.spec.containers or []
-    image = fitted(containers[0].image, 500) if containers else ""
     return {
-        "kind": seen.kind,
-        "namespace": fitted(seen.metadata.namespace, 63),
-        "name": fitted(seen.name, 253),
-        "created_at": seen.metadata.creation_timestamp,
-        "owner_kind": fitted(owner.kind, 63) if owner else "",
-        "owner_name": fitted(owner.name, 253) if owner else "",
-        "owner_uid": fitted(owner.uid, 64) if owner else "",
+        **_common(seen, seen.kind, template),
         "desired": fitted_count(seen.desired),
         "suspended_pods": None if seen.suspended is None else fitted_count(seen.suspended),
         "ready": fitted_count(seen.ready),
         "failed": fitted_count(seen.failed),
         "resources": resources,
         "claims": claims,
-        "image": image,
-        "operator_version": fitted(_operator_version(seen, image), 64),
+        "operator_version": fitted(_operator_version(seen, _image_of(template)), 64),
+    }
+
+
+def grouped_row(seen: GroupedSeen) -> dict[str, Any] | None:
+    """Returns the row, with the counts of pods that want GPUs. None: none does.
+
+    Requests and suspended pods are of the template that requests most. Jobs of a suspended JobSet have rows themselves,
+    and so does the RayJob that a suspended RayCluster belongs to.
+    """
+    groups = [(each, extended_resources(each.template), claims_of(each.template)) for each in seen.groups]
+    wanting = [(group, resources, claims) for group, resources, claims in groups if resources or claims]
+    if not wanting:
+        return None
+    largest, resources, claims = max(wanting, key=lambda each: sum(each[1].values()))
+    pods = 0 if seen.is_finished else sum(group.pods for group, *_ in wanting)
+    alike = sum(group.pods for group, its, _ in wanting if its == resources)
+    is_demand = seen.is_suspended and not seen.is_finished and seen.kind != JOB_SET and not seen.metadata.owner
+    return {
+        **_common(seen, seen.kind, largest.template),
+        "desired": 0 if seen.is_suspended else fitted_count(pods),
+        "suspended_pods": fitted_count(alike) if is_demand else None,
+        "ready": 0,
+        "failed": 0,
+        "resources": resources,
+        "claims": claims,
+        "operator_version": "",
+    }
+
+
+def _common(seen: Seen, kind: str, template: PodTemplate) -> dict[str, Any]:
+    owner = seen.metadata.owner
+    return {
+        "kind": kind,
+        "namespace": fitted(seen.metadata.namespace, 63),
+        "name": fitted(seen.name, 253),
+        "created_at": seen.metadata.creation_timestamp,
+        "owner_kind": fitted(owner.kind, 63) if owner else "",
+        "owner_name": fitted(owner.name, 253) if owner else "",
+        "owner_uid": fitted(owner.uid, 64) if owner else "",
+        "image": _image_of(template),
         "pod_labels": fitted_labels(template.labels),
     }
+
+
+def _image_of(template: PodTemplate) -> str:
+    containers = template.spec.containers or []
+    return fitted(containers[0].image, 500) if containers else ""
 
 
 def claims_of(template: PodTemplate) -> list[str]:

@@ -1,0 +1,80 @@
+"""Owners above the controllers of pods, to the topmost one."""
+
+import pytest
+
+from capacity.pods.pod_filter import PodFilter
+from capacity.pods.rows import table_of
+from capacity.pods.workload_groups import groups_of
+from fleet.gpu_pods import top_owners
+from fleet.models import Workload
+from fleet.owner_chains import SET_LABEL
+from tests import make
+from tests.callers import calling
+from tests.make import NOON
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster():
+    return make.a_cluster("east")
+
+
+def an_owner(cluster, kind: str, name: str, above: tuple[str, str] | None = None, **given) -> None:
+    row = {"cluster": cluster, "uid": f"uid-{kind}-{name}", "namespace": "team-a", "created_at": NOON}
+    if above:
+        given |= {"owner_kind": above[0], "owner_name": above[1], "owner_uid": f"uid-{above[0]}-{above[1]}"}
+    Workload.objects.create(**row, kind=kind, name=name, changed_at=NOON, **given)
+
+
+def a_pod_of(node, kind: str, name: str, **given):
+    return make.a_pod(node, owner_kind=kind, owner_name=name, owner_uid=f"uid-{kind}-{name}", **given)
+
+
+@pytest.fixture
+def pods(cluster):
+    """Pods of a TrainJob, of a RayJob, and of a LeaderWorkerSet with its leader."""
+    node = make.a_node(cluster, "gpu-1")
+    an_owner(cluster, "JobSet", "llama", ("TrainJob", "llama"), desired=4)
+    for at in range(2):
+        an_owner(cluster, "Job", f"llama-node-{at}", ("JobSet", "llama"))
+    an_owner(cluster, "RayCluster", "tune-x7", ("RayJob", "tune"), desired=2)
+    an_owner(cluster, "StatefulSet", "vllm", ("LeaderWorkerSet", "vllm"))
+    an_owner(cluster, "StatefulSet", "vllm-0", ("Pod", "vllm-0"))
+    label = {"labels": {SET_LABEL: "vllm"}}
+    return {
+        "TrainJob/llama": [a_pod_of(node, "Job", f"llama-node-{at}") for at in range(2)],
+        "RayJob/tune": [a_pod_of(node, "RayCluster", "tune-x7")],
+        "LeaderWorkerSet/vllm": [
+            a_pod_of(node, "StatefulSet", "vllm", **label), a_pod_of(node, "StatefulSet", "vllm-0", **label),
+        ],
+    }  # fmt: skip
+
+
+def test_every_pod_belongs_to_its_topmost_owner_and_is_found_by_it(pods):
+    anna = make.a_user("anna", role="viewer")
+    owners = top_owners([pod for those in pods.values() for pod in those])
+
+    for name, those in pods.items():
+        assert {"/".join(owners[pod.pk]) for pod in those} == {name}
+        found = table_of(anna, PodFilter(owner=name), now=NOON)
+        assert set(found.pods.values_list("pk", flat=True)) == {pod.pk for pod in those}
+
+
+def test_a_group_has_the_pods_that_its_owner_wants(pods):
+    anna = make.a_user("anna", role="viewer")
+
+    groups = groups_of(table_of(anna, PodFilter(), now=NOON))
+
+    counted = {each.owner: (each.pods, each.desired) for each in groups}
+    assert counted == {"TrainJob/llama": (2, 4), "RayJob/tune": (1, 2), "LeaderWorkerSet/vllm": (2, None)}
+    answer = calling(anna).get("/api/v1/pod-workloads").json()["workloads"]
+    assert {each["name"]: each["pods_wanted"] for each in answer} == {"llama": 4, "tune": 2, "vllm": None}
+
+
+def test_a_circle_of_owners_ends(cluster):
+    an_owner(cluster, "JobSet", "a", ("JobSet", "b"))
+    an_owner(cluster, "JobSet", "b", ("JobSet", "a"))
+    pod = a_pod_of(make.a_node(cluster, "gpu-1"), "JobSet", "a")
+
+    assert top_owners([pod])[pod.pk][0] == "JobSet"
