@@ -9,6 +9,7 @@ from django.db.models import F
 
 from capacity.compared_nodes import index_of
 from capacity.queue_places import queue_places
+from capacity.scaling_rows import scaling_facts
 from capacity.volume_rows import with_volumes
 from capacity.wait_reasons.amounts import amount_text
 from capacity.wait_reasons.answers import PendingExplanation, ScalingReport
@@ -17,6 +18,7 @@ from capacity.wait_reasons.early_reasons import SILENT_AFTER, ClaimFacts, WaitFa
 from capacity.wait_reasons.explanation import explain
 from capacity.wait_reasons.obstacles import CPU, MEMORY
 from capacity.wait_reasons.requirements import WaitingPod, read_pod
+from capacity.wait_reasons.scaling_verdict import scaling_verdict
 from fleet.models import Bookmark, ClusterEvent, DeviceClass, Pod, ResourceClaim
 from fleet.pod_reasons import PodReason
 from kube.resources import DEVICE_CLASSES, RESOURCE_CLAIMS
@@ -38,7 +40,7 @@ def is_waiting(pod: Pod) -> bool:
 
 
 def explanations_of(pods: Iterable[Pod], *, now: datetime) -> Mapping[str, PendingExplanation]:
-    """Returns the explanations by UID, of pods that wait for a node. Fifteen queries for each cluster at most."""
+    """Returns the explanations by UID, of pods that wait for a node. Seventeen queries for each cluster at most."""
     by_cluster: dict[int, list[Pod]] = defaultdict(list)
     for pod in pods:
         if is_waiting(pod):
@@ -84,7 +86,7 @@ def _evidence(pod: Pod, found: PendingExplanation) -> Iterator[EvidenceItem]:
         yield EvidenceItem("Message of the scheduler", pod.waiting_reason)
     if found.scaling:
         at = f" at {to_the_minute(found.scaling.at)}" if found.scaling.at else ""
-        yield EvidenceItem(f"{found.scaling.autoscaler}{at}", found.scaling.summary)
+        yield EvidenceItem(f"{found.scaling.autoscaler}{at}", f"It {found.scaling.verdict}. {found.scaling.summary}")
     if found.differences:
         yield EvidenceItem("Differs from the scheduler", names(found.differences))
 
@@ -101,10 +103,17 @@ def _of_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[
     index = index_of(cluster_id, list(facts.values()))
     others = index.neighbours.label_keys if index.neighbours else frozenset[str]()
     facts = {uid: _with_labels(pod, pod.rules.label_keys | others) for uid, pod in facts.items()}
-    around = _surroundings(cluster_id, pods)
+    around = _surroundings(cluster_id, pods, now=now)
     keys = {uid: _likeness(pod, around[uid], now=now) for uid, pod in facts.items()}
     found = {key: explain(facts[uid], index, around[uid], now=now) for key, uid in _first_of(keys).items()}
-    return {uid: replace(found[key], scaling=around[uid].scaling) for uid, key in keys.items()}
+    return {uid: replace(found[key], scaling=_scaling_of(found[key], around[uid])) for uid, key in keys.items()}
+
+
+def _scaling_of(found: PendingExplanation, around: WaitFacts) -> ScalingReport | None:
+    """Returns the report. Without an Event it tells only why a pod that no node has room for gets no new node."""
+    report = around.scaling
+    is_relevant = report is not None and (report.message or (found.funnel and found.key != "fits"))
+    return report if is_relevant else None
 
 
 def _first_of(keys: Mapping[str, str]) -> dict[str, str]:
@@ -125,11 +134,12 @@ def _with_labels(pod: WaitingPod, keys: Collection[str]) -> WaitingPod:
     return replace(pod, labels={key: pod.labels[key] for key in sorted(keys) if key in pod.labels})
 
 
-def _surroundings(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitFacts]:
+def _surroundings(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[str, WaitFacts]:
     reports, reported = _event_reports(cluster_id, pods)
     claims = _claims(cluster_id, pods)
     places, unread = queue_places(cluster_id, pods)
     classes = _device_classes(cluster_id) if claims is not None else None
+    facts = scaling_facts(cluster_id, [report.message for report in reports.values()])
     return {
         pod.uid: WaitFacts(
             None if claims is None else [claims[key] for key in _claim_keys(pod) if key in claims],
@@ -137,7 +147,8 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitFacts]:
             has_events=pod.uid in reported,
             queue=places.get(pod.uid),
             queue_unread=unread.get(pod.uid, ""),
-            scaling=reports.get(pod.uid),
+            scaling=scaling_verdict(reports.get(pod.uid), facts, now=now),
+            scaling_unread=facts.unread,
         )
         for pod in pods
     }

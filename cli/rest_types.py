@@ -41,6 +41,9 @@ PodState = Literal["failing", "rejected", "pending", "not-ready", "unknown", "st
 ReportedByEnum = Literal["kubelet", "claim", "scheduler", "metrics", "count"]
 
 
+ScalingReportVerdictEnum = Literal["adds a node", "could not add a node", "is at its maximum", "has no group of nodes that fits", "adds no node", "has not reported on this pod", "writes no status any more"]
+
+
 SeverityEnum = Literal["critical", "warning", "note"]
 
 
@@ -764,8 +767,10 @@ class RollbackPreview(TypedDict):
 
 class ScalingReport(TypedDict):
     autoscaler: str
+    verdict: ScalingReportVerdictEnum
     is_adding: bool
     summary: str
+    details: list[str]
     message: str
     at: str | None
 

@@ -17,6 +17,7 @@ from kube.structs import (
     RevisionSeen,
     Seen,
 )
+from kube.structs.autoscalers import NodeClaimSeen, NodePoolSeen
 from kube.structs.cluster_objects import BudgetSeen, LimitRangeSeen, PriorityClassSeen, QuotaSeen
 from kube.structs.dra import ClaimSeen, ClassSeen, SliceSeen
 from kube.structs.events import EventSeen
@@ -125,6 +126,13 @@ RAY_CLUSTERS = Resource("ray.io/v1", "rayclusters", "RayClusters", RayClusterSee
 RAY_JOBS = Resource("ray.io/v1", "rayjobs", "RayJobs", RayJobSeen, ("v1alpha1",))
 PYTORCH_JOBS = Resource("kubeflow.org/v1", "pytorchjobs", "PyTorchJobs", PyTorchJobSeen)
 MPI_JOBS = Resource("kubeflow.org/v2beta1", "mpijobs", "MPIJobs", MPIJobSeen, ("v1",))
+
+NODE_POOLS = Resource("karpenter.sh/v1", "nodepools", "NodePools", NodePoolSeen, ("v1beta1",))
+NODE_CLAIMS = Resource("karpenter.sh/v1", "nodeclaims", "NodeClaims", NodeClaimSeen, ("v1beta1",))
+SCALING_STATUS = Resource(
+    "v1", "configmaps", "Status of the cluster autoscaler", ConfigMapSeen,
+    namespace="kube-system", only_name="cluster-autoscaler-status", alias="configmaps:autoscaler",
+)  # fmt: skip
 
 EVERY = tuple(value for value in globals().values() if isinstance(value, Resource))
 

@@ -6,7 +6,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from capacity.pods.story import NearNode, story_of, waiting_story
-from capacity.wait_reasons.answers import Actor, DecidingKind
+from capacity.wait_reasons.answers import Actor, DecidingKind, ScalingVerdict
 from edges.rest import Edge, RowSerializer
 from fleet.api.pods import PodRowSerializer
 from fleet.freshness.cluster import load_cluster_freshness
@@ -131,9 +131,13 @@ class QueuePlaceSerializer(serializers.Serializer):
 
 class ScalingReportSerializer(serializers.Serializer):
     autoscaler = serializers.CharField(help_text="Cluster autoscaler or Karpenter.")
+    verdict = serializers.ChoiceField([each.value for each in ScalingVerdict], help_text="It adds a node, or why not.")
     is_adding = serializers.BooleanField(help_text="It has asked for a node for this pod.")
     summary = serializers.CharField()
-    message = serializers.CharField(help_text="Its own words.")
+    details = serializers.ListField(
+        child=serializers.CharField(), help_text="From its NodePools, NodeClaims or status, at most 8."
+    )
+    message = serializers.CharField(help_text="Its own words. Blank: it has written no Event about the pod.")
     at = serializers.DateTimeField(allow_null=True, help_text="When it last said so. Null: the Event has no time.")
 
 

@@ -58,16 +58,30 @@ class NearMiss:
     lacks: Sequence[str]
 
 
+class ScalingVerdict(StrEnum):
+    """The answer to "does the autoscaler add a node for this pod?"."""
+
+    ADDING = "adds a node"
+    FAILED = "could not add a node"
+    AT_MAXIMUM = "is at its maximum"
+    NO_GROUP = "has no group of nodes that fits"
+    REFUSED = "adds no node"
+    SILENT = "has not reported on this pod"
+    DOWN = "writes no status any more"
+
+
 @dataclass(frozen=True)
 class ScalingReport:
-    """The last report of an autoscaler about a pod."""
+    """The last report of an autoscaler about a pod, with what its own objects say."""
 
     autoscaler: str
     is_adding: bool  # it has asked for a node
     summary: str  # at most 140 characters
-    message: str
+    message: str  # blank: it has written no Event about the pod
     changes: Sequence[Change] = ()
     at: datetime | None = None  # when it said so last
+    verdict: ScalingVerdict = ScalingVerdict.REFUSED
+    details: Sequence[str] = ()  # from its NodePools, NodeClaims or status
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ class WaitFacts:
     queue: QueuePlace | None = None
     queue_unread: str = ""  # what of its queue is not read, and why; blank: all is
     scaling: ScalingReport | None = None  # of an autoscaler; None: none is known
+    scaling_unread: str = ""  # its kinds that may not be read
 
 
 def reason_before_nodes(

@@ -42,7 +42,7 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     if outlook and outlook.nodes and verdict and verdict.finds_no_victims:
         differences.append(f"The scheduler found no pods to preempt, this check on {count(outlook.nodes, 'node')}.")
     changes = found.changes or ([] if obstacles.fitting else helpful_changes(obstacles))
-    if around.scaling:
+    if around.scaling and found.key != "fits":
         changes = [*changes, *around.scaling.changes]
     return replace(
         found,
@@ -54,7 +54,10 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
         verdict=verdict,
         agreement_ratio=ratio,
         differences=differences,
-        not_checked=[*unchecked_parts(pod, index.neighbours), *filter(None, [around.queue_unread])],
+        not_checked=[
+            *unchecked_parts(pod, index.neighbours),
+            *filter(None, [around.queue_unread, around.scaling_unread]),
+        ],
         queue=around.queue,
         scaling=around.scaling,
     )

@@ -137,7 +137,13 @@ def rule_for(kind: str) -> str:
     """
     name, _, purpose = kind.partition(":")
     plural, _, group = name.partition(".")
-    where = "# of a Role in the namespace of the GPU operator\n" if purpose else ""
+    its = MIRRORED[kind].resource if kind in MIRRORED else None
+    where = (
+        f"# of a Role in {its.namespace}"
+        if its and its.namespace
+        else "# of a Role in the namespace of the GPU operator"
+    )
+    where = f"{where}\n" if purpose else ""
     verbs = "list, watch" if purpose else "get, list, watch"
     if plural == "pods/proxy":
         verbs = "get"  # a request, not a kind: it cannot be watched

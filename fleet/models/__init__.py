@@ -1,3 +1,4 @@
+from fleet.models.autoscalers import ScalingObject
 from fleet.models.bookmark import Bookmark, BookmarkState
 from fleet.models.cluster import ApprovalRule, Cluster, ClusterMode
 from fleet.models.domain_event import DomainEvent
@@ -67,6 +68,7 @@ __all__ = [
     "ResourceClaim",
     "ResourceQuota",
     "ResourceSlice",
+    "ScalingObject",
     "SegmentSums",
     "StorageClass",
     "Workload",

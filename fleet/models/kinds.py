@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import models
 
+from fleet.models.autoscalers import ScalingObject
 from fleet.models.driver_object import DriverObject
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
 from fleet.models.node import Node
@@ -71,6 +72,9 @@ MIRRORED: dict[str, MirroredKind] = {
         MirroredKind(resources.LOCAL_QUEUES, WorkloadQueue, (("kind", "LocalQueue"),)),
         MirroredKind(resources.VOLCANO_GROUPS, QueuedWorkload, (("system", QueueSystem.VOLCANO.value),)),
         MirroredKind(resources.KAI_GROUPS, QueuedWorkload, (("system", QueueSystem.KAI.value),)),
+        MirroredKind(resources.NODE_POOLS, ScalingObject, (("kind", "NodePool"),)),
+        MirroredKind(resources.NODE_CLAIMS, ScalingObject, (("kind", "NodeClaim"),)),
+        MirroredKind(resources.SCALING_STATUS, ScalingObject, (("kind", "ClusterAutoscaler"),)),
         MirroredKind(resources.EVENTS, ClusterEvent),
         MirroredKind(resources.SHARING_CONFIGS, OperatorConfig, (("purpose", "sharing"),)),
         MirroredKind(resources.MIG_CONFIGS, OperatorConfig, (("purpose", "mig"),)),

@@ -138,6 +138,5 @@ def test_of_kube_system_only_whether_the_autoscaler_runs_is_read():
     namespace, name = AUTOSCALER_STATUS
 
     assert role["metadata"]["namespace"] == namespace
-    assert role["rules"] == [
-        {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [name], "verbs": ["get"]}
-    ]
+    verbs = ["get", "list", "watch"]
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": [name], "verbs": verbs}]

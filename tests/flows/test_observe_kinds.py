@@ -42,6 +42,7 @@ QUEUES = {
     *(f"podgroups.{group}" for group in ("scheduling.volcano.sh", "scheduling.run.ai")),
     *("jobsets.jobset.x-k8s.io", "leaderworkersets.leaderworkerset.x-k8s.io"),
     *(f"{kind}.ray.io" for kind in ("rayclusters", "rayjobs")),
+    *(f"{kind}.karpenter.sh" for kind in ("nodepools", "nodeclaims")),
     *(f"{kind}.kubeflow.org" for kind in ("pytorchjobs", "mpijobs")),
 }
 SPACE, OPERATOR = "research", "gpu-operator"

@@ -14,6 +14,7 @@ from fleet.models.kinds import MIRRORED
 from fleet.models.queues import QueueSystem
 from fleet.observer.mirror.rows import Columns
 from fleet.observer.mirror.rows.admission import limit_range_row, priority_class_row, quota_row
+from fleet.observer.mirror.rows.autoscalers import autoscaler_row, node_claim_row, node_pool_row
 from fleet.observer.mirror.rows.cpu_memory import other_pod_row
 from fleet.observer.mirror.rows.dra import claim_row, class_row, slice_row
 from fleet.observer.mirror.rows.driver_object import driver_object_row
@@ -46,6 +47,8 @@ from kube.resources import (
     LOCAL_QUEUES,
     MIG_CONFIGS,
     MPI_JOBS,
+    NODE_CLAIMS,
+    NODE_POOLS,
     NODES,
     NVIDIA_DRIVERS,
     PERSISTENT_VOLUMES,
@@ -59,6 +62,7 @@ from kube.resources import (
     RESOURCE_QUOTAS,
     RESOURCE_SLICES,
     REVISIONS,
+    SCALING_STATUS,
     SHARING_CONFIGS,
     STATEFUL_SETS,
     STORAGE_CLASSES,
@@ -176,6 +180,9 @@ KINDS: dict[str, Kind] = {
         _read(KUEUE_WORKLOADS, lambda seen, _: kueue_workload_row(seen), moves_plans=False),
         *(_read(each, partial(_queue, kind=kind), moves_plans=False) for each, kind in QUEUES.items()),
         *(_read(each, partial(_pod_group, system=system), moves_plans=False) for each, system in POD_GROUPS.items()),
+        _read(NODE_POOLS, lambda seen, _: node_pool_row(seen), moves_plans=False),
+        _read(NODE_CLAIMS, lambda seen, _: node_claim_row(seen), moves_plans=False),
+        _read(SCALING_STATUS, lambda seen, _: autoscaler_row(seen), moves_plans=False),
         *(
             _read(
                 resource,

@@ -234,6 +234,6 @@ def test_the_newest_report_of_an_autoscaler_is_shown_with_its_time(viewer, clust
         .json()["why_pending"]["scaling"]
     )
 
-    assert "Last report of Karpenter 3 min ago NodePool gpu has used up its limits." in seen.text
+    assert "Karpenter is at its maximum 3 min ago NodePool gpu has used up its limits." in seen.text
     assert refused in seen.text
     assert (told["summary"], told["at"]) == ("NodePool gpu has used up its limits.", "2026-11-21T11:57:00Z")
