@@ -38,7 +38,7 @@ from maintenance.refusals import BadReceiver, CaseRefused, UnknownRequest
 from notifications.commands.refusals import BadChannel, BadPreference, BadRoute, NotificationRefusal
 from operations.refusals import BadOperation, OperationRefused
 from people.rights import NotAllowed
-from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
+from people.roster.accounts import HasItAlready, KeyReused, LastAdmin, NameTaken
 from people.roster.device_authorizations import NotGranted
 from people.roster.groups import AlreadyIn
 from people.sign_in.step_up import NotConfirmed
@@ -92,6 +92,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     BadPoolFile: Meaning(400, "bad-pool-file", "Invalid pool file"),
     NodeLeft: Meaning(410, "node-left", "This node left its cluster"),
     NameTaken: Meaning(409, "name-taken", "The name is taken"),
+    KeyReused: Meaning(409, "key-reused", "The Idempotency-Key was already used"),
     HasItAlready: Meaning(409, "has-it-already", "The person has this role already"),
     AlreadyIn: Meaning(409, "in-group-already", "The person is a member already"),
     NotGranted: Meaning(400, "not-granted", "No token"),

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.transition_errors import LostRace
 from people.models import ApiToken, AuditEntry, Role, RoleBinding, User
 from people.models.user import ScopeKind
@@ -17,10 +18,15 @@ from people.places import Place
 CONSOLE = "shell on the server"  # the actor of a command
 LONGEST_NAME = 150  # characters
 NO_PASSWORD = "!"  # noqa: S105 - Django's prefix of an unusable password
+ADD = "person.add"
 
 
 class NameTaken(Exception):
     """The name belongs to another person, or reads the same."""
+
+
+class KeyReused(Exception):
+    """The idempotency key belongs to another person, or to one who was renamed or removed."""
 
 
 class LastAdmin(Exception):
@@ -48,31 +54,45 @@ def add(name: str, *, actor: str, now: datetime, key: str = "") -> User:
 
     :raises ValidationError: when the name is invalid
     :raises NameTaken: when another person has the name
+    :raises KeyReused: when the key has added another person, or the person has another name now
     """
     name = normalized_name(name)
+    if before := _added_before(name, actor=actor, key=key):
+        return before
     if User.objects.filter(username__iexact=name).exists():
-        return _added_before(name, actor=actor, key=key)
+        raise NameTaken(f"The name {name} is taken.")
     try:
         with transaction.atomic():
             person = User(username=name)
             person.set_unusable_password()
             person.save()
-            record(person, "person.add", actor=actor, now=now, **({"key": key} if key else {}))
-    except IntegrityError:
-        return _added_before(name, actor=actor, key=key)
+            record(person, ADD, actor=actor, now=now, **({"key": key} if key else {}))
+    except IntegrityError as taken:
+        if first := _added_before(name, actor=actor, key=key):  # sent twice at once
+            return first
+        raise NameTaken(f"The name {name} is taken.") from taken
     return person
 
 
-def _added_before(name: str, *, actor: str, key: str) -> User:
-    """Returns the person that this same command added before.
+def _added_before(name: str, *, actor: str, key: str) -> User | None:
+    """Returns the person that this actor's key has added already; None without a key or a person.
 
-    :raises NameTaken: when another command added them
+    :raises KeyReused: when the key has added another person, or the person has another name now
     """
-    if key and (person := User.objects.filter(username=name).first()):
-        first = AuditEntry.objects.filter(subject=f"person:{person.pk}", number=1).first()
-        if first and (first.verb, first.actor, first.evidence.get("key")) == ("person.add", actor, key):
-            return person
-    raise NameTaken(f"The name {name} is taken.")
+    entries = AuditEntry.objects.filter(actor=actor, verb=ADD, evidence__key=key).order_by("-id")
+    first = entries.first() if key else None
+    if first is None:
+        return None
+    person = User.objects.filter(pk=first.subject.removeprefix("person:")).first()
+
+    def key_of(username: str) -> IdempotencyKey:
+        return IdempotencyKey.of(key, person=actor, verb=ADD, body={"username": username})
+
+    added = first.evidence["person"]
+    holds = person is not None and person.username == added
+    now_is = f"{added} is {person.username} now." if person else f"{added} was removed."
+    earlier = CarriedOut(key_of(added), first.at, holds, lambda: now_is)
+    return person if is_done(key_of(name), earlier, refusal=KeyReused) else None
 
 
 def switch_off(person: User, *, actor: str, now: datetime) -> None:

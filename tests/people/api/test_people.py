@@ -61,6 +61,20 @@ def test_the_same_key_adds_somebody_once_and_another_finds_the_name_taken(root):
     assert post(root, PEOPLE, {"username": "NEW"}, key="k1").status_code == 409
 
 
+def test_a_key_that_added_somebody_adds_nobody_else_and_not_who_has_another_name_now(root):  # noqa: F811
+    first = post(root, PEOPLE, {"username": "new"}, key="k1")
+
+    other = post(root, PEOPLE, {"username": "other"}, key="k1")
+    User.objects.filter(pk=first.json()["id"]).update(username="renamed")
+    renamed = post(root, PEOPLE, {"username": "new"}, key="k1")
+
+    assert [(each.status_code, each.json()["type"]) for each in (other, renamed)] == [
+        (409, "urn:quarterdeck:problem:key-reused")
+    ] * 2
+    assert "new is renamed now." in renamed.json()["detail"]
+    assert not User.objects.filter(username__in=["new", "other"]).exists()
+
+
 @pytest.mark.parametrize("name", ["two words", "", "x" * 151, "a\x00b", "<b>"])
 def test_what_is_no_name_is_refused_at_its_field(root, name):  # noqa: F811
     reply = post(root, PEOPLE, {"username": name})
