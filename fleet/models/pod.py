@@ -12,6 +12,7 @@ from fleet.states.pod import CODES, ENDED, OFTEN, SETTLED_AFTER, PodState, pod_s
 
 LASTING = [CODES[state] for state in (PodState.DONE, PodState.FAILED, PodState.REJECTED)]
 NOT_CRASHING = [*LASTING, CODES[PodState.UNKNOWN], CODES[PodState.TERMINATING]]
+COMPLETED = ("Completed", "Succeeded")  # how a placement ended whose pod ran to its end
 
 
 class PodQuerySet(Visible["Pod"]):

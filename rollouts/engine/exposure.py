@@ -13,12 +13,12 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from fleet.models import Node, Pod, PodPlacement
+from fleet.models.pod import COMPLETED
 from gpu.resources import Layout, whole_gpus
 from health.models import GpuHour
 from rollouts.gates.base import SeenWork
 
 HOUR = timedelta(hours=1)
-COMPLETED = ("Completed", "Succeeded")  # how a placement ended whose pod ran to its end
 Busy = Mapping[datetime, Mapping[str, float]]  # by the beginning of the hour and the GPU's UUID: seconds under load
 
 

@@ -16,7 +16,14 @@ from rollouts.engine.exclusions import PlanExclusions
 from rollouts.engine.gpu_health import PlanHealth
 from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.test_jobs import PlanTestJobs
-from rollouts.engine.workloads import driver_started_at, operands_of, refused, validator_of, workloads_of
+from rollouts.engine.workloads import (
+    completed_by_owner,
+    driver_started_at,
+    operands_of,
+    refused,
+    validator_of,
+    workloads_of,
+)
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import (
     LEFT_OUT,
@@ -98,7 +105,7 @@ def stage_snapshot(
             for target in targets
         ),
         approvals=_approvals(plan, stage, gates),
-        workloads_ready_now={owner: around.ready[owner] for owner in before},
+        workloads_ready_now=ready_now(plan, targets, before, around),
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
         workloads_ready_before=before,
         workloads_refused=refused_since(plan, targets, before, around),
@@ -217,11 +224,31 @@ def most_ready(targets: Iterable[Target | ExternalRolloutNode]) -> dict[str, int
     return most
 
 
+def ready_now(
+    plan: Rollout, targets: Iterable[Target | ExternalRolloutNode], before: Mapping[str, int], around: AroundStages
+) -> dict[str, int]:
+    """Returns the Ready pods of each owner, with those that completed since the first release.
+
+    One query if an owner has fewer pods than before: the pod of a Job that ran to its end comes back no more.
+    """
+    now = {owner: around.ready[owner] for owner in before}
+    lacking = _lacking(before, around)
+    if not lacking:
+        return now
+    first = min(datetime.fromisoformat(target.baseline["at"]) for target in targets if target.baseline)
+    completed = completed_by_owner(plan, lacking, since=first)
+    return {owner: ready + completed[owner] for owner, ready in now.items()}
+
+
+def _lacking(before: Mapping[str, int], around: AroundStages) -> set[str]:
+    return {owner for owner, ready in before.items() if around.ready[owner] + around.waiting[owner] < ready}
+
+
 def refused_since(
     plan: Rollout, targets: Iterable[Target | ExternalRolloutNode], before: Mapping[str, int], around: AroundStages
 ) -> Mapping[str, str]:
     """Returns why pods of owners were rejected since the release, for owners with fewer pods than before."""
-    lacking = {owner for owner, ready in before.items() if around.ready[owner] + around.waiting[owner] < ready}
+    lacking = _lacking(before, around)
     since: dict[str, datetime] = {}
     for target in targets:
         base = target.baseline or {}

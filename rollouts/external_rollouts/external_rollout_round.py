@@ -27,7 +27,14 @@ from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.gate_evaluation import all_pass, evaluate
 from rollouts.engine.nodes import COLUMNS
 from rollouts.engine.snapshot import StageSnapshot
-from rollouts.engine.stage_evidence import AroundStages, most_ready, passing_since, refused_since, target_evidence
+from rollouts.engine.stage_evidence import (
+    AroundStages,
+    most_ready,
+    passing_since,
+    ready_now,
+    refused_since,
+    target_evidence,
+)
 from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting, why_unready
 from rollouts.external_rollouts.gate_options import ASKED
 from rollouts.external_rollouts.observations import (
@@ -418,7 +425,7 @@ def _stage(
         seen_at=around.seen_at,
         to_version=rollout.to_version,
         targets=tuple(targets),
-        workloads_ready_now={owner: around.ready[owner] for owner in before},
+        workloads_ready_now=ready_now(rollout, _begun_nodes(nodes), before, around),
         workloads_waiting_for_room={owner: around.waiting[owner] for owner in before if around.waiting[owner]},
         workloads_ready_before=before,
         workloads_refused=refused_since(rollout, _begun_nodes(nodes), before, around),

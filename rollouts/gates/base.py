@@ -299,7 +299,7 @@ class Evidence:
     to_version: str
     targets: tuple[TargetEvidence, ...]  # in the order of release
     approvals: tuple[ApprovalEvidence, ...] = ()
-    workloads_ready_now: Mapping[str, int] = field(default_factory=dict)  # owner → its Ready pods in the cluster
+    workloads_ready_now: Mapping[str, int] = field(default_factory=dict)  # owner → Ready or completed pods
     workloads_waiting_for_room: Mapping[str, int] = field(default_factory=dict)  # owner → pods that fit nowhere
     workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
     workloads_refused: Mapping[str, str] = field(default_factory=dict)  # owner → why the API server takes no pod of it

@@ -13,7 +13,7 @@ from rollouts.gates.window import Window
 from rollouts.lifecycle import PlanState
 from rollouts.models import Approval, Command, GateOverride, Hold, MaintenanceWindow, Plan, StageKind, Target
 from rollouts.models.transitions import record_event
-from tests.make import NOON, a_pod, a_pool
+from tests.make import NOON, a_placement, a_pod, a_pool
 from tests.rollouts.make import OLD, OLD_HASH
 from tests.rollouts.rows import POLICY, a_started_plan, answered, in_state
 
@@ -234,6 +234,22 @@ def test_a_node_is_compared_with_what_it_was_when_it_was_released(plan: Plan):
     assert shown.targets[0].baseline.operands == ("Driver",)
     assert shown.workloads_ready_before == {"Deployment team-a/model": 1}
     assert shown.workloads_ready_now == {"Deployment team-a/model": 0}
+
+
+@pytest.mark.parametrize(
+    ("ended", "after", "number"), [("Completed", 60, 1), ("Completed", -60, 0), ("Error", 60, 0), ("", 60, 0)]
+)
+def test_a_pod_that_completed_since_the_release_is_not_missed(plan: Plan, ended: str, after: int, number: int):
+    """The pod of a Job that ran to its end comes back no more, and the plan waited for it until a person overrode."""
+    row = Node.objects.get(name="node-0")
+    pod = a_pod(row, "train-0", owner_kind="Job", owner_name="train")
+    written = baselines(plan, [row.uid], now=NOON)[row.uid]
+    Target.objects.filter(node_name="node-0").update(baseline=written, state="changed")
+    pod.delete()
+    until = NOON + timedelta(seconds=after)
+    a_placement(row, "train-0", owner_name="train", since=NOON - timedelta(days=1), until=until, ended=ended)
+
+    assert seen(plan).stages[0].evidence.workloads_ready_now == {"Job team-a/train": number}
 
 
 def refused_pod(plan: Plan, *, at) -> None:
