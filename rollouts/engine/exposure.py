@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import accumulate, pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fleet.models import Node, Pod, PodPlacement
@@ -19,6 +20,7 @@ from health.models import GpuHour
 from rollouts.gates.base import SeenWork
 
 HOUR = timedelta(hours=1)
+NEVER: Mapping[str, datetime] = MappingProxyType({})
 Busy = Mapping[datetime, Mapping[str, float]]  # by the beginning of the hour and the GPU's UUID: seconds under load
 
 
@@ -41,11 +43,12 @@ class ClusterClock(NamedTuple):
 
 def read_work(
     cluster_id: int, changed: Mapping[str, datetime], nodes: Mapping[str, Node], pods: Mapping[str, Sequence[Pod]],
-    clock: ClusterClock,
+    clock: ClusterClock, released: Mapping[str, datetime] = NEVER,
 ) -> dict[str, SeenWork]:  # fmt: skip
     """Returns the work on present nodes by node UID. Two queries; none without nodes.
 
-    `changed` is when each node was seen changed; `pods` is by node name.
+    `changed` is when each node was seen changed, and `released` when it was released; `pods` is by node name. A pod
+    that stayed Ready through the change has not begun with the new driver, and does not count.
     """
     there = {uid: nodes[uid] for uid in changed if uid in nodes}
     if not there:
@@ -58,7 +61,8 @@ def read_work(
     found = {}
     for uid, node in there.items():
         layout = Layout.read(node.layout)
-        spans = [*_running(pods.get(node.name, ()), layout, clock), *_completed(over.get(uid, ()), layout, clock)]
+        new = _running(pods.get(node.name, ()), layout, clock, since=released.get(uid))
+        spans = [*new, *_completed(over.get(uid, ()), layout, clock)]
         gpus = max(node.physical_gpus or 0, whole_gpus(node.allocatable, layout))
         busy_hours = busy.get(node.name)
         found[uid] = SeenWork(
@@ -103,11 +107,14 @@ def _allocated(spans: Iterable[Allocated], *, gpus: int, since: datetime, until:
     )
 
 
-def _running(pods: Iterable[Pod], layout: Layout, clock: ClusterClock) -> Iterator[Allocated]:
+def _running(
+    pods: Iterable[Pod], layout: Layout, clock: ClusterClock, *, since: datetime | None
+) -> Iterator[Allocated]:
     for pod in pods:
         if pod.is_tenant and pod.is_ready and pod.ready_since is not None:
             begun = clock.at_the_latest(max(pod.ready_since, pod.started_at or pod.created_at))
-            yield Allocated(begun, clock.seen_at, whole_gpus(pod.resources, layout))
+            if since is None or begun >= since:
+                yield Allocated(begun, clock.seen_at, whole_gpus(pod.resources, layout))
 
 
 def _completed(rows: Iterable[PodPlacement], layout: Layout, clock: ClusterClock) -> Iterator[Allocated]:

@@ -33,7 +33,7 @@ from rollouts.models.gate_look import MOST
 MOST_PODS = 64  # of one node
 RUNS_WITHIN = timedelta(minutes=1)
 # The clock of the cluster is estimated, and another explanation of a pod is no change.
-JITTERS = frozenset({"started_at", "driver_started_at", "why"})
+JITTERS = frozenset({"started_at", "driver_started_at", "ready_since", "unready_since", "why"})
 RecordedLook = TypeVar("RecordedLook", "RecordedNode", "RecordedStage")
 
 

@@ -88,6 +88,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     ahead = clock_ahead(plan.cluster_id)
     by_uid = {row.uid: row for row in rows}
     pods = pods_on(plan, _names_to_evaluate(stages) | {node.name for nodes in going.values() for node in nodes})
+    exposed = _exposed(stages)
     surroundings = AroundStages(
         by_uid,
         pods,
@@ -98,7 +99,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         plan.mark,
         restrained,
         openings,
-        read_work(plan.cluster_id, _exposed(stages), by_uid, pods, ClusterClock(oldest, ahead)),
+        read_work(plan.cluster_id, exposed, by_uid, pods, ClusterClock(oldest, ahead), _released(stages, exposed)),
         why_unready(pods, now=now),
         causes_of_failures(stages, by_uid, now=now),
         read_plan_health(plan, _evaluated(stages), by_uid, now=now),
@@ -218,6 +219,16 @@ def _exposed(stages: Sequence[Stage]) -> dict[str, datetime]:
     asking = (stage for stage in _evaluated(stages) if Exposure.key in stage.gate_options and not stage.is_rollback)
     targets = (target for stage in asking for target in stage.targets.all())
     return {target.node_uid: target.state_since for target in targets if target.state == TargetState.CHANGED}
+
+
+def _released(stages: Sequence[Stage], uids: Collection[str]) -> dict[str, datetime]:
+    """Returns when each of these nodes was released, by node UID, if its baseline was recorded then."""
+    targets = (target for stage in stages for target in stage.targets.all() if not stage.is_rollback)
+    return {
+        target.node_uid: datetime.fromisoformat(target.baseline["at"])
+        for target in targets
+        if target.node_uid in uids and target.baseline
+    }
 
 
 def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:

@@ -206,6 +206,7 @@ def workloads_of(
             status=pod.status,
             why=why.get(pod.uid, ""),
             unready_since=pod.ready_since - ahead if pod.ready_since and not pod.is_ready else None,
+            ready_since=pod.ready_since - ahead if pod.ready_since and pod.is_ready else None,
         )
         for pod in pods
         if not pod.operand and pod.deleted_at is None

@@ -50,6 +50,7 @@ class PodEvidence:
     status: str = ""  # as kubectl spells it
     why: str = ""  # what that means, and the line that tells it; blank: nobody knows
     unready_since: datetime | None = None  # when it was last Ready, or began; None: it is Ready, or nobody knows
+    ready_since: datetime | None = None  # without a break; None: it is not Ready, or nobody knows
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,11 @@ def _worked(target: TargetEvidence) -> timedelta:
 
 
 def _tenants_time(target: TargetEvidence) -> timedelta:
-    return target.work.gpu_time if target.work and target.is_seen else timedelta()
+    """Returns the GPU time of tenants. Where utilisation counts, that of the test Job is in it, and is taken off."""
+    if not (target.work and target.is_seen):
+        return timedelta()
+    of_test = target.test_job.gpu_time if target.test_job and target.work.has_telemetry else timedelta()
+    return max(timedelta(), target.work.gpu_time - of_test)
 
 
 def _tested(target: TargetEvidence) -> timedelta:

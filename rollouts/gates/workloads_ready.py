@@ -95,9 +95,18 @@ def _item(target: TargetEvidence, pod: PodEvidence) -> EvidenceItem:
 
 
 def served(target: TargetEvidence) -> bool:
-    """Returns whether a tenant's GPU pod is Ready on the node, of an owner without crashes before the change."""
+    """Returns whether a tenant's GPU pod became Ready on the node since its release.
+
+    A pod that nothing evicted is as Ready as before and has not used the new driver. Owners with crashes before the
+    change do not count.
+    """
     sick = target.baseline.sick_owners if target.baseline else ()
-    return any(pod.is_ready and pod.owner not in sick for pod in target.workloads)
+    return any(pod.is_ready and pod.owner not in sick and not _stayed(target, pod) for pod in target.workloads)
+
+
+def _stayed(target: TargetEvidence, pod: PodEvidence) -> bool:
+    """Returns whether the pod has been Ready without a break since before the node's release."""
+    return pod.is_ready and target.baseline is not None and (pod.ready_since or pod.started_at) < target.baseline.at
 
 
 def _is_tested(target: TargetEvidence) -> bool:
@@ -126,7 +135,7 @@ def _untested(unproven: Sequence[TargetEvidence], proven: Kinds, items: Items) -
     unmet = {fact for target in unproven for fact in target.facts.items() - proven if all(fact)} if proven else set()
     kinds = first_items(EvidenceItem(f"Untested {name.replace('_', ' ')}", value) for name, value in sorted(unmet))
     title = f"Nothing has tested the driver on {subject(nodes)}"
-    summary = "No tenant's GPU pod ran there, and no test Job passed."
+    summary = "No tenant's GPU pod became Ready there since its release, and no test Job passed."
     return wait(title, summary, cause=UNTESTED, nodes=nodes, evidence=(*items, *kinds))
 
 
@@ -136,8 +145,11 @@ def _tests(changed: Sequence[TargetEvidence]) -> Iterator[EvidenceItem]:
     earlier = [target.name for target in changed if target.has_served and not served(target)]
     idle_before = (target for target in changed if not (target.has_served or served(target)))
     tested = [target.name for target in idle_before if _is_tested(target)]
-    idle = [target.name for target in changed if not _is_proven(target)]
-    kinds = {"Pods are Ready on": running, "Pods were Ready on": earlier, "Test Job passed on": tested, "Idle": idle}
+    unproven = [target for target in changed if not _is_proven(target)]
+    stayed = [target.name for target in unproven if any(_stayed(target, pod) for pod in target.workloads)]
+    idle = [target.name for target in unproven if target.name not in stayed]
+    kinds = {"Pods are Ready on": running, "Pods were Ready on": earlier, "Test Job passed on": tested,
+             "Only pods from before the change on": stayed, "Idle": idle}  # fmt: skip
     return (EvidenceItem(label, names(nodes)) for label, nodes in kinds.items() if nodes)
 
 

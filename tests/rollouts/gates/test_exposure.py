@@ -56,6 +56,14 @@ def test_the_work_of_all_changed_nodes_is_one_sum_and_each_has_to_have_some():
     assert evaluated(worked(minutes=99), worked("node-2", minutes=1), nodes=2).answer is Answer.PASS
 
 
+def test_the_busy_time_of_the_test_job_is_not_counted_as_that_of_an_idle_tenant_too():
+    job = TestJobEvidence(TestJobOutcome.PASSED, "It completed.", gpu_time=timedelta(minutes=30))
+
+    result = evaluated(worked(minutes=40, has_telemetry=True, test_job=job))
+
+    assert (values_of(result)["Work"], values_of(result)["Of test Jobs"]) == (40, 30)
+
+
 def test_little_work_is_another_cause_than_none():
     result = evaluated(worked(minutes=1), gpu_minutes=2)
 

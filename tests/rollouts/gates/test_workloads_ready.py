@@ -1,5 +1,6 @@
 """Hazard Z26: half the inference pods no longer run after a driver change, and everything else is green."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -120,11 +121,25 @@ def test_an_idle_canary_never_passes():
     assert (result.answer, result.cause) == (Answer.WAIT, UNTESTED)
     assert result.nodes == ("node-1", "node-2")
     assert result.sentence == (
-        "Nothing has tested the driver on 2 nodes. No tenant's GPU pod ran there, and no test Job passed."
+        "Nothing has tested the driver on 2 nodes. "
+        "No tenant's GPU pod became Ready there since its release, and no test Job passed."
     )
     assert values_of(result) == {
         "GPU pods of tenants": 0, "Ready": 0, "Broken": 0, "Tolerated": 0, "Idle": "node-1, node-2",
     }  # fmt: skip
+
+
+def test_a_pod_that_nothing_evicted_proves_nothing_until_it_becomes_ready_again():
+    """A pod of a DaemonSet, or one that holds GPUs and does nothing, survives the change and is as Ready as before."""
+    before = a_baseline(workloads={OWNER: 1})
+    stayed = a_pod_on_it(started_at=before.at - timedelta(days=9), ready_since=before.at - timedelta(minutes=1))
+    again = replace(stayed, ready_since=before.at + timedelta(minutes=1))
+
+    result = GATE.evaluate(evidence(untested(workloads=(stayed,), baseline=before)), now=NOON)
+
+    assert (result.answer, result.cause) == (Answer.WAIT, UNTESTED)
+    assert values_of(result)["Only pods from before the change on"] == "node-1"
+    assert GATE.evaluate(evidence(untested(workloads=(again,), baseline=before)), now=NOON).answer is Answer.PASS
 
 
 def test_where_nobody_knows_what_ran_before_there_is_no_proof_either():
