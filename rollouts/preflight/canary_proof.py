@@ -1,18 +1,18 @@
 """The proof that the nodes changed before a stage give about the nodes that are still to change (Z27, Z29).
 
-A node counts as tested if a tenant's GPU pod was Ready on it since its change, or a test Job passed there. It counts as
-failed by its state, or if a gate that fails names it.
+A node counts as tested if a tenant's GPU pod was Ready on it since its change, or its newest test Job passed since. It
+counts as failed by its state, or if a gate that fails names it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import Answer
 from rollouts.lifecycle import TargetState
-from rollouts.models import GateAnswer, Stage, Target, TestJob
+from rollouts.models import GateAnswer, Stage, Target
 from rollouts.node_order.node_selection import Candidate, bound_in_percent, bound_on_failure_rate, uncovered
 from rollouts.preflight.stage_coverage import uncovered_sentence
+from rollouts.queries.tested_nodes import has_run_since, newest_tests
 from wording.numbers import count, either
 
 
@@ -55,14 +55,17 @@ def proof_for(stage: Stage) -> CanaryProof | None:
         canary = tested = [target for target in targets if target.stage_id == targets[0].stage_id]
     else:
         canary = [each for each in targets if each.state in (TargetState.CHANGED, TargetState.FAILED)]
-        passed = TestJob.objects.filter(plan=stage.plan_id, outcome=TestJobOutcome.PASSED)
-        proven = set(passed.values_list("node_uid", flat=True))
+        tests = newest_tests(stage.plan_id)
         failing = GateAnswer.objects.filter(
             stage__plan=stage.plan_id, is_current=True, answer=Answer.FAIL, is_advisory=False
         )
         named = {name for names in failing.order_by().values_list("nodes", flat=True) for name in names}
         failed = {each.pk for each in canary if each.state == TargetState.FAILED or each.node_name in named}
-        tested = [each for each in canary if each.pk in failed or each.tenants_ready_at or each.node_uid in proven]
+        tested = [
+            each
+            for each in canary
+            if each.pk in failed or has_run_since(each.state_since, each.tenants_ready_at, tests.get(each.node_uid))
+        ]
     begun = {target.pk for target in canary}
     later = [target for target in targets if target.pk not in begun]
     missing = uncovered(_candidates(tested), _candidates(later))

@@ -11,13 +11,13 @@ from gpu.images import cuda_of
 from health.suspects import NodeOutcome, Suspects, suspects_of
 from operations.failure_domains import DomainKind
 from operations.models import DomainBudget
-from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import Answer
 from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.lifecycle import TargetState
-from rollouts.models import Plan, Stage, Target, TestJob
+from rollouts.models import Plan, Stage, Target
 from rollouts.node_order.node_selection import FACTORS
+from rollouts.queries.tested_nodes import has_run_since, newest_tests
 
 ABOUT_WORKLOADS = frozenset(
     {WorkloadsReady.key, TestJobGate.key}
@@ -25,7 +25,7 @@ ABOUT_WORKLOADS = frozenset(
 MORE = {"nvlink_domain": "NVLink domain", "kubelet_version": "kubelet"}  # column of a node: no kind of nodes to test
 ENDED = (TargetState.FAILED, TargetState.CHANGED)
 OF_PODS = ("node_name", "image", "required_cuda", "is_ready")
-COLUMNS = ("node_uid", "node_name", "state", "facts", "tenants_ready_at")
+COLUMNS = ("node_uid", "node_name", "state", "state_since", "facts", "tenants_ready_at")
 
 
 def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
@@ -47,13 +47,13 @@ def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
     if not named and not any(target.state == TargetState.FAILED for target in targets):
         return None
     needs_work = any(answer.gate in ABOUT_WORKLOADS and answer.nodes for answer in failing)
-    proven = _proven(plan) if needs_work else frozenset()
+    tests = newest_tests(plan.pk) if needs_work else {}
     changed = Target.objects.forward().filter(stage__plan=plan, state__in=ENDED)
     outcomes, places = [], _places(plan)
     images = _images(plan) if needs_work else None
-    for uid, name, state, facts, tenants_ready_at in changed.order_by("position").values_list(*COLUMNS):
+    for uid, name, state, since, facts, tenants_ready_at in changed.order_by("position").values_list(*COLUMNS):
         failed = state == TargetState.FAILED or name in named
-        if failed or not needs_work or tenants_ready_at or uid in proven:
+        if failed or not needs_work or has_run_since(since, tenants_ready_at, tests.get(uid)):
             properties: dict[str, str | frozenset[str]] = {title: facts.get(key, "") for key, title in FACTORS.items()}
             properties |= places.get(uid, {})
             properties |= images.of(name, failed=failed) if images else {}
@@ -100,8 +100,3 @@ def _images(plan: Plan) -> _Images:
     for name, image, required, is_ready in pods.order_by().values_list(*OF_PODS):
         (found.ready if is_ready else found.unready)[name][image] = cuda_of(image, required)
     return found
-
-
-def _proven(plan: Plan) -> frozenset[str]:
-    passed = TestJob.objects.filter(plan=plan, outcome=TestJobOutcome.PASSED)
-    return frozenset(passed.values_list("node_uid", flat=True))

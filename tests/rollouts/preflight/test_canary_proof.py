@@ -1,3 +1,5 @@
+from datetime import timedelta
+
 import pytest
 
 from rollouts.lifecycle import TargetState
@@ -61,6 +63,21 @@ def test_each_tested_node_bounds_the_failure_rate(rest):
         "0 failures of 2 tested nodes bound the failure rate at 78 % (95 % confidence). 1 changed node is not tested."
     )
     assert proof.missing == ["No tested node has kernel 6.8; 2 later nodes do."]
+
+
+def test_what_ran_before_a_node_changed_again_proves_nothing_nor_does_a_pass_before_a_failure(rest):
+    """The gate counts neither."""
+    earlier, later = NOON - timedelta(seconds=1), NOON + timedelta(seconds=1)
+    canary(rest).update(state=TargetState.CHANGED, state_since=NOON, tenants_ready_at=earlier)
+    first, second = rest.targets.order_by("position")[:2]
+    Target.objects.filter(pk__in=[first.pk, second.pk]).update(state=TargetState.CHANGED, state_since=NOON)
+    for node, at, outcome in ((first, earlier, "passed"), (second, NOON, "passed"), (second, later, "failed")):
+        TestJob.objects.create(
+            plan=rest.plan, node_uid=node.node_uid, node_name=node.node_name, namespace="gpu-operator", image="test",
+            resource="nvidia.com/gpu", amount=1, intended_at=at, outcome=outcome, gone_at=at,
+        )  # fmt: skip
+
+    assert (proof_for(rest).changed, proof_for(rest).tested) == (3, 0)
 
 
 def test_a_failed_node_is_counted_as_tested(rest):

@@ -1,6 +1,7 @@
 """The suspects of a plan: which nodes count as failed, as good, and as neither."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -98,6 +99,8 @@ def test_an_idle_node_is_no_good_node_where_workloads_fail():
 
     assert found
     assert (found.failed, found.good) == (2, 2)
+    Target.objects.filter(stage__plan=plan).update(state_since=NOON + timedelta(seconds=1))  # they changed again
+    assert suspects(plan).good == 0
 
 
 def test_image_and_cuda_of_the_pods_that_fail_are_one_suspect():
