@@ -1,6 +1,6 @@
 """The stage loses no more targets than it may."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -43,13 +43,21 @@ class FailureBudget(Gate):
         if len(bad) > self.tolerate:
             causes = _causes(evidence, failed, lost)
             title = f"{subject(bad)} failed"
-            summary = causes[bad[0]] if len(set(causes.values())) == 1 else f"{self.tolerate} failures are tolerated."
+            summary = _first_cause(causes)
             items = (*counts, *first_items(EvidenceItem(node, causes[node]) for node in bad))
             return fail(title, summary, cause="over", nodes=bad, evidence=items, steps=STEPS)
         if any(target.name not in failed for target in evidence.not_changed):
             return to_come(evidence, counts)
         title = f"{len(bad)} of {self.tolerate} tolerated failures used" if self.tolerate else "No node failed"
         return passed(title, f"Changed nodes: {len(evidence.changed)}.", evidence=counts)
+
+
+def _first_cause(causes: Mapping[str, str]) -> str:
+    """Returns the cause of all nodes, or the first known one with its node."""
+    if len(set(causes.values())) == 1:
+        return next(iter(causes.values()))
+    node, cause = next((node, cause) for node, cause in causes.items() if cause != UNKNOWN)
+    return f"{node}: {cause}"
 
 
 def _causes(evidence: Evidence, failed: Iterable[str], lost: Iterable[str]) -> dict[str, str]:

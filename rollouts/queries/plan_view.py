@@ -14,6 +14,7 @@ from health.suspects import Suspects
 from people.rights import why_not
 from rollouts.gates import GATES
 from rollouts.gates.base import GAVE_UP, Answer
+from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.shared_waits import SharedWait, shared_waits
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import (
@@ -58,7 +59,7 @@ class StageOnPage:
 
     @property
     def worst_first(self) -> list[GateAnswer]:
-        return sorted(self.answers.values(), key=lambda answer: rank(answer.answer))
+        return sorted(self.answers.values(), key=lambda answer: rank(answer.answer, answer.gate))
 
     @property
     def waits(self) -> list[SharedWait[GateAnswer]]:
@@ -128,9 +129,13 @@ class PlanStanding:
         return [self.restraint.sentence, *paused] if self.restraint.is_stop else [*paused, self.restraint.sentence]
 
 
-def rank(answer: str) -> int:
-    """Returns the sort key: failing gates, then waiting, unevaluated, passing."""
-    return {"fail": 0, "wait": 1, "": 2}.get(answer, 3)
+def rank(answer: str, gate: str) -> tuple[int, bool]:
+    """Returns the sort key: failing gates, then waiting, unevaluated, passing.
+
+    Of failing gates the failure budget is first: a failed node fails others too, and this one names its cause.
+    """
+    is_first = answer == Answer.FAIL and gate == FailureBudget.key
+    return {"fail": 0, "wait": 1, "": 2}.get(answer, 3), not is_first
 
 
 class HoldSeen(NamedTuple):

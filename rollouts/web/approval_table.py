@@ -40,9 +40,9 @@ class GateComparison:
         return self.opened != self.now
 
     @property
-    def place(self) -> tuple[bool, int, int, str]:
+    def place(self) -> tuple[bool, tuple[int, bool], int, str]:
         """Returns the sort key: changed results first, then those that are not green."""
-        return not self.is_changed, rank(self.now), self.index, self.gate
+        return not self.is_changed, rank(self.now, self.gate), self.index, self.gate
 
 
 @dataclass(frozen=True)

@@ -56,10 +56,10 @@ class GateLine:
         return is_wait and not (self.gate.advisory or self.remark or self.remedies or self.overrides)
 
     @property
-    def place(self) -> tuple[bool, int]:
+    def place(self) -> tuple[bool, tuple[int, bool]]:
         """Returns the sort key: failing gates first, unevaluated ones last."""
         answer = self.answer.answer if self.answer else ""
-        return self.is_over and answer != "fail", rank(answer)
+        return self.is_over and answer != "fail", rank(answer, self.gate.key)
 
     @property
     def options(self) -> str:

@@ -12,7 +12,7 @@ from rollouts.gates.base import GAVE_UP
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import GateOverride, Plan, Stage, Target
 from rollouts.queries.driver_nodes import row_age
-from rollouts.queries.plan_view import PlanOnPage, plan_on_page
+from rollouts.queries.plan_view import PlanOnPage, plan_on_page, rank
 from tests.make import NOON, a_finding, a_plan, a_window
 from tests.rollouts.rows import a_started_plan
 
@@ -199,3 +199,11 @@ def test_a_cause_that_was_not_known_when_the_node_failed_is_that_of_its_finding(
     on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
 
     assert (on_page.why, on_page.besides) == (halted, ["gpu-0 failed: The driver container crashes."])
+
+
+def test_of_failing_gates_the_one_that_names_the_cause_is_first_and_no_other_order_changes():
+    answers = [("fail", "driver_version"), ("pass", "failure_budget"), ("fail", "failure_budget"), ("wait", "soak")]
+
+    assert sorted(answers, key=lambda each: rank(*each)) == [
+        ("fail", "failure_budget"), ("fail", "driver_version"), ("wait", "soak"), ("pass", "failure_budget"),
+    ]  # fmt: skip
