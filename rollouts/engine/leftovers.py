@@ -4,56 +4,73 @@ It does not matter who made it: a cordon of the operator keeps pods away as well
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 
 from gpu.labels import CORDONED_BY, EXCLUDED_BY, HELD_BY, HELD_SINCE, PROVES_FOR, PULLS_FOR, PUT_BACK, UPGRADE_SKIP
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.driver import Driver
 from rollouts.models import Plan
+from wording.instants import to_the_second
 from wording.lists import names
 from wording.numbers import are, either
 
-MOST = 8  # nodes that a command names
+MOST = (8, 4, 2, 1)  # nodes that a command names; the first with which all sentences have room
 OF_A_PLAN = {HELD_BY: (HELD_BY, HELD_SINCE), EXCLUDED_BY: (EXCLUDED_BY, PUT_BACK), CORDONED_BY: (CORDONED_BY,)}
 
 
-def what_is_left(plan: Plan, nodes: Iterable[NodeSeen], connection: client.Connection) -> str:
-    """Returns sentences about what is left, each with a command; empty means nothing is.
+def what_is_left(
+    plan: Plan, nodes: Iterable[NodeSeen], connection: client.Connection, *, now: datetime, room: int
+) -> str:
+    """Returns sentences about what is left as of now, each with a command; empty means nothing is.
+
+    `room` is the number of characters. Commands name fewer nodes where it is short, so that none is cut.
 
     :raises ClusterError: when the cluster does not answer
     """
     uids = set(plan.holds.values_list("node_uid", flat=True))
     ours = [node for node in nodes if node.uid in uids or _marked_by(plan, node)]
-    return " ".join([*_leftovers_on_nodes(plan, ours), *_leftover_jobs(plan, connection)])
+    jobs, unknown = _jobs(plan, connection)
+    said = ""
+    for most in MOST:
+        left = [*_leftovers_on_nodes(plan, ours, most=most), *_leftover_jobs(jobs, most=most), *unknown]
+        said = " ".join([f"As of {to_the_second(now)}:", *left]) if left else ""
+        if len(said) <= room:
+            break
+    return said
 
 
-def _leftovers_on_nodes(plan: Plan, nodes: Sequence[NodeSeen]) -> Iterator[str]:
+def _leftovers_on_nodes(plan: Plan, nodes: Sequence[NodeSeen], *, most: int) -> Iterator[str]:
     if cordoned := [node.name for node in nodes if node.is_unschedulable]:
-        yield f"{_names_with_state(cordoned, 'cordoned')}: {_command('kubectl uncordon', cordoned)}."
+        yield f"{_names_with_state(cordoned, 'cordoned', most)}: {_command('kubectl uncordon', cordoned, most)}."
     if held := [node.name for node in nodes if Driver.hold and Driver.hold.is_on(node.labels)]:
-        command = _command("kubectl label node", held, f"{UPGRADE_SKIP}-")
-        yield f"{_names_with_state(held, 'held')} (docs/takeover.md): {command}."
+        command = _command("kubectl label node", held, most, f"{UPGRADE_SKIP}-")
+        yield f"{_names_with_state(held, 'held', most)} (docs/takeover.md): {command}."
     annotated = {node.name: _marked_by(plan, node) for node in nodes if _marked_by(plan, node)}
     if annotated:
         keys = sorted({key for those in annotated.values() for key in those})
         off = " ".join(f"{key}-" for key in keys)
         carry = either(len(annotated), "carries", "carry")
-        said = _command("kubectl annotate node", list(annotated), off)
-        yield f"{names(list(annotated))} {carry} annotations of this plan: {said}."
+        said = _command("kubectl annotate node", list(annotated), most, off)
+        yield f"{names(list(annotated), most=min(3, most))} {carry} annotations of this plan: {said}."
 
 
-def _leftover_jobs(plan: Plan, connection: client.Connection) -> Iterator[str]:
+def _jobs(plan: Plan, connection: client.Connection) -> tuple[list[tuple[str, str]], list[str]]:
+    """Returns namespace and name of the plan's Jobs, or a sentence that they are unknown."""
     selectors = [f"{label}={plan.mark}" for label in (PROVES_FOR, PULLS_FOR)]
     try:
         jobs = [job for selector in selectors for job in client.list_jobs(connection, label_selector=selector)]
     except client.Forbidden as no:
-        yield f"It is unknown whether Jobs of this plan still exist: {str(no).rstrip('.')}."
-        return
-    found = sorted((job.metadata.namespace, job.name) for job in jobs)
+        return [], [f"It is unknown whether Jobs of this plan still exist: {str(no).rstrip('.')}."]
+    return sorted((job.metadata.namespace, job.name) for job in jobs), []
+
+
+def _leftover_jobs(found: Sequence[tuple[str, str]], *, most: int) -> Iterator[str]:
     for namespace in sorted({namespace for namespace, _ in found}):
         those = [name for its, name in found if its == namespace]
-        say = either(len(those), "Job {} of this plan is", "Jobs {} of this plan are").format(names(those))
-        yield f"{say} not deleted: {_command(f'kubectl -n {namespace} delete job', those)}."
+        listed = names(those, most=min(3, most))
+        say = either(len(those), "Job {} of this plan is", "Jobs {} of this plan are").format(listed)
+        yield f"{say} not deleted: {_command(f'kubectl -n {namespace} delete job', those, most)}."
 
 
 def _marked_by(plan: Plan, node: NodeSeen) -> Collection[str]:
@@ -61,10 +78,10 @@ def _marked_by(plan: Plan, node: NodeSeen) -> Collection[str]:
     return {key for keys in mine for key in keys if key in node.annotations}
 
 
-def _names_with_state(those: Sequence[str], how: str) -> str:
-    return f"{names(those)} {are(len(those))} {how}"
+def _names_with_state(those: Sequence[str], how: str, most: int) -> str:
+    return f"{names(those, most=min(3, most))} {are(len(those))} {how}"
 
 
-def _command(start: str, those: Sequence[str], end: str = "") -> str:
-    more = f" (and {len(those) - MOST} more)" if len(those) > MOST else ""
-    return f"{' '.join(part for part in (start, *those[:MOST], end) if part)}{more}"
+def _command(start: str, those: Sequence[str], most: int, end: str = "") -> str:
+    more = f" (and {len(those) - most} more)" if len(those) > most else ""
+    return f"{' '.join(part for part in (start, *those[:most], end) if part)}{more}"

@@ -35,6 +35,7 @@ from rollouts.engine.service_levels import measure_service_levels
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
+from rollouts.models.gate_answer import LONGEST_REASON
 
 log = structlog.get_logger()
 
@@ -140,7 +141,7 @@ def _decide(
     decision = decide(snapshot, now=now)
     if not decision.ends:
         return snapshot, decision
-    left = what_is_left(plan, seen.nodes, connection)
+    left = what_is_left(plan, seen.nodes, connection, now=now, room=LONGEST_REASON - 1 - decision.longest_reason)
     return snapshot, decision.ending_with(left) if left else decision
 
 

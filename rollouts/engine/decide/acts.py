@@ -215,6 +215,11 @@ class Decision:
     def ends(self) -> bool:
         return any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in self.moves)
 
+    @property
+    def longest_reason(self) -> int:
+        """Returns the characters of the longest text to which `ending_with` adds."""
+        return max(map(len, (self.waiting_for, *(move.reason for move in self.moves if isinstance(move, MovePlan)))))
+
     def ending_with(self, said: str) -> "Decision":
         moves = tuple(
             replace(move, reason=f"{move.reason} {said}") if isinstance(move, MovePlan) else move for move in self.moves

@@ -22,9 +22,11 @@ from rollouts.engine.leftovers import what_is_left
 from rollouts.engine.templates import digests_of
 from rollouts.lifecycle import PLAN_UNDER_WAY, PlanState, StageState
 from rollouts.models import Cordon, Exclusion, Hold, ImagePull, Plan, StageKind, TestJob
+from rollouts.models.gate_answer import LONGEST_REASON
 from rollouts.models.plan import MARK
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import restraint_by
+from wording.instants import to_the_second
 from wording.lists import names
 from wording.numbers import count, either
 from wording.sentences import with_period
@@ -245,8 +247,10 @@ def _say_how_they_ended(plans: list[Plan], connection: client.Connection, why: s
         return
     nodes, now = client.list_nodes(connection), timezone.now()
     for plan in plans:
-        left = what_is_left(plan, nodes, connection) or "No marks are left on its nodes."
-        Plan.objects.filter(pk=plan.pk).update(reason=f"{with_period(why)} {left}"[:1000])
+        given, room = with_period(why), LONGEST_REASON - 1 - len(with_period(why))
+        left = what_is_left(plan, nodes, connection, now=now, room=room)
+        left = left or f"As of {to_the_second(now)}, no marks are left on its nodes."
+        Plan.objects.filter(pk=plan.pk).update(reason=f"{given} {left}"[:LONGEST_REASON])
         record_event(plan=plan, what="note", was="", to="released", now=now, actor="release_all", reason=left)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from gpu.labels import CORDONED_BY, HELD_SINCE, PROVES_FOR
 from kube import client
+from kube.structs.node import NodeMeta, NodeSeen, NodeSpec
 from rollouts.commands import plan_control
 from rollouts.engine.act.holds import want
 from rollouts.engine.leftovers import what_is_left
@@ -15,6 +16,7 @@ from rollouts.queries.plan_view import plan_on_page
 from simulator.kinds import JOB
 from tests.make import NOON
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, REST, UPGRADE_SKIP, UPGRADE_STATE, Ground
+from wording.instants import to_the_second
 
 pytestmark = pytest.mark.rounds
 
@@ -356,6 +358,7 @@ def test_the_end_names_nodes_that_somebody_left_cordoned_and_what_lets_pods_in(g
 
     assert ground.plan.is_final, ground.plan.waiting_for
     said = f"{REST[0]}, {REST[1]} are cordoned: kubectl uncordon {REST[0]} {REST[1]}."
+    said = f"As of {to_the_second(ground.plan.state_since)}: {said}"
     assert ground.plan.reason.endswith(said)
     assert ground.plan.waiting_for.endswith(said)
 
@@ -383,11 +386,34 @@ def test_the_end_names_holds_of_others_annotations_and_jobs(ground: Ground):
     ground.store.seed(JOB, job, "gpu-operator")
 
     nodes = [node for node in client.list_nodes(ground.connection) if node.name in NODES]
-    said = what_is_left(ground.plan, nodes, ground.connection)
+    said = what_is_left(ground.plan, nodes, ground.connection, now=NOON, room=1000)
 
     assert f"kubectl label node {' '.join(NODES)} {UPGRADE_SKIP}-." in said
     assert f"kubectl annotate node {REST[0]} {CANARY} {CORDONED_BY}- {HELD_BY}- {HELD_SINCE}-." in said
     assert said.endswith("Job test-it of this plan is not deleted: kubectl -n gpu-operator delete job test-it.")
+
+
+def test_with_long_names_the_end_names_fewer_nodes_and_every_kind(ground: Ground):
+    """All four kinds were left on 24 nodes; the column cut the sentence in the middle of the second command."""
+    ground.armed()
+    named = [f"ip-10-0-{number}-45.eu-west-1.compute.internal-gpu-pool" for number in range(24)]
+    annotations = {HELD_BY: ground.plan.mark, HELD_SINCE: "x", CORDONED_BY: ground.plan.mark}
+    nodes = [
+        NodeSeen(
+            metadata=NodeMeta(name=name, uid=name, labels={UPGRADE_SKIP: "true"}, annotations=annotations),
+            spec=NodeSpec(unschedulable=True),
+        )
+        for name in named
+    ]
+    job = {"metadata": {"name": "test-it", "labels": {PROVES_FOR: ground.plan.mark}}, "spec": {}}
+    ground.store.seed(JOB, job, "gpu-operator")
+
+    said = what_is_left(ground.plan, nodes, ground.connection, now=NOON, room=800)
+
+    assert len(said) <= 800
+    parts = ("kubectl uncordon", "kubectl label node", "kubectl annotate node", "delete job test-it.")
+    assert [part for part in parts if part not in said] == []
+    assert said.count("more)") == 3
 
 
 def test_the_end_of_a_plan_that_leaves_nothing_says_nothing_of_it(ground: Ground):

@@ -21,6 +21,7 @@ from rollouts.models import Hold, Plan
 from simulator.kinds import CONFIG_MAP, JOB, LEASE, NODE
 from tests.make import NOON, a_cluster
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, UPGRADE_SKIP, Ground
+from wording.instants import to_the_second
 
 pytestmark = [pytest.mark.rounds, pytest.mark.django_db]
 
@@ -603,5 +604,6 @@ def test_a_plan_that_it_ended_waits_for_nothing_and_says_what_is_left(ground: Gr
 
     plan.refresh_from_db()
     assert plan.waiting_for == ""
-    assert plan.reason == f"We leave. {CANARY} is cordoned: kubectl uncordon {CANARY}."
-    assert plan.events.get(to="released").reason == f"{CANARY} is cordoned: kubectl uncordon {CANARY}."
+    event = plan.events.get(to="released")
+    assert event.reason == f"As of {to_the_second(event.at)}: {CANARY} is cordoned: kubectl uncordon {CANARY}."
+    assert plan.reason == f"We leave. {event.reason}"
