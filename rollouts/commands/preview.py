@@ -39,6 +39,7 @@ from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.change_times import NodeTime
 from rollouts.queries.driver_nodes import nodes_of, object_uid
 from wording.durations import spell
+from wording.instants import to_the_second
 from wording.numbers import are, count, either
 
 LIKELY = 0.1  # a driver that fails on fewer nodes than this is no surprise to a canary of ordinary size
@@ -73,7 +74,7 @@ class StagePreview:
 class StartVerdict(StrEnum):
     BARRED = "barred"
     NEEDS_REASON = "needs-reason"
-    GRAVE = "grave"  # nothing bars it, and some warnings are as red as blockers
+    GRAVE = "grave"  # the rows bar nothing; some warnings, or the last live check, are as red as blockers
     FREE = "free"
 
 
@@ -104,7 +105,19 @@ class Preview:
                 if all(one.may_be_overridden for one in self.blockers)
                 else StartVerdict.BARRED
             )
-        return StartVerdict.GRAVE if self.grave else StartVerdict.FREE
+        return StartVerdict.GRAVE if self.grave or self.live_objection else StartVerdict.FREE
+
+    @property
+    def live_objection(self) -> str:
+        """Returns that the last live check of this draft objected, with its time; empty if it did not."""
+        live = self.live
+        if live is None or live.row.answered_at is None or live.is_of_another_revision or not live.bars:
+            return ""
+        number = sum(answer.bars for answer in live.answers)
+        return (
+            f"The live check of {to_the_second(live.row.answered_at)} spoke against the start "
+            f"({count(number, 'answer')}). Each start repeats it."
+        )
 
     @property
     def verdict_sentence(self) -> str:
@@ -116,6 +129,8 @@ class Preview:
             case StartVerdict.NEEDS_REASON:
                 speaks = either(blockers, "speaks", "speak")
                 return f"{count(blockers, 'check')} {speaks} against the start. It needs a reason, which approvers see."
+            case StartVerdict.GRAVE if self.live_objection:
+                return self.live_objection
             case StartVerdict.GRAVE:
                 them = either(grave, "it", "them")
                 return f"Nothing bars the start. {count(grave, 'warning')} {are(grave)} grave: read {them} first."

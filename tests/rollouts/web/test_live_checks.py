@@ -3,6 +3,7 @@
 import pytest
 
 from rollouts.checks import Check
+from rollouts.commands.preview import preview
 from rollouts.models import LiveCheck
 from rollouts.preflight.live_checks.answers import barring_answer, passed, unanswered
 from rollouts.preflight.live_checks.facts import NoAnswer
@@ -82,3 +83,16 @@ def test_an_approver_reads_what_the_cluster_said_before_the_start():
 
     assert "Live check before the start" in text
     assert "It was taken" in text
+
+
+@pytest.mark.parametrize("revision", [1, 2])
+def test_the_verdict_of_the_preview_is_not_green_beside_a_live_check_that_bars(revision):
+    plan = make.a_draft()
+    answered(plan, ABSENT, LOST)
+    LiveCheck.objects.update(answered_revision=revision)  # of this draft, or of one before an edit
+    shown = preview(plan, now=make.NOON)
+
+    said = "The live check of 2026-11-21 12:00:00 UTC spoke against the start (2 answers). Each start repeats it."
+    assert (shown.live_objection == said) is (revision == plan.revision)
+    if revision == plan.revision and not shown.blockers:
+        assert (shown.verdict, shown.verdict_sentence) == ("grave", said)
