@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
-from edges.transition_errors import IllegalMove
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster, ClusterMode, Node
 from health.models import Finding
 from operations.followers import open_followers
@@ -225,8 +225,10 @@ def retry(operation: Operation, *, actor: str, reason: str, now: datetime) -> No
         if operation.state != OperationState.RUNNING:
             _move_operation(operation, OperationState.RUNNING, "retry", actor=actor, reason=reason, now=now)
         else:
+            running = Operation.objects.filter(pk=operation.pk, state=OperationState.RUNNING)
+            if not running.update(next_look_at=now):
+                raise LostRace("The operation is no longer running. Read it again.")
             _record_in_audit(operation, "retry", actor=actor, reason=reason, now=now, evidence={"nodes": again})
-            Operation.objects.filter(pk=operation.pk).update(next_look_at=now)
 
 
 def paused_by(operation: Operation) -> str:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from edges.transition_errors import IllegalMove
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Node
 from operations import commands
-from operations.lifecycle import OperationState
+from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation, Quarantine
 from operations.operation_round import run_operation
 from operations.pool_shares import SUMMED
@@ -116,3 +116,15 @@ def test_pages_and_rest_show_the_proposal_to_approvers_only(nodes):
     assert calling(amy).post(f"/api/v1{path}/approvals", {"reason": "Go."}, format="json").status_code == 204
 
     assert Operation.objects.get().state == OperationState.RUNNING
+
+
+def test_a_retry_that_loses_to_a_cancel_changes_nothing(nodes):
+    operation = begin(nodes[:2])
+    operation.nodes.update(state=NodeProgress.FAILED)
+    commands.cancel(Operation.objects.get(pk=operation.pk), actor="bob", reason="No.", now=NOON)
+
+    with pytest.raises(LostRace):
+        commands.retry(operation, actor="ada", reason="Again.", now=NOON)
+
+    assert set(operation.nodes.values_list("state", flat=True)) == {NodeProgress.FAILED}
+    assert not AuditEntry.objects.filter(verb="operation.retry").exists()
