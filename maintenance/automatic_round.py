@@ -66,9 +66,9 @@ class PoolRound:
 
     def go(self) -> None:
         """:raises LostRace: when somebody changed the row"""
-        self._close_after_watch()
         if why_not_now(self.cluster, now=self.now):
-            return
+            return  # a cluster that nobody sees proves nothing about the first act either
+        self._close_after_watch()
         matches = matches_of(self.cluster, now=self.now)
         mine = set(self.row.pool.nodes.filter(uid__in=list(matches)).values_list("uid", flat=True))
         new = [match for uid, match in matches.items() if uid in mine and self._is_new(match)]

@@ -217,6 +217,11 @@ def test_a_reset_is_half_open_for_one_act_and_closes_after_a_quiet_while():
     assert NodeCase.objects.get().node_name == "gpu-2"
     AutomaticDecision.objects.update(at=NOON - WATCHED)
     AutomaticQuarantine.objects.update(breaker_since=NOON - WATCHED)
+    seen_at = pool.cluster.bookmarks.values_list("last_seen_at", flat=True).first()
+    pool.cluster.bookmarks.update(last_seen_at=NOON - timedelta(minutes=5))
+    run_automatic_quarantine(now=NOON)
+    assert AutomaticQuarantine.objects.get().breaker == BreakerState.HALF_OPEN, "nobody saw what happened"
+    pool.cluster.bookmarks.update(last_seen_at=seen_at)
     run_automatic_quarantine(now=NOON)
     assert AutomaticQuarantine.objects.get().breaker == BreakerState.CLOSED
     with pytest.raises(CaseRefused, match="Only an open one is reset"):
