@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from edges.concurrent_edits import LENGTH
+from edges.fields import ClockTime
 from edges.requests import PersonRequest, report_act
 from edges.transition_errors import LostRace
 from fleet.models.pool import WorkloadClass
@@ -28,7 +29,6 @@ from people.rights import Permission
 
 REFUSALS = (NotificationRefusal,)
 QUIET = tuple(field.name for field in fields(QuietHours))
-TIME = forms.TimeInput({"type": "time"}, format="%H:%M")
 BOXES = forms.CheckboxSelectMultiple
 LIST = forms.SelectMultiple({"size": 8})
 
@@ -59,8 +59,8 @@ class RouteForm(forms.Form):
         required=False, min_value=1, max_value=MOST_MIN, initial=ESCALATES_AFTER_MIN
     )
     zone = forms.ChoiceField(required=False, choices=offered_zones)
-    start = forms.TimeField(required=False, widget=TIME)
-    end = forms.TimeField(required=False, widget=TIME)
+    start = ClockTime(required=False)
+    end = ClockTime(required=False)
     days = forms.TypedMultipleChoiceField(required=False, widget=BOXES, coerce=int, choices=list(enumerate(DAYS)))
     holds_criticals = forms.BooleanField(required=False)
 
