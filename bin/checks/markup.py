@@ -16,6 +16,7 @@ AFTER_BRACKET = re.compile(rf"[(‘“]{BESIDE}{INCLUDE}")
 
 LOCKED = re.compile(r"<(\w+)\b((?:[^<>{]|\{[{%][^}]*\}+)*aria-disabled(?:[^<>{]|\{[{%][^}]*\}+)*)>")
 
+CLOCK = re.compile(r"""["']?type["']?\s*[=:]\s*["'](date|time|datetime-local|month|week)["']""")
 TAG = re.compile(r"{[%#{].*?[%#}]}")
 OWN_TERM = re.compile(
     r"\b(not said|unsaid|does not say|do not say|nobody makes|patience|are cut|is cut|cut into|cut by|cuts)\b", re.I
@@ -40,6 +41,12 @@ def unexplained_locks(text: str) -> Iterator[str]:
             yield f"no reason for the lock of <{kind}{attributes}>"
 
 
+def browsers_own_dates(text: str) -> Iterator[str]:
+    """Yields date and time fields of the browser: they follow its locale, with a 12-hour clock (`edges/fields.py`)."""
+    for kind in CLOCK.findall(text):
+        yield f"a field of the browser's locale: {kind}"
+
+
 def own_terms(text: str) -> Iterator[str]:
     """Yields terms that the field has another term for."""
     for term in OWN_TERM.findall(TAG.sub("", text)):
@@ -52,7 +59,8 @@ def own_terms_of_help(text: str) -> Iterator[str]:
 
 
 RULES: dict[str, tuple[Callable[[str], Iterator[str]], ...]] = {
-    "templates/**/*.html": (spaces, unexplained_locks),
+    "templates/**/*.html": (spaces, unexplained_locks, browsers_own_dates),
+    "*/web/*.py": (browsers_own_dates,),
     "templates/fleet/**/*.html": (own_terms,),
     "fleet/api/*.py": (own_terms_of_help,),
 }

@@ -46,6 +46,14 @@ def test_finds_a_locked_button_without_a_reason(markup, element, number):
     assert len(list(markup.unexplained_locks(element))) == number
 
 
+@pytest.mark.parametrize(
+    ("field", "number"),
+    [('<input type="date" name="first">', 1), ('forms.TimeInput({"type": "time"})', 1), ('<input type="search">', 0)],
+)
+def test_finds_a_field_that_follows_the_locale_of_the_browser(markup, field, number):
+    assert len(list(markup.browsers_own_dates(field))) == number
+
+
 def test_finds_terms_of_our_own(markup):
     assert list(markup.own_terms("<p>The GPU is cut into 7{% comment %}patience{% endcomment %}</p>"))
     assert list(markup.own_terms_of_help('help_text="How GPUs are cut."'))
