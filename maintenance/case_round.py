@@ -9,16 +9,20 @@ from django.db import transaction
 from edges.transition_errors import LostRace
 from maintenance.lifecycle import ENGINE, CaseFacts, CaseState, NextMove, RepairAnswer, next_case_move
 from maintenance.models import NodeCase
+from maintenance.probation import was_observed
 from maintenance.queries import facts_of
 
 
 def follow_cases(*, now: datetime) -> int:
     """Moves every open case that its facts move, and returns how many. Eight queries when none moves."""
-    cases = list(NodeCase.objects.open().select_related("finding").order_by("pk"))
+    cases = list(NodeCase.objects.open().select_related("finding", "cluster").order_by("pk"))
     facts = facts_of(cases)
     moved = 0
     for case in cases:
-        if move := next_case_move(facts[case.pk], now=now):
+        move = next_case_move(facts[case.pk], now=now)
+        if move and move.to == CaseState.CLOSED and not was_observed(case, now=now):
+            move = None  # it is watched for longer
+        if move:
             with suppress(LostRace):  # a person moved it; the next round reads it again
                 _follow(case, facts[case.pk], move, now=now)
                 moved += 1

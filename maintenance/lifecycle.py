@@ -68,7 +68,7 @@ NEXT: Mapping[CaseState, str] = {
     CaseState.DRAINED: "No pod of a tenant is left. Ask for a repair, or run a test.",
     CaseState.IN_REPAIR: "The case waits for the answer to the repair.",
     CaseState.VALIDATING: "A test must pass before the node returns.",
-    CaseState.PROBATION: "Pods start on the node. The case closes by itself if the fault does not return.",
+    CaseState.PROBATION: "Pods start on the node. The case closes after 72 h of observation without the fault.",
     CaseState.CLOSED: "The case is over.",
     CaseState.RETIRED: "The case is over, and the cordon stays. Open another case to bring the node back.",
 }

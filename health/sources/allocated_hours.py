@@ -95,7 +95,7 @@ class AllocatedHour:
         if not self.is_seen or index is None:
             return AllocatedFor()
         those = self.spans.get((device.node_name, index, device.gi_id), ())
-        seconds = _length(span for _, span in those)
+        seconds = length_of(span for _, span in those)
         untold = self.unsliced if device.gi_id else self.unplaced
         if device.node_name in untold and seconds < HOUR.total_seconds():
             return AllocatedFor()  # it may have been another's for the rest
@@ -121,7 +121,7 @@ class AllocatedHour:
             return None
         those = self.spans.get((device.node_name, index, device.gi_id), ())
         owners = {(row.namespace, f"{row.owner_kind}/{row.owner_name}" if row.owner_name else "") for row, _ in those}
-        lasted = _length(span for _, span in those)
+        lasted = length_of(span for _, span in those)
         is_alone = sum((until - since).total_seconds() for _, (since, until) in those) <= lasted + 1
         return owners.pop() if len(owners) == 1 and is_alone and lasted >= ALONE_FOR_S else None
 
@@ -141,7 +141,7 @@ def _longest(lasted: Mapping[str, float]) -> str:
     return min(lasted, key=lambda name: (-lasted[name], name))
 
 
-def _length(spans: Iterable[FromUntil]) -> float:
+def length_of(spans: Iterable[FromUntil]) -> float:
     """Returns the total length in seconds; overlaps count once."""
     total, reached = timedelta(), None
     for since, until in sorted(spans):

@@ -1,6 +1,7 @@
 """Cases follow real operations against the API server."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import time_machine
@@ -83,6 +84,7 @@ def test_a_case_follows_its_node_from_suspect_to_probation_and_closes(ground: Gr
     rounds(ground, begin(ground, "release", CANARY))
     states.append(followed(ground, case).state)
     ground.clock.move(seconds=PROBATION_FOR.total_seconds())
+    ground.cluster.bookmarks.update(last_seen_at=ground.clock())
     case = followed(ground, case)
 
     assert [*states, case.state] == [
@@ -187,6 +189,37 @@ def test_a_fault_during_probation_reopens_the_case_and_an_open_one_keeps_it():
     assert (case.state, case.state_reason) == (CaseState.SUSPECT, "The fault returned: It is wrong.")
 
 
+UNSEEN_FOR = timedelta(hours=10)
+HIDING = {
+    "the cluster was not seen": {"rule": "cluster-not-seen", "subject": "cluster"},
+    "its telemetry stopped": {"rule": "telemetry-silent", "subject": "telemetry"},
+    "its exporter stopped": {"rule": "exporter-silent", "has_node": True},
+}
+
+
+@pytest.mark.parametrize("hiding", HIDING.values(), ids=HIDING)
+def test_a_time_in_which_nobody_saw_the_node_is_no_part_of_its_probation(hiding: dict[str, Any]):
+    """The case closed after 72 h in which nothing was heard of its cluster."""
+    given = dict(hiding)
+    node = a_node(a_cluster(), "gpu-1")
+    case = a_case(node, state="probation")
+    about = {"node": node} if given.pop("has_node", False) else {}
+    begun, ended = NOON + timedelta(hours=1), NOON + timedelta(hours=1) + UNSEEN_FOR
+    a_finding(node.cluster, **given, **about, since=begun, opened_at=begun, state="resolved", resolved_at=ended)
+    states = []
+    for after, is_seen in (
+        (PROBATION_FOR, True),
+        (PROBATION_FOR + UNSEEN_FOR, False),
+        (PROBATION_FOR + UNSEEN_FOR, True),
+    ):
+        node.cluster.bookmarks.update(last_seen_at=NOON + after if is_seen else NOON)
+        follow_cases(now=NOON + after)
+        case.refresh_from_db()
+        states.append(case.state)
+
+    assert states == ["probation", "probation", "closed"]
+
+
 def test_only_one_case_of_a_node_is_open():
     node = a_node(a_cluster(), "gpu-1")
     commands.open_case(node, actor="bob", reason="Xid 79.", now=NOON)
@@ -208,6 +241,7 @@ def test_a_command_that_loses_its_race_says_what_is_so_now():
 
 def test_a_round_that_loses_its_race_changes_nothing(monkeypatch: pytest.MonkeyPatch):
     case = a_case(a_node(a_cluster(), "gpu-1"), state="probation")
+    case.cluster.bookmarks.update(last_seen_at=NOON + PROBATION_FOR)
     read = facts_of
 
     def late(cases):

@@ -90,7 +90,7 @@ def test_what_happens_next_is_the_case_of_the_node_or_automatic_quarantine(findi
         event = happened(finding)
         return Subjects([event], NOON).message(event).happens_next
 
-    assert next_of(xid).startswith(f"Case {case.pk}: Pods start on the node. The case closes by itself")
+    assert next_of(xid).startswith(f"Case {case.pk}: Pods start on the node. The case closes after 72 h")
     NodeCase.objects.all().delete()
     assert next_of(xid) == "Automatic quarantine of h200 may quarantine the node."
     assert next_of(finding) == UNTOUCHED
