@@ -35,14 +35,15 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Prob
         suspects = newest.get(SUSPECTS)
         ours = plan.cordons.in_force().filter(is_of_halt=True)
         cordoned = names(list(ours.values_list("node_name", flat=True)), most=10)
+        progress = _progress_of_plan(plan)
         yield (
             f"plan {plan.pk}",
             Problem(
                 severity=Severity.CRITICAL,
                 title=fit("Plan #{} “{}” is halted", plan.pk, plan.title),
-                summary=_progress_of_plan(plan),
+                summary=reason or progress,
                 evidence=(
-                    *((EvidenceItem("Reason", reason),) if reason else ()),
+                    *((EvidenceItem("Reason", reason), EvidenceItem("Nodes", progress)) if reason else ()),
                     EvidenceItem("From version", plan.from_version or "unknown"),
                     EvidenceItem("To version", plan.to_version),
                     *(
@@ -55,7 +56,7 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Prob
                 ),
                 steps=_steps_after_halt(plan),
                 facts={"plan": plan.pk},
-                identity=f"{plan.pk} {reason} {_progress_of_plan(plan)} {plan.write_intended_at is None} {lacked} "
+                identity=f"{plan.pk} {reason} {progress} {plan.write_intended_at is None} {lacked} "
                 f"{cordoned} {suspects.reason if suspects else ''}",
             ),
         )

@@ -30,8 +30,8 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
 
     assert (finding.subject, finding.page) == (f"plan {plan.pk}", f"/plans/{plan.pk}")
     assert (finding.opened_at, finding.severity) == (NOON, "critical")  # as red as on its own page
-    assert finding.sentence == f"Plan #{plan.pk} “New driver” is halted. No node was released."
-    assert told(finding).splitlines()[2] == "Reason: gpu-1 failed."
+    assert finding.sentence == f"Plan #{plan.pk} “New driver” is halted. gpu-1 failed."
+    assert told(finding).splitlines()[2:4] == ["Reason: gpu-1 failed.", "Nodes: No node was released."]
     assert "If it is not needed, abort the plan." in finding.steps
 
     plan.move("rolling-back", now=NOON, actor="ada", reason="Back.")
@@ -60,7 +60,7 @@ def test_a_halted_plan_says_how_far_it_came():
     ((subject, wrong),) = HALTED.say(plan.cluster, now=NOON)
 
     assert subject == f"plan {plan.pk}"
-    assert wrong.summary == "1 of 2 nodes was released. The cluster runs two versions."
+    assert "Nodes: 1 of 2 nodes was released. The cluster runs two versions." in told(wrong)
     assert "If it does harm, roll the plan back." in wrong.steps
 
 
