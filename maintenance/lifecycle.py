@@ -16,7 +16,7 @@ class CaseState(StrEnum):
     QUARANTINED = "quarantined"  # Quarterdeck's cordon keeps new pods off
     DRAINING = "draining"  # an operation evicts its pods
     DRAIN_BLOCKED = "drain-blocked"  # the drain failed; a person decides
-    DRAINED = "drained"  # no pod of a tenant is left
+    DRAINED = "drained"  # the drain is over; pods of DaemonSets stay
     IN_REPAIR = "in-repair"  # an actor was asked to repair it, and has not answered, or the answer is not proven
     VALIDATING = "validating"  # repaired, or drained and tested: a test must pass before it returns
     PROBATION = "probation"  # back in service; the next sign of the fault reopens the case
@@ -65,7 +65,7 @@ NEXT: Mapping[CaseState, str] = {
     CaseState.QUARANTINED: "New pods do not start on the node. Drain it next.",
     CaseState.DRAINING: "Pods are being evicted. The case continues by itself.",
     CaseState.DRAIN_BLOCKED: "The drain stopped. Drain again with another deadline or consent, or return the node.",
-    CaseState.DRAINED: "No pod of a tenant is left. Ask for a repair, or run a test.",
+    CaseState.DRAINED: "The drain is over. Pods of DaemonSets stay. Ask for a repair, or run a test.",
     CaseState.IN_REPAIR: "The case waits for the answer to the repair.",
     CaseState.VALIDATING: "A test must pass before the node returns.",
     CaseState.PROBATION: "Pods start on the node. The case closes after 72 h of observation without the fault.",

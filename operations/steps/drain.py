@@ -14,7 +14,7 @@ from fleet.models.pool import WorkloadClass
 from kube import client
 from operations.eviction_pace import AT_ONCE, take_evictions
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
-from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
+from operations.steps.evictions import ENDED, Consent, Evictions, PodOnNode, evictions_of
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import count
@@ -57,7 +57,7 @@ class DrainStep(NodeStep):
             others = f" and {count(more, 'other pod')}" if more else ""
             return failed(f"{first.title}{others} needs your consent: {why}. Start the drain again with it.")
         if evictions.is_empty:
-            return _emptied(work)
+            return _emptied(work, evictions)
         states = _evict(work, evictions.to_evict)
         progress = _progress(evictions, states, work)
         if blocked := next((reason for state, reason in states.values() if state == "never"), ""):
@@ -144,12 +144,12 @@ def budget_in(reason: str) -> str:
     return named[1] if named else ""
 
 
-def _emptied(work: NodeWork) -> StepResult:
+def _emptied(work: NodeWork, evictions: Evictions) -> StepResult:
     """Returns DONE once the node was empty twice, `EMPTY_FOR` apart (lifecycle of a node: drained)."""
     now = work.clock()
     since = work.node.progress.get("empty_since")
     if since and now - datetime.fromisoformat(since) >= EMPTY_FOR:
-        return done_result("Drained: no pod of a tenant is left.", gone=work.node.progress.get("of", 0))
+        return done_result(_drained_text(evictions), gone=work.node.progress.get("of", 0))
     return wait(
         "No pod is left. Checking once more.",
         again_after=EMPTY_FOR,
@@ -159,6 +159,15 @@ def _emptied(work: NodeWork) -> StepResult:
         gpus_of=work.node.progress.get("gpus_of", 0),
         pods=[],
     )
+
+
+def _drained_text(evictions: Evictions) -> str:
+    """Returns the result, with the tenants' GPU pods that a drain leaves alone, such as those of DaemonSets."""
+    uids = [pod.uid for pod, _ in evictions.left_alone if pod.phase not in ENDED]
+    stay = Pod.objects.filter(uid__in=uids).tenants().order_by("namespace", "name")
+    if not (titles := [f"{namespace}/{name}" for namespace, name in stay.values_list("namespace", "name")]):
+        return "Drained: no pod of a tenant is left."
+    return f"Drained, but GPU pods stay, since a drain leaves pods of DaemonSets alone: {names(titles)}."
 
 
 def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: NodeWork) -> dict[str, Any]:

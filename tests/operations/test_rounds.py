@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db.models import QuerySet
 
-from fleet.models import GoneNode, Node
+from fleet.models import GoneNode, Node, Pod
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from kube import client
 from operations import commands
@@ -159,6 +159,23 @@ def test_a_node_of_another_uid_is_not_written(ground: Ground):
     assert "is now a different node with the same name" in node(operation).reason
     assert not is_cordoned(ground)
     assert not Quarantine.objects.in_force().exists()
+
+
+def test_a_drain_names_the_gpu_pods_that_it_leaves_alone(ground: Ground):
+    """“No pod of a tenant is left” was said of a node whose GPUs a tenant's DaemonSet used."""
+    a_pod(ground, "agent", owner="DaemonSet")
+    a_pod(ground, "logs", owner="DaemonSet")
+    uids = {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in ground.store.list(POD, "team-a")[0]}
+    row = Node.objects.get(cluster=ground.cluster, name=CANARY)
+    Pod.objects.filter(uid=uids["agent"]).delete()
+    make.a_pod(row, "agent", namespace="team-a", uid=uids["agent"], owner_kind="DaemonSet")
+    operation = rounds(ground, begin(ground, "drain", CANARY))
+    end_pods(ground)
+    operation = rounds(ground, operation, 3)
+
+    assert node(operation).reason == (
+        "Drained, but GPU pods stay, since a drain leaves pods of DaemonSets alone: team-a/agent."
+    )
 
 
 def test_a_drain_evicts_and_waits_until_the_node_is_empty(ground: Ground):
