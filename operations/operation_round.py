@@ -27,6 +27,8 @@ from operations.steps.base import NodeStep, NodeWork, StepOutcome, StepResult
 from operations.stop_switch import stopped_by_switch
 from operations.writer_lease import Forfeit, take_writer_lease
 from wording.numbers import count
+from wording.reports import clip
+from wording.sentences import with_period
 
 log = structlog.get_logger()
 
@@ -34,6 +36,7 @@ NOT_SOON, AT_ONCE = timedelta(seconds=10), timedelta(seconds=1)
 AFTER_A_BUG = timedelta(seconds=30)
 LONGEST = timedelta(seconds=12)  # of a round's steps; the lease is longer
 QUIET_AT_ONCE_MOST = 200  # nodes without one, such as cordons, in one round
+LONGEST_CAUSE = 300  # characters of a node's failure in the reason of a pause
 FAILURES, FAILURES_RATIO = 2, 0.05  # as many failed nodes, or as large a share, pause an operation: 1 of 20, 2 of more
 
 
@@ -261,7 +264,11 @@ class OperationRound:
         seen = self.operation.options.get("failures_accepted", 0)
         if failed <= seen:
             return False
-        reason = f"{count(failed, 'node')} of {total} failed. Check the failed nodes, then resume, retry or cancel."
+        first = nodes.filter(state=NodeProgress.FAILED).order_by("-state_since", "position")[0]
+        cause = f"{first.node_name}: {with_period(clip(first.reason, LONGEST_CAUSE))}"
+        reason = (
+            f"{count(failed, 'node')} of {total} failed. {cause} Check the failed nodes, then resume, retry or cancel."
+        )
         with transaction.atomic():
             self.operation.keep_lease(now=self.clock())
             self.operation.move(OperationState.PAUSED, now=self.clock(), reason=reason)

@@ -453,7 +453,7 @@ def test_the_first_failure_pauses_the_rest_and_a_retry_starts_it_again(ground: G
     operation = rounds(ground, operation, 2)
 
     assert operation.state == OperationState.PAUSED
-    assert operation.state_reason.startswith("1 node of 3 failed.")
+    assert operation.state_reason.startswith(f"1 node of 3 failed. {CANARY}: team-a/bare needs your consent: ")
     assert OperationNode.objects.get(node_name=REST[1]).state == NodeProgress.PENDING
     ground.store.delete(POD, "bare", "team-a", grace_s=0)
     commands.retry(operation, actor="ada", reason="Gone by hand.", now=ground.clock())
