@@ -5,28 +5,32 @@ Held against it: what people said and were answered, and the rows of breaker and
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from benchmarks.crashing.case_actors import HOSTS_PATH
 from benchmarks.crashing.case_world import CaseWorld
+from benchmarks.crashing.job_reading import test_jobs_at_the_end
+from benchmarks.crashing.jobs import node_of
 from benchmarks.crashing.nodes_seen import CORDONED_BY, NodeSeen, apply, as_seen
 from benchmarks.crashing.oracle import NODES, OURS, REFUSED, Violation
 from benchmarks.crashing.tenants import ALLOWED, PODS, REPLICAS
 from benchmarks.crashing.words import Word
 from maintenance.automatic import ACTOR
-from maintenance.models import AutomaticDecision, NodeCase
+from maintenance.models import AutomaticDecision, NodeCase, Repair
 from operations.lifecycle import KINDS
 from operations.models import Disruption, Operation, OperationNode, Quarantine
 from people.models import AuditEntry
-from simulator.kinds import NODE
+from simulator.kinds import JOB, NODE
 
 EVICTION = "/eviction"
 SWITCH = "/configmaps/quarterdeck-stop"
 OPERATION = "operation-"
 MOST_SHARE, MOST_AN_HOUR = 0.05, 3  # of a pool in automatic cases; new ones of a cluster
+MOST_REPAIRS = 2  # automatic ones of a case
 
 
 @dataclass
@@ -37,9 +41,9 @@ class Told:
     paused: set[str] = field(default_factory=set)  # marks of operations
     cancelled: set[str] = field(default_factory=set)
     approved: set[str] = field(default_factory=set)
-    last: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))  # UID → word → its number
+    last: dict[str, dict[str, float]] = field(default_factory=lambda: defaultdict(dict))  # UID → word → its number
 
-    def hear(self, word: Word, number: int) -> None:
+    def hear(self, word: Word, number: float) -> None:
         verb, _, of = word.verb.partition(" ")
         if verb in {"freeze", "lift"}:
             self.is_frozen = verb == "freeze"
@@ -81,6 +85,9 @@ class CaseOracle:
         self.pods: dict[str, str] = {}  # name → node, of the pods that run
         self.least = {app: replicas - ALLOWED for app, replicas in REPLICAS.items()}
         self.switched: set[str] = set()  # turns that read the switch
+        self.tests: dict[str, tuple[str, int]] = {}  # test Job → UID of its node, words heard when it was made
+        self.asked: set[str] = set()  # marks of repairs whose actor has the request
+        self.aware: set[str] = set()  # turns that asked something since the last word
         self.told = Told()
         self.found: list[Violation] = []
         self._heard = 0
@@ -99,14 +106,61 @@ class CaseOracle:
         while self._heard < len(self.words) and self.words[self._heard].at <= at:
             word = self.words[self._heard]
             self._heard += 1
+            self.aware.clear()
+            self._hear_of_test(word)
             if word.verb.startswith("budget "):
                 _, app, least = word.verb.split()
                 self.least[app] = int(least)
             self.told.hear(word, self._heard)
 
+    def _hear_of_test(self, word: Word) -> None:
+        """A test that passed is as new as its begin; one that failed is as new as its end."""
+        verb, _, job = word.verb.partition(" ")
+        if verb in {"completed", "broke"} and job in self.tests:
+            node_uid, heard = self.tests[job]
+            if verb == "completed":
+                passed = self.told.last[node_uid].get("passed", 0)
+                self.told.last[node_uid]["passed"] = max(passed, heard + 0.5)
+            else:
+                self.told.last[node_uid]["failed"] = self._heard
+
     def _take(self, entry: Mapping[str, Any]) -> None:
-        path, method = entry["path"], entry["method"]
         is_ours = entry["user_agent"].startswith(OURS)
+        if is_ours and is_repair_request(entry):
+            self._asks_repair(entry)
+        elif is_ours and entry["method"] == "POST" and entry["path"].endswith("/jobs"):
+            self._makes_test(entry)
+        else:
+            self._take_change(entry, is_ours=is_ours)
+        self.aware.add(entry["user"])
+
+    def _asks_repair(self, entry: Mapping[str, Any]) -> None:
+        """An actor has a request once: nobody knows what an unclear one has started."""
+        mark = entry["user"].rpartition("-")[0]
+        if mark in self.asked:
+            self._say("repeated_repairs", f"{mark} asks its actor again: {entry['path']}.")
+        self.asked.add(mark)
+        self._judge_aware(entry, f"{mark} asks its actor")
+
+    def _makes_test(self, entry: Mapping[str, Any]) -> None:
+        job, node = entry["body"]["metadata"]["name"], node_of(entry["body"])
+        self.tests[job] = (self.uids.get(node, ""), self._heard)
+        if not self.nodes.get(node, NodeSeen()).is_cordoned and entry["user"] in self.aware:
+            self._say("tests_beside_pods", f"{job} takes the GPUs of {node}, which is not cordoned.")
+        mark = entry["user"].rpartition("-")[0]
+        if (mark in self.told.cancelled or mark in self.told.paused) and entry["user"] in self.aware:
+            self._say("acts_after_stop", f"{job} is made by {mark}, which was cancelled or paused.")
+        if entry["user"] in self.switched and not self._is_late:
+            self._say("acts_after_stop", f"{job} is made during a stop.")
+
+    def _judge_aware(self, entry: Mapping[str, Any], says: str) -> None:
+        """Whoever has asked anything since a stop or a freeze could know of it."""
+        user = entry["user"]
+        if ((self.told.is_frozen and user in self.aware) or user in self.switched) and not self._is_late:
+            self._say("acts_after_stop", f"{says} during a stop or a freeze.")
+
+    def _take_change(self, entry: Mapping[str, Any], *, is_ours: bool) -> None:
+        path, method = entry["path"], entry["method"]
         if path.endswith(EVICTION):
             self._evicts(entry, path.removeprefix(f"{PODS}/").removesuffix(EVICTION))
         elif path.startswith(PODS) and method == "POST":
@@ -177,6 +231,16 @@ class CaseOracle:
         self.found.append(Violation(figure, says))
 
 
+def is_repair_request(entry: Mapping[str, Any]) -> bool:
+    """Returns whether it asks an actor for a repair, and does not withdraw a request."""
+    path, method = entry["path"], entry["method"]
+    if path.startswith("https:") or (method == "POST" and path.endswith("/rebootnodes")):
+        return True
+    if method != "PATCH" or not path.startswith(HOSTS_PATH):
+        return False
+    return any(step["op"] != "test" and step.get("value") for step in entry["body"])
+
+
 def cases_by_node() -> Mapping[str, Sequence[tuple[datetime, datetime | None]]]:
     found: dict[str, list[tuple[datetime, datetime | None]]] = defaultdict(list)
     for case in NodeCase.objects.order_by("pk"):
@@ -208,7 +272,37 @@ def rows_at_the_end(ground: CaseWorld) -> Iterator[Violation]:
         yield Violation(
             "leaked_leases", f"{place.node_name} still has a place in the ledger, taken by {place.taken_by}."
         )
+    yield from test_jobs_at_the_end(ground.world.store.list(JOB)[0])
     yield from passed_breakers(ground.pool.nodes.count())
+    yield from steps_past_people()
+
+
+def steps_past_people() -> Iterator[Violation]:
+    """Automatic steps in the order in which they were committed, against what people decided before.
+
+    An unclear repair is never repeated by a machine, and no case gets more than two.
+    """
+    is_on, handed_over, repairs = False, set(), Counter[str]()
+    for entry in AuditEntry.objects.order_by("pk"):
+        case, verb = entry.subject, entry.verb
+        if verb == "automatic-quarantine.switches":
+            is_on = entry.evidence["to"]["drain"]
+        elif verb in {"automatic-quarantine.shadow", "automatic-quarantine.suggest", "automatic-quarantine.off"}:
+            is_on = False
+        elif verb == "case.handed-over":
+            handed_over.add(case)
+        elif verb.startswith("case.automatic-"):
+            repairs[case] += verb == "case.automatic-repair"
+            if not is_on or case in handed_over or repairs[case] > MOST_REPAIRS:
+                yield Violation("automatic_past_people", f"{case}: {verb}, though a person has it, or it is off.")
+    asked = Repair.objects.filter(asked_by=ACTOR).order_by("pk")
+    for repair in asked:
+        if earlier := asked.filter(case=repair.case_id, pk__lt=repair.pk, ended_at__isnull=False).exclude(
+            answer="done"
+        ):
+            yield Violation(
+                "repeated_repairs", f"{repair} is asked for again after {earlier[0].answer or 'no answer'}."
+            )
 
 
 def passed_breakers(nodes: int) -> Iterator[Violation]:

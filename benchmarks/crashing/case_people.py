@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.crashing import people
+from benchmarks.crashing.case_actors import Answers, provider_id
 from benchmarks.crashing.case_world import CaseWorld
+from benchmarks.crashing.jobs import Fate
 from benchmarks.crashing.nodes_seen import CORDONED_BY
 from benchmarks.crashing.tenants import REPLICAS, TEAM
 from benchmarks.crashing.world import KUBECTL
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Node
 from maintenance import automatic, commands
+from maintenance.actors.base import UNCLEAR
 from maintenance.acts import acts_of
+from maintenance.automatic_cases import set_switches
 from maintenance.lifecycle import FINAL, CaseState, RepairAnswer
 from maintenance.models import AutomaticQuarantine, NodeCase, Repair
 from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
+from maintenance.repair_round import ANNOTATION_UNCLEAR
+from maintenance.triggers import Mode
 from operations import commands as operations
 from operations.lifecycle import UNFINISHED, OperationState
 from operations.models import Operation, OperationNode, Quarantine
@@ -45,6 +52,13 @@ class CaseCourse:
     faults: int = 0  # nodes whose fault a trigger reads
     by: str = "person"  # who reboots them; blank: nobody has to
     is_overridden: bool = False  # people return them without a validation
+    is_tested: bool = False  # a test Job validates them, and not the word of a person
+    is_automatic: bool = False  # drain, repair, test and release are automatic, too
+
+    @property
+    def between_s(self) -> int:
+        """Returns the seconds between two ticks: automatic steps wait for minutes."""
+        return 60 if self.is_automatic else 15
 
 
 def begin(ground: CaseWorld, course: CaseCourse) -> None:
@@ -53,8 +67,16 @@ def begin(ground: CaseWorld, course: CaseCourse) -> None:
         open_case(ground, called)
     if course.drained:
         start(ground, "drain", nodes[: course.drained])
+    if course.is_automatic:
+        set_steps(ground, is_on=True)
     for called in nodes[: course.faults]:
         ground.break_node(called)
+
+
+def set_steps(ground: CaseWorld, *, is_on: bool) -> None:
+    """Somebody switches the automatic drains and repairs of the pool."""
+    switched = {"drain": is_on, "repair": "nvsentinel-reboot" if is_on else "", **given(ground)}
+    attempt(ground, "ada", "switch steps", lambda: set_switches(ground.pool, **switched))
 
 
 def open_case(ground: CaseWorld, called: str) -> None:
@@ -77,11 +99,14 @@ def attempt(ground: CaseWorld, who: str, verb: str, act: Callable[[], object]) -
     return True
 
 
-def start(ground: CaseWorld, kind: str, names: Collection[str], *, actor: str = "ada") -> None:
+def start(
+    ground: CaseWorld, kind: str, names: Collection[str], *, actor: str = "ada",
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> None:  # fmt: skip
     nodes = list(Node.objects.filter(cluster=ground.world.cluster, name__in=list(names)).order_by("name"))
     if nodes:
-        options: dict[str, Any] = {"typed_count": len(nodes), **given(ground, actor)}
-        attempt(ground, actor, kind, lambda: operations.start(ground.world.cluster, kind, nodes, **options))
+        asked: dict[str, Any] = {"typed_count": len(nodes), "options": dict(options), **given(ground, actor)}
+        attempt(ground, actor, kind, lambda: operations.start(ground.world.cluster, kind, nodes, **asked))
 
 
 # Towards the end of every case
@@ -89,16 +114,14 @@ def start(ground: CaseWorld, kind: str, names: Collection[str], *, actor: str = 
 
 def look_after(ground: CaseWorld, course: CaseCourse) -> None:
     """Does what the pages offer next, for every node, until it is back in service."""
-    for operation in Operation.objects.in_progress():
-        if operation.state == OperationState.PAUSED:
-            command(ground, "resume", operation)
-        elif operation.state == OperationState.PROPOSED:
-            command(ground, "approve", operation)
+    _go_on_with_operations(ground)
     wanted: dict[str, list[str]] = defaultdict(list)
     cases = list(NodeCase.objects.open().select_related("cluster", "finding").order_by("pk"))
     facts = facts_of(cases)
     busy = _busy()
     for case in cases:
+        if case.is_automatic:
+            continue
         if case.node_uid in busy:
             _let_it_return(ground, course, case, facts[case.pk])
         elif kind := _help(ground, course, case, facts[case.pk]):
@@ -107,7 +130,15 @@ def look_after(ground: CaseWorld, course: CaseCourse) -> None:
         if row.node_uid not in busy:
             wanted["release"].append(row.node_name)
     for kind, names in wanted.items():
-        start(ground, kind, names)
+        start(ground, kind, names, options={"test": "dcgm-3"} if kind == "test" else {})
+
+
+def _go_on_with_operations(ground: CaseWorld) -> None:
+    for operation in Operation.objects.in_progress():
+        if operation.state == OperationState.PAUSED:
+            command(ground, "resume", operation)
+        elif operation.state == OperationState.PROPOSED:
+            command(ground, "approve", operation)
 
 
 def _busy() -> set[str]:
@@ -138,6 +169,12 @@ def _help(ground: CaseWorld, course: CaseCourse, case: NodeCase, facts: Any) -> 
             return "release" if facts.has_quarantine else ""
         case state if state in FINAL or state == CaseState.DRAINING:
             return ""
+    return _validate_and_release(ground, course, case, facts)
+
+
+def _validate_and_release(ground: CaseWorld, course: CaseCourse, case: NodeCase, facts: Any) -> str:
+    if course.is_tested and facts.why_no_return and any(act.key == "test" for act in acts_of(facts)):
+        return "test"
     _let_it_return(ground, course, case, facts)
     return "" if facts.why_no_return else "release"
 
@@ -152,12 +189,18 @@ def _let_it_return(ground: CaseWorld, course: CaseCourse, case: NodeCase, facts:
 
 
 def _reboot(ground: CaseWorld, case: NodeCase) -> None:
-    """Whoever is asked in person reboots the node and answers."""
+    """Whoever is asked in person, or by a request that was read back, reboots the node and answers.
+
+    A person answers for a program of which nobody knows whether it has the request.
+    """
     repair = Repair.objects.open().filter(case=case).first()
-    if repair is None or repair.by != "person":
+    if repair is None or (repair.by != "person" and repair.sent_at is None):
         return
-    ground.boot(case.node_name)
-    answer(ground, case, RepairAnswer.DONE)
+    if repair.by == "person" or (repair.by == "webhook" and repair.accepted_at):
+        ground.boot(case.node_name)
+        answer(ground, case, RepairAnswer.DONE, request=repair.request if repair.by == "webhook" else "")
+    elif repair.accepted_at is None and repair.says.startswith((UNCLEAR, ANNOTATION_UNCLEAR)):
+        answer(ground, case, RepairAnswer.UNCLEAR)
 
 
 def repair(ground: CaseWorld, case: NodeCase, *, by: str) -> bool:
@@ -166,8 +209,8 @@ def repair(ground: CaseWorld, case: NodeCase, *, by: str) -> bool:
     return attempt(ground, "ada", f"repair {case.node_uid}", lambda: commands.ask_repair(case, **asked))
 
 
-def answer(ground: CaseWorld, case: NodeCase, answer: str) -> None:
-    said = {"answer": answer, **given(ground, "bob")}
+def answer(ground: CaseWorld, case: NodeCase, answer: str, *, request: str = "") -> None:
+    said = {"answer": answer, "request": request, **given(ground, "bob")}
     attempt(ground, "bob", f"{answer} {case.node_uid}", lambda: commands.answer_repair(case, **said))
 
 
@@ -196,6 +239,7 @@ def tidy(ground: CaseWorld) -> None:
     world = ground.world
     people.lift_all(world, "ada")
     people.tidy_cluster(world)
+    world.jobs.fate, ground.actors.answers = Fate.PULLED, Answers.TAKES
     world.line.arrive()
     for node in world.store.list(NODE)[0]:
         owner = annotations(node).get(CORDONED_BY, "")
@@ -288,6 +332,36 @@ def _uncordon(ground: CaseWorld, chance: random.Random) -> None:
     _patch(ground, _some(ground, chance), {"spec": {"unschedulable": None}})
 
 
+def _take_case_over(ground: CaseWorld, case: NodeCase) -> None:
+    attempt(ground, "bob", f"take-over {case.node_uid}", lambda: commands.take_over(case, **given(ground, "bob")))
+
+
+def _end_steps(ground: CaseWorld, chance: random.Random) -> None:
+    """Somebody switches automatic steps off, or the mode in which there are any."""
+    if chance.random() < 0.5:
+        set_steps(ground, is_on=False)
+    else:
+        change = {"mode": Mode.SUGGEST, **given(ground)}
+        attempt(ground, "ada", "mode suggest", lambda: automatic.change_mode(ground.pool, **change))
+
+
+def _spoil_tests(ground: CaseWorld, chance: random.Random) -> None:
+    ground.world.jobs.fate = chance.choice([Fate.CRASHED, Fate.CRASHED, Fate.NO_POD, Fate.NO_ANSWER, Fate.NO_ROOM])
+
+
+def _spoil_answers(ground: CaseWorld, chance: random.Random) -> None:
+    ground.actors.answers = chance.choice([each for each in Answers if each is not Answers.TAKES])
+
+
+def _answer_again(ground: CaseWorld, chance: random.Random) -> None:
+    """An answer comes twice, late, or with the id of another case's request."""
+    cases = list(NodeCase.objects.select_related("cluster", "finding").order_by("pk"))
+    asked = list(Repair.objects.exclude(request="").order_by("pk").values_list("request", flat=True))
+    if cases and asked:
+        said = chance.choice([RepairAnswer.DONE, RepairAnswer.REFUSED])
+        answer(ground, chance.choice(cases), said, request=chance.choice(asked))
+
+
 def _take_over(ground: CaseWorld, chance: random.Random) -> None:
     """The cordon is somebody else's from now on, whoever wrote it."""
     owner = chance.choice([None, "somebody"])
@@ -309,7 +383,8 @@ def _remake(ground: CaseWorld, chance: random.Random) -> None:
         return  # seldom in a case: it ends by it
     world.line.notify(KUBECTL, "DELETE", f"/api/v1/nodes/{called}")
     metadata = {"name": called, "labels": old["metadata"]["labels"]}
-    world.line.notify("kubelet", "POST", "/api/v1/nodes", {"metadata": metadata, "spec": {}})
+    body = {"metadata": metadata, "spec": {"providerID": provider_id(called)}}
+    world.line.notify("kubelet", "POST", "/api/v1/nodes", body)
     world.store.patch(NODE, called, {"status": old["status"]}, how="merge", subresource="status")
     world.store.patch(NODE, called, {"spec": {"taints": None}}, how="merge")
 
@@ -368,9 +443,11 @@ Event = Callable[[CaseWorld, random.Random], object]
 STOPPING: tuple[Event, ...] = (_steer("cancel"), _steer("cancel"), _steer("pause"), _freeze, _switch, _lease)
 EVICTED: tuple[Event, ...] = (_move_named_pods, _move_named_pods, _move_pod, _tighten, _uncordon, _past_budget)
 CHANGED: tuple[Event, ...] = (_take_over, _take_over, _cordon, _uncordon, _remake, _fault, _fault)
+REPAIRED: tuple[Event, ...] = (_spoil_answers, _answer_again, _uncordon, _remake, _of_a_case(_take_case_over))
+TESTED: tuple[Event, ...] = (_spoil_tests, _fault, _uncordon, _remake, _end_steps)
 ANYTHING: tuple[Event, ...] = (
-    *STOPPING, *EVICTED, *CHANGED, _steer("retry"), _begin_another, _suspect, _storm, _silence, reset_breaker,
-    *[_past_budget] * 6,
+    *STOPPING, *EVICTED, *CHANGED, *REPAIRED, *TESTED, _steer("retry"), _begin_another, _suspect, _storm, _silence,
+    reset_breaker, *[_past_budget] * 6,
     _of_a_case(override), _of_a_case(_close),
     _of_a_case(lambda ground, case: validate(ground, case, "failed")),
     _of_a_case(lambda ground, case: validate(ground, case, "passed")),

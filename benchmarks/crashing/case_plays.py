@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from benchmarks.crashing.case_people import CaseCourse, begin, look_after
-from benchmarks.crashing.case_world import CaseWorld, Work, case_ground
+from benchmarks.crashing.case_world import CaseWorld, Work, case_ground, in_its_place
 from benchmarks.crashing.seams import Write
-from benchmarks.crashing.world import Kept, connected
+from benchmarks.crashing.world import Kept
 from maintenance.lifecycle import PROBATION_FOR, CaseState
-from maintenance.models import NodeCase
+from maintenance.models import NodeCase, Repair
 from operations.models import Operation, OperationNode, Quarantine
 
 COURSES = (
@@ -20,8 +20,11 @@ COURSES = (
     CaseCourse(faults=1, by="nvsentinel-reboot"),
     CaseCourse(faults=3, by=""),
     CaseCourse(cases=1, first="quarantine", is_overridden=True),
+    CaseCourse(cases=2, is_tested=True),
+    CaseCourse(cases=1, by="webhook", is_tested=True),
+    CaseCourse(cases=1, by="metal3-reboot"),
+    CaseCourse(faults=1, is_automatic=True),
 )
-BETWEEN_S = 15  # seconds
 LEAST_TICKS, MOST_TICKS = 8, 60  # a finding settles first
 
 
@@ -46,7 +49,7 @@ def case_moments(course: CaseCourse) -> tuple[CaseMoment, ...]:
     """Returns the rounds in which something happens."""
     ground, kept = case_ground()
     ground.world.put_back(kept)
-    with connected(ground.world):
+    with in_its_place(ground):
         begin(ground, course)
         return tuple(moment for moment in _play(ground, course) if moment.is_busy)
 
@@ -59,7 +62,7 @@ def _play(ground: CaseWorld, course: CaseCourse) -> Iterator[CaseMoment]:
             kept = ground.world.keep()
             turn = ground.round(work)
             yield CaseMoment(kept, work, turn.seams, tuple(turn.gaps), turn.requests, tuple(turn.writes))
-        ground.world.clock.move(BETWEEN_S)
+        ground.world.clock.move(course.between_s)
         if number > LEAST_TICKS and is_quiet():
             return
     raise RuntimeError(f"{course} does not end: {standing()}")
@@ -78,7 +81,8 @@ def standing() -> str:
         f"{row.operation.mark} {row.operation.kind}, {row.node_name} {row.state}: {row.reason}" for row in its
     ]
     rows = [f"{row.node_name} is quarantined by {row.operation.mark}" for row in Quarantine.objects.in_force()]
-    return "; ".join([*cases, *operations, *rows])
+    repairs = [f"{each} by {each.by}: {each.answer or each.says}" for each in Repair.objects.open()]
+    return "; ".join([*cases, *operations, *rows, *repairs])
 
 
 def end_probation(ground: CaseWorld) -> None:

@@ -9,9 +9,21 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from benchmarks.crashing.case_actors import Answers
 from benchmarks.crashing.case_oracle import CaseOracle, pods_past_budgets, rows_at_the_end
-from benchmarks.crashing.case_people import ANYTHING, CHANGED, EVICTED, STOPPING, CaseCourse, Event, look_after, tidy
-from benchmarks.crashing.case_plays import BETWEEN_S, CaseMoment, case_moments, end_probation, is_quiet, standing
+from benchmarks.crashing.case_people import (
+    ANYTHING,
+    CHANGED,
+    EVICTED,
+    REPAIRED,
+    STOPPING,
+    TESTED,
+    CaseCourse,
+    Event,
+    look_after,
+    tidy,
+)
+from benchmarks.crashing.case_plays import CaseMoment, case_moments, end_probation, is_quiet, standing
 from benchmarks.crashing.case_world import OF_CASES, Work, case_ground
 from benchmarks.crashing.oracle import Violation
 from benchmarks.crashing.seams import Fault, Kind, Write
@@ -21,7 +33,7 @@ CUT, RACED = 0.3, 0.8  # up to which part of them
 JUST_BEFORE, UNSEEN, SLEPT, LOST = 0.6, 0.2, 0.15, 0.15
 LAST = 4  # gaps before a write
 LEASE_S = 61.0  # of a repair, which is longer than an operation's
-WEIGHT = {Kind.EVICTION: 3}
+WEIGHT = {Kind.EVICTION: 3, Kind.REPAIR: 8}
 LOSSES = (Fault.LATE, Fault.RESET_AFTER, Fault.TIMEOUT_AFTER, Fault.CONFLICT, Fault.FAILING)
 MOST_CALM = 150  # ticks
 
@@ -30,7 +42,7 @@ class CaseSchedule:
     def __init__(self, course: CaseCourse, chance: random.Random) -> None:
         self.course, self.chance = course, chance
         self.ground, _ = case_ground()
-        self.ground.focus = ""
+        self.ground.focus, self.ground.actors.answers = "", Answers.TAKES
         self.rounds = 0
         self.is_stuck = ""
         self._depth = 0
@@ -88,7 +100,7 @@ class CaseSchedule:
         """Returns what a write of this kind rests on."""
         if self.chance.random() < 0.4:
             return STOPPING
-        return EVICTED if write.kind is Kind.EVICTION else CHANGED
+        return {Kind.EVICTION: EVICTED, Kind.REPAIR: REPAIRED, Kind.JOB: TESTED}.get(write.kind, CHANGED)
 
     def _wild(self, moment: CaseMoment) -> None:
         self.world.put_back(moment.kept)
@@ -143,7 +155,7 @@ class CaseSchedule:
 
     def _go_on(self) -> None:
         for _ in range(self.chance.randint(1, 3)):
-            self.world.clock.move(BETWEEN_S)
+            self.world.clock.move(self.course.between_s)
             self.ground.step()
             if self.chance.random() < 0.5:
                 look_after(self.ground, self.course)
@@ -165,7 +177,7 @@ class CaseSchedule:
             look_after(self.ground, self.course)
             for work in self.ground.due():
                 self._round(work)
-            self.world.clock.move(BETWEEN_S)
+            self.world.clock.move(self.course.between_s)
             if is_quiet():
                 self.ground.mend_all()  # what nobody has acted on is over, too
                 if number > 2:

@@ -1,12 +1,16 @@
-"""A cluster with tenants, cases and operations, the workers' rounds of these, and NVSentinel's janitor beside them."""
+"""A cluster with tenants, cases and operations, the workers' rounds of these, and who repairs nodes beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
+from unittest import mock
 
+from benchmarks.crashing.case_actors import ADDRESS, SECRET_PLACE, SECRETS, CaseActors, provider_id
 from benchmarks.crashing.plays import SHAPES, world_of
 from benchmarks.crashing.seams import Turn
 from benchmarks.crashing.tenants import Tenants
@@ -14,23 +18,23 @@ from benchmarks.crashing.world import Kept, World, connected
 from fleet.models import GoneNode, Node, Pool
 from health.lifecycle import FindingState
 from health.models import Finding
-from maintenance import automatic
+from maintenance import automatic, repair_round
 from maintenance.automatic_round import run_automatic_quarantine
 from maintenance.case_round import follow_cases
-from maintenance.models import Repair
+from maintenance.models import Repair, RepairReceiver
 from maintenance.repair_kinds import discover
 from maintenance.repair_round import run_repair
+from maintenance.step_round import run_automatic_steps
 from maintenance.triggers import Mode
 from operations.models import Operation
-from operations.operation_round import end_gone_quarantines, run_operation
-from simulator.actors.objects import name, spec, status, uid
-from simulator.actors.repairers import REBOOT_NODE, janitor_definitions
-from simulator.clock import stamp
-from simulator.kinds import DEFINITION, NODE
+from operations.operation_round import clean_up_operation, end_gone_quarantines, run_operation
+from operations.steps import STEPS
+from simulator.actors.objects import name, uid
+from simulator.kinds import NODE
 
 SICK = 3  # nodes on which something may be wrong
-OF_AN_OPERATION, OF_A_REPAIR = "operation", "repair"
-OF_CASES, OF_AUTOMATIC, OF_GONE = "cases", "automatic", "gone"
+OF_AN_OPERATION, OF_A_REPAIR, OF_A_CLEAN_UP = "operation", "repair", "clean-up"
+OF_CASES, OF_AUTOMATIC, OF_STEPS, OF_GONE = "cases", "automatic", "steps", "gone"
 
 
 @dataclass(frozen=True)
@@ -51,9 +55,11 @@ class CaseWorld:
     world: World
     focus: str = ""  # the node that a round is about to write; blank: none in particular
     tenants: Tenants = field(init=False)
+    actors: CaseActors = field(init=False)
 
     def __post_init__(self) -> None:
         self.tenants = Tenants(self.world.line, nodes=tuple(self.nodes))
+        self.actors = CaseActors(self.world.line, self.boot)
 
     @property
     def nodes(self) -> list[str]:
@@ -66,8 +72,11 @@ class CaseWorld:
 
     def plant(self) -> None:
         world = self.world
-        for definition in janitor_definitions():
-            world.store.create(DEFINITION, definition)
+        self.actors.plant(self.nodes)
+        for called in self.nodes:
+            world.store.patch(NODE, called, {"spec": {"providerID": provider_id(called)}}, how="merge")
+        given = {"address": ADDRESS, "secret_from": SECRET_PLACE, "changed_by": "ada"}
+        RepairReceiver.objects.create(cluster=world.cluster, changed_at=world.clock(), **given)
         self.tenants.plant()
         world.clock.move(3600)
         self.look()
@@ -84,11 +93,14 @@ class CaseWorld:
         now = self.world.clock()
         operations = Operation.objects.due(now=now).order_by("pk").values_list("pk", flat=True)
         repairs = Repair.objects.due(now=now).order_by("pk").values_list("pk", flat=True)
+        left_behind = {key for step in STEPS.values() for key in step.left_behind()}
         return [
             *(Work(OF_AN_OPERATION, key) for key in operations),
             *(Work(OF_A_REPAIR, key) for key in repairs),
+            *(Work(OF_A_CLEAN_UP, key) for key in sorted(left_behind)),
             Work(OF_CASES),
             Work(OF_AUTOMATIC),
+            Work(OF_STEPS),
             Work(OF_GONE),
         ]
 
@@ -97,8 +109,10 @@ class CaseWorld:
         rounds: dict[str, Callable[[], object]] = {
             OF_AN_OPERATION: partial(run_operation, work.key, owner=who, clock=clock),
             OF_A_REPAIR: partial(run_repair, work.key, owner=who, clock=clock),
+            OF_A_CLEAN_UP: partial(clean_up_operation, work.key, clock=clock),
             OF_CASES: lambda: follow_cases(now=clock()),
             OF_AUTOMATIC: lambda: run_automatic_quarantine(now=clock()),
+            OF_STEPS: lambda: run_automatic_steps(now=clock()),
             OF_GONE: lambda: end_gone_quarantines(now=clock()),
         }
         return self.world.live(Turn(who, of=work.mark, **planned), rounds[work.kind])
@@ -106,12 +120,19 @@ class CaseWorld:
     # What goes on beside them
 
     def step(self) -> None:
-        """Tenants, the janitor and the observer go on."""
+        """Tenants, test Jobs, the actors of repairs and the observer go on."""
         self.tenants.step()
-        for asked in self.world.store.list(REBOOT_NODE)[0]:
-            if not status(asked).get("completionTime"):
-                self._reboot_for(asked)
+        self._run_tests()
+        self.actors.step()
         self.look()
+
+    def _run_tests(self) -> None:
+        """The Job controller and the kubelets go on; a Job that ends is a word about its node."""
+        before = {name(job) for job in self.world.jobs.ended()}
+        self.world.jobs.step()
+        for job in self.world.jobs.ended():
+            if name(job) not in before:
+                self.world.say("job", f"{'completed' if self.world.jobs.has_passed(job) else 'broke'} {name(job)}")
 
     def look(self) -> None:
         """Makes rows of what changed. A node that is not there any more is gone."""
@@ -124,19 +145,8 @@ class CaseWorld:
             GoneNode(cluster=cluster, node_id=keys[each], uid=each, name=before[each], gone_at=now) for each in left
         )
 
-    def _reboot_for(self, asked: dict[str, Any]) -> None:
-        at = stamp(self.world.clock())
-        answers = {"SignalSent": "req-1", "NodeReady": ""}
-        conditions = [
-            {"type": key, "status": "True", "reason": "Succeeded", "message": says, "lastTransitionTime": at}
-            for key, says in answers.items()
-        ]
-        self.boot(spec(asked)["nodeName"])
-        body = {"status": {"conditions": conditions, "completionTime": at}}
-        self.world.store.patch(REBOOT_NODE, name(asked), body, how="merge", subresource="status")
-
     def boot(self, called: str) -> None:
-        """A node boots anew, and is Ready."""
+        """A node boots anew, and is Ready. Its fault is gone."""
         if self.world.store.shelf(NODE).records.get(called) is None:
             return
         boot_id = f"boot-{self.world.store.version}"
@@ -144,13 +154,14 @@ class CaseWorld:
         body = {"status": {"nodeInfo": {"bootID": boot_id}, "conditions": [ready]}}
         self.world.line.notify("kubelet", "PATCH", f"/api/v1/nodes/{called}/status", body)
         self.world.say("kubelet", f"boot {self.uid_of(called)}")
+        self.mend(called)
 
     def uid_of(self, called: str) -> str:
         return uid(self.world.store.get(NODE, called))
 
     def break_node(self, called: str) -> None:
         """A fault shows on a node: a finding that a trigger reads, new now."""
-        now = self.world.clock()
+        now = self.world.clock.moment()  # newer than a test that began just now
         node = Node.objects.filter(cluster=self.world.cluster, name=called).first()
         if node is None:
             return
@@ -173,6 +184,14 @@ class CaseWorld:
         now = self.world.clock()
         shown = Finding.objects.filter(cluster=self.world.cluster, resolved_at=None, **which)
         shown.update(state=FindingState.RESOLVED, resolved_at=now, updated_at=now)
+
+
+@contextmanager
+def in_its_place(ground: CaseWorld) -> Iterator[None]:
+    """Requests to the API server and to receivers of repairs end in this process."""
+    receiver = mock.patch.object(repair_round, "post_to", ground.actors.post_to)
+    with connected(ground.world), receiver, mock.patch.dict(os.environ, SECRETS):
+        yield
 
 
 @lru_cache

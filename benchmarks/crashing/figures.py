@@ -27,6 +27,9 @@ FIGURES = {
     "evictions_over_budget": "pods",  # fewer left than their budget wants, or deleted past it
     "wrong_evictions": "pods",  # that are on no node of the operation
     "unvalidated_returns": "nodes",  # back in service without a pass newer than the last fault and repair
+    "repeated_repairs": "repairs",  # an actor has a request twice, or a machine asks again after an unclear answer
+    "tests_beside_pods": "jobs",  # test Jobs on a node that takes pods
+    "automatic_past_people": "steps",  # of a machine, after a person took the case over or switched them off
     "breaker_passed": "cases",  # opened automatically past a limit of the breaker
     "stuck_cases": "schedules",  # with a node that people do not get back into service
     "bugs": "rounds",  # that ended by an exception which nobody expects

@@ -46,7 +46,16 @@ class Jobs:
         for job_uid in jobs.keys() - pods.keys():
             if self.fate is not Fate.NO_POD and not is_terminating(jobs[job_uid]):
                 pod = pod_from(jobs[job_uid], api_version="batch/v1", kind="Job")
+                if self.fate is not Fate.NO_ROOM:
+                    pod["spec"]["nodeName"] = node_of(jobs[job_uid])
                 self.store.create(POD, pod, NAMESPACE)
+
+    def ended(self) -> list[Obj]:
+        """Returns the Jobs that completed or failed."""
+        return [job for job in self.store.list(JOB, NAMESPACE)[0] if status(job).get("conditions")]
+
+    def has_passed(self, job: Obj) -> bool:
+        return any(each["type"] == "Complete" for each in status(job)["conditions"])
 
     def _go_on(self, pod: Obj, job: Obj) -> None:
         now = stamp(self.store.clock.now())
@@ -70,6 +79,13 @@ class Jobs:
     def _tell(self, pod: Obj, seen: dict[str, Any]) -> None:
         body = {"status": {"phase": "Pending", **seen}}
         self.store.patch(POD, name(pod), body, NAMESPACE, how="merge", subresource="status")
+
+
+def node_of(job: Obj) -> str:
+    """Returns the only node on which its pod may start."""
+    terms = job["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+    term = terms["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0]
+    return str(term["matchFields"][0]["values"][0])
 
 
 def _is_of_a_job(pod: Obj) -> bool:

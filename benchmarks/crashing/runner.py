@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks.crashing import case_plays
 from benchmarks.crashing.case_people import CaseCourse
 from benchmarks.crashing.case_schedule import CaseSchedule
+from benchmarks.crashing.case_world import in_its_place
 from benchmarks.crashing.oracle import Violation
 from benchmarks.crashing.pair_plays import pair_of
 from benchmarks.crashing.pair_schedule import PairSchedule
@@ -143,7 +144,7 @@ class Runner:
 
     def _run_cases(self, number: int, chance: random.Random) -> Outcome:
         schedule = CaseSchedule(_case(number), chance)
-        with connected(schedule.world):
+        with in_its_place(schedule.ground):
             schedule.disturb()
             schedule.calm_down()
             return Outcome(tuple(schedule.judge()), schedule.rounds, schedule.world)

@@ -17,7 +17,7 @@ from django.db.transaction import Atomic
 from simulator.fleets.plan import DRIVER_NEXT
 
 HOLD = b"gpu-driver-upgrade.skip"
-NODES, JOBS = "/api/v1/nodes/", "/jobs"
+NODES, JOBS, HOSTS = "/api/v1/nodes/", "/jobs", "/baremetalhosts/"
 WRITES = ("INSERT", "UPDATE", "DELETE")
 # Who has just proven that it is his turn writes: what comes in between is seen by nobody, and by no API server.
 LEASED = ("rollouts_plan", "rollouts_imagepull", "operations_operation", "maintenance_repair")
@@ -52,6 +52,7 @@ class Kind(StrEnum):
     JOB = "job"  # one that pulls an image
     JOB_GONE = "job gone"
     EVICTION = "eviction"
+    REPAIR = "repair"  # an actor is asked for one
 
 
 @dataclass(frozen=True)
@@ -181,6 +182,8 @@ def _kind_of(method: str, path: str, body: bytes) -> Kind | None:
         return {"POST": Kind.JOB, "DELETE": Kind.JOB_GONE}.get(method)
     if path.endswith("/eviction"):
         return Kind.EVICTION
+    if path.startswith("https:") or path.endswith("/rebootnodes") or (HOSTS in path and method == "PATCH"):
+        return Kind.REPAIR
     if method in {"POST", "PUT"}:
         return Kind.LEASE
     if method != "PATCH":
