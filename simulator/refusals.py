@@ -104,6 +104,16 @@ def forbidden(kind: Kind, name: str, why: str) -> Refused:
     return Refused(403, "Forbidden", f"{target} is forbidden: {why}", details=of_object(kind, name))
 
 
+def namespace_ends(kind: Kind, name: str, namespace: str) -> Refused:
+    """As its admission refuses new content, and evictions with it: they are created, too."""
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    refused = forbidden(kind, name, why)
+    message = f"namespace {namespace} is being terminated"
+    cause = {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
+    refused.details = {**refused.details, "causes": [cause]}
+    return refused
+
+
 def expired(message: str, *, continue_: str = "") -> Refused:
     return Refused(410, "Expired", message, continue_=continue_)
 

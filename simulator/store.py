@@ -7,7 +7,7 @@ from simulator.clock import Clock
 from simulator.defaults import filled
 from simulator.etcd import Etcd, Obj
 from simulator.kinds import BUILT_IN, DEFINITION, NAMESPACE, POD, Kind
-from simulator.refusals import Refused, already_exists, bad_request, conflict, forbidden
+from simulator.refusals import Refused, already_exists, bad_request, conflict, namespace_ends
 from simulator.validation import check
 
 __all__ = ["Refused", "Store"]
@@ -35,10 +35,12 @@ class Store(Etcd):
             return
         if not namespace:
             raise bad_request("an empty namespace may not be set during creation")
-        held = self.get(NAMESPACE, namespace)
-        if held["metadata"].get("deletionTimestamp"):
-            why = f"unable to create new content in namespace {namespace} because it is being terminated"
-            raise forbidden(kind, rules.name_of(obj), why)
+        self._check_namespace(kind, rules.name_of(obj), namespace)
+
+    def _check_namespace(self, kind: Kind, name: str, namespace: str) -> None:
+        """:raises Refused: when the namespace ends (kubernetes, plugin/pkg/admission/namespace/lifecycle)"""
+        if self.get(NAMESPACE, namespace)["metadata"].get("deletionTimestamp"):
+            raise namespace_ends(kind, name, namespace)
 
     def _add(self, kind: Kind, obj: Obj, namespace: str, *, keep_status: bool, dry_run: bool) -> Obj:
         shapes.check(kind, obj)
@@ -139,6 +141,7 @@ class Store(Etcd):
         dry_run: bool = False,
     ) -> None:
         with self.lock:
+            self._check_namespace(POD, pod_name, namespace)
             pod = self.get(POD, pod_name, namespace)
             deletion.require(POD, pod, uid=uid, resource_version=resource_version)
             eviction.evict(self, pod, grace_s=grace_s, dry_run=dry_run)
