@@ -11,10 +11,12 @@ from typing import Any, ClassVar
 
 from fleet.models import Node, Pod, Pool
 from fleet.models.pool import WorkloadClass
+from gpu.resources import is_gpu_resource
 from kube import client
+from kube.structs import PodSeen
 from operations.eviction_pace import AT_ONCE, take_evictions
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
-from operations.steps.evictions import ENDED, Consent, Evictions, PodOnNode, evictions_of
+from operations.steps.evictions import ENDED, Consent, Evictions, PodOnNode, evictions_of, next_turn
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import count
@@ -58,7 +60,7 @@ class DrainStep(NodeStep):
             return failed(f"{first.title}{others} needs your consent: {why}. Start the drain again with it.")
         if evictions.is_empty:
             return _emptied(work, evictions)
-        states = _evict(work, evictions.to_evict)
+        states = _evict(work, next_turn(evictions.to_evict))
         progress = _progress(evictions, states, work)
         if blocked := next((reason for state, reason in states.values() if state == "never"), ""):
             return failed(blocked, **progress)
@@ -95,7 +97,13 @@ def pods_on(work: NodeWork) -> Iterable[PodOnNode]:
             has_empty_dir=any(volume.empty_dir is not None for volume in pod.spec.volumes or ()),
             ends_at=pod.metadata.deletion_timestamp,
             contact=pod.annotations.get(CONTACT, ""),
+            has_gpus=_has_gpus(pod),
         )
+
+
+def _has_gpus(pod: PodSeen) -> bool:
+    limits = (each.resources.limits or {} for each in pod.spec.containers or () if each.resources)
+    return bool(pod.spec.resource_claims) or any(is_gpu_resource(name) for each in limits for name in each)
 
 
 def pods_of_round(work: NodeWork, pods: Sequence[PodOnNode], *, first: int = 0) -> Sequence[PodOnNode]:

@@ -4,9 +4,11 @@ As kubectl drain: pods of DaemonSets and static pods stay, and pods without a co
 a person's consent (kubernetes, staging/src/k8s.io/kubectl/pkg/drain/filters.go).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from gpu.evictions import REPLICAS
 
 STUCK_AFTER = timedelta(minutes=2)  # after its grace period
 ENDED = ("Succeeded", "Failed")
@@ -24,10 +26,16 @@ class PodOnNode:
     has_empty_dir: bool = False
     ends_at: datetime | None = None  # end of its grace period; None: it is not being deleted
     contact: str = ""  # whom its owner names; blank: nobody
+    has_gpus: bool = False
 
     @property
     def title(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def turn(self) -> int:
+        """Returns its place in a drain: services without GPUs, inference, then work that cannot go on elsewhere."""
+        return (1 if self.has_gpus else 0) if self.owner_kind in REPLICAS else 2
 
     @property
     def job(self) -> str:
@@ -57,13 +65,16 @@ class Evictions:
 
 
 def evictions_of(pods: Iterable[PodOnNode], consent: Consent, *, now: datetime) -> Evictions:
-    """Returns each pod in one list. Pods of one controller are together, so that a whole job ends at once."""
+    """Returns each pod in one list. Pods of one controller are together, so that a whole job ends at once.
+
+    Jobs are last (lifecycle R26).
+    """
     to_evict: list[PodOnNode] = []
     terminating: list[PodOnNode] = []
     stuck: list[PodOnNode] = []
     needs_consent: list[tuple[PodOnNode, str]] = []
     left_alone: list[tuple[PodOnNode, str]] = []
-    for pod in sorted(pods, key=lambda pod: (pod.namespace, pod.owner_kind, pod.owner, pod.name)):
+    for pod in sorted(pods, key=lambda pod: (pod.turn, pod.namespace, pod.owner_kind, pod.owner, pod.name)):
         if pod.owner_kind in LEFT_ALONE:
             left_alone.append((pod, LEFT_ALONE[pod.owner_kind]))
         elif pod.ends_at is not None:
@@ -75,6 +86,12 @@ def evictions_of(pods: Iterable[PodOnNode], consent: Consent, *, now: datetime) 
         else:
             to_evict.append(pod)
     return Evictions(tuple(to_evict), tuple(terminating), tuple(stuck), tuple(needs_consent), tuple(left_alone))
+
+
+def next_turn(pods: Sequence[PodOnNode]) -> Sequence[PodOnNode]:
+    """Returns the pods whose turn it is. A job is not ended while a service cannot leave: its drain may be given up."""
+    first = min((pod.turn for pod in pods), default=0)
+    return [pod for pod in pods if pod.turn == first]
 
 
 def _lacking(pod: PodOnNode, consent: Consent) -> str:

@@ -1,5 +1,6 @@
 """Operations against the API server: what they write, what they leave alone, and when they stop."""
 
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,8 @@ from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Disruption, Freeze, Operation, OperationNode, Quarantine, WriterLease
 from operations.operation_round import OperationRound, run_operation
 from operations.refusals import OperationRefused
+from operations.steps.drain import ask_eviction
+from operations.steps.evictions import PodOnNode
 from operations.tasks import sweep_operations
 from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD
 from tests import make
@@ -505,3 +508,40 @@ def test_a_drain_has_the_deadline_of_its_workload_class(classes: tuple[str, ...]
         make.a_pool(cluster, name, workload_class=name).nodes.add(row)
     given = {"actor": "ada", "reason": "Xid 79.", "typed_count": 1, "now": make.NOON}
     assert commands.start(cluster, "drain", [row], **given).options["deadline_s"] == minutes * 60
+
+
+def test_a_job_is_evicted_last_and_whole(ground: Ground):
+    """lifecycle R24 and R26: services without GPUs, inference, then all pods of a job together."""
+    gpu = {"containers": [{"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+    for name, owner_kind, spec in (
+        ("job-0", "Job", gpu), ("job-1", "Job", gpu), ("llm-0", "ReplicaSet", gpu), ("web-0", "ReplicaSet", {}),
+    ):  # fmt: skip
+        a_pod(ground, name, owner=owner_kind, **spec)
+    operation = begin(ground, "drain", CANARY)
+    gone = []
+    for _ in range(4):
+        rounds(ground, operation)
+        gone.append(sorted(each["name"] for each in terminating(ground) if each["namespace"] == "team-a"))
+        end_pods(ground)
+    assert [each for each in gone if each] == [["web-0"], ["llm-0"], ["job-0", "job-1"]]
+
+
+def test_a_job_is_kept_while_a_service_cannot_leave(ground: Ground):
+    a_pod(ground, "job-0", owner="Job")
+    a_pod(ground, "web-0")
+    a_budget(ground)
+    ground.store.patch(POD, "job-0", {"metadata": {"labels": {"app": "job"}}}, "team-a", how="merge")
+    operation = rounds(ground, begin(ground, "drain", CANARY), 3)
+    assert pods(ground) == ["job-0", "web-0"]
+    assert [each["name"] for each in terminating(ground) if each["namespace"] == "team-a"] == []
+    assert "web-0" in node(operation).reason
+
+
+def test_a_pod_whose_namespace_ends_is_waited_for(ground: Ground):
+    """The API server refuses its eviction: an eviction is created, and nothing is created there any more."""
+    pod = a_pod(ground, "web-0")
+    ground.store.patch(NAMESPACE, "team-a", {"spec": {"finalizers": ["kubernetes"]}}, how="merge")
+    ground.store.delete(NAMESPACE, "team-a")
+    with closing(client.connect(ground.cluster.kubeconfig, ground.cluster.context)) as connection:
+        asked = ask_eviction(connection, PodOnNode(uid=pod["metadata"]["uid"], namespace="team-a", name="web-0"))
+    assert asked == ("asked", "its namespace is being deleted")
