@@ -17,6 +17,7 @@ from urllib3.exceptions import ProtocolError, ReadTimeoutError
 from benchmarks.crashing.clock import VirtualClock
 from benchmarks.crashing.seams import Fault, Seams
 from kube.client.connection import Connection
+from simulator.actors.diag_report import diag_lines, runs_diag
 from simulator.clock import micro_stamp
 from simulator.pod_ends import PodEnds
 from simulator.refusals import Refused
@@ -135,8 +136,10 @@ class Line:
 
 
 def _log_of(pod: dict[str, Any], _container: str, _is_previous: bool) -> list[str]:  # noqa: FBT001
-    """Returns the only line of a container."""
-    return [f"{pod['metadata']['creationTimestamp']} It has run."]
+    """Returns what a test prints that has passed."""
+    container = pod["spec"]["containers"][0]["name"]
+    lines = diag_lines(pod, container) if runs_diag(pod, container) else ["It has run."]
+    return [f"{pod['metadata']['creationTimestamp']} {line}" for line in lines]
 
 
 def _answered(api: Api, ask: Ask) -> Answer:

@@ -88,6 +88,7 @@ class NodeTestJob(TestJobOnNode):
     test = models.CharField(max_length=32)  # key of NODE_TESTS
     runtime_class = models.CharField(max_length=253, blank=True)  # of a pod that requests no GPU; blank: the default
     output = models.TextField(blank=True)  # of a debug pod, with likely secrets redacted
+    diag = models.JSONField(null=True)  # of `dcgmi diag --json`: `DiagReport.as_kept`; null: it printed no report
     deadline_s = models.PositiveIntegerField()  # from its creation, the pull of its image included
 
     class Meta:

@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from gpu.entry_files import entry_of, make_entries, read_file
+from operations.test_jobs.dcgm_diag import DiagReport, read_diag
 from operations.test_jobs.job_metrics import is_path
 from operations.test_jobs.test_job import MOST
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
+from wording.lists import names
+from wording.numbers import count
 
 FILE = Path(__file__).parent / "data" / "node_tests.toml"
+SHOWN_RESULTS = 5  # of one diagnostic, in its result
 OWN = "own"  # image and command of the person
 
 
@@ -110,6 +114,9 @@ def result_of(
 
     `lines`: the end of its output.
     """
+    report = read_diag(lines) if "dcgmi" in command else None
+    if report is not None:
+        return _of_report(report, command, gpus, observed, progress)
     progress = replace(progress, said="\n".join(lines) or progress.said)
     if progress.outcome is TestJobOutcome.FAILED:
         return _failed(command, observed, progress)
@@ -117,10 +124,34 @@ def result_of(
         return progress
     if not any(line.strip() for line in lines):
         return _unknown(progress, "The test completed without output, so it proves nothing.")
+    if "dcgmi" in command and "--json" in command:
+        return _unknown(progress, "The output has no whole report of dcgmi diag, so it proves nothing.")
     if "dcgmi" in command and (skipped := [line for line in lines if "skip" in line.lower()]):
         return replace(_unknown(progress, "It skipped tests."), said="\n".join(skipped))
     if test.is_of_one_gpu and gpus > 1:
         return _unknown(progress, f"The test completed, but it covers only one GPU of {gpus}.")
+    return progress
+
+
+def _of_report(
+    report: DiagReport, command: str, gpus: int, observed: ObservedTestJob, progress: TestJobProgress
+) -> TestJobProgress:
+    """Returns the result of `dcgmi diag --json`. A test that failed on a GPU is a failure, whatever the exit code."""
+    failed = report.of(TestJobOutcome.FAILED)
+    unknown = report.of(TestJobOutcome.UNKNOWN)
+    shown = " ".join(each.sentence for each in [*failed, *unknown][:SHOWN_RESULTS])
+    progress = replace(progress, said=shown or report.error or progress.said)
+    if failed:
+        places = names(sorted({each.place for each in failed}))
+        says = f"{count(len(failed), 'test')} failed on {places}."
+        return replace(progress, says=says, outcome=TestJobOutcome.FAILED)
+    if why := report.why_unknown(gpus):
+        return _unknown(progress, why)
+    if progress.outcome is TestJobOutcome.FAILED:
+        return _failed(command, observed, progress)
+    if progress.outcome is TestJobOutcome.PASSED:
+        passed = len(report.of(TestJobOutcome.PASSED))
+        return replace(progress, says=f"{count(passed, 'result')} passed on {count(len(report.gpus), 'GPU')}.", said="")
     return progress
 
 

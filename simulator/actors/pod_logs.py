@@ -2,18 +2,12 @@
 
 from collections.abc import Iterable
 
+from simulator.actors.diag_report import diag_lines, runs_diag
 from simulator.actors.gpu_operator.template import DRIVER_CONTAINER, INIT_CONTAINER, version_of
 from simulator.actors.journal import Journal
 from simulator.actors.objects import Obj, status, uid
 
 Line = tuple[str, str]  # when, what
-DIAG = (  # as dcgmi diag prints it: docs.nvidia.com/datacenter/dcgm/latest/user-guide/dcgm-diagnostics.html
-    "Successfully ran diagnostic for group.",
-    "| Software                  | Pass                                           |",
-    "| PCIe                      | Pass - All                                     |",
-    "| GPU Memory                | Pass - All                                     |",
-    "| Targeted Stress           | Pass - All                                     |",
-)
 
 
 class PodLogs:
@@ -42,8 +36,8 @@ class PodLogs:
         said = self._journal.last_run(uid(pod), container)
         if said:
             return [(ended["finishedAt"], line) for line in said]
-        if ended["exitCode"] == 0 and _runs_diag(pod, container):
-            return [(ended["finishedAt"], line) for line in DIAG]
+        if ended["exitCode"] == 0 and runs_diag(pod, container):
+            return [(ended["finishedAt"], line) for line in diag_lines(pod, container)]
         begun = [(ended["startedAt"], line) for line in _words(pod, container)]
         return [*begun, (ended["finishedAt"], f"exited with code {ended['exitCode']}")]
 
@@ -51,11 +45,6 @@ class PodLogs:
 def _report(pod: Obj, container: str) -> Obj | None:
     reports = [*(status(pod).get("containerStatuses") or ()), *(status(pod).get("initContainerStatuses") or ())]
     return next((report for report in reports if report["name"] == container), None)
-
-
-def _runs_diag(pod: Obj, container: str) -> bool:
-    commands = (each.get("command") or () for each in pod["spec"]["containers"] if each["name"] == container)
-    return any("dcgmi diag" in part for command in commands for part in command)
 
 
 def _words(pod: Obj, container: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The step that validates a node: a test Job on all its GPUs, with three outcomes, and no Job left behind."""
 
+import json
 from typing import Any
 
 import pytest
@@ -12,13 +13,14 @@ from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Freeze, NodeTestJob, Operation
 from operations.refusals import BadOperation
 from operations.steps import STEPS, test_job
+from simulator.actors.diag_report import diag_lines, report
 from simulator.kinds import JOB, POD
 from tests.operations.test_rounds import begin, node, rounds
 from tests.rollouts.engine.ground import CANARY, Ground
 
 pytestmark = pytest.mark.django_db
 NAMESPACE = "gpu-operator"
-OUTPUT = ["| Memory | Pass |", "| Pulse Test | Pass |"]
+FAILED = [json.dumps(report(8, failing=3))]
 
 
 def jobs(ground: Ground) -> list[dict[str, Any]]:
@@ -31,9 +33,10 @@ def under_test(ground: Ground, **options: Any) -> Operation:
     return rounds(ground, begin(ground, "test", CANARY, options={"test": "dcgm-3"} | options))
 
 
-def ends(ground: Ground, exit_code: int = 0, output: list[str] = OUTPUT) -> None:
-    """Ends the test as Job controller and kubelet would."""
+def ends(ground: Ground, exit_code: int = 0, output: list[str] | None = None) -> None:
+    """Ends the test as Job controller and kubelet would. `output`: None for a diagnostic that passes."""
     (job,) = jobs(ground)
+    output = diag_lines(job["spec"]["template"], "test-job") if output is None else output
     ground.simulation.ends.read_log = lambda *_: [f"2026-01-08T12:00:09Z {line}" for line in output]
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
     template = job["spec"]["template"]
@@ -65,7 +68,7 @@ def test_the_job_takes_all_gpus_of_the_cordoned_node(ground: Ground):
     (container,) = pod["containers"]
     gpus = Node.objects.get(cluster=ground.cluster, name=CANARY).gpu_allocatable
     assert container["resources"]["limits"]["nvidia.com/gpu"] == str(gpus)
-    assert container["command"][-1].endswith("dcgmi diag -r 3")
+    assert "dcgmi diag -r 3 --json" in container["command"][-1]
     assert CANARY in str(pod["affinity"])
     assert pod["tolerations"] == [{"operator": "Exists", "effect": "NoSchedule"}]
     assert job["spec"]["activeDeadlineSeconds"] == 3600
@@ -75,13 +78,14 @@ def test_the_job_takes_all_gpus_of_the_cordoned_node(ground: Ground):
 @pytest.mark.parametrize(
     ("exit_code", "output", "state", "outcome", "words"),
     [
-        (0, OUTPUT, "done", "passed", "dcgmi diag -r 3: passed. It completed. | Memory | Pass |"),
-        (226, ["| Memory | Fail |"], "failed", "failed", "exit code 226. | Memory | Fail |"),
+        (0, None, "done", "passed", "dcgmi diag -r 3: passed. 40 results passed on 8 GPUs."),
+        (226, FAILED, "failed", "failed", "1 test failed on GPU 3. memory failed on GPU 3: GPU 3 had uncorrectable"),
+        (0, ['{"DCGM Diagnostic": {"test_cat'], "failed", "unknown", "The output has no whole report of dcgmi diag"),
         (0, [], "failed", "unknown", "The test completed without output, so it proves nothing"),
     ],
 )
 def test_the_result_is_kept_with_the_last_words_and_the_job_is_deleted(
-    ground: Ground, exit_code: int, output: list[str], state: str, outcome: str, words: str
+    ground: Ground, exit_code: int, output: list[str] | None, state: str, outcome: str, words: str
 ):
     operation = under_test(ground)
     ends(ground, exit_code, output)

@@ -4,7 +4,8 @@ The row of the Job is the intent. An operation that ended leaves no Job: `clean_
 """
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -26,12 +27,16 @@ from operations.steps.test_job.decision import NodeToTest, sentence_of
 from operations.stop_switch import stopped_by_switch
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.allocated_gpus import uuids_of_whole_node
+from operations.test_jobs.dcgm_diag import read_diag
 from operations.test_jobs.job_metrics import numbers_at
 from operations.test_jobs.node_tests import NODE_TESTS, result_of
 from operations.test_jobs.test_job import resource_of
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
+from operations.test_thresholds import Threshold, thresholds_of
+from wording.lists import names
 
 AGAIN_AFTER = timedelta(seconds=5)
+SHOWN = 32  # results of a diagnostic that failed or are unknown, on the operation's page
 
 
 class _NodeTracker(TestJobTracker):
@@ -42,8 +47,28 @@ class _NodeTracker(TestJobTracker):
         test = NODE_TESTS[row.test]
         result = result_of(test, row.command, row.amount, observed, progress, lines)
         is_passed = result.outcome is TestJobOutcome.PASSED
-        columns = {"numbers": dict(numbers_at(lines, test.numbers))} if is_passed and test.numbers else {}
+        columns: dict[str, Any] = {}
+        if is_passed and test.numbers:
+            columns["numbers"] = dict(numbers_at(lines, test.numbers))
+            result = compared(result, columns["numbers"], thresholds_of(row, now=self.clock()))
+        if "dcgmi" in row.command and (report := read_diag(lines)) is not None:
+            columns["diag"] = report.as_kept
         return TestJobProgress(result.says, result.said or trouble, result.outcome, result.has_run), columns
+
+
+def compared(result: TestJobProgress, numbers: Mapping[str, float], thresholds: Sequence[Threshold]) -> TestJobProgress:
+    """Returns the result of a test that passed, with its numbers against those of the pool (lifecycle R35).
+
+    A number that is not printed is unknown. A number without a threshold is measured, and not judged.
+    """
+    missing = [each.metric.title for each in thresholds if each.metric.path not in numbers]
+    if missing:
+        return replace(result, says=f"It printed no {names(missing)}.", outcome=TestJobOutcome.UNKNOWN)
+    judged = [(each, numbers[each.metric.path]) for each in thresholds]
+    shown = " ".join(each.sentence(value) for each, value in judged)
+    if any(not each.is_met(value) for each, value in judged):
+        return replace(result, says=f"It is slower than the pool. {shown}", outcome=TestJobOutcome.FAILED)
+    return replace(result, says=f"{result.says} {shown}".strip())
 
 
 class TestJobStep(NodeStep):
@@ -172,4 +197,5 @@ def _result_of_row(row: NodeTestJob) -> StepResult:
     sentence = sentence_of(title, row.outcome, row.says, row.said)
     if row.gone_at is None:
         return wait(f"{sentence} {row.trouble or 'The Job is being deleted.'}", again_after=AGAIN_AFTER)
-    return done_result(sentence) if row.outcome == TestJobOutcome.PASSED else failed(sentence)
+    shown = {"results": (row.diag or {}).get("results", [])[:SHOWN]}
+    return done_result(sentence, **shown) if row.outcome == TestJobOutcome.PASSED else failed(sentence, **shown)

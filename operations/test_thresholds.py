@@ -1,0 +1,80 @@
+"""Thresholds of a test's numbers from passes of other nodes of the pool. Without enough of them nothing is judged.
+
+Lifecycle R35: per product, from the fleet's own passes. A number may be worse than their median by the percentage of
+its metric.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+
+from fleet.models import Node, Pool
+from operations.models import NodeTestJob
+from operations.models.test_job import TestJobOnNode
+from operations.test_jobs.node_tests import NODE_TESTS, NodeTest, TestMetric
+from operations.test_jobs.test_progress import TestJobOutcome
+from wording.numbers import count
+
+FEWEST = 5  # nodes with a pass
+RECENT = timedelta(days=90)
+MOST_ROWS = 500  # newest passes that are read
+RESULT_TABLES: list[type[TestJobOnNode]] = [NodeTestJob]  # of apps above, too: they register here
+
+
+@dataclass(frozen=True)
+class Threshold:
+    metric: TestMetric
+    limit: float | None  # None: too few passes
+    passes: int  # nodes with a pass
+
+    def is_met(self, value: float) -> bool:
+        if self.limit is None:
+            return True
+        return value <= self.limit if self.metric.is_lower_better else value >= self.limit
+
+    def sentence(self, value: float) -> str:
+        shown = f"{self.metric.title} {value:.4g} {self.metric.unit}".strip()
+        if self.limit is None:
+            return f"{shown}: measured, not judged, since {count(self.passes, 'other node')} of the pool passed."
+        side = "at most" if self.metric.is_lower_better else "at least"
+        passed = count(self.passes, "other node")
+        return f"{shown}, of {side} {self.limit:.4g} by {passed} of the pool."
+
+
+def thresholds_of(row: TestJobOnNode, *, now: datetime) -> Sequence[Threshold]:
+    """Returns the thresholds of a test by metric. Three queries, none without metrics."""
+    test = NODE_TESTS.get(row.test)
+    metrics = [metric for metric in test.metrics if metric.worse_percent] if test else []
+    if test is None or not metrics or not test.is_run_by(row.command):
+        return []
+    passes = _passes(row, test, now=now)
+    return [
+        _threshold(metric, [numbers[metric.path] for numbers in passes if metric.path in numbers]) for metric in metrics
+    ]
+
+
+def _threshold(metric: TestMetric, values: Sequence[float]) -> Threshold:
+    if len(values) < FEWEST:
+        return Threshold(metric, None, len(values))
+    middle, part = median(values), metric.worse_percent / 100
+    limit = middle * (1 + part) if metric.is_lower_better else middle * (1 - part)
+    return Threshold(metric, limit, len(values))
+
+
+def _passes(row: TestJobOnNode, test: NodeTest, *, now: datetime) -> list[Mapping[str, float]]:
+    """Returns the numbers of the newest pass of each other node of the pools, on the same GPUs."""
+    node = Node.objects.filter(uid=row.node_uid).first()
+    if node is None or not row.gpu_product:
+        return []
+    members = Pool.nodes.through.objects.filter(pool__in=Pool.objects.filter(nodes=node)).values("node__uid")
+    newest: dict[str, tuple[datetime, Mapping[str, float]]] = {}
+    for table in RESULT_TABLES:
+        rows = table.objects.filter(
+            test=test.key, outcome=TestJobOutcome.PASSED, gpu_product=row.gpu_product, amount=row.amount,
+            numbers__isnull=False, told_at__gt=now - RECENT, node_uid__in=members,
+        ).exclude(node_uid=row.node_uid)  # fmt: skip
+        for uid, at, numbers in rows.order_by("-told_at").values_list("node_uid", "told_at", "numbers")[:MOST_ROWS]:
+            if uid not in newest or newest[uid][0] < at:
+                newest[uid] = (at, numbers)
+    return [numbers for _, numbers in newest.values()]
