@@ -21,6 +21,7 @@ WHOLE = {
     "/api/v1/nodes/{node_id}/hours": "hours of a period",
     "/api/v1/nodes/{node_id}/timeline": "bounded by a period",
     "/api/v1/pools/{pool_id}/limits": "one for each rule",
+    "/api/v1/repeat-offenders": "200, as the page",
     "/api/v1/rules": "the rules that there are",
     "/api/v1/usage/prices": "prices of products",
 }
