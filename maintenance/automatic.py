@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -77,6 +77,28 @@ def change_mode(pool: Pool, *, mode: str, actor: str, reason: str, now: datetime
     return row
 
 
+def change_rule(pool: Pool, *, rule: str, mode: str, actor: str, reason: str, now: datetime) -> AutomaticQuarantine:
+    """Limits one rule of a pool to a mode; `act` ends the limit. Findings so far start nothing.
+
+    :raises CaseRefused: when the pool has no setting yet, or somebody changed it first
+    """
+    row = AutomaticQuarantine.objects.filter(pool=pool).first()
+    if row is None:
+        raise CaseRefused(f"Automatic quarantine of pool {pool.name} was never on. Set its mode first.")
+    limits = {key: limit for key, limit in row.rule_modes.items() if key != rule}
+    limits |= {} if mode == Mode.ACT else {rule: Mode(mode).value}
+    evidence = {"rule": rule, "from": row.rule_modes.get(rule, Mode.ACT.value), "to": mode}
+    with transaction.atomic():
+        try:
+            row.change(rule_modes=limits, evidence_after=now)
+        except LostRace as lost:
+            raise CaseRefused(f"{lost} Read it again.") from lost
+        AuditEntry.record(
+            row.mark, verb="automatic-quarantine.rule", actor=actor, reason=reason, evidence=evidence, now=now
+        )
+    return row
+
+
 def reset_breaker(row: AutomaticQuarantine, *, actor: str, reason: str, now: datetime) -> None:
     """Makes an open breaker half-open. Findings so far start nothing.
 
@@ -140,12 +162,12 @@ def signs_of(cluster: Cluster, *, since: datetime, now: datetime) -> list[Sign]:
     ]  # fmt: skip
 
 
-def matches_of(cluster: Cluster, *, now: datetime) -> dict[str, Match]:
-    """Returns the nodes of a cluster whose signs meet a trigger, by node UID. One query."""
+def matches_of(cluster: Cluster, *, off: Collection[str] = (), now: datetime) -> dict[str, Match]:
+    """Returns the nodes of a cluster whose signs meet a trigger that is not off, by node UID. One query."""
     by_node: dict[str, list[Sign]] = defaultdict(list)
     for sign in signs_of(cluster, since=now - DAY, now=now):
         by_node[sign.node_uid].append(sign)
-    found = {uid: match_of(signs, now=now) for uid, signs in by_node.items()}
+    found = {uid: match_of(signs, off=off, now=now) for uid, signs in by_node.items()}
     return {uid: match for uid, match in found.items() if match is not None}
 
 

@@ -69,7 +69,7 @@ class PoolRound:
         if why_not_now(self.cluster, now=self.now):
             return  # a cluster that nobody sees proves nothing about the first act either
         self._close_after_watch()
-        matches = matches_of(self.cluster, now=self.now)
+        matches = matches_of(self.cluster, off=self.row.off_rules, now=self.now)
         mine = set(self.row.pool.nodes.filter(uid__in=list(matches)).values_list("uid", flat=True))
         new = [match for uid, match in matches.items() if uid in mine and self._is_new(match)]
         decided = set(
@@ -97,7 +97,7 @@ class PoolRound:
         blocked = self._why_blocked(node, numbers)
         if blocked:
             self._record(match, AutomaticVerdict.BLOCKED, blocked, numbers)
-        elif self.row.mode == Mode.SHADOW:
+        elif self.row.mode_of(match.trigger.key) == Mode.SHADOW:
             self._record(match, AutomaticVerdict.SHADOW, "Shadow mode: nothing is done.", numbers)
         else:
             self._act(node, match, numbers)
@@ -123,7 +123,7 @@ class PoolRound:
         """
         finding = Finding.objects.get(pk=match.sign.finding)
         reason = f"{match.trigger.title}: {match.sign.title}"
-        is_acting = self.row.mode == Mode.ACT
+        is_acting = self.row.mode_of(match.trigger.key) == Mode.ACT
         try:
             with transaction.atomic():
                 self.row.change()

@@ -38,6 +38,11 @@ MODE_MOVES: Mapping[Mode, frozenset[Mode]] = {
 }
 
 
+def lower_mode(first: Mode, second: Mode) -> Mode:
+    order = tuple(Mode)
+    return min(first, second, key=order.index)
+
+
 class BreakerState(StrEnum):
     CLOSED = "closed"
     OPEN = "open"  # nothing is quarantined automatically; a person resets it
@@ -118,11 +123,11 @@ class Match:
     sign: Sign  # the newest
 
 
-def match_of(signs: Iterable[Sign], *, now: datetime) -> Match | None:
-    """Returns the first trigger that the signs of one node meet."""
+def match_of(signs: Iterable[Sign], *, off: Collection[str] = (), now: datetime) -> Match | None:
+    """Returns the first trigger that the signs of one node meet. `off`: keys of triggers that do not count."""
     recent = [sign for sign in signs if now - DAY < (sign.ended_at or now) and sign.opened_at <= now]
     rules = {sign.rule: sign for sign in recent if sign.is_open(now)}
-    for trigger in TRIGGERS:
+    for trigger in (each for each in TRIGGERS if each.key not in off):
         main = [sign for sign in recent if _is_main(trigger, sign)]
         open_ones = [sign for sign in main if sign.is_open(now)]
         if not open_ones or sum(sign.times for sign in main) < trigger.times:

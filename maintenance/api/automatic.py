@@ -15,7 +15,7 @@ from fleet.models import Pool
 from maintenance import automatic
 from maintenance.automatic_cases import MACHINES, machines_of, set_switches, would_do
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
-from maintenance.triggers import AutomaticVerdict, BreakerState, Mode
+from maintenance.triggers import TRIGGERS, AutomaticVerdict, BreakerState, Mode
 from people.rights import Permission, require
 
 MODES = [(mode.value, mode.value) for mode in Mode]
@@ -58,6 +58,7 @@ class AutomaticDetailSerializer(AutomaticSerializer):
     repair_by = serializers.CharField(help_text="Who switched it on.")
     repair_through = serializers.CharField(help_text="The actor. Blank: none.")
     machines = MachineSerializer(many=True, help_text="The actors of automatic repairs.")
+    rule_modes = serializers.DictField(help_text="Limits of rules below the mode, by rule.")
 
     class Meta(AutomaticSerializer.Meta):
         fields: ClassVar[tuple[str, ...]] = (
@@ -72,6 +73,7 @@ class AutomaticDetailSerializer(AutomaticSerializer):
             "repair_by",
             "repair_through",
             "machines",
+            "rule_modes",
         )
 
 
@@ -113,6 +115,12 @@ class SwitchesRequest(Asked):
     reason = REASON
 
 
+class RuleModeRequest(Asked):
+    rule = serializers.ChoiceField(choices=[(trigger.key, trigger.title) for trigger in TRIGGERS])
+    mode = serializers.ChoiceField(choices=MODES, help_text="The highest mode of this rule. `act`: no limit.")
+    reason = REASON
+
+
 class BreakerResetRequest(Asked):
     reason = REASON
 
@@ -140,6 +148,7 @@ class ShownDetail(ShownAutomatic):
         self.repair_since = row.repair_since if row else None
         self.repair_by = row.repair_by if row else ""
         self.repair_through = row.repair_through if row else ""
+        self.rule_modes = row.rule_modes if row else {}
         self.machines = [
             {"key": actor.key, "title": actor.title, "why_not": why_not} for actor, why_not in machines_of(pool)
         ]
@@ -200,6 +209,19 @@ class AutomaticSwitches(AutomaticEdge):
         where = f"cluster {pool.cluster.name}"
         require(self.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where)
         set_switches(pool, actor=self.user.get_username(), now=timezone.now(), **self.read(SwitchesRequest))
+        return self.answer(pool_id)
+
+
+class AutomaticRules(AutomaticEdge):
+    http_method_names = ["post", "options"]
+
+    @extend_schema(request=RuleModeRequest, responses=AutomaticDetailSerializer)
+    def post(self, request, pool_id: int) -> Response:
+        """Limits one rule to a mode. Findings so far start nothing. 409 before the first mode of the pool."""
+        pool = self.pool(pool_id)
+        where = f"cluster {pool.cluster.name}"
+        require(self.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where)
+        automatic.change_rule(pool, actor=self.user.get_username(), now=timezone.now(), **self.read(RuleModeRequest))
         return self.answer(pool_id)
 
 

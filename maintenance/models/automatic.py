@@ -11,7 +11,7 @@ from fleet.models import Pool
 from fleet.models.visible import Visible
 from health.models import Finding
 from maintenance.models.case import LONGEST_REASON, NodeCase
-from maintenance.triggers import AutomaticVerdict, BreakerState, Mode
+from maintenance.triggers import AutomaticVerdict, BreakerState, Mode, lower_mode
 
 
 class AutomaticQuerySet(Visible["AutomaticQuarantine"]):
@@ -40,6 +40,8 @@ class AutomaticQuarantine(models.Model):
     repair_by = models.CharField(max_length=150, db_default="", blank=True)
     repair_through = models.CharField(max_length=32, db_default="", blank=True)  # key of the actor
 
+    rule_modes = models.JSONField(default=dict, db_default={})  # limits of rules below the mode, by key of TRIGGERS
+
     objects = AutomaticQuerySet.as_manager()
 
     class Meta:
@@ -57,6 +59,14 @@ class AutomaticQuarantine(models.Model):
     def mark(self) -> str:
         """Returns its name in the audit chain."""
         return f"automatic-quarantine-{self.pool_id}"
+
+    def mode_of(self, rule: str) -> Mode:
+        """Returns the mode of one rule: the pool's, or its own limit."""
+        return lower_mode(Mode(self.mode), Mode(self.rule_modes.get(rule, Mode.ACT)))
+
+    @property
+    def off_rules(self) -> Collection[str]:
+        return [rule for rule, mode in self.rule_modes.items() if mode == Mode.OFF]
 
     @property
     def is_breaker_closed(self) -> bool:

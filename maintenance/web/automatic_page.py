@@ -29,6 +29,12 @@ class ModeForm(forms.Form):
     reason = Reason()
 
 
+class RuleForm(forms.Form):
+    rule = forms.ChoiceField(choices=list(TITLES.items()))
+    mode = forms.ChoiceField(choices=[(mode.value, mode.value) for mode in Mode])
+    reason = Reason()
+
+
 class SwitchesForm(forms.Form):
     drain = forms.BooleanField(required=False)
     repair = forms.ChoiceField(
@@ -66,7 +72,7 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
         "numbers": automatic.numbers_of(setting, now=now).sentence if setting else "",
         "why_no_mode": why_not(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where),
         "why_no_reset": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),
-        "triggers": TRIGGERS,
+        "rules": [(each, setting.mode_of(each.key) if setting else Mode.OFF) for each in TRIGGERS], "all_modes": Mode,
     }  # fmt: skip
     return render(request, "maintenance/automatic/page.html", context)
 
@@ -79,6 +85,17 @@ def change_mode(request: PersonRequest, pool_id: int) -> HttpResponse:
         require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where)
         given = cleaned_input(ModeForm(request.POST))
         automatic.change_mode(row, actor=request.user.get_username(), now=timezone.now(), **given)
+    return redirect("automatic-quarantine", pool_id=pool_id)
+
+
+@require_POST
+def change_rule(request: PersonRequest, pool_id: int) -> HttpResponse:
+    row = _load(request, pool_id)
+    with report_act(request, REFUSALS, done="The rule is changed.", ends_form=True):
+        where = f"cluster {row.cluster.name}"
+        require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where)
+        given = cleaned_input(RuleForm(request.POST))
+        automatic.change_rule(row, actor=request.user.get_username(), now=timezone.now(), **given)
     return redirect("automatic-quarantine", pool_id=pool_id)
 
 

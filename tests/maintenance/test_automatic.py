@@ -425,3 +425,43 @@ def test_a_restore_opens_every_breaker():
     assert (row.breaker, row.breaker_reason) == (BreakerState.OPEN, "The database was restored: incident 4711")
     assert not NodeCase.objects.exists()
     assert AuditEntry.objects.filter(verb="automatic-quarantine.breaker-open", actor=CONSOLE).exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("limit", "verdict"), [("off", []), ("shadow", ["would-act"]), ("suggest", ["suggested"])])
+def test_a_rule_goes_no_further_than_its_own_limit(limit: str, verdict: list[str]):
+    pool = a_pool_in(Mode.ACT)
+    automatic.change_rule(pool, rule="gpu-lost", mode=limit, actor="root", reason="Not yet.", now=LONG_AGO)
+    strike(pool, 3)
+    run_automatic_quarantine(now=NOON)
+    assert (verdicts(), Operation.objects.count()) == (verdict, 0)
+    assert AuditEntry.objects.filter(verb="automatic-quarantine.rule").get().evidence["to"] == limit
+
+
+def test_a_rule_that_is_off_does_not_hide_another():
+    signs = [sign(rule=rule) for rule in ("gpu-silent", "allocatable-below-expected", "gpu-recovery-action")]
+    (first, second) = (match_of(signs, off=off, now=NOON + timedelta(minutes=30)) for off in ((), ("gpu-lost",)))
+    assert first is not None
+    assert second is not None
+    assert (first.trigger.key, second.trigger.key) == ("gpu-lost", "needs-reset")
+
+
+@pytest.mark.django_db
+def test_a_limit_that_is_changed_under_the_round_acts_not():
+    """The limit of the rule is in the guarded row, as the mode is."""
+    pool = a_pool_in(Mode.ACT)
+    strike(pool, 3)
+    row = AutomaticQuarantine.objects.get()
+    automatic.change_rule(pool, rule="gpu-lost", mode="shadow", actor="root", reason="x", now=LONG_AGO)
+    with pytest.raises(LostRace):
+        row.change()
+
+
+@pytest.mark.django_db
+def test_a_limit_ends_with_act_and_needs_a_mode_first():
+    pool = a_pool_in(Mode.SUGGEST)
+    for mode in ("off", "act"):
+        row = automatic.change_rule(pool, rule="gpu-lost", mode=mode, actor="root", reason="x", now=NOON)
+    assert (row.rule_modes, row.mode_of("gpu-lost")) == ({}, Mode.SUGGEST)
+    with pytest.raises(CaseRefused, match="was never on"):
+        automatic.change_rule(a_pool(a_cluster()), rule="gpu-lost", mode="off", actor="root", reason="x", now=NOON)
