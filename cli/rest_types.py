@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict
 ActorEnum = Literal["pod owner", "cluster admin", "nobody"]
 
 
-CaseState = Literal["suspect", "quarantined", "draining", "drain-blocked", "drained", "in-repair", "validating", "probation", "closed", "retired"]
+CaseState = Literal["provisioned", "stack-validated", "labelled", "tested", "suspect", "quarantined", "draining", "drain-blocked", "drained", "in-repair", "validating", "probation", "closed", "retired"]
 
 
 CatchAnswerEnum = Literal["fail", "wait"]
@@ -143,6 +143,7 @@ class Case(TypedDict):
     overridden_at: str | None
     overridden_by: str
     override_reason: str
+    is_new: bool
     automatic_at: str | None
     handed_over_at: str | None
     handed_over_to: str

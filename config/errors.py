@@ -34,7 +34,7 @@ from health.inbox.source_trials import TrialOpen
 from health.inbox.telemetry_sources import BadSource
 from health.sources.manual_refresh import SourceOff
 from kube.selectors import BadSelector
-from maintenance.refusals import BadReceiver, CaseRefused, UnknownRequest
+from maintenance.refusals import BadNewNodeGate, BadReceiver, CaseRefused, UnknownRequest
 from notifications.commands.refusals import BadChannel, BadPreference, BadRoute, NotificationRefusal
 from operations.refusals import BadOperation, OperationRefused
 from people.rights import NotAllowed
@@ -85,6 +85,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     SourceOff: Meaning(409, "source-off", "This source is switched off"),
     TrialOpen: Meaning(409, "trial-open", "Another source is being tried"),
     BadOperation: Meaning(400, "bad-operation", "Invalid operation"),
+    BadNewNodeGate: Meaning(400, "bad-new-node-gate", "Invalid gate of new nodes"),
     BadReceiver: Meaning(400, "bad-receiver", "Invalid receiver"),
     UnknownRequest: Meaning(404, "unknown-request", "No such repair"),
     CaseRefused: Meaning(409, "case-refused", "Not possible now"),

@@ -52,7 +52,16 @@ GROUPS = (
             MenuEntry(
                 "Maintenance",
                 "maintenance",
-                ("case", "new-case", "automatic-quarantines", "automatic-quarantine", "repair-receivers"),
+                (
+                    "case",
+                    "new-case",
+                    "automatic-quarantines",
+                    "automatic-quarantine",
+                    "new-node-gates",
+                    "new-node-gate",
+                    "repair-receivers",
+                    "repeat-offenders",
+                ),
             ),
             MenuEntry("Shift report", "shift-report"),
         ),

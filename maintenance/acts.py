@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from maintenance.lifecycle import CORDONED, FINAL, TITLES, CaseFacts, CaseState
+from maintenance.lifecycle import CORDONED, FINAL, NEW, TITLES, CaseFacts, CaseState
 
 S = CaseState  # for the table
 
@@ -24,7 +24,7 @@ ACTS: Mapping[str, CaseAct] = {
     act.key: act
     for act in (
         CaseAct("quarantine", "Quarantine", frozenset({CaseState.SUSPECT}), "quarantine"),
-        CaseAct("accept-uncordon", "Accept uncordon", CORDONED, "accept-uncordon"),
+        CaseAct("accept-uncordon", "Accept uncordon", CORDONED | NEW, "accept-uncordon"),
         CaseAct(
             "drain", "Drain",
             frozenset({CaseState.SUSPECT, CaseState.QUARANTINED, CaseState.DRAIN_BLOCKED}), "drain",
@@ -33,18 +33,18 @@ ACTS: Mapping[str, CaseAct] = {
             "answer", "Answer", frozenset({S.IN_REPAIR}),
             says="A reboot counts as done once the boot ID has changed and the node is Ready.",
         ),
-        CaseAct("release", "Release", CORDONED - {S.DRAINING}, "release"),
+        CaseAct("release", "Release", CORDONED - {S.DRAINING} | NEW, "release"),
         CaseAct(
             "repair", "Ask for a repair", frozenset({S.QUARANTINED, S.DRAIN_BLOCKED, S.DRAINED}),
             says="The case waits for the answer. A reboot is asked for at most twice in a case.",
         ),
-        CaseAct("test", "Run a test", frozenset({S.DRAINED, S.VALIDATING}), "test"),
+        CaseAct("test", "Run a test", frozenset({S.DRAINED, S.VALIDATING, S.LABELLED}), "test"),
         CaseAct(
-            "validate", "Record a validation", frozenset({S.DRAINED, S.VALIDATING, S.PROBATION}),
+            "validate", "Record a validation", frozenset({S.DRAINED, S.VALIDATING, S.PROBATION, S.LABELLED}),
             says="The result of a test on all GPUs of the node, such as dcgmi diag -r 3.",
         ),
         CaseAct(
-            "override", "Return without validation", CORDONED - {S.DRAINING},
+            "override", "Return without validation", CORDONED - {S.DRAINING} | NEW,
             says="Allows the release. The case shows it until a validation passes.",
         ),
         CaseAct(

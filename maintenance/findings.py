@@ -9,7 +9,8 @@ from django.urls import reverse
 from fleet.models import Cluster
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
-from maintenance.lifecycle import FINAL, CaseFacts, CaseState
+from maintenance.gate_steps import LIMITS
+from maintenance.lifecycle import FINAL, NEW, CaseFacts, CaseState
 from maintenance.models import AutomaticQuarantine, NodeCase
 from maintenance.queries import facts_of
 from maintenance.triggers import BreakerState, Mode
@@ -18,7 +19,7 @@ from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit, instant
 
 IDLE_FOR = timedelta(hours=4)  # a node out of service without a next step
 SOON = frozenset({CaseState.DRAIN_BLOCKED, CaseState.IN_REPAIR, CaseState.PROBATION})  # their obstacles need a person
-BY_ITSELF = frozenset({CaseState.SUSPECT, CaseState.DRAINING, CaseState.IN_REPAIR, CaseState.PROBATION, *FINAL})
+BY_ITSELF = frozenset({CaseState.SUSPECT, CaseState.DRAINING, CaseState.IN_REPAIR, CaseState.PROBATION, *NEW, *FINAL})
 
 
 def waiting_cases(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
@@ -52,6 +53,8 @@ def _why_waiting(facts: CaseFacts, *, now: datetime) -> str:
         return facts.obstacle
     if facts.handed_over and not facts.is_busy:
         return facts.handed_over
+    if facts.state in NEW and not facts.is_busy and now - facts.since >= LIMITS[facts.state]:
+        return facts.obstacle or f"The new node is {facts.state} for more than {spell(LIMITS[facts.state])}."
     if facts.state not in BY_ITSELF and not facts.is_busy and now - facts.since >= IDLE_FOR:
         return f"The node is out of service without a next step for more than {spell(IDLE_FOR)}."
     return ""
@@ -66,8 +69,8 @@ WAITING = FindingSource(
     "Case waits for a person",
     timedelta(minutes=10),  # a reboot takes minutes
     waiting_cases,
-    "A drain is blocked, a repair is overdue, a node returned without a validation, automatic steps ended, or nobody "
-    "does the next step.",
+    "A drain is blocked, a repair is overdue, a node returned without a validation, automatic steps ended, a new node "
+    "lacks something, or nobody does the next step.",
     _page,
     (
         "Open the case. It shows what it waits for, and the next step.",

@@ -12,6 +12,10 @@ from wording.durations import spell
 
 
 class CaseState(StrEnum):
+    PROVISIONED = "provisioned"  # a new node: Quarterdeck's cordon keeps pods off until the checklist holds
+    STACK_VALIDATED = "stack-validated"  # the checklist of its GPU stack holds
+    LABELLED = "labelled"  # it has the labels and taints that its pool wants
+    TESTED = "tested"  # the test workload passed on all GPUs
     SUSPECT = "suspect"  # a person suspects the node; nothing is written to it
     QUARANTINED = "quarantined"  # Quarterdeck's cordon keeps new pods off
     DRAINING = "draining"  # an operation evicts its pods
@@ -25,7 +29,12 @@ class CaseState(StrEnum):
 
 
 S = CaseState  # for the table
+FROM_NEW = frozenset({S.QUARANTINED, S.CLOSED, S.RETIRED})
 CASE_MOVES: Mapping[CaseState, frozenset[CaseState]] = {
+    S.PROVISIONED: FROM_NEW | {S.STACK_VALIDATED},
+    S.STACK_VALIDATED: FROM_NEW | {S.LABELLED},
+    S.LABELLED: FROM_NEW | {S.TESTED},
+    S.TESTED: FROM_NEW | {S.LABELLED},
     S.SUSPECT: frozenset({S.QUARANTINED, S.DRAINING, S.CLOSED, S.RETIRED}),
     S.QUARANTINED: frozenset(
         {S.SUSPECT, S.DRAINING, S.DRAIN_BLOCKED, S.DRAINED, S.IN_REPAIR, S.PROBATION, S.RETIRED}
@@ -41,6 +50,7 @@ CASE_MOVES: Mapping[CaseState, frozenset[CaseState]] = {
     S.CLOSED: frozenset(),
     S.RETIRED: frozenset(),
 }  # fmt: skip
+NEW = frozenset({S.PROVISIONED, S.STACK_VALIDATED, S.LABELLED, S.TESTED})  # never in service
 FINAL = frozenset({CaseState.CLOSED, CaseState.RETIRED})
 CORDONED = frozenset({S.QUARANTINED, S.DRAINING, S.DRAIN_BLOCKED, S.DRAINED, S.VALIDATING})
 PROBATION_FOR = timedelta(hours=72)
@@ -49,6 +59,10 @@ MOST_REBOOTS = 2  # of one case
 ENGINE = "engine"  # the actor of moves that no person asked for
 
 TITLES: Mapping[CaseState, str] = {
+    CaseState.PROVISIONED: "Provisioned",
+    CaseState.STACK_VALIDATED: "Stack validated",
+    CaseState.LABELLED: "Labelled and tainted",
+    CaseState.TESTED: "Test workload passed",
     CaseState.SUSPECT: "Suspect",
     CaseState.QUARANTINED: "Quarantined",
     CaseState.DRAINING: "Draining",
@@ -61,6 +75,10 @@ TITLES: Mapping[CaseState, str] = {
     CaseState.RETIRED: "Retired",
 }
 NEXT: Mapping[CaseState, str] = {
+    CaseState.PROVISIONED: "The checklist of the node decides next.",
+    CaseState.STACK_VALIDATED: "The labels and taints of its pool are compared next.",
+    CaseState.LABELLED: "A test runs on all GPUs next.",
+    CaseState.TESTED: "The node is released next.",
     CaseState.SUSPECT: "Pods still start on the node. Quarantine it, or close the case.",
     CaseState.QUARANTINED: "New pods do not start on the node. Drain it next.",
     CaseState.DRAINING: "Pods are being evicted. The case continues by itself.",
@@ -151,6 +169,7 @@ class CaseFacts:
     failed_at: datetime | None = None  # of the last one that failed
     overridden_at: datetime | None = None  # when a person allowed the return without a validation
     is_automatic: bool = False  # its next steps are automatic
+    waits_for: str = ""  # of a new node: what it lacks
     handed_over: str = ""  # why the automatic steps ended in this state; blank: they did not
     repair: RepairFacts | None = None
     needs: str = ""  # the tests that exercise the fault, as a sentence
@@ -167,13 +186,15 @@ class CaseFacts:
     @property
     def is_uncordoned(self) -> bool:
         """Returns whether somebody else removed Quarterdeck's cordon."""
-        is_kept_off = self.state in CORDONED or self.state == CaseState.IN_REPAIR
+        is_kept_off = self.state in CORDONED | NEW or self.state == CaseState.IN_REPAIR
         return is_kept_off and self.is_quarantined and self.is_seen and not self.is_unschedulable
 
     @property
     def next_step(self) -> str:
         if self.state == CaseState.IN_REPAIR and self.repair and self.repair.waiting:
             return self.repair.waiting
+        if self.state in NEW:
+            return "" if self.waits_for else NEXT[self.state]
         may_return = self.state in CORDONED - {CaseState.DRAINING} and not self.why_no_return
         if may_return:
             return "The node may return. Release it."
@@ -228,6 +249,8 @@ class CaseFacts:
             return "The node is not seen in its cluster."
         if self.is_uncordoned:
             return "Somebody else uncordoned the node. Quarantine it again, or accept the uncordon."
+        if self.state in NEW and self.waits_for and not self.is_busy:
+            return self.waits_for
         if self.state == CaseState.PROBATION and self.lacks_validation:
             return f"Returned without a validation. {self.why_unvalidated}"
         if self.state == CaseState.PROBATION and self.is_fault_open:
@@ -274,6 +297,8 @@ def next_case_move(case: CaseFacts, *, now: datetime) -> NextMove | None:
         return _after_return(case, now=now)
     if case.state == CaseState.IN_REPAIR:
         return _after_repair(case, now=now)
+    if case.state in NEW:
+        return _of_new_node(case)
     if case.state in CORDONED and not case.has_quarantine:
         return _after_cordon(case)
     if case.state == CaseState.SUSPECT and not case.is_quarantined:
@@ -286,10 +311,25 @@ def after_validation(state: CaseState, result: str) -> CaseState | None:
     match state, result:
         case CaseState.DRAINED, "passed":
             return CaseState.VALIDATING
+        case CaseState.LABELLED, "passed":
+            return CaseState.TESTED
+        case ((CaseState.LABELLED | CaseState.TESTED), "failed"):
+            return CaseState.QUARANTINED
         case CaseState.VALIDATING, "failed":
             return CaseState.DRAINED
         case CaseState.PROBATION, "failed":
             return CaseState.SUSPECT
+    return None
+
+
+def _of_new_node(case: CaseFacts) -> NextMove | None:
+    begun = case.begun
+    if begun is None or begun.progress not in (NodeProgress.RUNNING, NodeProgress.DONE):
+        return None
+    if begun.kind in ENDING_KINDS and begun.progress == NodeProgress.DONE and not case.has_quarantine:
+        return NextMove(CaseState.CLOSED, f"In service: {begun.reason}", begun)
+    if begun.kind == "drain" and begun.is_evicting and case.has_quarantine:
+        return NextMove(CaseState.QUARANTINED, f"A drain was started: {begun.reason}", begun)
     return None
 
 

@@ -57,6 +57,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             failed_at=_failed_at(case, tests.get(case.node_uid)),
             overridden_at=case.overridden_at,
             is_automatic=case.is_automatic,
+            waits_for=case.waits_for,
             handed_over=_handed_over(case),
             repair=_repair(repairs.get(case.pk)),
             needs=_needs(case),
@@ -147,6 +148,8 @@ def _failed_at(case: NodeCase, row: NodeTestJob | None) -> datetime | None:
 
 def wanted_test(case: NodeCase) -> str:
     """Returns the key of the test that exercises the fault of the case."""
+    if case.needed_test:
+        return case.needed_test
     with_image = {test.key for test in NODE_TESTS.values() if settings.TEST_IMAGES.get(test.image)}
     return choose_test(*_fault_of(case), with_image=with_image)
 
@@ -157,12 +160,14 @@ def why_no_validation(case: NodeCase, test: str) -> str:
     The tests that we know need NVIDIA GPUs: nodes of other vendors are validated by their own.
     """
     others = Node.objects.filter(uid=case.node_uid).exclude(gpu_vendor__in=("", "nvidia"))
-    if covers(test, *_fault_of(case)) or (test == OWN and others.exists()):
+    if test == case.needed_test or covers(test, *_fault_of(case)) or (test == OWN and others.exists()):
         return ""
     return f"This test does not exercise what failed. {_needs(case)}"
 
 
 def _needs(case: NodeCase) -> str:
+    if case.needed_test:
+        return f"The new node needs {NODE_TESTS[case.needed_test].title}."
     return f"The fault needs {' or '.join(NODE_TESTS[key].title for key in needed_tests(*_fault_of(case)))}."
 
 

@@ -9,9 +9,17 @@ class UnknownRequest(CaseRefused):
     """No repair of a visible case has this request id."""
 
 
-class BadReceiver(ValueError):
-    """Invalid settings of a receiver; `field` names the field."""
+class BadSetting(ValueError):
+    """An invalid setting; `field` names the field."""
 
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
         self.problems = [{"field": field, "sentence": sentence}]
+
+
+class BadReceiver(BadSetting):
+    """Invalid settings of a receiver."""
+
+
+class BadNewNodeGate(BadSetting):
+    """Invalid settings of the gate of new nodes."""

@@ -34,7 +34,7 @@ MOST_A_ROUND = 100  # cases, in a random order: those that wait do not keep othe
 def run_automatic_steps(*, now: datetime) -> None:
     """Starts the next step of every case that has automatic steps. One query without one."""
     rows = NodeCase.objects.open().filter(automatic_at__isnull=False, handed_over_at=None)
-    rows = rows.exclude(state=CaseState.PROBATION)  # its steps are over
+    rows = rows.filter(is_new=False).exclude(state=CaseState.PROBATION)  # its steps are over
     cases = list(rows.select_related("cluster", "finding").order_by("?")[:MOST_A_ROUND])
     facts = facts_of(cases)
     for case in cases:

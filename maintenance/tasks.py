@@ -8,6 +8,7 @@ from django.utils import timezone
 from maintenance.automatic_round import run_automatic_quarantine
 from maintenance.case_round import follow_cases
 from maintenance.models import Repair
+from maintenance.new_node_round import run_new_nodes
 from maintenance.repair_kinds import discover, queue_discoveries
 from maintenance.repair_round import run_repair as run_round
 from maintenance.step_round import run_automatic_steps
@@ -15,9 +16,13 @@ from maintenance.step_round import run_automatic_steps
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_automatic_quarantine(**_: object) -> None:
-    """Decides about new findings, and starts automatic steps. It ignores unknown arguments: old and new workers mix."""
+    """Decides about new findings and new nodes, and starts automatic steps.
+
+    It ignores unknown arguments: old and new workers mix.
+    """
     run_automatic_quarantine(now=timezone.now())
     run_automatic_steps(now=timezone.now())
+    run_new_nodes(now=timezone.now())
 
 
 @shared_task(queue="rollouts", ignore_result=True)

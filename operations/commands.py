@@ -13,7 +13,7 @@ from fleet.models import Cluster, ClusterMode, Node
 from health.models import Finding
 from operations.followers import open_followers
 from operations.impact import OperationImpact, impact_of
-from operations.lifecycle import KINDS, UNDOING_KINDS, NodeProgress, OperationState
+from operations.lifecycle import KINDS, NEW_NODE, UNDOING_KINDS, NodeProgress, OperationState
 from operations.models import Operation, OperationNode
 from operations.models.operation import BLOCKED
 from operations.refusals import BadOperation, OperationRefused
@@ -76,7 +76,7 @@ def start(
 
     `seen`: the sentence of the preview that the asker saw; blank: not compared (lifecycle R49).
     Above 20 % of a production pool nothing runs before another person approves it (lifecycle R47). Operations of one
-    person within 24 h count together.
+    person within 24 h count together. A node that was never in service needs no approval.
 
     :raises BadOperation: when the input is invalid
     :raises OperationRefused: when the cluster may not be changed, or the key belongs to another command
@@ -94,7 +94,8 @@ def start(
     _check(impact, typed_count=typed_count, seen=seen)
     try:
         with transaction.atomic():
-            state = OperationState.PROPOSED if impact.approvals else OperationState.RUNNING
+            needs_approval = impact.approvals and not options.get(NEW_NODE)
+            state = OperationState.PROPOSED if needs_approval else OperationState.RUNNING
             operation = Operation.objects.create(
                 cluster=cluster, steps=list(KINDS[kind]), options=options, state=state, state_since=now, reason=reason,
                 asked_by=actor, asked_at=now, key=key, preview=impact.as_kept, next_look_at=now, lease_until=now,

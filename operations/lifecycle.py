@@ -34,6 +34,7 @@ NODE_MOVES: Mapping[NodeProgress, frozenset[NodeProgress]] = {
     NodeProgress.FAILED: frozenset({NodeProgress.PENDING}),  # a person retries it
     NodeProgress.CANCELLED: frozenset(),
 }
+NEW_NODE = "is_new_node"  # option of an operation on a node that was never in service; people cannot set it
 AT_ONCE_MOST = 5  # nodes with a disruptive step at the same time, unless the asker said otherwise
 IN_PROGRESS = frozenset({OperationState.PROPOSED, OperationState.RUNNING, OperationState.PAUSED})
 UNFINISHED = frozenset({NodeProgress.PENDING, NodeProgress.RUNNING})

@@ -19,7 +19,7 @@ from edges.transition_errors import LostRace
 from fleet.models import GoneNode
 from kube import client
 from operations.ledger.disruptions import NoPlace, record_disruptions
-from operations.lifecycle import AT_ONCE_MOST, NodeProgress, OperationState
+from operations.lifecycle import AT_ONCE_MOST, NEW_NODE, NodeProgress, OperationState
 from operations.models import Operation, OperationNode, Quarantine
 from operations.restraints import freezes_of, release_vetoes, stop_reason
 from operations.steps import STEPS
@@ -247,7 +247,10 @@ class OperationRound:
         taking = {node.node_uid: node.node_name}
         if any(step.key == "uncordon" for step in self.steps) and quarantine is None:
             return
-        record_disruptions(self.operation.cluster_id, taking, by=owner, is_budgeted=is_budgeted, now=now)
+        record_disruptions(
+            self.operation.cluster_id, taking, by=owner, is_budgeted=is_budgeted,
+            was_in_service=not self.operation.options.get(NEW_NODE), now=now,
+        )  # fmt: skip
 
     def _note_pending(self, node: OperationNode, reason: str) -> None:
         OperationNode.objects.filter(pk=node.pk, state=NodeProgress.PENDING).exclude(reason=reason).update(

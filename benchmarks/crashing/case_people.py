@@ -194,9 +194,11 @@ def _reboot(ground: CaseWorld, case: NodeCase) -> None:
     A person answers for a program of which nobody knows whether it has the request.
     """
     repair = Repair.objects.open().filter(case=case).first()
-    if repair is None or (repair.by != "person" and repair.sent_at is None):
+    if repair is None or (repair.by != "person" and repair.sent_at is None and not repair.answer):
         return
-    if repair.by == "person" or (repair.by == "webhook" and repair.accepted_at):
+    if repair.answer and repair.by != "person":  # somebody said that it is done, and no reboot is proven
+        answer(ground, case, RepairAnswer.UNCLEAR)
+    elif repair.by == "person" or (repair.by == "webhook" and repair.accepted_at):
         ground.boot(case.node_name)
         answer(ground, case, RepairAnswer.DONE, request=repair.request if repair.by == "webhook" else "")
     elif repair.accepted_at is None and repair.says.startswith((UNCLEAR, ANNOTATION_UNCLEAR)):

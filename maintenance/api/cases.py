@@ -54,7 +54,7 @@ class CaseSerializer(RowSerializer):
         fields = ("id", "cluster", "node_name", "node_uid", "state", "state_since", "state_reason", "moved_by",
                   "obstacle", "acts", "opened_at", "opened_by", "reason", "finding", "fault_at", "repaired_at",
                   "passed_at", "failed_at", "test", "why_no_return", "overridden_at", "overridden_by",
-                  "override_reason", "automatic_at", "handed_over_at", "handed_over_to",
+                  "override_reason", "is_new", "automatic_at", "handed_over_at", "handed_over_to",
                   "handed_over_reason")  # fmt: skip
 
 

@@ -58,6 +58,9 @@ class NodeCase(models.Model):
     overridden_by = models.CharField(max_length=150, blank=True)
     override_reason = models.CharField(max_length=LONGEST_REASON, blank=True)
     automatic_at = models.DateTimeField(null=True)  # of the last automatic step; null: people do all steps
+    is_new = models.BooleanField(db_default=False, default=False)  # the node was never in service when it began
+    needed_test = models.CharField(max_length=32, db_default="", blank=True)  # that validates it; blank: by its fault
+    waits_for = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)  # what a new node lacks
     handed_over_at = models.DateTimeField(null=True)  # the end of the automatic steps
     handed_over_to = models.CharField(max_length=150, db_default="", blank=True)  # blank: whoever is on call
     handed_over_reason = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)

@@ -62,7 +62,9 @@ def strip_of(case: NodeCase, *, node_id: int | None) -> dict[str, Any]:
         ],
         "node_id": node_id,
         "test": wanted_test(case),
-        "automatic": automatic_case(case, facts, now=timezone.now()) if facts.is_automatic else None,
+        "automatic": automatic_case(case, facts, now=timezone.now())
+        if facts.is_automatic and not case.is_new
+        else None,
     }
 
 

@@ -3,6 +3,10 @@ from collections.abc import Mapping
 from maintenance.lifecycle import CaseState
 
 GLYPHS: Mapping[CaseState, str] = {
+    CaseState.PROVISIONED: "waiting",
+    CaseState.STACK_VALIDATED: "waiting",
+    CaseState.LABELLED: "changing",
+    CaseState.TESTED: "part",
     CaseState.SUSPECT: "warn",
     CaseState.QUARANTINED: "cordoned",
     CaseState.DRAINING: "changing",

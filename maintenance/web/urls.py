@@ -1,6 +1,6 @@
 from django.urls import path
 
-from maintenance.web import automatic_page, board, case_page, case_strip, receivers_page
+from maintenance.web import automatic_page, board, case_page, case_strip, new_nodes_page, offenders_page, receivers_page
 
 urlpatterns = [
     path("maintenance/automatic", automatic_page.pools, name="automatic-quarantines"),
@@ -11,7 +11,11 @@ urlpatterns = [
         automatic_page.set_switches,
         name="automatic-quarantine-switches",
     ),
+    path("maintenance/automatic/<int:pool_id>/rule", automatic_page.change_rule, name="automatic-quarantine-rule"),
     path("maintenance/automatic/<int:pool_id>/reset", automatic_page.reset_breaker, name="automatic-quarantine-reset"),
+    path("maintenance/new-nodes", new_nodes_page.pools, name="new-node-gates"),
+    path("maintenance/new-nodes/<int:pool_id>", new_nodes_page.pool, name="new-node-gate"),
+    path("maintenance/repeat-offenders", offenders_page.repeat_offenders, name="repeat-offenders"),
     path("maintenance/receivers", receivers_page.receivers, name="repair-receivers"),
     path("maintenance/receivers/<int:receiver_id>/remove", receivers_page.remove, name="remove-repair-receiver"),
     path("maintenance", board.board, name="maintenance"),

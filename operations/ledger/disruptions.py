@@ -52,13 +52,15 @@ def record_disruptions(
     is_rollback: bool = False,
     binds_rollbacks: bool = False,
     is_budgeted: bool = True,
+    was_in_service: bool = True,
     now: datetime,
 ) -> None:
     """Records that these nodes (uid → name) are unavailable from now on.
 
     Call it inside the transaction of the intent, as its last lock: the lock on the cluster makes takers wait for each
     other. `by` is the mark of the owner. Rollbacks wait only for entries that bind them. Without
-    budgets (`is_budgeted`) only the owner of a node is checked: a broken node is unavailable anyway.
+    budgets (`is_budgeted`) only the owner of a node is checked: a broken node is unavailable anyway. A node that was
+    never in service takes no place of a budget.
 
     :raises NoPlace: with a sentence about the full domain or the node
     """
@@ -72,7 +74,7 @@ def record_disruptions(
     Disruption.objects.bulk_create(
         Disruption(
             cluster_id=cluster_id, node_uid=uid, node_name=name, taken_at=now, taken_by=by,
-            binds_rollbacks=binds_rollbacks,
+            binds_rollbacks=binds_rollbacks, was_in_service=was_in_service,
             domains=[[domain.kind.value, domain.key] for domain in reading.kept_of(name)],
         )
         for uid, name in taking.items()
@@ -148,7 +150,8 @@ class _Reading:
             return {one.node_name: one.words for one in self.disruptions if one.binds_rollbacks}
         found = {one.node_name: one.words for one in self.disruptions}
         seen = {name: f"{name} ({why})" for name, node in self.nodes.items() if (why := _why_out(node))}
-        return seen | found
+        new = {one.node_name for one in self.disruptions if not one.was_in_service}
+        return {name: words for name, words in (seen | found).items() if name not in new}
 
     def _emptied(self) -> set[str]:
         """Returns the unavailable nodes without pods, now or soon. A cordoned node still serves."""

@@ -30,6 +30,7 @@ class Disruption(models.Model):
     binds_rollbacks = models.BooleanField(default=False)  # else a rollback does not wait for the node
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
+    was_in_service = models.BooleanField(db_default=True, default=True)  # a new node takes no place of a budget
     domains = models.JSONField(default=list)  # [["zone", "eu-1a"], ["pool", "7"]]
     taken_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)  # when its node was back in order, held again or its plan over

@@ -25,6 +25,7 @@ MARK = re.compile(r"(?P<kind>[a-z-]+?)[:-](?P<key>[0-9]+)")
 PAGES = {
     "plan": "plan", "operation": "operation", "case": "case", "finding": "", "mute": "", "rule": "", "limits": "",
     "freeze": "", "window": "", "domain-budget": "", "automatic-quarantine": "automatic-quarantine",
+    "new-node-gate": "new-node-gate",
     "cluster": "cluster", "pool": "pool", "node": "node",
     "channel": "channel", "route": "route", "person": "person", "group": "", "mapping": "", "token": "", "device": "",
     "pod": "", "prices": "", "repair-receiver": "",

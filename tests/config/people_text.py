@@ -63,8 +63,9 @@ from health.web.shift_report import ReportForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
-from maintenance.web.automatic_page import ModeForm, SwitchesForm
+from maintenance.web.automatic_page import ModeForm, RuleForm, SwitchesForm
 from maintenance.web.case_page import AnswerForm, CaseActForm, NewCaseForm, RepairForm, ValidationForm
+from maintenance.web.new_nodes_page import NewNodeGateForm
 from maintenance.web.receivers_page import ReceiverForm
 from notifications.web.channel_page import ChannelForm
 from notifications.web.notifications_page import LogForm
@@ -456,8 +457,13 @@ PARSERS = (
            _fields(ValidationForm, "reason", "seen", "result", "test", "link")),
     Parser("mode of automatic quarantine", "the modes there are and 1,000 characters", FORM_BYTES,
            _fields(ModeForm, "mode", "reason"), ("maintenance.web.automatic_page",)),
+    Parser("rule of automatic quarantine", "the rules and modes there are, and 1,000 characters", FORM_BYTES,
+           _fields(RuleForm, "rule", "mode", "reason"), ("maintenance.web.automatic_page",)),
     Parser("switches of automatic drains and repairs", "the actors there are and 1,000 characters", FORM_BYTES,
            _fields(SwitchesForm, "drain", "repair", "reason"), ("maintenance.web.automatic_page",)),
+    Parser("gate of new nodes", "6,440 and 1,000 characters", FORM_BYTES,
+           _fields(NewNodeGateForm, "is_on", "test", "labels", "taints", "needs_person", "reason"),
+           ("maintenance.web.new_nodes_page",)),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
            ("rollouts.web.freezes_page",)),
     Parser("gates of a pool", "65,536, 1,000 and 16 characters", FORM_BYTES,

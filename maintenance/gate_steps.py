@@ -1,0 +1,91 @@
+"""The next step of a new node: from its checklist over labels and a test to the first pod. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from maintenance.lifecycle import NEW, CaseFacts, CaseState
+from operations.lifecycle import NodeProgress
+from wording.numbers import count
+
+MOST_TESTS = 2  # an unknown result is asked for once more
+# Lifecycle 5.2: how long a state may last before a person is told.
+LIMITS = {
+    CaseState.PROVISIONED: timedelta(minutes=30),
+    CaseState.STACK_VALIDATED: timedelta(minutes=10),
+    CaseState.LABELLED: timedelta(hours=2),
+    CaseState.TESTED: timedelta(hours=4),
+}
+
+
+class GateStep(StrEnum):
+    WAIT = "wait"
+    MOVE = "move"
+    TEST = "test"
+    RELEASE = "release"
+    LET_GO = "let-go"  # it serves already: it is released without a test
+    CLOSE = "close"  # the cordon is somebody else's, and stays
+    HAND_OVER = "hand-over"
+
+
+@dataclass(frozen=True)
+class GateFacts:
+    """The facts of a new node beside those of its case."""
+
+    lacks: str  # the first answer of the checklist that is not yes; blank: it holds
+    unlabelled: str  # what its pool wants, and it does not have; blank: nothing
+    tenants: Sequence[str]  # pods of tenants that run there
+    tests: int  # that were started since its case began
+    needs_person: bool
+
+
+@dataclass(frozen=True)
+class GateChoice:
+    step: GateStep
+    reason: str
+    to: CaseState | None = None
+
+
+def choose_gate_step(case: CaseFacts, gate: GateFacts) -> GateChoice:
+    """Returns the next step. A node that serves is never held, and no unknown answer is a pass."""
+    if case.state not in NEW:
+        return GateChoice(GateStep.HAND_OVER, "The test workload failed, or a person took the node out of service.")
+    if case.gone or not case.is_seen:
+        return GateChoice(GateStep.WAIT, "The node is not seen in its cluster.")
+    if case.is_uncordoned:
+        return GateChoice(GateStep.HAND_OVER, "Somebody else uncordoned the node.")
+    if case.is_busy or case.test is not None:
+        return GateChoice(GateStep.WAIT, "")
+    newest = case.newest
+    if newest is not None and newest.kind in ("quarantine", "release") and newest.progress == NodeProgress.FAILED:
+        return GateChoice(GateStep.HAND_OVER, newest.result)
+    if not case.is_unschedulable:
+        return GateChoice(GateStep.WAIT, "The node is being cordoned.")
+    if gate.tenants:
+        first = gate.tenants[0]
+        return GateChoice(GateStep.LET_GO, f"{first} runs there: the node serves already, and is not held.")
+    if gate.lacks:
+        return GateChoice(GateStep.WAIT, gate.lacks)
+    return _next_state(case, gate)
+
+
+def _next_state(case: CaseFacts, gate: GateFacts) -> GateChoice:
+    if case.state == CaseState.PROVISIONED:
+        return GateChoice(GateStep.MOVE, "The checklist of the GPU stack holds.", CaseState.STACK_VALIDATED)
+    if gate.unlabelled:
+        return GateChoice(GateStep.WAIT, gate.unlabelled)
+    if case.state == CaseState.STACK_VALIDATED:
+        return GateChoice(GateStep.MOVE, "The labels and taints of its pool are there.", CaseState.LABELLED)
+    if case.state == CaseState.TESTED and case.why_unvalidated and not case.is_overridden:
+        return GateChoice(GateStep.MOVE, case.why_unvalidated, CaseState.LABELLED)
+    if case.state == CaseState.LABELLED and not case.is_overridden:
+        if gate.tests >= MOST_TESTS:
+            why = f"{count(gate.tests, 'test')} without a pass. {case.why_unvalidated}"
+            return GateChoice(GateStep.HAND_OVER, why)
+        return GateChoice(GateStep.TEST, "The new node needs a pass before its first pod.")
+    if not case.has_quarantine:
+        return GateChoice(GateStep.CLOSE, "The test workload passed. The cordon is not Quarterdeck's, and stays.")
+    if gate.needs_person:
+        return GateChoice(GateStep.WAIT, "The test workload passed. The pool wants a person to release the node.")
+    return GateChoice(GateStep.RELEASE, "The test workload passed on all GPUs.")

@@ -1,0 +1,185 @@
+"""The gate of new nodes: its settings, and what it reads of a node. Off by default, per pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, QuerySet
+
+from edges.transition_errors import LostRace
+from fleet.models import ClusterMode, Node, Pod, Pool
+from health.stack import ChecklistAnswer, ChecklistItem, checklist_of, read_stacks
+from maintenance.gate_steps import GateFacts
+from maintenance.models import NewNodeGate, NodeCase
+from maintenance.refusals import BadNewNodeGate, CaseRefused
+from operations.models import OperationNode
+from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
+from people.models import AuditEntry
+from wording.lists import names
+
+ACTOR = "new node gate"  # in cases, operations and the audit chain
+JOINED_WITHIN = timedelta(minutes=30)  # an older node may have served before Quarterdeck saw it
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+MOST_WANTED, LONGEST_WANTED = 20, 320  # labels or taints; characters of one
+# Answers that may be unknown: the test workload uses the hardware, the driver and the runtime.
+PROVEN_BY_TEST = frozenset({"hardware", "module", "runtime-class"})
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    is_on: bool
+    test: str
+    labels: Sequence[str] = ()
+    taints: Sequence[str] = ()
+    needs_person: bool = False
+
+
+def set_gate(pool: Pool, wanted: GateSettings, *, actor: str, reason: str, now: datetime) -> NewNodeGate:
+    """Sets the gate of a pool. Nodes that joined before are not held, and held ones finish.
+
+    :raises BadNewNodeGate: naming the field
+    :raises CaseRefused: when the cluster may not be changed, or somebody changed the gate first
+    """
+    _check(wanted)
+    if wanted.is_on and pool.cluster.mode != ClusterMode.OPERATE:
+        raise CaseRefused(f"Quarterdeck may not change {pool.cluster.name}: its mode is {pool.cluster.mode}.")
+    columns = {
+        "test": wanted.test, "labels": list(wanted.labels), "taints": list(wanted.taints),
+        "needs_person": wanted.needs_person, "changed_by": actor, "changed_at": now, "reason": reason,
+    }  # fmt: skip
+    with transaction.atomic():
+        row, is_made = NewNodeGate.objects.get_or_create(pool=pool, defaults=columns)
+        was = {} if is_made else {"on": row.on_since is not None, "test": row.test}
+        on_since = (row.on_since or now) if wanted.is_on else None
+        try:
+            row.change(**columns, on_since=on_since)
+        except LostRace as lost:
+            raise CaseRefused(f"{lost} Read it again.") from lost
+        evidence = {"from": was, "to": {"on": wanted.is_on, "test": wanted.test, "labels": list(wanted.labels)}}
+        AuditEntry.record(row.mark, verb="new-node-gate.set", actor=actor, reason=reason, evidence=evidence, now=now)
+    return row
+
+
+def _check(wanted: GateSettings) -> None:
+    """:raises BadNewNodeGate: naming the field"""
+    if wanted.test not in TEMPLATES:
+        raise BadNewNodeGate("test", f"Choose one of {', '.join(TEMPLATES)}.")
+    if wanted.is_on and not settings.TEST_IMAGES.get(NODE_TESTS[wanted.test].image):
+        raise BadNewNodeGate(
+            "test", f"{NODE_TESTS[wanted.test].title} has no image: set QUARTERDECK_TEST_IMAGES first."
+        )
+    for field, given in (("labels", wanted.labels), ("taints", wanted.taints)):
+        if len(given) > MOST_WANTED or any(len(each) > LONGEST_WANTED for each in given):
+            raise BadNewNodeGate(field, f"At most {MOST_WANTED}, each of at most {LONGEST_WANTED} characters.")
+    for label in wanted.labels:
+        if not label.partition("=")[0]:
+            raise BadNewNodeGate("labels", "A label is key or key=value.")
+    for taint in wanted.taints:
+        key, _, effect = taint.rpartition(":")
+        if not key.partition("=")[0] or effect not in EFFECTS:
+            raise BadNewNodeGate("taints", f"A taint is key:Effect or key=value:Effect, with {names(EFFECTS)}.")
+
+
+def joined_nodes(gate: NewNodeGate, *, now: datetime) -> QuerySet[Node]:
+    """Returns the nodes of the pool that joined since the gate is on, lately, and had no case of it yet."""
+    had = NodeCase.objects.filter(is_new=True).values("node_uid")
+    since = max(gate.on_since or now, now - JOINED_WITHIN)
+    rows = gate.pool.nodes.filter(is_gpu_node=True, created_at__gt=since, is_unschedulable=False)
+    return rows.exclude(uid__in=had).exclude(uid__in=NodeCase.objects.open().values("node_uid"))
+
+
+def tenants_of(nodes: Sequence[Node]) -> Mapping[str, list[str]]:
+    """Returns the pods of tenants that are bound to the nodes, by node name. One query."""
+    found: dict[str, list[str]] = {}
+    if nodes:
+        here = Pod.objects.filter(cluster=nodes[0].cluster_id, node_name__in=[node.name for node in nodes])
+        here = here.filter(deleted_at=None).tenants().order_by("namespace", "name")
+        for node_name, namespace, name in here.values_list("node_name", "namespace", "name"):
+            found.setdefault(node_name, []).append(f"{namespace}/{name}")
+    return found
+
+
+def facts_of_gate(cases: Sequence[NodeCase], *, now: datetime) -> dict[int, GateFacts]:
+    """Returns the facts of new nodes of one cluster by case. 14 queries."""
+    uids = [case.node_uid for case in cases]
+    nodes = {node.uid: node for node in Node.objects.filter(uid__in=uids).select_related("cluster")}
+    if not nodes:
+        return {}
+    stacks, tenants = read_stacks(list(nodes.values()), now=now), tenants_of(list(nodes.values()))
+    gates = _gates_of(nodes.values())
+    peers = _most_gpus(nodes.values())
+    tests = OperationNode.objects.of_kinds("test").filter(node_uid__in=uids, operation__asked_by=ACTOR)
+    started = list(tests.values_list("node_uid", "operation__asked_at"))
+    found = {}
+    for case in cases:
+        if (node := nodes.get(case.node_uid)) is None:
+            continue
+        gate = gates.get(node.pk)
+        found[case.pk] = GateFacts(
+            lacks=_lacks(node, checklist_of(node, stacks[node.pk]), most=peers.get(_kind_of(node), 0)),
+            unlabelled=_unlabelled(node, gate) if gate else "",
+            tenants=tenants.get(node.name, ()),
+            tests=sum(uid == node.uid and at >= case.opened_at for uid, at in started),
+            needs_person=gate is not None and gate.needs_person,
+        )
+    return found
+
+
+def _gates_of(nodes: Iterable[Node]) -> dict[int, NewNodeGate]:
+    """Returns the gate of each node's pool by its key. Two queries."""
+    members = Pool.nodes.through.objects.filter(node__in=[node.pk for node in nodes])
+    pools = dict(members.filter(pool__new_node_gate__isnull=False).order_by("-pool").values_list("node", "pool"))
+    gates = {gate.pool_id: gate for gate in NewNodeGate.objects.filter(pool__in=set(pools.values()))}
+    return {node: gates[pool] for node, pool in pools.items() if pool in gates}
+
+
+def _kind_of(node: Node) -> tuple[str, str]:
+    return node.gpu_product, node.instance_type
+
+
+def _most_gpus(nodes: Iterable[Node]) -> dict[tuple[str, str], int]:
+    """Returns the most GPUs that nodes of the same product and instance type have. One query."""
+    kinds = {_kind_of(node) for node in nodes}
+    cluster = next(iter(nodes)).cluster_id
+    rows = Node.objects.filter(cluster=cluster, gpu_product__in=[product for product, _ in kinds]).order_by()
+    most = rows.values_list("gpu_product", "instance_type").annotate(most=Max("gpu_expected"))
+    return {(product, kind): number or 0 for product, kind, number in most}
+
+
+def _lacks(node: Node, items: Sequence[ChecklistItem], *, most: int) -> str:
+    """Returns the first reason why the checklist does not hold. Blank: it does."""
+    if node.is_ready is not True:
+        return "The node is not Ready."
+    for item in items:
+        is_open = item.answer is ChecklistAnswer.UNKNOWN and item.key not in PROVEN_BY_TEST
+        if item.answer is ChecklistAnswer.NO or is_open:
+            step = f" {item.steps[0]}" if item.steps else ""
+            return f"{item.title}: {item.answer}. {item.sentence}{step}"
+    if node.missing_in_words:
+        return f"Missing: {node.missing_in_words}."
+    if (node.gpu_allocatable or 0) < most:
+        return f"The node offers {node.gpu_allocatable or 0} GPUs. Others with {node.gpu_product} offer {most}."
+    return ""
+
+
+def _unlabelled(node: Node, gate: NewNodeGate) -> str:
+    """Returns the labels and taints that the node lacks, as a sentence. Blank: none."""
+    lacking = [label for label in gate.labels if not _has_label(node, label)]
+    taints = {
+        f"{taint['key']}{separator}{taint.get('value') or ''}:{taint.get('effect', '')}"
+        for taint in node.taints
+        for separator in [("=" if taint.get("value") else "")]
+    }
+    missing = [taint for taint in gate.taints if taint not in taints]
+    parts = [f"Labels that the pool wants: {names(lacking)}."] if lacking else []
+    parts += [f"Taints that the pool wants: {names(missing)}."] if missing else []
+    return " ".join(parts)
+
+
+def _has_label(node: Node, wanted: str) -> bool:
+    key, is_valued, value = wanted.partition("=")
+    return key in node.labels and (not is_valued or node.labels[key] == value)

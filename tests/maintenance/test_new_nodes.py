@@ -1,0 +1,290 @@
+"""New nodes with rows and a real API server: who is held, each state, and every path out without a mark."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from edges.transition_errors import LostRace
+from fleet.models import ClusterMode, GoneNode, Node, Pod, Pool
+from maintenance import commands, new_node_round, new_nodes
+from maintenance.case_round import follow_cases
+from maintenance.findings import WAITING
+from maintenance.lifecycle import CaseState
+from maintenance.models import NewNodeGate, NodeCase
+from maintenance.new_node_round import run_new_nodes
+from maintenance.new_nodes import ACTOR, GateSettings, facts_of_gate, set_gate
+from maintenance.refusals import BadNewNodeGate, CaseRefused
+from operations.ledger.disruptions import read_budgets
+from operations.models import NodeTestJob, Operation, Quarantine
+from operations.operation_round import end_gone_quarantines
+from people.models import AuditEntry
+from simulator.kinds import NODE
+from tests.callers import calling
+from tests.make import NOON, a_case, a_cluster, a_node, a_pod, a_pool, a_user
+from tests.operations.test_rounds import begin, is_cordoned, rounds
+from tests.operations.test_test_job_step import ends, finished
+from tests.pages import page, visiting
+from tests.rollouts.engine.ground import CANARY, Ground
+
+pytestmark = pytest.mark.django_db
+BEFORE, JOINED = NOON - timedelta(minutes=20), NOON - timedelta(minutes=5)
+GIVEN: dict[str, Any] = {"changed_by": "root", "changed_at": BEFORE, "reason": "New racks."}
+
+
+def a_gate(pool: Pool, **given: Any) -> NewNodeGate:
+    return NewNodeGate.objects.create(pool=pool, **{"on_since": BEFORE, "test": "dcgm-3"} | GIVEN | given)
+
+
+def a_gated_pool(**given: Any) -> Pool:
+    pool = a_pool(a_cluster(mode=ClusterMode.OPERATE), max_unavailable=1)
+    a_gate(pool, **given)
+    return pool
+
+
+def held() -> list[str]:
+    return list(NodeCase.objects.filter(is_new=True).order_by("node_name").values_list("node_name", flat=True))
+
+
+def test_only_a_node_that_joined_lately_and_never_served_is_held():
+    pool = a_gated_pool()
+    new = {"pool": pool, "created_at": JOINED}
+    a_node(pool.cluster, "gpu-new", **new)
+    a_node(pool.cluster, "gpu-before", pool=pool, created_at=BEFORE - timedelta(minutes=1))
+    a_node(pool.cluster, "gpu-cordoned", is_unschedulable=True, **new)
+    a_node(pool.cluster, "gpu-elsewhere", created_at=JOINED)
+    serving = a_node(pool.cluster, "gpu-serving", **new)
+    a_pod(serving, "job-0", gpus=1)
+    sick = a_node(pool.cluster, "gpu-sick", **new)
+    a_case(sick)
+
+    run_new_nodes(now=NOON)
+    run_new_nodes(now=NOON)
+
+    assert held() == ["gpu-new"]
+    (operation,) = Operation.objects.all()
+    assert (operation.kind, operation.asked_by, operation.options["is_new_node"]) == ("quarantine", ACTOR, True)
+    case = NodeCase.objects.get(is_new=True)
+    assert (case.state, case.needed_test) == (CaseState.PROVISIONED, "dcgm-3")
+    assert case.moves.get().verb == "case.opened"
+
+
+@pytest.mark.parametrize("given", [{"on_since": None}, {"on_since": NOON}])
+def test_nothing_is_held_while_the_gate_is_off_or_before_it(given: dict[str, Any]):
+    pool = a_gated_pool(**given)
+    a_node(pool.cluster, "gpu-new", pool=pool, created_at=JOINED)
+    run_new_nodes(now=NOON)
+    assert held() == []
+
+
+def test_a_node_is_not_held_twice():
+    pool = a_gated_pool()
+    node = a_node(pool.cluster, "gpu-new", pool=pool, created_at=JOINED)
+    a_case(node, is_new=True, state=CaseState.CLOSED)
+    run_new_nodes(now=NOON)
+    assert not Operation.objects.exists()
+
+
+def test_a_round_that_lost_the_gate_holds_nothing(monkeypatch: pytest.MonkeyPatch):
+    """A person switches it off between the look and the act."""
+    pool = a_gated_pool()
+    a_node(pool.cluster, "gpu-new", pool=pool, created_at=JOINED)
+    asked = new_node_round.external_owner_of
+
+    def switch_off(node: Node) -> Any:
+        NewNodeGate.objects.update(on_since=None, epoch=7)
+        return asked(node)
+
+    monkeypatch.setattr(new_node_round, "external_owner_of", switch_off)
+    run_new_nodes(now=NOON)
+    assert (held(), Operation.objects.count()) == ([], 0)
+
+
+def test_a_step_that_a_person_overtakes_starts_nothing(monkeypatch: pytest.MonkeyPatch):
+    pool = a_gated_pool()
+    node = a_node(pool.cluster, "gpu-new", pool=pool, is_unschedulable=True)
+    case = a_case(node, is_new=True, automatic_at=NOON, state=CaseState.LABELLED, needed_test="dcgm-3")
+    choice = new_node_round.GateChoice(new_node_round.GateStep.TEST, "It is time.")
+    NodeCase.objects.update(handed_over_at=NOON, handed_over_to="ada")
+    facts = new_node_round.facts_of([case])[case.pk]
+    with pytest.raises(LostRace, match="a person took it over"):
+        new_node_round._carry_out(case, facts, choice, now=NOON)
+    assert not Operation.objects.exists()
+
+
+def test_a_new_node_takes_no_place_of_a_budget(ground: Ground):
+    """lifecycle R42: it was never in service."""
+    pool = its_pool(ground)
+    hold(ground, pool)
+    assert is_cordoned(ground)
+    other = Node.objects.filter(cluster=ground.cluster, pools=pool).exclude(name=CANARY)[0].name
+    assert read_budgets(ground.cluster.pk, [other], is_rollback=False).why_not([other]) == ""
+
+
+def its_pool(ground: Ground) -> Pool:
+    pool = a_pool(ground.cluster, max_unavailable=1)
+    pool.nodes.set(Node.objects.filter(cluster=ground.cluster, is_gpu_node=True))
+    return pool
+
+
+def hold(ground: Ground, pool: Pool, **given: Any) -> NodeCase:
+    """Returns the case of a node that joined and was cordoned."""
+    a_gate(pool, on_since=ground.clock() - timedelta(hours=1), **given)
+    Pod.objects.filter(node_name=CANARY).tenants().delete()
+    Node.objects.filter(cluster=ground.cluster, name=CANARY).update(created_at=ground.clock() - timedelta(minutes=1))
+    run_new_nodes(now=ground.clock())
+    rounds(ground, Operation.objects.get())
+    return go_on(ground)
+
+
+def go_on(ground: Ground) -> NodeCase:
+    """The node is observed again, and both rounds run."""
+    ground.clock.move(seconds=1)
+    ground.cluster.bookmarks.update(last_seen_at=ground.clock(), listed_at=ground.clock())
+    node = Node.objects.filter(cluster=ground.cluster, name=CANARY)
+    node.update(is_unschedulable=is_cordoned(ground))
+    follow_cases(now=ground.clock())
+    run_new_nodes(now=ground.clock())
+    return NodeCase.objects.get(is_new=True)
+
+
+def passes_test(ground: Ground) -> None:
+    rounds(ground, Operation.objects.latest("pk"))
+    ends(ground)
+    finished(ground, Operation.objects.latest("pk"))
+    for _ in range(2):
+        go_on(ground)
+    rounds(ground, Operation.objects.latest("pk"))
+
+
+def serves_already(ground: Ground) -> None:
+    a_pod(Node.objects.get(cluster=ground.cluster, name=CANARY), "early", gpus=1)
+    go_on(ground)
+    rounds(ground, Operation.objects.latest("pk"))
+
+
+def person_returns_it(ground: Ground) -> None:
+    commands.override(NodeCase.objects.get(), actor="ada", reason="Known good.", now=ground.clock())
+    rounds(ground, begin(ground, "release", CANARY))
+
+
+def somebody_uncordons_it(ground: Ground) -> None:
+    ground.store.patch(NODE, CANARY, {"spec": {"unschedulable": None}}, how="merge")
+    go_on(ground)
+    rounds(ground, begin(ground, "accept-uncordon", CANARY))
+
+
+@pytest.mark.parametrize("path", [passes_test, serves_already, person_returns_it, somebody_uncordons_it])
+def test_every_path_out_leaves_no_mark(ground: Ground, monkeypatch: pytest.MonkeyPatch, path: Callable[[Ground], None]):
+    """lifecycle R4: the node is as before, but for the history."""
+    monkeypatch.setattr(new_nodes, "_lacks", lambda *_, **__: "")  # the checklist has its own tests
+    before = ground.node(CANARY)
+    case = hold(ground, its_pool(ground))
+    if path is not serves_already:
+        for _ in range(3):
+            case = go_on(ground)
+        assert case.state == CaseState.LABELLED
+
+    path(ground)
+    case = go_on(ground)
+
+    assert case.state == CaseState.CLOSED
+    assert case.state_reason
+    after = ground.node(CANARY)
+    assert after["spec"] == before["spec"]
+    assert (after["metadata"].get("annotations") or {}) == (before["metadata"].get("annotations") or {})
+    assert after["metadata"]["labels"] == before["metadata"]["labels"]
+    assert not Quarantine.objects.in_force().exists()
+    assert not NodeTestJob.objects.in_the_cluster().exists()
+
+
+def test_a_failed_test_leaves_the_node_to_a_person(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(new_nodes, "_lacks", lambda *_, **__: "")
+    hold(ground, its_pool(ground))
+    for _ in range(3):
+        go_on(ground)
+    rounds(ground, Operation.objects.latest("pk"))
+    ends(ground, exit_code=226)
+    finished(ground, Operation.objects.latest("pk"))
+    go_on(ground)
+    case = go_on(ground)
+    assert case.state == CaseState.QUARANTINED
+    assert case.handed_over_reason.startswith("The test workload failed")
+    assert is_cordoned(ground)
+
+
+def test_a_held_node_that_left_ends_its_case(ground: Ground):
+    case = hold(ground, its_pool(ground))
+    node = Node.objects.get(cluster=ground.cluster, name=CANARY)
+    GoneNode.objects.create(cluster=ground.cluster, node_id=node.pk, uid=node.uid, name=CANARY, gone_at=ground.clock())
+    node.delete()
+    end_gone_quarantines(now=ground.clock())
+    follow_cases(now=ground.clock())
+    case.refresh_from_db()
+    assert case.state == CaseState.RETIRED
+    assert not Quarantine.objects.in_force().exists()
+
+
+def test_the_gate_names_what_a_node_lacks():
+    pool = a_gated_pool(labels=["team", "rack=7"], taints=["gpu=new:NoSchedule", "dedicated:NoExecute"])
+    a_node(pool.cluster, "gpu-1", pool=pool, gpus=8, gpu_expected=8, gpu_product="NVIDIA-H200")
+    given = {"labels": {"team": "ml"}, "taints": [{"key": "gpu", "value": "new", "effect": "NoSchedule"}]}
+    node = a_node(pool.cluster, "gpu-2", pool=pool, gpus=8, gpu_product="NVIDIA-H200", **given)
+    case = a_case(node, is_new=True, state=CaseState.PROVISIONED)
+    facts = facts_of_gate([case], now=NOON)[case.pk]
+    assert facts.unlabelled == "Labels that the pool wants: rack=7. Taints that the pool wants: dedicated:NoExecute."
+    assert facts.lacks  # no operand was ever seen: an unknown answer is no pass
+    assert ": unknown." in facts.lacks or ": no." in facts.lacks
+
+
+def test_a_state_that_lasts_too_long_is_a_finding():
+    pool = a_gated_pool()
+    node = a_node(pool.cluster, "gpu-1", pool=pool)
+    a_case(node, is_new=True, state=CaseState.PROVISIONED, waits_for="Driver pod: no. It crashes.")
+    assert list(WAITING.say(pool.cluster, now=NOON + timedelta(minutes=29))) == []
+    ((_, problem),) = WAITING.say(pool.cluster, now=NOON + timedelta(minutes=31))
+    assert "Driver pod: no. It crashes." in problem.summary
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        (GateSettings(is_on=True, test="own"), "test"),
+        (GateSettings(is_on=True, test="nccl"), "test"),  # it has no image
+        (GateSettings(is_on=True, test="dcgm-3", taints=["gpu"]), "taints"),
+        (GateSettings(is_on=True, test="dcgm-3", labels=["=x"]), "labels"),
+        (GateSettings(is_on=True, test="dcgm-3", labels=["x"] * 21), "labels"),
+    ],
+)
+def test_settings_that_cannot_hold_are_refused(wanted: GateSettings, field: str):
+    pool = a_pool(a_cluster(mode=ClusterMode.OPERATE))
+    with pytest.raises(BadNewNodeGate) as refused:
+        set_gate(pool, wanted, actor="root", reason="x", now=NOON)
+    assert [problem["field"] for problem in refused.value.problems] == [field]
+    assert not NewNodeGate.objects.exists()
+
+
+def test_a_gate_needs_the_right_to_change_its_cluster():
+    pool = a_pool(a_cluster(mode=ClusterMode.OBSERVE_ONLY))
+    with pytest.raises(CaseRefused, match="may not change"):
+        set_gate(pool, GateSettings(is_on=True, test="dcgm-3"), actor="root", reason="x", now=NOON)
+
+
+def test_a_gate_is_set_on_its_page_and_by_rest():
+    pool = a_pool(a_cluster(mode=ClusterMode.OPERATE), "h200")
+    visiting(a_user("root", role="admin")).post(
+        f"/maintenance/new-nodes/{pool.pk}",
+        {"is_on": "on", "test": "dcgm-3", "labels": "team\nrack=7", "taints": "", "reason": "New racks."},
+    )
+    gate = NewNodeGate.objects.get()
+    assert (gate.test, gate.labels, gate.on_since is not None) == ("dcgm-3", ["team", "rack=7"], True)
+    assert AuditEntry.objects.get().verb == "new-node-gate.set"
+    assert "rack=7" in page(visiting(a_user("vera", role="viewer")), f"/maintenance/new-nodes/{pool.pk}").text
+    assert "h200" in page(visiting(a_user("vic", role="viewer")), "/maintenance/new-nodes").text
+
+    body = {"is_on": False, "test": "dcgm-2", "reason": "Done."}
+    address = f"/api/v1/new-node-gates/{pool.pk}/settings"
+    assert calling(a_user("oskar", role="operator")).post(address, body, format="json").status_code == 403
+    answer = calling(a_user("rita", role="admin")).post(address, body, format="json")
+    assert (answer.status_code, answer.json()["on_since"], answer.json()["test"]) == (200, None, "dcgm-2")
