@@ -18,7 +18,7 @@ from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
 from health.models import Finding
 from health.rules.base import Severity
 from maintenance.lifecycle import CaseState
-from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase
+from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase, RepairKinds
 from maintenance.refusals import CaseRefused
 from maintenance.triggers import (
     DAY,
@@ -211,6 +211,18 @@ def why_wait(node: Node, *, now: datetime) -> str:
     if taken is not None:
         return taken.not_free
     return freezes_of(node.cluster_id, [node.uid], now=now).get(node.uid, "")
+
+
+def other_quarantine(cluster: Cluster) -> str:
+    """Returns who else quarantines nodes of the cluster (lifecycle R14). Blank: nobody is known to. Two queries."""
+    marks = (
+        Q(annotations__has_key=SENTINEL_EVENT) | Q(labels__has_key=SENTINEL_STATE) | Q(labels__has_key=SENTINEL_CORDON)
+    )
+    if nodes := cluster.nodes.filter(marks).count():
+        return f"NVSentinel quarantines {count(nodes, 'node')} of this cluster. Quarterdeck leaves them to it."
+    kinds = RepairKinds.objects.filter(cluster=cluster).values_list("why_not", flat=True).first() or {}
+    is_there = "RebootNode" in kinds and not kinds["RebootNode"].startswith("The cluster serves no")
+    return "NVSentinel is in this cluster. Quarterdeck leaves a node that it quarantines to it." if is_there else ""
 
 
 def acceptance_of(row: AutomaticQuarantine) -> tuple[int, int]:

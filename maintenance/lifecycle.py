@@ -176,6 +176,7 @@ class CaseFacts:
     test: TestFacts | None = None  # with a result that the case does not have yet
     has_quarantine: bool = False  # Quarterdeck wants its cordon on the node
     is_quarantined: bool = False  # that cordon was read back
+    is_cordon_removed: bool = False  # it was read back since that somebody else removed it
     begun: NodeOperation | None = None  # the newest operation that has begun on the node
     newest: NodeOperation | None = None  # the newest one, begun or not
 
@@ -185,9 +186,9 @@ class CaseFacts:
 
     @property
     def is_uncordoned(self) -> bool:
-        """Returns whether somebody else removed Quarterdeck's cordon."""
+        """Returns whether somebody else removed Quarterdeck's cordon. A row alone may be older than the cordon."""
         is_kept_off = self.state in CORDONED | NEW or self.state == CaseState.IN_REPAIR
-        return is_kept_off and self.is_quarantined and self.is_seen and not self.is_unschedulable
+        return is_kept_off and self.is_cordon_removed and self.is_seen and not self.is_unschedulable
 
     @property
     def next_step(self) -> str:

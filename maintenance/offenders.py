@@ -83,7 +83,9 @@ def _serials(node_uids: Iterable[str]) -> dict[str, str]:
     rows = NodeTestJob.objects.filter(node_uid__in=uids, diag__isnull=False, gpu_uuids__isnull=False)
     found: dict[str, str] = {}
     for uuids, diag in rows.order_by("pk").values_list("gpu_uuids", "diag"):
-        serials = diag.get("serials", {})
+        serials = (diag or {}).get("serials", {})
+        if uuids is None:
+            continue
         if len(serials) == len(uuids):
             found |= {uuid: serials[str(index)] for index, uuid in enumerate(uuids) if str(index) in serials}
     return found

@@ -22,6 +22,7 @@ from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.models.operation import is_of_kinds
 from operations.test_jobs.node_tests import NODE_TESTS, OWN
 
+QUARANTINE_COLUMNS = ("node_uid", "placed_at", "removed_at")
 COLUMNS = ("uid", "name", "is_unschedulable", "is_ready", "boot_id")
 
 
@@ -33,7 +34,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
     nodes = {node.uid: node for node in Node.objects.filter(uid__in=uids).only(*COLUMNS)}
     gone = _gone(uids - set(nodes), cases)
     begun, newest = _operations(uids)
-    quarantines = dict(Quarantine.objects.of_nodes(uids).values_list("node_uid", "placed_at"))
+    quarantines = {row.node_uid: row for row in Quarantine.objects.of_nodes(uids).only(*QUARANTINE_COLUMNS)}
     findings = _findings(cases)
     faults = {case.pk: newest_fault(case, findings.get(case.node_uid, ())) for case in cases}
     tests = _tests(uids)
@@ -63,7 +64,8 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             needs=_needs(case),
             test=_new_test(case, tests.get(case.node_uid)),
             has_quarantine=case.node_uid in quarantines,
-            is_quarantined=quarantines.get(case.node_uid) is not None,
+            is_quarantined=case.node_uid in quarantines and quarantines[case.node_uid].placed_at is not None,
+            is_cordon_removed=case.node_uid in quarantines and quarantines[case.node_uid].removed_at is not None,
             begun=begun.get(case.node_uid),
             newest=newest.get(case.node_uid),
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
+from typing import Any
 
 from fleet.models import Node, Pool
 from operations.models import NodeTestJob
@@ -19,7 +20,7 @@ from wording.numbers import count
 FEWEST = 5  # nodes with a pass
 RECENT = timedelta(days=90)
 MOST_ROWS = 500  # newest passes that are read
-RESULT_TABLES: list[type[TestJobOnNode]] = [NodeTestJob]  # of apps above, too: they register here
+RESULT_TABLES: list[type[Any]] = [NodeTestJob]  # of apps above, too: they register here
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from maintenance.acts import acts_of
 from maintenance.automatic_cases import set_switches
 from maintenance.lifecycle import FINAL, CaseState, RepairAnswer
 from maintenance.models import AutomaticQuarantine, NodeCase, Repair
+from maintenance.new_nodes import GateSettings, set_gate
 from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
 from maintenance.repair_round import ANNOTATION_UNCLEAR
@@ -33,7 +34,7 @@ from operations.lifecycle import UNFINISHED, OperationState
 from operations.models import Operation, OperationNode, Quarantine
 from operations.refusals import BadOperation, OperationRefused
 from people.rights import NotAllowed
-from simulator.actors.objects import annotations, is_unschedulable, labels, name, spec, uid
+from simulator.actors.objects import Obj, annotations, is_unschedulable, labels, name, spec, uid
 from simulator.kinds import DISRUPTION_BUDGET, NODE
 
 NO = (CaseRefused, OperationRefused, BadOperation, NotAllowed, LostRace, IllegalMove)
@@ -54,6 +55,7 @@ class CaseCourse:
     is_overridden: bool = False  # people return them without a validation
     is_tested: bool = False  # a test Job validates them, and not the word of a person
     is_automatic: bool = False  # drain, repair, test and release are automatic, too
+    new: int = 0  # nodes that join a pool whose new nodes are held
 
     @property
     def between_s(self) -> int:
@@ -69,6 +71,16 @@ def begin(ground: CaseWorld, course: CaseCourse) -> None:
         start(ground, "drain", nodes[: course.drained])
     if course.is_automatic:
         set_steps(ground, is_on=True)
+    if course.new:
+        set_gate(ground.pool, GateSettings(is_on=True, test="dcgm-3"), **given(ground))
+        ground.world.clock.move(60)
+    for called in nodes[: course.new]:
+        for pod in ground.tenants.pods():
+            if spec(pod)["nodeName"] == called:
+                ground.tenants.end(name(pod))
+        old = leave(ground, called)
+        ground.tenants.step()  # its pods start elsewhere
+        join(ground, old)
     for called in nodes[: course.faults]:
         ground.break_node(called)
 
@@ -120,9 +132,11 @@ def look_after(ground: CaseWorld, course: CaseCourse) -> None:
     facts = facts_of(cases)
     busy = _busy()
     for case in cases:
-        if case.is_automatic:
+        if case.is_automatic and not (case.waits_for and facts[case.pk].is_unschedulable):
             continue
-        if case.node_uid in busy:
+        if case.is_automatic:
+            _take_case_over(ground, case)
+        elif case.node_uid in busy:
             _let_it_return(ground, course, case, facts[case.pk])
         elif kind := _help(ground, course, case, facts[case.pk]):
             wanted[kind].append(case.node_name)
@@ -383,7 +397,19 @@ def _remake(ground: CaseWorld, chance: random.Random) -> None:
     old = world.store.get(NODE, called)
     if is_unschedulable(old) and chance.random() < 0.5:
         return  # seldom in a case: it ends by it
-    world.line.notify(KUBECTL, "DELETE", f"/api/v1/nodes/{called}")
+    join(ground, leave(ground, called))
+
+
+def leave(ground: CaseWorld, called: str) -> Obj:
+    """Deletes a node, and returns it."""
+    old = ground.world.store.get(NODE, called)
+    ground.world.line.notify(KUBECTL, "DELETE", f"/api/v1/nodes/{called}")
+    return old
+
+
+def join(ground: CaseWorld, old: Obj) -> None:
+    """Another node joins under the name of an old one, with its labels and status."""
+    world, called = ground.world, name(old)
     metadata = {"name": called, "labels": old["metadata"]["labels"]}
     body = {"metadata": metadata, "spec": {"providerID": provider_id(called)}}
     world.line.notify("kubelet", "POST", "/api/v1/nodes", body)

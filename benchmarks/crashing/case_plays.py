@@ -24,6 +24,7 @@ COURSES = (
     CaseCourse(cases=1, by="webhook", is_tested=True),
     CaseCourse(cases=1, by="metal3-reboot"),
     CaseCourse(faults=1, is_automatic=True),
+    CaseCourse(new=2, is_overridden=True),
 )
 LEAST_TICKS, MOST_TICKS = 8, 60  # a finding settles first
 

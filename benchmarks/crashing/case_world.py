@@ -22,19 +22,22 @@ from maintenance import automatic, repair_round
 from maintenance.automatic_round import run_automatic_quarantine
 from maintenance.case_round import follow_cases
 from maintenance.models import Repair, RepairReceiver
+from maintenance.new_node_round import run_new_nodes
 from maintenance.repair_kinds import discover
 from maintenance.repair_round import run_repair
 from maintenance.step_round import run_automatic_steps
 from maintenance.triggers import Mode
 from operations.models import Operation
 from operations.operation_round import clean_up_operation, end_gone_quarantines, run_operation
+from operations.quarantine_round import follow_quarantines
 from operations.steps import STEPS
 from simulator.actors.objects import name, uid
 from simulator.kinds import NODE
 
 SICK = 3  # nodes on which something may be wrong
 OF_AN_OPERATION, OF_A_REPAIR, OF_A_CLEAN_UP = "operation", "repair", "clean-up"
-OF_CASES, OF_AUTOMATIC, OF_STEPS, OF_GONE = "cases", "automatic", "steps", "gone"
+OF_CASES, OF_AUTOMATIC, OF_STEPS, OF_NEW, OF_GONE = "cases", "automatic", "steps", "new", "gone"
+OF_QUARANTINES = "quarantines"
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ class CaseWorld:
             Work(OF_CASES),
             Work(OF_AUTOMATIC),
             Work(OF_STEPS),
+            Work(OF_NEW),
+            Work(OF_QUARANTINES),
             Work(OF_GONE),
         ]
 
@@ -113,6 +118,8 @@ class CaseWorld:
             OF_CASES: lambda: follow_cases(now=clock()),
             OF_AUTOMATIC: lambda: run_automatic_quarantine(now=clock()),
             OF_STEPS: lambda: run_automatic_steps(now=clock()),
+            OF_NEW: lambda: run_new_nodes(now=clock()),
+            OF_QUARANTINES: partial(follow_quarantines, clock=clock),
             OF_GONE: lambda: end_gone_quarantines(now=clock()),
         }
         return self.world.live(Turn(who, of=work.mark, **planned), rounds[work.kind])

@@ -58,6 +58,7 @@ class AutomaticDetailSerializer(AutomaticSerializer):
     repair_by = serializers.CharField(help_text="Who switched it on.")
     repair_through = serializers.CharField(help_text="The actor. Blank: none.")
     machines = MachineSerializer(many=True, help_text="The actors of automatic repairs.")
+    other = serializers.CharField(help_text="Who else quarantines nodes of the cluster. Blank: nobody is known to.")
     rule_modes = serializers.DictField(help_text="Limits of rules below the mode, by rule.")
 
     class Meta(AutomaticSerializer.Meta):
@@ -73,6 +74,7 @@ class AutomaticDetailSerializer(AutomaticSerializer):
             "repair_by",
             "repair_through",
             "machines",
+            "other",
             "rule_modes",
         )
 
@@ -148,6 +150,7 @@ class ShownDetail(ShownAutomatic):
         self.repair_since = row.repair_since if row else None
         self.repair_by = row.repair_by if row else ""
         self.repair_through = row.repair_through if row else ""
+        self.other = automatic.other_quarantine(pool.cluster)
         self.rule_modes = row.rule_modes if row else {}
         self.machines = [
             {"key": actor.key, "title": actor.title, "why_not": why_not} for actor, why_not in machines_of(pool)

@@ -67,6 +67,7 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
         "would": would[:SHOWN], "would_act": sum(not each.act.reason for each in would),
         "would_block": sum(bool(each.act.reason) for each in would),
         "would_drain": sum(each.is_drained for each in would), "would_repair": sum(bool(each.repair) for each in would),
+        "other": automatic.other_quarantine(row.cluster),
         "machines": automatic_cases.machines_of(row), "is_acting": mode == Mode.ACT,
         "through": automatic_cases.MACHINES.get(setting.repair_through) if setting else None,
         "numbers": automatic.numbers_of(setting, now=now).sentence if setting else "",

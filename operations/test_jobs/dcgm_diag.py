@@ -89,11 +89,13 @@ def read_diag(lines: Sequence[str]) -> DiagReport | None:
     value = _value_in(lines)
     if value is None:
         return None
-    root = next((value[name] for name in ROOTS if isinstance(value.get(name), dict)), {})
+    root: dict[str, Any] = next((value[name] for name in ROOTS if isinstance(value.get(name), dict)), {})
     results = [*_results(root)]
     error = root.get("runtime_error") or value.get("runtime_error") or ""
-    metadata = value.get("metadata") if isinstance(value.get("metadata"), dict) else {}
-    version = metadata.get("version") or root.get("version") or value.get("version") or ""
+    about = value.get("metadata")
+    version = (
+        (about.get("version") if isinstance(about, dict) else "") or root.get("version") or value.get("version") or ""
+    )
     return DiagReport(results[:MOST_RESULTS], _text(error), _text(version), _serials(value, root))
 
 

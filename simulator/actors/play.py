@@ -134,7 +134,9 @@ class Play:
             Scheduler(world),
             DevicePlugins(world, hosts, self._durations, faults),
             FeatureDiscovery(world, hosts, self._durations, faults),
-            MigManagers(world, hosts, self._durations, Reboots(world, self.heartbeats, self._durations), faults),
+            MigManagers(
+                world, hosts, self._durations, Reboots(world, self.heartbeats, self._durations, faults), faults
+            ),
             Drivers(world, release),
             PolicyDriver(world),
             NodeLabels(world, release),
@@ -153,7 +155,7 @@ class Play:
             *([GpuClusters(world)] if GPU_CLUSTER in world.caches else []),
         )
         if has_janitor:
-            self.actors += (Janitor(world, Reboots(world, self.heartbeats, self._durations)),)
+            self.actors += (Janitor(world, Reboots(world, self.heartbeats, self._durations, faults)),)
         if tells_devices:
             self._tell_devices(faults)
 
@@ -163,7 +165,7 @@ class Play:
             LoadedDrivers(world, hosts),
             DevicePlugins(world, hosts, durations, faults),
             FeatureDiscovery(world, hosts, durations, faults),
-            MigManagers(world, hosts, durations, Reboots(world, self.heartbeats, durations), faults),
+            MigManagers(world, hosts, durations, Reboots(world, self.heartbeats, durations, faults), faults),
             Flapping(world, self.heartbeats, faults),
             Ailments(world, hosts, faults),
             RuntimeRaces(world, self.kubelets.holdings, faults),

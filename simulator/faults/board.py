@@ -48,6 +48,14 @@ class Board:
             self._tell()
         return len(ended)
 
+    def reboot(self, node: str) -> None:
+        """Ends the faults of a node that its reboot mends."""
+        with self._lock:
+            ended = [each for each in self._on if getattr(each, "node", "") == node and _ends_with_reboot(each)]
+            self._on = tuple(fault for fault in self._on if fault not in ended)
+        if ended:
+            self._tell()
+
     def on_change(self, listener: Callable[[], None]) -> None:
         """Listeners are called in the thread that made the change."""
         self._listeners.append(listener)
@@ -55,6 +63,10 @@ class Board:
     def _tell(self) -> None:
         for listener in self._listeners:
             listener()
+
+
+def _ends_with_reboot(fault: Fault) -> bool:
+    return bool(getattr(fault, "ends_with_reboot", False))
 
 
 def _has(fault: Fault, settings: dict[str, Any]) -> bool:

@@ -59,6 +59,11 @@ class OnGpu:
     def __post_init__(self) -> None:
         object.__setattr__(self, "gpu", as_gpu(self.gpu))
 
+    @property
+    def ends_with_reboot(self) -> bool:
+        """Returns whether a reboot of the node mends it."""
+        return False
+
     def has(self, gpu: int) -> bool:
         return self.gpu in (EVERY_GPU, gpu)
 

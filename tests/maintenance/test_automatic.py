@@ -12,7 +12,7 @@ from maintenance import automatic
 from maintenance.automatic_round import PoolRound, run_automatic_quarantine
 from maintenance.findings import BREAKER
 from maintenance.lifecycle import CaseState
-from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase
+from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase, RepairKinds
 from maintenance.queries import why_no_release
 from maintenance.refusals import CaseRefused
 from maintenance.triggers import (
@@ -465,3 +465,16 @@ def test_a_limit_ends_with_act_and_needs_a_mode_first():
     assert (row.rule_modes, row.mode_of("gpu-lost")) == ({}, Mode.SUGGEST)
     with pytest.raises(CaseRefused, match="was never on"):
         automatic.change_rule(a_pool(a_cluster()), rule="gpu-lost", mode="off", actor="root", reason="x", now=NOON)
+
+
+@pytest.mark.django_db
+def test_a_page_names_who_else_quarantines_nodes_of_the_cluster():
+    """lifecycle R14."""
+    pool = a_pool_in(Mode.SHADOW, nodes=3)
+    assert automatic.other_quarantine(pool.cluster) == ""
+    RepairKinds.objects.create(cluster=pool.cluster, why_not={"RebootNode": "Quarterdeck may not create it."})
+    assert automatic.other_quarantine(pool.cluster).startswith("NVSentinel is in this cluster.")
+    Node.objects.filter(name="gpu-1").update(labels={"dgxc.nvidia.com/nvsentinel-state": "quarantined"})
+    Node.objects.filter(name="gpu-2").update(annotations={"quarantineHealthEvent": "[]"})
+    sentence = "NVSentinel quarantines 2 nodes of this cluster."
+    assert sentence in page(visiting(a_user(role="viewer")), f"/maintenance/automatic/{pool.pk}").text

@@ -32,7 +32,13 @@ def an_operation(kind: str, progress: NodeProgress) -> NodeOperation:
         ({}, {"lacks": "Driver pod: no."}, GateStep.WAIT, "Driver pod: no."),
         ({}, {"tenants": ["team/web"], "lacks": "x"}, GateStep.LET_GO, "team/web runs there: the node serves already"),
         ({"is_unschedulable": False, "is_quarantined": False}, {}, GateStep.WAIT, "The node is being cordoned."),
-        ({"is_unschedulable": False}, {}, GateStep.HAND_OVER, "Somebody else uncordoned the node."),
+        ({"is_unschedulable": False}, {}, GateStep.WAIT, "The node is being cordoned."),  # its row is older
+        (
+            {"is_unschedulable": False, "is_cordon_removed": True},
+            {},
+            GateStep.HAND_OVER,
+            "Somebody else uncordoned the node.",
+        ),
         ({"state": CaseState.STACK_VALIDATED}, {"unlabelled": "Labels: a."}, GateStep.WAIT, "Labels: a."),
         ({"state": CaseState.STACK_VALIDATED}, {}, GateStep.MOVE, "The labels and taints of its pool are there."),
         ({"state": CaseState.LABELLED}, {}, GateStep.TEST, "The new node needs a pass"),

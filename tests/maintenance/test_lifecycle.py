@@ -40,7 +40,7 @@ TIMES = st.none() | st.sampled_from([NOON + timedelta(minutes=each) for each in 
 FACTS = st.builds(
     CaseFacts, state=st.sampled_from(CaseState), since=st.just(NOON), node_name=st.just("gpu-1"),
     fault=st.sampled_from(["", "Xid 79"]), gone=st.sampled_from(["", "gpu-1 left the cluster."]),
-    is_seen=st.booleans(), is_unschedulable=st.booleans(), is_ready=st.booleans(),
+    is_seen=st.booleans(), is_cordon_removed=st.booleans(), is_unschedulable=st.booleans(), is_ready=st.booleans(),
     boot_id=st.sampled_from(["", "a", "b"]), repair=st.none() | REPAIRS, fault_at=TIMES, repaired_at=TIMES,
     passed_at=TIMES, failed_at=TIMES, overridden_at=TIMES, has_quarantine=st.booleans(), is_quarantined=st.booleans(),
     begun=st.none() | OPERATIONS, newest=st.none() | OPERATIONS,

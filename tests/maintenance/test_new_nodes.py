@@ -19,6 +19,7 @@ from maintenance.refusals import BadNewNodeGate, CaseRefused
 from operations.ledger.disruptions import read_budgets
 from operations.models import NodeTestJob, Operation, Quarantine
 from operations.operation_round import end_gone_quarantines
+from operations.quarantine_round import follow_quarantines
 from people.models import AuditEntry
 from simulator.kinds import NODE
 from tests.callers import calling
@@ -171,6 +172,8 @@ def person_returns_it(ground: Ground) -> None:
 
 def somebody_uncordons_it(ground: Ground) -> None:
     ground.store.patch(NODE, CANARY, {"spec": {"unschedulable": None}}, how="merge")
+    go_on(ground)
+    follow_quarantines(clock=ground.clock)
     go_on(ground)
     rounds(ground, begin(ground, "accept-uncordon", CANARY))
 

@@ -20,6 +20,7 @@ from maintenance.refusals import CaseRefused
 from operations import commands as operations
 from operations.models import Disruption, NodeTestJob, Operation, Quarantine
 from operations.operation_round import end_gone_quarantines
+from operations.quarantine_round import follow_quarantines
 from operations.refusals import OperationRefused
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.models.audit_entry import broken_links
@@ -144,6 +145,8 @@ def test_an_uncordon_by_somebody_else_is_shown_with_two_ways_out(ground: Ground)
     rounds(ground, begin(ground, "quarantine", CANARY))
     followed(ground, case)
     ground.store.patch(NODE, CANARY, {"spec": {"unschedulable": None}}, how="merge")
+    followed(ground, case)
+    follow_quarantines(clock=ground.clock)
 
     case = followed(ground, case)
     assert case.state == CaseState.QUARANTINED
@@ -648,10 +651,23 @@ def test_a_pass_of_another_test_is_evidence_and_validates_nothing(by: str):
     assert "The fault needs dcgmi diag -r 3" in facts_of([case])[case.pk].next_step
 
 
+def test_a_row_that_is_older_than_the_cordon_is_no_uncordon(ground: Ground):
+    """The observer has not seen the node since: automatic steps would end here."""
+    case = suspect(ground)
+    rounds(ground, begin(ground, "quarantine", CANARY))
+    follow_cases(now=ground.clock())
+    assert not Node.objects.get(cluster=ground.cluster, name=CANARY).is_unschedulable
+    case.refresh_from_db()
+    assert (case.state, facts_of([case])[case.pk].obstacle) == (CaseState.QUARANTINED, "")
+    follow_quarantines(clock=ground.clock)
+    assert not facts_of([case])[case.pk].is_uncordoned
+
+
 def test_a_case_whose_node_somebody_uncordoned_waits_at_once_and_an_acceptance_is_shown_until_validated():
     """lifecycle R39, R40."""
     case = drained()
     Node.objects.update(is_unschedulable=False)
+    Quarantine.objects.update(removed_at=at(1))
     ((_, problem),) = WAITING.say(case.cluster, now=at(1))
     assert problem.summary.startswith("Somebody else uncordoned the node.")
     assert [act.key for act in acts_of(facts_of([case])[case.pk])][:2] == ["quarantine", "accept-uncordon"]

@@ -61,7 +61,7 @@ MENDED = {"repaired_at": NOON - SECOND, "is_fault_open": False}
         ),  # a common cause shows first
         (facts(S.QUARANTINED, is_fault_open=False), {}, AutomaticStep.HAND_OVER),
         (facts(S.QUARANTINED, is_ready=False), {}, AutomaticStep.HAND_OVER),
-        (facts(S.QUARANTINED, is_unschedulable=False), {}, AutomaticStep.HAND_OVER),
+        (facts(S.QUARANTINED, is_unschedulable=False, is_cordon_removed=True), {}, AutomaticStep.HAND_OVER),
         (facts(S.QUARANTINED), {"why_off": "Off."}, AutomaticStep.HAND_OVER),
         (facts(S.QUARANTINED), {"why_blocked": "Open."}, AutomaticStep.HAND_OVER),
         (facts(S.QUARANTINED, newest=an_operation("drain", actor="ada")), {}, AutomaticStep.HAND_OVER),

@@ -7,14 +7,16 @@ from simulator.actors.kubelet.sandbox import rejected
 from simulator.actors.kubelet.script import Script, Wait
 from simulator.actors.objects import Obj, uid
 from simulator.actors.world import World
+from simulator.faults.board import Board
 from simulator.kinds import POD
 
 NO_DEVICES = "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices nvidia.com/gpu, "
 
 
 class Reboots:
-    def __init__(self, world: World, heartbeats: Heartbeats, durations: Durations) -> None:
+    def __init__(self, world: World, heartbeats: Heartbeats, durations: Durations, faults: Board) -> None:
         self._world = world
+        self._faults = faults
         self._heartbeats = heartbeats
         self._durations = durations
 
@@ -23,6 +25,7 @@ class Reboots:
         self._heartbeats.silence(node_name, is_silent=True)
         say(self._world, node_name, GONE)
         yield Wait(self._durations.reboot)
+        self._faults.reboot(node_name)
         self._heartbeats.silence(node_name, is_silent=False)
         say(self._world, node_name, WELL)
         now = self._world.loop.clock.now()

@@ -4,7 +4,8 @@ import pytest
 
 from simulator.actors.objects import condition, is_true, labels, phase
 from simulator.faults import FAULTS, FailingWorkload, LeftPaused, NodeCondition, RuntimeRace
-from simulator.faults.board import UnknownFault, parse
+from simulator.faults.board import Board, UnknownFault, parse
+from simulator.faults.fallen_gpu import FallenGpu
 from simulator.kinds import EVENT
 from tests.simulator.actors.stage import a_fleet, a_mix
 
@@ -141,3 +142,11 @@ def test_a_race_that_is_ended_is_over_at_once():
 
     assert was_down
     assert is_true(stage.node(FIRST), "Ready")
+
+
+def test_a_reboot_mends_what_a_reboot_mends_on_its_node():
+    lost, broken, other = FallenGpu(FIRST, gpu=1), FallenGpu(FIRST, gpu=2, stays=True), FallenGpu(SECOND)
+    board = Board(lost, broken, other, NodeCondition(FIRST, "GpuMemWatch"))
+    board.reboot(FIRST)
+    assert board.active(FallenGpu) == [broken, other]
+    assert board.active(NodeCondition)
