@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from edges.transition_errors import LostRace
-from fleet.models import ClusterMode, Node, Pod, Pool
+from fleet.models import ClusterMode, Node, Pod, PodPlacement, Pool
 from health.stack import ChecklistAnswer, ChecklistItem, checklist_of, read_stacks
 from maintenance.gate_steps import GateFacts
 from maintenance.models import NewNodeGate, NodeCase
@@ -22,7 +22,7 @@ from people.models import AuditEntry
 from wording.lists import names
 
 ACTOR = "new node gate"  # in cases, operations and the audit chain
-JOINED_WITHIN = timedelta(minutes=30)  # an older node may have served before Quarterdeck saw it
+JOINED_WITHIN = timedelta(hours=24)  # a driver takes minutes, and then the labels by which a pool selects
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 MOST_WANTED, LONGEST_WANTED = 20, 320  # labels or taints; characters of one
 # Answers that may be unknown: the test workload uses the hardware, the driver and the runtime.
@@ -85,11 +85,12 @@ def _check(wanted: GateSettings) -> None:
 
 
 def joined_nodes(gate: NewNodeGate, *, now: datetime) -> QuerySet[Node]:
-    """Returns the nodes of the pool that joined since the gate is on, lately, and had no case of it yet."""
+    """Returns the nodes of the pool that joined since the gate is on, never served, and had no case of it yet."""
     had = NodeCase.objects.filter(is_new=True).values("node_uid")
     since = max(gate.on_since or now, now - JOINED_WITHIN)
     rows = gate.pool.nodes.filter(is_gpu_node=True, created_at__gt=since, is_unschedulable=False)
-    return rows.exclude(uid__in=had).exclude(uid__in=NodeCase.objects.open().values("node_uid"))
+    served = PodPlacement.objects.filter(cluster=gate.pool.cluster_id).values("node_uid")
+    return rows.exclude(uid__in=had).exclude(uid__in=served).exclude(uid__in=NodeCase.objects.open().values("node_uid"))
 
 
 def tenants_of(nodes: Sequence[Node]) -> Mapping[str, list[str]]:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from gpu.evictions import REPLICAS
 
+JOBS = 2  # the last turn
 STUCK_AFTER = timedelta(minutes=2)  # after its grace period
 ENDED = ("Succeeded", "Failed")
 LEFT_ALONE = {"DaemonSet": "a DaemonSet's pod", "Node": "a static pod"}  # kinds of owners
@@ -35,7 +36,7 @@ class PodOnNode:
     @property
     def turn(self) -> int:
         """Returns its place in a drain: services without GPUs, inference, then work that cannot go on elsewhere."""
-        return (1 if self.has_gpus else 0) if self.owner_kind in REPLICAS else 2
+        return (1 if self.has_gpus else 0) if self.owner_kind in REPLICAS else JOBS
 
     @property
     def job(self) -> str:
@@ -90,8 +91,7 @@ def evictions_of(pods: Iterable[PodOnNode], consent: Consent, *, now: datetime) 
 
 def next_turn(pods: Sequence[PodOnNode]) -> Sequence[PodOnNode]:
     """Returns the pods whose turn it is. A job is not ended while a service cannot leave: its drain may be given up."""
-    first = min((pod.turn for pod in pods), default=0)
-    return [pod for pod in pods if pod.turn == first]
+    return [pod for pod in pods if pod.turn != JOBS] or pods
 
 
 def _lacking(pod: PodOnNode, consent: Consent) -> str:

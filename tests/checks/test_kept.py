@@ -67,7 +67,6 @@ CONTAINERS = {
     "operations/followers.py:OPENERS": REGISTERED,
     "operations/restraints.py:AFTER_RESTORE": REGISTERED,
     "operations/restraints.py:RELEASE_VETOES": REGISTERED,
-    "operations/test_thresholds.py:RESULT_TABLES": REGISTERED,
     "people/places.py:_sources": REGISTERED,
 }
 EMPTY = {"{}", "[]", "set()", "dict()", "list()"}

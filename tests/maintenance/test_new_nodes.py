@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edges.transition_errors import LostRace
-from fleet.models import ClusterMode, GoneNode, Node, Pod, Pool
+from fleet.models import ClusterMode, GoneNode, Node, Pod, PodPlacement, Pool
 from maintenance import commands, new_node_round, new_nodes
 from maintenance.case_round import follow_cases
 from maintenance.findings import WAITING
@@ -57,6 +57,11 @@ def test_only_a_node_that_joined_lately_and_never_served_is_held():
     a_node(pool.cluster, "gpu-elsewhere", created_at=JOINED)
     serving = a_node(pool.cluster, "gpu-serving", **new)
     a_pod(serving, "job-0", gpus=1)
+    served = a_node(pool.cluster, "gpu-served", **new)
+    PodPlacement.objects.create(
+        cluster=pool.cluster, node_uid=served.uid, node_name="gpu-served", pod_uid="x", namespace="x", name="x",
+        since=JOINED, until=NOON,
+    )  # fmt: skip
     sick = a_node(pool.cluster, "gpu-sick", **new)
     a_case(sick)
 
