@@ -60,6 +60,8 @@ def choose_gate_step(case: CaseFacts, gate: GateFacts) -> GateChoice:
     newest = case.newest
     if newest is not None and newest.kind in ("quarantine", "release") and newest.progress == NodeProgress.FAILED:
         return GateChoice(GateStep.HAND_OVER, newest.result)
+    if not case.is_unschedulable and not case.has_quarantine:
+        return GateChoice(GateStep.HAND_OVER, "Somebody else cordoned the node first, and ended that cordon.")
     if not case.is_unschedulable:
         return GateChoice(GateStep.WAIT, "The node is being cordoned.")
     if gate.tenants:

@@ -32,6 +32,12 @@ def an_operation(kind: str, progress: NodeProgress) -> NodeOperation:
         ({}, {"lacks": "Driver pod: no."}, GateStep.WAIT, "Driver pod: no."),
         ({}, {"tenants": ["team/web"], "lacks": "x"}, GateStep.LET_GO, "team/web runs there: the node serves already"),
         ({"is_unschedulable": False, "is_quarantined": False}, {}, GateStep.WAIT, "The node is being cordoned."),
+        (
+            {"is_unschedulable": False, "is_quarantined": False, "has_quarantine": False},
+            {},
+            GateStep.HAND_OVER,
+            "Somebody else cordoned the node first, and ended that cordon.",
+        ),
         ({"is_unschedulable": False}, {}, GateStep.WAIT, "The node is being cordoned."),  # its row is older
         (
             {"is_unschedulable": False, "is_cordon_removed": True},
