@@ -16,17 +16,15 @@ from people.sign_in import throttle
 # Of apps above: called with `before` and `now`, each returns its number of deleted rows.
 ALSO: list[Callable[..., int]] = []
 
-KEEP_EVENTS = timedelta(days=90)  # as long as the log of deliveries
-
 log = structlog.get_logger(__name__)
 
 
 def tidy(*, now: datetime) -> int:
-    """Deletes old timelines, notes, placements, rows of apps above and sign-in tries. Returns the number."""
+    """Deletes old timelines, events, notes, placements, rows of apps above and sign-in tries. Returns the number."""
     before = now - timedelta(days=settings.KEEP_HISTORY_DAYS)
     gone = delete(NodeEvent.objects.filter(at__lt=before)) + delete(GoneNode.objects.filter(gone_at__lt=before))
     gone += delete(NodeNote.objects.filter(at__lt=before)) + delete(PodPlacement.objects.filter(until__lt=before))
-    gone += delete(DomainEvent.objects.filter(at__lt=now - KEEP_EVENTS))
+    gone += delete(DomainEvent.objects.filter(at__lt=before).exclude(routed_at=None))  # else nobody would be notified
     gone += sum(tidy_more(before=before, now=now) for tidy_more in ALSO)
     gone += throttle.forget(now=now) + device_authorizations.forget(now=now)
     gone += delete(BrowserSession.objects.filter(expire_date__lt=now))

@@ -15,6 +15,7 @@ from maintenance.actors.person import Person
 from maintenance.acts import why_not
 from maintenance.lifecycle import MOST_REBOOTS, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
+from maintenance.models.case import OPENED
 from maintenance.queries import facts_of, other_owner, repair_scope, why_no_validation
 from maintenance.refusals import CaseRefused, UnknownRequest
 from operations.test_jobs.node_tests import NAMED, OWN
@@ -37,7 +38,7 @@ def open_case(node: Node, *, actor: str, reason: str, finding: Finding | None = 
                 finding=finding, fault_at=(finding and finding.opened_at) or now,
             )  # fmt: skip
             evidence = {"finding": finding.pk, "title": finding.title} if finding else {}
-            case.record("opened", actor=actor, reason=reason, now=now, evidence=evidence)
+            case.record("opened", actor=actor, reason=reason, now=now, evidence=evidence, event=OPENED)
     except IntegrityError as clash:
         earlier = NodeCase.objects.open().of_node(node.uid).first()
         if earlier is None:

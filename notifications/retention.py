@@ -1,11 +1,11 @@
 """Deletes the old part of the delivery log, and ends conversations whose subject is gone."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
 from edges.digests import digest
-from fleet.retention import KEEP_EVENTS, delete
+from fleet.retention import delete
 from health.models import Finding
 from maintenance.models import NodeCase
 from notifications.channels.base import DeliveryAct
@@ -15,13 +15,14 @@ from operations.models import Operation
 from rollouts.models import Plan
 
 SUBJECTS = (("finding", Finding), ("plan", Plan), ("operation", Operation), ("case", NodeCase))
+KEEP_LOG = timedelta(days=90)  # lifecycle R69
 GONE = "Its cluster was removed from Quarterdeck."
 
 
 def tidy(*, before: datetime, now: datetime) -> int:  # noqa: ARG001
-    """Returns the number of deleted rows. Deliveries are kept as long as their events."""
+    """Returns the number of deleted rows."""
     end_orphans(now=now)
-    old = now - KEEP_EVENTS
+    old = now - KEEP_LOG
     return delete(Delivery.objects.filter(created_at__lt=old)) + delete(Conversation.objects.filter(ended_at__lt=old))
 
 

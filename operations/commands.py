@@ -15,7 +15,7 @@ from operations.followers import open_followers
 from operations.impact import OperationImpact, impact_of
 from operations.lifecycle import KINDS, NEW_NODE, UNDOING_KINDS, NodeProgress, OperationState
 from operations.models import Operation, OperationNode
-from operations.models.operation import BLOCKED
+from operations.models.operation import BLOCKED, STARTED
 from operations.refusals import BadOperation, OperationRefused
 from operations.steps import STEPS
 from operations.steps.drain import usual_deadline
@@ -112,6 +112,8 @@ def start(
             _record_in_audit(operation, f"start-{kind}", actor=actor, reason=reason, now=now, evidence=evidence)
             if state == OperationState.PROPOSED:
                 operation.write_event(BLOCKED, now=now, actor=actor, reason=PROPOSED)
+            else:
+                operation.write_event(STARTED, now=now, actor=actor, reason=reason)
     except IntegrityError as clash:
         if (earlier := _earlier(asked)) is not None:
             return earlier

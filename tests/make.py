@@ -243,6 +243,15 @@ def a_node_event(node, sentence: str = "The driver is 570.172.08.", *, at: datet
     return NodeEvent.objects.create(cluster=node.cluster, node_uid=node.uid, node_name=node.name, at=at, **row)
 
 
+def an_event_of(finding, kind: str = "finding.opened", at=NOON, **facts):
+    """Adds a domain event of a finding, as it is written."""
+    from fleet.models import DomainEvent
+    from health.evaluation.finding_events import write_events
+
+    write_events([finding], kind, now=at, **facts)
+    return DomainEvent.objects.latest("pk")
+
+
 def a_fleet(name: str = "", *, nodes: int = 3, **given: Any):
     """A cluster on which a plan can start: an NVIDIADriver, its DaemonSet, its nodes, and all of it just seen."""
     from fleet.models import OperandRevision

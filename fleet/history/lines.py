@@ -4,11 +4,14 @@ REST."""
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db.models import Q
 from django.utils import timezone
 
+from fleet.history.event_pages import page_of_event
 from fleet.history.placements import (
     BoardsOfPods,
     boards_now,
@@ -19,7 +22,7 @@ from fleet.history.placements import (
     of_gpu,
     placements_of,
 )
-from fleet.models import GoneNode, Gpu, Node, NodeNote, PodPlacement
+from fleet.models import DomainEvent, GoneNode, Gpu, Node, NodeNote, PodPlacement
 from fleet.queries import timeline
 from people.models import User
 
@@ -36,7 +39,7 @@ LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "cordon": ("Cordons and holds", ("cordon", "label")),
     GPUS: ("GPUs", ("capacity", RESET, "reload", BOARD)),
     POD: ("Pods", ()),
-    FINDING: ("Findings", ()),
+    FINDING: ("Findings", ("finding",)),  # before findings were domain events
     PLAN: ("Plans", ()),
     CASE: ("Cases", ()),
     OPERATION: ("Operations", ()),
@@ -69,7 +72,7 @@ class TimelineLine:
 
 LinePosition = tuple[int, int]  # among the lines of one instant: index in `TOLD_BY`, and key of the row
 # The sources of lines, in order within one instant, last first.
-LINE_SOURCES = ("xids", "plans", "cases", "operations", "acts", "findings", "notes", "ended", "begun", "seen")
+LINE_SOURCES = ("xids", "plans", "operations", "events", "notes", "ended", "begun", "seen")
 
 
 def position_in(teller: str, key: int) -> LinePosition:
@@ -113,12 +116,14 @@ class Span:
         return since & until
 
 
+# Of apps above: the events that are about one GPU of the node, or about none.
+OF_A_GPU: list[Callable[[Gpu], Q]] = []
 # Of apps above: each returns its lines for a person, newest first, within the maximum.
 MORE: list[Callable[[NodeKept, User, Span], Iterable[TimelineLine]]] = []
 
 
 def lines_of(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
-    """Returns the lines, newest first. Four queries, those of `allocations_on` for pods with GPUs, and those of apps
+    """Returns the lines, newest first. Five queries, those of `allocations_on` for pods with GPUs, and those of apps
     above."""
     lines, _ = page_of(node, user, span)
     return lines
@@ -131,7 +136,7 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
     instant has more lines than a page, the rest follow below the last position.
     """
     wider = replace(span, most=span.most + 1)
-    found = [*_timeline_lines(node, wider), *_notes(node, wider), *_placements(node, wider)]
+    found = [*_timeline_lines(node, wider), *_events(node, wider), *_notes(node, wider), *_placements(node, wider)]
     found += lines_of_apps(node, user, wider)
     found.sort(key=lambda line: (line.at, line.position), reverse=True)
     if len(found) <= span.most:
@@ -153,10 +158,26 @@ def _timeline_lines(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
     wanted = [event for event, kind in KIND_OF.items() if span.has(kind)]
     rows = timeline(node).filter(span.of("at", "seen"), kind__in=wanted)
     if span.gpu is not None:
-        rows = rows.filter(~Q(kind=RESET) | Q(detail__gpu=span.gpu.index))
+        rows = rows.filter(~Q(kind=RESET) | Q(detail__gpu=span.gpu.index)).exclude(kind=FINDING)
     for row in rows[: span.most]:
         glyph, position = GLYPHS.get(row.kind, "part"), position_in("seen", row.pk)
         yield TimelineLine(row.at, KIND_OF[row.kind], row.sentence, glyph=glyph, detail=row.detail, position=position)
+
+
+def _events(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
+    """Yields the domain events about the node: those of its findings and cases. One query, and one for one GPU."""
+    wanted = [family for family in (FINDING, CASE) if span.has(family)]
+    if not wanted:
+        return
+    about = reduce(or_, (Q(kind__startswith=f"{family}.") for family in wanted))
+    rows = DomainEvent.objects.filter(about, span.of("at", "events"), cluster=node.cluster_id, node_uid=node.uid)
+    if span.gpu is not None:
+        rows = rows.filter(*(of_one(span.gpu) for of_one in OF_A_GPU))
+    for row in rows.order_by("-at", "-pk")[: span.most]:
+        yield TimelineLine(
+            row.at, row.family, row.sentence, row.actor, page_of_event(row), row.glyph, row.facts,
+            position_in("events", row.pk),
+        )  # fmt: skip
 
 
 def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:

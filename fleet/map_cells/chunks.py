@@ -11,7 +11,9 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
+from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from fleet.map_cells.cell import CellColumns, NodeCells, cells_of
 from fleet.messages import announce
@@ -66,6 +68,13 @@ def announce_nodes(cluster_id: int, nodes: QuerySet[Node], *, kind: str, at: dat
     """Notifies browsers of a committed change of nodes. Two queries."""
     newest = Observer.batch_of(cluster_id)  # read before the nodes, so the nodes are at least as new
     announce.cluster_changed(cluster_id, seq=newest, nodes=node_messages(nodes), kinds=(kind,), at=at)
+
+
+def announce_events(cluster_id: int, node_uids: Collection[str]) -> None:
+    """Notifies browsers of domain events after the commit, with the nodes that they are about."""
+    nodes = Node.objects.filter(cluster=cluster_id, uid__in=list(node_uids))
+    now = timezone.now()
+    transaction.on_commit(lambda: announce_nodes(cluster_id, nodes, kind="happened", at=now), robust=True)
 
 
 def _encode_cells(code: int, *counted: Any) -> str:

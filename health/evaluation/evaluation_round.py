@@ -14,14 +14,14 @@ from edges.slices import Slice, slices
 from fleet.drivers.cluster_drivers import operator_trouble
 from fleet.freshness.observation_state import ClusterObservation, ObservationState, observation_of
 from fleet.freshness.threads import threads
-from fleet.models import Bookmark, Cluster, DomainEvent, ExporterRound, Node, Observer
+from fleet.models import Bookmark, Cluster, ExporterRound, Node, Observer
 from health.evaluation import pending_pods
 from health.evaluation.driver_reports import bad_combinations
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
+from health.evaluation.finding_events import save_events
 from health.evaluation.finding_openings import (
     TEXTS,
     Openings,
-    add_timeline_entry,
     correlate,
     lock_findings,
     must_notify_again,
@@ -243,7 +243,7 @@ def _write_some(
             known = None
         finding = known or _new(cluster, signal, shadows, now=now)
         told += _update(finding, signal, openings, now=now)
-    DomainEvent.write(openings.events)
+    save_events(openings.events)
     return told
 
 
@@ -327,11 +327,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
     _confirm(finding, signal, is_too_soon=is_too_soon)
     if finding.state != FindingState.CONFIRMING or now < finding.confirmed_at:
         return 0
-    finding = openings.open(finding, signal.subject.node_name)
-    if finding.is_shadow:
-        return 0
-    add_timeline_entry(finding, signal.subject.node_uid, signal.subject.node_name, finding.sentence, now=now)
-    return 1
+    return 0 if openings.open(finding, signal.subject.node_name).is_shadow else 1
 
 
 def _known(finding: Finding) -> tuple[str, str, str, str]:

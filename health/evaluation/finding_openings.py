@@ -14,11 +14,12 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from edges.slices import slices
-from fleet.models import Cluster, DomainEvent, NodeEvent, Observer
+from fleet.event_kinds import OPENED, OPENED_MUTED
+from fleet.models import Cluster, DomainEvent, Observer
 from gpu.conditions import is_of_a_gpu
 from gpu.resources import Layout, boards_of
 from health.correlation import Found, causes
-from health.evaluation.finding_events import event_of, write_events
+from health.evaluation.finding_events import EventOfNode, event_of, write_events
 from health.lifecycle import FindingState
 from health.models import Finding, Mute
 from health.models.mute import pools_of
@@ -30,8 +31,7 @@ from health.rules.node_conditions import NodeConditions
 AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 LATELY = SAME_WITHIN + LONGEST  # resolved before: nothing that opens now began so soon after
-RESOLVED, NO_LONGER_REPORTED = "Resolved", "No longer reported"  # prefixes of entries in a node's timeline
-OPENED, UNCOVERED = "finding.opened", "finding.uncovered"  # of `fleet.event_kinds`
+UNCOVERED = "finding.uncovered"  # of `fleet.event_kinds`
 ATTENDED = (FindingState.OPEN, FindingState.ACKNOWLEDGED)
 ACTIVE = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 TEXTS = ("fingerprint", "title", "summary", "evidence", "causes", "steps", "facts")
@@ -73,7 +73,7 @@ class Openings:
     now: datetime
     mutes: Collection[Mute] = field(default_factory=tuple)
     about: Q = field(default_factory=Q)
-    events: list[DomainEvent] = field(default_factory=list)  # of the batch: its transaction writes them at once
+    events: list[EventOfNode] = field(default_factory=list)  # of the batch: its transaction writes them at once
 
     @classmethod
     def of(cls, cluster: Cluster, *, now: datetime, about: Q | None = None) -> "Openings":
@@ -99,9 +99,13 @@ class Openings:
         return before
 
     def note(self, finding: Finding, kind: str, **facts: str) -> None:
-        """Adds an event of the batch, if somebody may be notified of the finding."""
-        if finding.state in ATTENDED and not finding.is_shadow:
-            self.events.append(event_of(finding, kind, now=self.now, **facts))
+        """Adds an event of the batch. A muted finding has none but that of its opening."""
+        if finding.state == FindingState.MUTED and kind == OPENED:
+            kind = OPENED_MUTED
+        elif finding.state not in ATTENDED:
+            return
+        if not finding.is_shadow:
+            self.events.append((event_of(finding, kind, now=self.now, **facts), finding.node_id))
 
     def open_all(self, findings: Sequence[Finding], names: Mapping[int, str]) -> list[Finding]:
         """Opens unsaved findings as `open` does, in a few statements for all. `names` holds node names by key.
@@ -128,6 +132,7 @@ class Openings:
         Finding.objects.bulk_update(again, (*AGAIN, *NO_FEEDBACK, "times", "parent"), batch_size=AT_ONCE)
         muted = [one for one in now_so if self.is_muted(one, names.get(one.node_id or 0, ""))]
         Finding.move_all(muted, FindingState.MUTED, now=self.now)
+        write_events(muted, OPENED_MUTED, now=self.now)
         opened = [one for one in now_so if one.state != FindingState.MUTED]
         Finding.move_all(opened, FindingState.OPEN, now=self.now)
         write_events(opened, OPENED, now=self.now)
@@ -258,26 +263,4 @@ def resolve(findings: Sequence[Finding], *, reason: str = "", now: datetime) -> 
     children.update(parent=None)
     told = [one for one in opened if not one.is_shadow]
     write_events(told, "finding.resolved", now=now, reason=reason)
-    prefix = f"{NO_LONGER_REPORTED}, as {reason}" if reason else RESOLVED
-    NodeEvent.objects.bulk_create(
-        noted(one, one.node.uid, one.node.name, f"{prefix}: {one.title}", now=now) for one in told if one.node
-    )
     return len(told)
-
-
-def add_timeline_entry(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> None:
-    """Adds an entry to the timeline of the finding's node. An empty `uid` means that it has no node."""
-    if uid:
-        noted(finding, uid, name, sentence, now=now).save()
-
-
-def noted(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> NodeEvent:
-    return NodeEvent(
-        cluster_id=finding.cluster_id,
-        node_uid=uid,
-        node_name=name,
-        at=now,
-        kind="finding",
-        sentence=sentence[:500],
-        detail={"finding": finding.pk, "rule": finding.rule},
-    )

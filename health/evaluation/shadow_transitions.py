@@ -5,9 +5,8 @@ Each side has a row of its own. So reported findings stay in every history, and 
 
 from collections.abc import Sequence
 
-from fleet.models import NodeEvent
 from health.evaluation.finding_events import write_events
-from health.evaluation.finding_openings import NO_LONGER_REPORTED, TEXTS, Openings, noted
+from health.evaluation.finding_openings import TEXTS, Openings
 from health.lifecycle import FindingState
 from health.models import Finding
 
@@ -42,20 +41,8 @@ def move_findings(findings: Sequence[Finding], openings: Openings) -> list[Findi
     ]
     names = {one.node_id: one.node.name for one in told if one.node_id and one.node}
     opened = openings.open_all(others, names)
-    notes = [_noted(*both, openings) for both in zip(told, opened, strict=True)]
-    NodeEvent.objects.bulk_create([entry for entry in notes if entry is not None], batch_size=500)
     turned = {one.pk: other for one, other in zip(told, opened, strict=True)}
     for one in findings:
         if one.pk not in turned:
             one.is_shadow, one.parent = not one.is_shadow, None
     return [turned.get(one.pk, one) for one in findings]
-
-
-def _noted(was: Finding, other: Finding, openings: Openings) -> NodeEvent | None:
-    """Returns the timeline entry of its node; None if it has no node."""
-    node = was.node
-    if node is None:
-        return None
-    if other.is_shadow:
-        return noted(was, node.uid, node.name, f"{NO_LONGER_REPORTED}, as {BEGAN}: {was.title}", now=openings.now)
-    return noted(other, node.uid, node.name, other.sentence, now=openings.now)

@@ -24,6 +24,13 @@ from health.models import Finding, FindingAct
 from people.models import AuditEntry, User
 
 ACCEPTED, DISMISSED = "accepted", "dismissed"
+EVENT_OF_VERB: Mapping[str, str] = {  # kinds of `fleet.event_kinds`
+    "acknowledge": "finding.acknowledged",
+    "assign": "finding.assigned",
+    "unassign": "finding.unassigned",
+    "accept": "finding.accepted",
+    "dismiss": "finding.dismissed",
+}
 HOLDS: Mapping[str, Callable[[Finding, FindingAct], bool]] = {  # whether what an act did is so now
     "acknowledge": lambda now, act: now.state == FindingState.ACKNOWLEDGED and now.acknowledged_at == act.at,
     "assign": lambda now, act: now.assigned_to == act.to,
@@ -44,7 +51,6 @@ def acknowledge(finding: Finding, *, actor: str, reason: str = "", key: str = ""
         finding.refresh_from_db(fields=["assigned_to"])  # it may have become somebody's since it was read
         whose = {} if finding.assigned_to else {"assigned_to": actor}
         finding.move(FindingState.ACKNOWLEDGED, now=now, acknowledged_by=actor, **whose)
-        write_events([finding], "finding.acknowledged", now=now, actor=actor)
 
     _apply_verb(finding, "acknowledge", act, actor=actor, reason=reason, key=key, now=now)
 
@@ -88,7 +94,6 @@ def unassign(finding: Finding, *, actor: str, reason: str = "", key: str = "", s
         if finding.state == FindingState.ACKNOWLEDGED:
             _require_unchanged(Finding.objects.filter(pk=finding.pk, assigned_to=finding.assigned_to).exists())
             finding.move(FindingState.OPEN, now=now, assigned_to="")
-            write_events([finding], "finding.unassigned", now=now, actor=actor)
         elif finding.assigned_to:
             _write(finding, now=now, unless={"assigned_to": finding.assigned_to}, assigned_to="")
         else:
@@ -147,13 +152,21 @@ def _apply_verb(
             cluster = Cluster.objects.select_for_update(no_key=True).get(pk=finding.cluster_id)
             if _is_done(finding, asked):  # by who had the lock before us
                 return
+            kind = _kind_of_event(verb, finding)
             act()
+            write_events([finding], kind, now=now, actor=actor, reason=reason, **({"assignee": to} if to else {}))
             record(finding, verb, actor=actor, reason=reason, key=key, now=now, to=to)
             recount(cluster, [finding.node_id], now=now)
     except IntegrityError:
         if _is_done(finding, asked):
             return
         raise
+
+
+def _kind_of_event(verb: str, finding: Finding) -> str:
+    if verb == "unassign" and finding.state != FindingState.ACKNOWLEDGED:
+        return "finding.assignee-removed"  # it was open before: nobody is notified
+    return EVENT_OF_VERB[verb]
 
 
 def _changed_sentence(finding: Finding, verb: str) -> str:

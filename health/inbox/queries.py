@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 
 from fleet.allocation.allocations import NodeAllocations
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.freshness.kinds import PODS
-from fleet.models import Bookmark, Cluster, GoneNode, Node, NodeEvent, Pod
+from fleet.models import Bookmark, Cluster, DomainEvent, GoneNode, Node, NodeEvent, Pod
 from fleet.queries import seen_pools_of
 from gpu.resources import Layout, whole_gpus
 from health.evaluation.finding_sources import SOURCES
@@ -170,7 +170,7 @@ def detail_of(
     pools = {} if node is None else dict(seen_pools_of(node, user=user).values_list("pk", "name"))
     mutes = mutes_of(finding, now=now)
     seen_mutes = [mute for mute in mutes if mute.pool_id is None or mute.pool_id in pools]
-    around, around_left_out = _nearest_events(events, finding.since)
+    around, around_left_out = _nearest_events(node, finding.since) if node is not None else ([], 0)
     return Detail(
         finding=finding,
         rule_title=titles().get(finding.rule, finding.rule),
@@ -201,18 +201,29 @@ def _listed_under(finding: Finding) -> FindingQuerySet:
     return finding.children.filter(resolved_at__gte=finding.since)
 
 
-def _nearest_events(events: QuerySet[NodeEvent], at: datetime) -> tuple[list[NodeEvent], int]:
+def _nearest_events(node: Node, at: datetime) -> tuple[list[NodeEvent], int]:
     """Returns the events nearest to that moment in time order, and the number of further events.
 
-    One query; four if there are any.
+    Domain events have the kind of their subject, and its facts. Two queries; eight if there are many.
     """
-    there = events.filter(at__gte=at - AROUND, at__lte=at + AROUND).order_by("at", "pk")
-    found = list(there[: MOST_AROUND + 1])
-    if len(found) <= MOST_AROUND:
-        return found, 0
-    sides = [*there.filter(at__lt=at).reverse()[:MOST_AROUND], *there.filter(at__gte=at)[:MOST_AROUND]]
-    nearest = sorted(sides, key=lambda event: abs(event.at - at))[:MOST_AROUND]
-    return sorted(nearest, key=lambda event: (event.at, event.pk)), there.count() - MOST_AROUND
+    within = {"cluster": node.cluster_id, "node_uid": node.uid, "at__gte": at - AROUND, "at__lte": at + AROUND}
+    there = (NodeEvent.objects.filter(**within).order_by("at", "pk"),
+             DomainEvent.objects.filter(**within).order_by("at", "pk"))  # fmt: skip
+    found = [event for rows in there for event in rows[: MOST_AROUND + 1]]
+    left_out = 0
+    if len(found) > MOST_AROUND:
+        sides = [(rows.filter(at__lt=at).reverse(), rows.filter(at__gte=at)) for rows in there]
+        nearby = [event for both in sides for rows in both for event in rows[:MOST_AROUND]]
+        found = sorted(nearby, key=lambda event: abs(event.at - at))[:MOST_AROUND]
+        left_out = sum(rows.count() for rows in there) - MOST_AROUND
+    return [_as_line(event) for event in sorted(found, key=lambda event: (event.at, event.pk))], left_out
+
+
+def _as_line(event: NodeEvent | DomainEvent) -> NodeEvent:
+    if isinstance(event, NodeEvent):
+        return event
+    told = {"at": event.at, "kind": event.family, "sentence": event.sentence, "detail": event.facts}
+    return NodeEvent(pk=event.pk, cluster_id=event.cluster_id, node_uid=event.node_uid, **told)
 
 
 def as_seen_by(user: User, findings: Collection[Finding]) -> None:

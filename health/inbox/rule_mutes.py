@@ -198,7 +198,7 @@ def _silence(row: Mute, *, until: float, now: datetime) -> None:
                 finding.move(FindingState.MUTED, now=now)
                 record(finding, "mute", actor=row.by, reason=row.reason, now=now)
                 muted.append(finding)
-            write_events(muted, "finding.muted", now=now)
+            write_events(muted, "finding.muted", now=now, actor=row.by, reason=row.reason)
         changed = changed or bool(muted)
     if changed:
         recount(row.cluster, now=now)

@@ -1,4 +1,4 @@
-"""Entries about findings on a node's timeline, and the findings open at a moment."""
+"""The findings open at a moment, the events of one GPU, and its Xids on the timeline."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -7,50 +7,29 @@ from django.db.models import Q
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from fleet.history.lines import FINDING, GPUS, NodeKept, Span, TimelineLine, position_in
+from fleet.history.lines import FINDING, GPUS, NodeKept, Span, TimelineLine
 from fleet.history.moment import TrueThen
-from fleet.models import Node, NodeEvent
+from fleet.models import DomainEvent, Gpu, Node, NodeEvent
 from fleet.queries import timeline
-from health.evaluation.finding_openings import NO_LONGER_REPORTED, RESOLVED
 from health.inbox.hours import HOUR, device_of, hour_at
-from health.models import Finding, FindingAct, GpuHour
+from health.models import Finding, GpuHour
 from health.models.finding import WORST_FIRST
 from health.rules.base import Severity
 from people.models import User
 from wording.numbers import count
 
 GLYPHS = {Severity.CRITICAL: "bad", Severity.WARNING: "warn"}
-ENDS = {RESOLVED: "ok", NO_LONGER_REPORTED: "part"}  # by the prefix of the entry's sentence
 OBSERVATION_GAPS = (
     "cluster-not-seen",
     "cluster-unwatched",
 )  # rules whose findings mean that the node was not observed either
 
 
-def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:
-    """Yields when each finding opened and was resolved, with its text of then, and the acts. Two queries.
-
-    Three for one GPU, with its own findings and those of its node as a whole. Three for a departed node, with the
-    findings that its timeline names.
-    """
-    if not span.has(FINDING):
-        return
-    events = timeline(node).filter(span.of("at", "findings"), kind="finding")
-    found = Finding.objects.visible_to(user).notified().filter(cluster=node.cluster_id)
-    mine = found.filter(node=node) if isinstance(node, Node) else found.filter(pk__in=_findings_in_timeline(node))
-    if span.gpu is not None:
-        mine = mine.of_gpu(span.gpu) | mine.of_no_gpu()
-        events = events.filter(detail__finding__in=list(mine.order_by().values_list("pk", flat=True)))
-    for event in events[: span.most]:
-        glyph = next((glyph for begins, glyph in ENDS.items() if event.sentence.startswith(begins)), "warn")
-        href, position = _page(event.detail["finding"]), position_in("findings", event.pk)
-        yield TimelineLine(event.at, FINDING, event.sentence, "", href, glyph, event.detail, position)
-    for act in FindingAct.objects.filter(span.of("at", "acts"), finding__in=mine).order_by("-at", "-pk")[: span.most]:
-        reason = f" {act.reason}" if act.reason else ""
-        detail = {"finding": act.finding_id, "rule": act.rule}
-        sentence = f"{act.verb.capitalize()}: {act.said}{reason}"
-        position = position_in("acts", act.pk)
-        yield TimelineLine(act.at, FINDING, sentence, act.by, _page(act.finding_id), detail=detail, position=position)
+def events_of_gpu(gpu: Gpu) -> Q:
+    """Returns the events but those of findings about other GPUs of its node. One query."""
+    found = Finding.objects.notified().filter(node=gpu.node)
+    keys = (found.of_gpu(gpu) | found.of_no_gpu()).order_by().values_list("pk", flat=True)
+    return ~Q(kind__startswith="finding.") | Q(key__in=[f"finding/{key}" for key in keys])
 
 
 def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[TimelineLine]:
@@ -74,7 +53,7 @@ def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[Timeline
 def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
     """Yields the node's findings, and those about its cluster not being observed.
 
-    Two queries; three for a departed node, whose findings its timeline names.
+    Two queries; three for a departed node, whose findings its events name.
     """
     was_open = Q(resolved_at__isnull=True) | Q(resolved_at__gt=at)
     began = Coalesce("first_opened_at", "opened_at")
@@ -101,7 +80,10 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
 
 
 def _findings_in_timeline(node: NodeKept) -> set[int]:
-    return set(timeline(node).filter(kind="finding").order_by().values_list("detail__finding", flat=True)) - {None}
+    events = DomainEvent.objects.filter(cluster=node.cluster_id, node_uid=node.uid, kind__startswith="finding.")
+    lines = timeline(node).filter(kind="finding")  # before findings were domain events
+    both = events.order_by().values_list("facts__finding").union(lines.order_by().values_list("detail__finding"))
+    return {key for (key,) in both} - {None}
 
 
 def gpus_then(node: NodeKept, _user: User, at: datetime) -> Iterator[TrueThen]:

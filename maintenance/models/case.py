@@ -9,7 +9,6 @@ from django.db.models import Q
 
 from edges.transition_errors import LostRace
 from edges.transitions import write_move
-from fleet.map_cells.chunks import announce_nodes
 from fleet.models import Cluster, DomainEvent, Node
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
@@ -18,6 +17,9 @@ from maintenance.lifecycle import CASE_MOVES, FINAL, TITLES, CaseState, after_va
 from people.models import AuditEntry
 
 LONGEST_REASON = 1000
+# Kinds of `fleet.event_kinds`.
+OPENED, CHANGED, BLOCKED = "case.opened", "case.changed", "case.blocked"
+CONTINUED, FINISHED = "case.continued", "case.finished"
 OVER = sorted(state.value for state in FINAL)
 GOES_ON = frozenset({CaseState.DRAINING, CaseState.IN_REPAIR, CaseState.VALIDATING, CaseState.PROBATION})
 
@@ -121,13 +123,9 @@ class NodeCase(models.Model):
         columns |= {"state_since": now, "state_reason": reason[:LONGEST_REASON], "moved_by": actor}
         with transaction.atomic():
             write_move(self, CASE_MOVES, was, to, **columns)
-            self.record(to.value, actor=actor, reason=reason, now=now, evidence={"from": was} | (evidence or {}))
-            if to == CaseState.DRAIN_BLOCKED:
-                self._write_event("case.blocked", to, now=now, actor=actor, reason=reason)
-            elif to in FINAL:
-                self._write_event("case.finished", to, now=now, actor=actor, reason=reason)
-            elif was == CaseState.DRAIN_BLOCKED or to in GOES_ON:
-                self._write_event("case.continued", to, now=now, actor=actor, reason=reason)
+            evidence = {"from": was} | (evidence or {})
+            of_event = {"event": _event_of_move(was, to), "state": to.value}
+            self.record(to.value, actor=actor, reason=reason, now=now, evidence=evidence, **of_event)
         for name, value in {"state": to.value, **columns}.items():
             setattr(self, name, value)
 
@@ -158,24 +156,35 @@ class NodeCase(models.Model):
             same = NodeCase.objects.filter(pk=self.pk, state=self.state, handed_over_at=None)
             if not same.exclude(automatic_at=None).update(**columns):
                 raise LostRace("The case has no automatic steps any more, or moved at the same time.")
-            self.record("handed-over", actor=actor, reason=reason, now=now, evidence={"to": to})
-            if not to:
-                self._write_event("case.blocked", CaseState(self.state), now=now, actor=actor, reason=reason)
+            kind = CHANGED if to else BLOCKED
+            self.record("handed-over", actor=actor, reason=reason, now=now, evidence={"to": to}, event=kind)
         for name, value in columns.items():
             setattr(self, name, value)
 
-    def _write_event(self, kind: str, state: CaseState, *, now: datetime, actor: str, reason: str) -> None:
-        facts = {"case": self.pk, "severity": "warning", "actor": actor, "reason": reason[:LONGEST_REASON]}
-        facts |= {"state": state.value}
-        key = f"case/{self.pk}"
-        DomainEvent.write([DomainEvent.of(kind, key, cluster_id=self.cluster_id, at=now, facts=facts)])
-
     def record(
-        self, what: str, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any] | None = None
-    ) -> None:
-        """Adds an audit entry. Pages of the node are notified after the commit."""
-        AuditEntry.record(
-            self.mark, verb=f"case.{what}", actor=actor, reason=reason[:LONGEST_REASON], evidence=evidence, now=now
-        )
-        node = Node.objects.filter(cluster=self.cluster_id, uid=self.node_uid)
-        transaction.on_commit(lambda: announce_nodes(self.cluster_id, node, kind="cases", at=now), robust=True)
+        self, what: str, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any] | None = None,
+        event: str = CHANGED, state: str = "",
+    ) -> None:  # fmt: skip
+        """Adds an audit entry and its domain event, which is the line on pages. `state` blank: the present one."""
+        reason = reason[:LONGEST_REASON]
+        AuditEntry.record(self.mark, verb=f"case.{what}", actor=actor, reason=reason, evidence=evidence, now=now)
+        facts = {
+            "case": self.pk, "severity": "warning", "actor": actor, "reason": reason, "state": state or self.state,
+            "what": what.replace("-", " "),
+        }  # fmt: skip
+        DomainEvent.write(
+            [
+                DomainEvent.of(
+                    event, f"case/{self.pk}", cluster_id=self.cluster_id, at=now, facts=facts, node_uid=self.node_uid,
+                    node_name=self.node_name,
+                )
+            ]
+        )  # fmt: skip
+
+
+def _event_of_move(was: CaseState, to: CaseState) -> str:
+    if to == CaseState.DRAIN_BLOCKED:
+        return BLOCKED
+    if to in FINAL:
+        return FINISHED
+    return CONTINUED if was == CaseState.DRAIN_BLOCKED or to in GOES_ON else CHANGED

@@ -32,7 +32,7 @@ from wording.numbers import count
 MARK = "operation-"  # of any operation: what `Operation.mark` begins with
 LONGEST_REASON = 1000
 ENGINE = "engine"  # the actor of moves that no person asked for
-BLOCKED = "operation.blocked"
+STARTED, BLOCKED, PAUSED = "operation.started", "operation.blocked", "operation.paused"  # of `fleet.event_kinds`
 EVENT_OF_STATE = {
     OperationState.RUNNING: "operation.continued",
     OperationState.PAUSED: BLOCKED,
@@ -124,12 +124,15 @@ class Operation(Leased):
         with transaction.atomic():
             write_move(self, OPERATION_MOVES, OperationState(self.state), to, **columns)
             self.state, self.state_since, self.state_reason = to, now, reason
-            if to != OperationState.PAUSED or actor == ENGINE:
-                self.write_event(EVENT_OF_STATE[to], now=now, actor=actor, reason=reason)
+            is_own_pause = to == OperationState.PAUSED and actor != ENGINE
+            self.write_event(PAUSED if is_own_pause else EVENT_OF_STATE[to], now=now, actor=actor, reason=reason)
 
     def write_event(self, kind: str, *, now: datetime, actor: str, reason: str) -> None:
         """Writes a domain event. Call it in the transaction of the change."""
-        facts = {"operation": self.pk, "severity": "warning", "actor": actor, "reason": reason, "state": self.state}
+        facts = {
+            "operation": self.pk, "title": self.summary, "severity": "warning", "actor": actor, "reason": reason,
+            "state": self.state,
+        }  # fmt: skip
         key = f"operation/{self.pk}"
         DomainEvent.write([DomainEvent.of(kind, key, cluster_id=self.cluster_id, at=now, facts=facts)])
 

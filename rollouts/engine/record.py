@@ -114,6 +114,7 @@ def _has_used_up(answer: GateAnswer) -> bool:
 def _event_of_stage(plan: Plan, answer: GateAnswer, kind: str, about: str = "", *, now: datetime) -> DomainEvent:
     event = plan.event_of(kind, now=now, actor="engine", reason=answer.sentence)
     event.key += f"/stage/{answer.stage.pk}{about and f'/{about}'}"
+    event.severity, event.pool_id = "warning", answer.stage.pool_id
     event.facts |= {"severity": "warning", "stage": answer.stage.pk, "stage_name": answer.stage.name}
     return event
 

@@ -23,13 +23,25 @@ from rollouts.models.transitions import Moving
 WEEK_S = 7 * 24 * 3600
 MARK = "plan-"  # of any plan of ours: what `Plan.mark` begins with
 LEASE = timedelta(seconds=15)  # a round talks to the cluster for a few seconds; a killed worker costs this much
-STARTED, HALTED, FINISHED = "plan.started", "plan.halted", "plan.finished"  # of `fleet.event_kinds`
+# Kinds of `fleet.event_kinds`.
+STARTED, HALTED, RESUMED, FINISHED = "plan.started", "plan.halted", "plan.resumed", "plan.finished"
 EVENTS: Mapping[StrEnum, str] = {
     PlanState.HALTED: HALTED,
+    PlanState.ROLLING_BACK: "plan.rolling-back",
+    PlanState.ABORTING: "plan.aborting",
     PlanState.PROMOTED: FINISHED,
     PlanState.ROLLED_BACK: FINISHED,
     PlanState.ABORTED: FINISHED,
 }
+
+
+def _event_of_move(was: str, to: StrEnum) -> str:
+    """Returns the kind of the move's event; blank: none."""
+    if was == PlanState.DRAFT and to == PlanState.HOLDING:
+        return STARTED
+    if was == PlanState.HALTED and to in (PlanState.HOLDING, PlanState.PROMOTING):
+        return RESUMED
+    return EVENTS.get(to, "")
 
 
 def plan_of_mark(mark: str) -> int | None:
@@ -159,7 +171,7 @@ class Plan(Moving, Leased):
         with transaction.atomic():
             super().move(to, now=now, actor=actor, reason=reason)
             self._call_traffic_hook(to, now=now, actor=actor, reason=reason)  # before the end that resolves its calls
-            if kind := STARTED if was == PlanState.DRAFT and to == PlanState.HOLDING else EVENTS.get(to):
+            if kind := _event_of_move(was, to):
                 DomainEvent.write([self.event_of(kind, now=now, actor=actor, reason=reason)])
             if to in PLAN_FINAL:
                 self.holds.filter(ended_at__isnull=True).update(ended_at=now)

@@ -30,7 +30,7 @@ def call_traffic_hook(kind: str, plan, uids: Iterable[str], *, now: datetime, ac
     DomainEvent.write(
         [
             DomainEvent.of(
-                kind, f"{traffic_key(plan.pk)}{pool}", cluster_id=plan.cluster_id, at=now,
+                kind, f"{traffic_key(plan.pk)}{pool}", cluster_id=plan.cluster_id, at=now, pool_id=pool,
                 facts=facts | {
                     "pool": pool, "pool_name": name, "workload_class": workload_class, "nodes": names[:MOST_NODES],
                     "node_count": len(names),

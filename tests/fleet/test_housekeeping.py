@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from fleet import retention
-from fleet.models import NodeEvent
+from fleet.models import DomainEvent, NodeEvent
 from people.models import AuditEntry
 from tests.make import NOON, a_cluster, a_node, a_node_event
 
@@ -19,6 +19,16 @@ def test_old_lines_of_a_timeline_go_and_new_ones_stay():
     retention.tidy(now=NOON)
 
     assert [event.sentence for event in NodeEvent.objects.all()] == ["New."]
+
+
+def test_an_old_event_goes_unless_its_notifications_still_wait():
+    cluster = a_cluster()
+    for kind in ("plan.halted", "plan.started"):  # of the first nobody is notified
+        DomainEvent.write([DomainEvent.of(kind, "plan/7", cluster_id=cluster.pk, at=LONG_AGO, facts={})])
+
+    retention.tidy(now=NOON)
+
+    assert DomainEvent.objects.get().kind == "plan.started"
 
 
 def test_decisions_stay_for_good():

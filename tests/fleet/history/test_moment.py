@@ -113,7 +113,7 @@ def test_page_and_rest_say_that_nobody_saw_it_then(node, ada):
 
 def test_a_node_that_left_had_its_findings(node, ada):
     finding = make.a_finding(node.cluster, node=node, title="Xid 79.", opened_at=EARLY)
-    make.a_node_event(node, "Xid 79.", at=EARLY, kind="finding", detail={"finding": finding.pk})
+    make.an_event_of(finding, at=EARLY)
     gone = GoneNode.objects.create(
         cluster=node.cluster, node_id=node.pk, uid=node.uid, name=node.name, gone_at=NOON - timedelta(hours=1)
     )

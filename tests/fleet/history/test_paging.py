@@ -28,9 +28,7 @@ def node():
     make.a_node_event(row, "The newest.", at=NOON + timedelta(hours=1))
     for number in range(15):
         make.a_node_event(row, f"Event {number}.", at=NOON)
-        make.a_node_event(
-            row, f"Finding {number}.", at=NOON, kind="finding", detail={"finding": finding.pk, "rule": "x"}
-        )
+        make.an_event_of(finding, "finding.resolved", reason=f"of test {number}")
     for number in range(5):
         placed(row, f"begun-{number}", since=0, until=None)
         placed(row, f"ended-{number}", since=200, until=0)
@@ -61,7 +59,7 @@ def test_the_page_has_each_line_once(node, ada):
     text = " ".join(one.text for one in pages)
     assert len(pages) == 4
     assert all(text.count(f" Event {number}.") == 1 for number in range(250))
-    assert all(text.count(f" Finding {number}.") == 1 for number in range(15))
+    assert all(text.count(f" as of test {number}:") == 1 for number in range(15))
 
 
 def test_what_is_no_line_is_refused(node, ada):

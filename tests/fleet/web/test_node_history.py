@@ -21,7 +21,7 @@ def node():
     make.a_node_event(node, "Cordoned.", at=NOON - timedelta(hours=2), kind="cordon")
     at = NOON - timedelta(hours=1)
     finding = make.a_finding(node.cluster, node=node, title="GPU 3 is hot.", opened_at=at)
-    make.a_node_event(node, "Hot: GPU 3 is hot.", at=at, kind="finding", detail={"finding": finding.pk, "rule": "x"})
+    make.an_event_of(finding, at=at)
     return node
 
 

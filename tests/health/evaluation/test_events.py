@@ -104,15 +104,16 @@ def test_a_change_of_severity_writes_worse_and_better(cluster, node):
     assert (worse.facts["was"], worse.facts["severity"]) == ("warning", "critical")
 
 
-def test_a_muted_finding_writes_none_until_its_mute_ends(cluster, node):
+def test_a_muted_finding_is_on_record_and_opens_when_its_mute_ends(cluster, node):
     mute = a_mute(cluster, rule=RULE)
     look(cluster, 0)
     look(cluster, 70)
-    assert kinds() == []
+    assert kinds() == ["finding.opened-muted"]
 
     rule_mutes.lift(mute, actor="ada", reason="Mended.", now=NOON + timedelta(seconds=80))
 
-    assert kinds() == ["finding.opened"]
+    assert kinds() == ["finding.opened-muted", "finding.opened"]
+    assert set(DomainEvent.objects.values_list("node_uid", "node_name")) == {(node.uid, node.name)}
 
 
 def test_muting_an_open_one_is_an_event(cluster, node):

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from fleet.models import Node, NodeEvent
+from fleet.models import DomainEvent, Node
 from health.inbox import shadow_mode
 from health.models import Finding, PoolLimits
 from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
@@ -87,7 +87,7 @@ def test_an_xid_is_found_at_once_with_its_words_on_the_timeline(say):
 
     assert open_ones() == [("gpu-xid", "GPU 2 of gpu-001", "critical")]
     assert "Reboot the node" in steps(Finding.objects.get())
-    assert NodeEvent.objects.get(kind="finding").sentence.startswith("GPU 2 of gpu-001: Xid 154 (GPU")
+    assert DomainEvent.objects.get().sentence.startswith("GPU 2 of gpu-001: Xid 154 (GPU")
 
 
 @pytest.mark.parametrize(("column", "is_suspect"), [("driver_version", True), ("kernel", False)])

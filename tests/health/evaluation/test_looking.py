@@ -59,7 +59,7 @@ def test_a_finding_opens_only_when_it_lasts(cluster):
 
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.subject, finding.node, finding.since) == (MISSING, "node gpu-001", node, NOON)
-    assert NodeEvent.objects.get(kind="finding").sentence.startswith("1 GPU missing on gpu-001.")
+    assert DomainEvent.objects.get().sentence.startswith("1 GPU missing on gpu-001.")
 
 
 def test_a_finding_is_told_with_the_number_of_a_flush_that_came_while_it_was_looked(cluster, monkeypatch):
@@ -140,7 +140,7 @@ def test_a_finding_is_resolved_and_opens_again_as_another(cluster):
 
     assert Finding.objects.exclude(resolved_at=None).get().resolved_at == NOON + timedelta(seconds=80)
     assert Finding.objects.get(resolved_at=None).opened_at is None
-    assert NodeEvent.objects.filter(sentence__startswith="Resolved").count() == 1
+    assert DomainEvent.objects.filter(kind="finding.resolved").count() == 1
 
 
 def test_nothing_opens_or_is_resolved_while_the_cluster_is_not_seen(cluster):

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 
 from benchmarks.writes import watch_writes
-from fleet.models import Bookmark, Node, NodeEvent, Observer
+from fleet.models import Bookmark, DomainEvent, Node, Observer
 from health.evaluation import evaluation_round
 from health.inbox import orphaned_findings, rule_mutes, shadow_mode, telemetry_sources
 from health.models import Finding, FindingAct, TelemetrySource
@@ -58,7 +58,7 @@ def test_what_opens_and_ends_at_once_is_written_in_short_transactions(cluster):
 
     assert not Finding.objects.unresolved().exists()
     assert counted(cluster) == {0}
-    assert NodeEvent.objects.filter(kind="finding").count() == 2 * MANY
+    assert DomainEvent.objects.count() == 2 * MANY
     assert max(opening.longest_cpu_ms, ending.longest_cpu_ms) <= LONGEST_CPU_MS
 
 
@@ -182,7 +182,7 @@ def test_what_a_removed_source_found_ends_in_short_transactions_and_the_next_loo
     assert 0 < left <= MANY
     assert not Finding.objects.unresolved().exists()
     assert counted(cluster) == {0}
-    assert NodeEvent.objects.filter(kind="finding").count() == MANY
+    assert DomainEvent.objects.count() == MANY
     assert removed.longest_cpu_ms <= LONGEST_CPU_MS
 
 

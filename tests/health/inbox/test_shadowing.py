@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from fleet.history.lines import Span
-from fleet.models import Bookmark, Node, NodeEvent, Observer
+from fleet.history.lines import FINDING, Span, lines_of
+from fleet.models import Bookmark, DomainEvent, Node, Observer
 from fleet.web.summary import cluster_lines
 from health.evaluation import evaluation_round
 from health.evaluation.finding_openings import TEXTS
@@ -21,7 +21,7 @@ from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow
 from health.rules import RULES
 from health.rules.gpus import GPU_RULES
-from health.web.timeline import findings_then, lines_of_findings
+from health.web.timeline import findings_then
 from health.web.trouble import trouble_of
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
@@ -68,7 +68,7 @@ def test_what_a_rule_on_trial_finds_is_judged_and_nobody_is_told(cluster):
     finding = Finding.objects.get(rule=RULE)
     assert (finding.state, finding.is_shadow) == (FindingState.OPEN, True)
     assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
-    assert not NodeEvent.objects.filter(kind="finding").exists()
+    assert not DomainEvent.objects.exists()
     row = next(row for row in on_page(a_user(role="viewer"), now=NOON) if row.entry.key == RULE)
     assert (row.shadow.by, row.would_notify, row.open) == ("ada", 1, 0)
 
@@ -82,7 +82,7 @@ def test_it_is_resolved_without_a_word(cluster):
     looked(cluster, 2)
 
     assert Finding.objects.get(rule=RULE).resolved_at == NOON + 2 * MINUTE
-    assert not NodeEvent.objects.filter(kind="finding").exists()
+    assert not DomainEvent.objects.exists()
 
 
 def test_whoever_is_told_when_a_trial_ends_is_told_all_that_was_written_of_it(cluster):
@@ -164,7 +164,7 @@ def test_what_people_were_told_stays_in_every_history(cluster):
 
     at = {minute: list(findings_then(node, user, NOON + minute * MINUTE)) for minute in (20, 100, 151)}
     assert [len(at[minute]) for minute in (20, 100, 151)] == [1, 0, 1]
-    lines = [line.sentence for line in sorted(lines_of_findings(node, user, Span()), key=lambda line: line.at)]
+    lines = [line.sentence for line in reversed(lines_of(node, user, Span(frozenset({FINDING}))))]
     assert [line.partition(":")[0] for line in lines if "No longer" in line] == [
         "No longer reported, as its rule entered shadow mode"
     ]
@@ -206,7 +206,7 @@ def test_each_side_has_a_row_of_its_own_that_is_as_old_as_the_trouble(cluster):
     ]
     assert {each.since for each in rows} == {NOON}
     assert [each.times for each in rows] == [1, 1, 1]
-    assert NodeEvent.objects.filter(kind="finding").count() == 3
+    assert DomainEvent.objects.count() == 3
 
 
 def test_what_is_being_confirmed_changes_sides_as_it_is(cluster):

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.models import Bookmark, ExportersState, Node, NodeEvent, Observer
+from fleet.models import Bookmark, DomainEvent, ExportersState, Node, Observer
 from health import tasks
 from health.inbox import orphaned_findings, rule_mutes, telemetry_sources
 from health.lifecycle import FindingState
@@ -59,7 +59,7 @@ def test_what_only_it_told_is_resolved_and_says_why(cluster, node, hot, take_awa
     assert Finding.objects.get(pk=other.pk).parent is None
     over = Finding.objects.filter(pk__in=[hot.pk, idle.pk]).values_list("state", "resolved_at", "resolved_reason")
     assert set(over) == {(FindingState.RESOLVED, NOON, "nobody listens to its GPUs any more")}
-    line = NodeEvent.objects.get(detail__finding=hot.pk)
+    line = DomainEvent.objects.get(key=f"finding/{hot.pk}")
     assert line.sentence == f"No longer reported, as nobody listens to its GPUs any more: {SENTENCE}"
     assert Node.objects.get().unresolved == 1
     assert snapshots.newest(cluster.pk) is None

@@ -137,8 +137,7 @@ def test_its_timeline_has_its_xids_and_findings_and_none_of_others(cluster, node
     an_hour(node, 3, xids=2)
     an_hour(node, 1, xids=9)
     for index in (1, 3):
-        finding = make.a_finding(cluster, f"GPU {index} of gpu-1", node=node)
-        make.a_node_event(node, f"GPU {index} is hot.", kind="finding", detail={"finding": finding.pk, "rule": "x"})
+        make.an_event_of(make.a_finding(cluster, f"GPU {index} of gpu-1", node=node, title=f"GPU {index} is hot"))
     make.a_node_event(node, "The driver is 580.1.")
     placed(node, "mine", hours=5, boards=[3])
     placed(node, "whose", hours=4)
