@@ -20,6 +20,9 @@ DecidingObjectKindEnum = Literal["resource", "node label", "node affinity", "tai
 DecisionEnum = Literal["approve", "reject"]
 
 
+DomainEventKindEnum = Literal["case.blocked", "case.changed", "case.continued", "case.finished", "case.opened", "finding.accepted", "finding.acknowledged", "finding.assigned", "finding.assignee-removed", "finding.better", "finding.dismissed", "finding.muted", "finding.opened", "finding.opened-muted", "finding.resolved", "finding.unassigned", "finding.uncovered", "finding.worse", "operation.blocked", "operation.continued", "operation.finished", "operation.paused", "operation.started", "plan.aborting", "plan.approval-settled", "plan.approval-wanted", "plan.failures-used", "plan.finished", "plan.halted", "plan.resumed", "plan.rolling-back", "plan.started", "traffic.drain", "traffic.undrain"]
+
+
 FindingState = Literal["confirming", "open", "acknowledged", "muted", "resolved"]
 
 
@@ -188,6 +191,20 @@ class Difference(TypedDict):
     field: str
     drafted: Any
     document: Any
+
+
+class DomainEvent(TypedDict):
+    id: int
+    at: str
+    cluster: Ref
+    kind: DomainEventKindEnum
+    severity: str
+    object: str
+    node: str
+    actor: str
+    sentence: str
+    facts: dict[str, Any]
+    page: str
 
 
 class EvidenceItem(TypedDict):
@@ -517,6 +534,13 @@ class PaginatedCaseList(TypedDict):
     next: str | None
     previous: str | None
     results: list[Case]
+
+
+class PaginatedDomainEventList(TypedDict):
+    count: int
+    next: str | None
+    previous: str | None
+    results: list[DomainEvent]
 
 
 class PaginatedFindingList(TypedDict):

@@ -33,6 +33,7 @@ class Kind(StrEnum):
     PODS = "pods"
     CASES = "cases"
     OPERATIONS = "operations"
+    EVENTS = "events"
 
 
 def _gpus_of(node: NodeRow) -> str:
@@ -79,6 +80,10 @@ COLUMNS: Mapping[Kind, Mapping[str, Column]] = {
     Kind.OPERATIONS: {
         "ID": "id", "CLUSTER": "cluster.name", "KIND": "kind", "STATE": "state", "SINCE": "state_since",
         "ASKED BY": "asked_by", "REASON": "reason",
+    },
+    Kind.EVENTS: {
+        "AT": "at", "CLUSTER": "cluster.name", "SEVERITY": "severity", "KIND": "kind", "OBJECT": "object",
+        "NODE": "node", "BY": "actor", "EVENT": "sentence",
     },
 }  # fmt: skip
 

@@ -48,6 +48,7 @@ GROUPS = (
         "Health",
         (
             MenuEntry("Findings", "findings", counted_by="criticals-count"),
+            MenuEntry("Events", "events", ("save-event-view",)),
             MenuEntry("Rules", "rules", ("rule", "rule-shadow", "rule-limits")),
             MenuEntry(
                 "Maintenance",

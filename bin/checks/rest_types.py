@@ -18,6 +18,7 @@ OPERATIONS = (
     ("get", "pods/{pod_id}/why-pending"),
     ("get", "cases"),
     ("get", "operations"),
+    ("get", "events"),
     ("post", "operations/previews"),
     ("get", "operations/{operation_id}/nodes"),
     ("get", "usage/report"),

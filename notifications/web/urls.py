@@ -2,6 +2,7 @@ from django.urls import path
 
 from notifications.web import (
     channel_page,
+    events_page,
     notifications_page,
     pagerduty_events,
     preferences_page,
@@ -11,6 +12,11 @@ from notifications.web import (
 )
 
 urlpatterns = [
+    path("events", events_page.events, name="events"),
+    path("parts/events", events_page.events_part, name="events-part"),
+    path("events.csv", events_page.csv_file, name="events-csv"),
+    path("events/views", events_page.save, name="save-event-view"),
+    path("events/views/<int:view_id>/forget", events_page.forget, name="forget-event-view"),
     path("parts/plans/<int:plan_id>/traffic", traffic.traffic_part, name="plan-traffic"),
     path("hooks/pagerduty/<slug:name>", pagerduty_events.receive_events, name="pagerduty-events"),
     path("parts/findings/<int:finding_id>/silences", silences.silences_part, name="finding-silences"),

@@ -99,6 +99,7 @@ ANSWERS = {
     Kind.PODS: rest_types.PodRow,
     Kind.CASES: rest_types.Case,
     Kind.OPERATIONS: rest_types.Operation,
+    Kind.EVENTS: rest_types.DomainEvent,
 }
 
 

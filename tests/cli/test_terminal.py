@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.rooms import ROOT
+
 ESCAPE = b"\x1b"
 
 
@@ -57,3 +59,16 @@ def test_a_shell_completes_commands(shell, words, expected):
     )
 
     assert ended.stdout.split() == expected if shell == "bash" else expected in ended.stdout
+
+
+@pytest.mark.needs_kubectl
+def test_kubectl_has_it_as_a_plugin(tmp_path):
+    (tmp_path / "kubectl-quarterdeck").symlink_to(ROOT / "bin" / "quarterdeck")
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "XDG_CONFIG_HOME": str(tmp_path)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("QUARTERDECK_")}
+
+    ended = subprocess.run(
+        ["kubectl", "quarterdeck", "get", "nodes"], env=kept | variables, capture_output=True, text=True, check=False
+    )
+
+    assert (ended.returncode, ended.stderr.partition(".")[0]) == (6, "Error: No server")

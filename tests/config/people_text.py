@@ -38,7 +38,7 @@ from edges.requests import PersonRequest
 from edges.rest import Edge
 from fleet.api.filters import NodeFilters, PodFilters
 from fleet.api.node_history import TimelineAsked
-from fleet.models import Cluster, Node, Pod
+from fleet.models import Cluster, DomainEvent, Node, Pod
 from fleet.models.pool import LABEL_KEY
 from fleet.pools.files import BadPoolFile
 from fleet.pools.files import parse_pool_file as read_pool_file
@@ -67,6 +67,7 @@ from maintenance.web.automatic_page import ModeForm, RuleForm, SwitchesForm
 from maintenance.web.case_page import AnswerForm, CaseActForm, NewCaseForm, RepairForm, ValidationForm
 from maintenance.web.new_nodes_page import NewNodeGateForm
 from maintenance.web.receivers_page import ReceiverForm
+from notifications.events import EventPageFilters, EventView
 from notifications.web.channel_page import ChannelForm
 from notifications.web.notifications_page import LogForm
 from notifications.web.pagerduty_events import DECODER as PAGERDUTY_EVENTS
@@ -358,6 +359,12 @@ PARSERS = (
                _query(actor=text, subject=text, kind=text, verb=text, since=text, until=text, after=text, before=text),
                AuditEntry.objects.none(),
            ).is_valid(), ("people.web.audit_page",)),
+    Parser("filters of events", "253 characters each, a time 40", HEADERS_BYTES,
+           lambda text: (EventPageFilters(
+               _query(cluster=text, pool=text, kind=text, severity=text, object=text, hours=text, since=text,
+                      until=text, before=text), DomainEvent.objects.none(),
+           ).is_valid(), EventView.read(_query(object=text, since=text)).query()),
+           ("notifications.events", "notifications.web.events_page")),
     Parser("limit and offset", "8 digits", HEADERS_BYTES, _page, ("edges.pagination",)),
     Parser("key in an address or hidden field", "18 digits", HEADERS_BYTES, whole_number,
            ("rollouts.web.plan_commands", "rollouts.web.draft_page", "fleet.live.consumer")),

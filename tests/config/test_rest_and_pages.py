@@ -28,6 +28,7 @@ IN_REST = """
     criticals-count           findings
     delivery-log              notification-deliveries
     delivery-outcome          notification-deliveries/{delivery_id}
+    events-part               events
     external-rollout-part     external-rollouts/{rollout_id}
     finding-case              cases
     finding-silences          notification-channels

@@ -8,6 +8,7 @@ OWN = {("post", "/api/v1/tokens"), ("delete", "/api/v1/tokens/{token_id}"), ("de
        ("delete", "/api/v1/sessions"), ("delete", "/api/v1/sessions/{session_id}"),
        ("post", "/api/v1/gpu-views"), ("delete", "/api/v1/gpu-views/{view_id}"),
        ("post", "/api/v1/pod-views"), ("delete", "/api/v1/pod-views/{view_id}"),
+       ("post", "/api/v1/event-views"), ("delete", "/api/v1/event-views/{view_id}"),
        ("put", "/api/v1/me/notifications")}  # fmt: skip
 CANARY = {"name": "Canary", "kind": "canary", "count": 1}
 
