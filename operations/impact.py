@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from fleet.freshness.cluster import load_cluster_freshness
+from fleet.freshness.kinds import NODES, PODS, Freshness, never_listed
 from fleet.models import Cluster, DisruptionBudget, Node, OtherPod, Pod
+from kube.resources import DISRUPTION_BUDGETS
 from kube.selectors import readable
 from operations.domain_shares import domains_of
 from operations.drain_times import drain_times
@@ -105,7 +108,7 @@ class OperationImpact:
 def impact_of(
     cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, actor: str, now: datetime, pod_uid: str = ""
 ) -> OperationImpact:
-    """Returns the impact on these nodes of one cluster. At most 34 queries, whatever the number of nodes.
+    """Returns the impact on these nodes of one cluster. At most 36 queries, whatever the number of nodes.
 
     `pod_uid`: of the only pod that the step deletes, for steps that delete one.
     """
@@ -139,7 +142,7 @@ def impact_of(
         budgets=_budgets(cluster, evictions),
         vetoes=sorted(vetoes_of(nodes, steps).values()),
         waits=list(_waits(cluster, nodes, steps, now=now)),
-        warnings=list(_warnings(nodes, steps)),
+        warnings=[*_unseen(cluster, steps, now=now), *_warnings(nodes, steps)],
         approvals=[
             *(STEPS[key].needs_approval for key in steps if STEPS[key].needs_approval),
             *(share.why_approval for share in shares if share.why_approval and leaves_service),
@@ -236,6 +239,15 @@ def _waits(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now
         full = read_budgets(cluster.pk, asked, is_rollback=False).why_not(asked) if asked else ""
         if full:
             yield f"Waves: {full} The other nodes wait."
+
+
+def _unseen(cluster: Cluster, steps: Sequence[str], *, now: datetime):
+    """Yields what of the impact rests on rows that are not current. No pod and no budget may be no data."""
+    by_kind = load_cluster_freshness(cluster, now=now).by_kind
+    for kind in (NODES, PODS, DISRUPTION_BUDGETS.name) if "drain" in steps or "delete_pod" in steps else (NODES,):
+        found = by_kind.get(kind) or never_listed(kind)
+        if found.state not in {Freshness.LIVE, Freshness.ABSENT}:
+            yield f"The impact may be another: {found.sentence}"
 
 
 def _warnings(nodes: Sequence[Node], steps: Sequence[str]):

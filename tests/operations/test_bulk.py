@@ -7,13 +7,14 @@ import time_machine
 
 from fleet.models import Cluster, DisruptionBudget, Node
 from fleet.web import fleet_page
+from kube.resources import DISRUPTION_BUDGETS
 from operations import commands
 from operations.impact import UNKNOWN
 from operations.lifecycle import KINDS
 from operations.models import DomainBudget, Operation
 from people.models import User
 from tests.callers import calling
-from tests.make import NOON, a_cluster, a_node, a_pod, a_pool, a_user, an_operation
+from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, a_user, an_operation
 from tests.operations.test_pages import form
 from tests.pages import page, visiting
 
@@ -199,6 +200,21 @@ def test_who_may_act_gets_ticks(cluster):
 def test_the_fleet_page_offers_acts_that_there_are_on_as_many_nodes_as_an_operation_takes():
     assert fleet_page.MOST_ACTED == commands.MOST_NODES
     assert {kind for kind, _ in fleet_page.NODE_ACTS} <= set(KINDS)
+
+
+def test_an_impact_from_rows_that_are_not_current_is_no_impact_of_now(cluster):
+    """“0 GPU pods evicted” was shown as of now where pods may not be read, or the cluster had been away for hours."""
+    one = a_node(cluster, "gpu-0")
+    a_bookmark(cluster, DISRUPTION_BUDGETS.name)
+    assert previewed(cluster, "drain", one)["warnings"] == []
+
+    cluster.bookmarks.filter(kind="pods").update(state="forbidden", last_seen_at=NOON - timedelta(hours=2))
+    (pods,) = previewed(cluster, "drain", one)["warnings"]
+    cluster.bookmarks.update(last_seen_at=NOON - timedelta(hours=2))
+
+    assert pods.startswith("The impact may be another: Pods ")
+    assert len(previewed(cluster, "drain", one)["warnings"]) == 3
+    assert len(previewed(cluster, "quarantine", one)["warnings"]) == 1
 
 
 def test_a_node_that_is_held_by_another_is_named_in_preview_and_page(cluster):
