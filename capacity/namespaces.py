@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db.models import BooleanField, Count, ExpressionWrapper, Q, QuerySet
 
 from capacity.pods.pod_filter import PodFilter
@@ -15,7 +16,7 @@ from capacity.usage.usage_filter import DAY, UsageFilter
 from capacity.usage.usage_report import UsageReport, usage_report
 from fleet.cluster_stack import QuotaLine, quotas_of_namespace
 from fleet.freshness.cluster import ClusterFreshness, load_cluster_freshness
-from fleet.models import Bookmark, Cluster, Node, Workload
+from fleet.models import Bookmark, Cluster, ClusterNamespace, Node, Workload
 from fleet.states.pod import ENDED
 from health.models import Finding
 from kube.resources import RESOURCE_QUOTAS
@@ -25,6 +26,7 @@ from people.rights import Permission, scope_of
 FINDINGS_AT_MOST = 20
 NODES_AT_MOST = 200  # with pods, whose findings are read
 PODS_AT_MOST = 50
+POD_SECURITY = "pod-security.kubernetes.io/enforce"  # kubernetes, staging/src/k8s.io/pod-security-admission/api
 PERIOD = "month"  # of GPU-hours
 
 
@@ -42,6 +44,7 @@ class NamespaceReport:
     namespace: str
     workload: str  # Job/train; blank: the whole namespace
     rows: Sequence[Workload]  # of this workload, as its cluster has it: a Deployment and its ReplicaSets
+    row: ClusterNamespace | None  # None: not read, or not visible
     freshness: ClusterFreshness
     table: PodTable
     groups: Sequence[WorkloadGroup]
@@ -51,6 +54,15 @@ class NamespaceReport:
     usage: UsageReport
     findings: Sequence[Finding]  # open, of its workloads and of the nodes with its pods
     more_findings: bool
+
+    @property
+    def pod_security(self) -> str:
+        return self.row.labels.get(POD_SECURITY, "") if self.row else ""
+
+    @property
+    def owner(self) -> str:
+        """Returns the value of the label by which costs have an owner."""
+        return self.row.labels.get(settings.OWNER_LABEL, "") if self.row else ""
 
     @property
     def is_empty(self) -> bool:
@@ -76,6 +88,7 @@ def namespace_report(
         namespace=namespace,
         workload=workload,
         rows=_rows_of(user, cluster, namespace, workload) if workload else (),
+        row=_row_of(user, cluster, namespace),
         freshness=load_cluster_freshness(cluster, now=now),
         table=table,
         groups=groups_of(table),
@@ -93,6 +106,12 @@ def _rows_of(user: User, cluster: Cluster, namespace: str, workload: str) -> lis
     is_it = Q(kind=kind, name=name) | Q(owner_kind=kind, owner_name=name)
     rows = Workload.objects.visible_to(user).filter(is_it, cluster=cluster, namespace=namespace)
     return list(rows.order_by("-created_at", "pk")[:PODS_AT_MOST])
+
+
+def _row_of(user: User, cluster: Cluster, namespace: str) -> ClusterNamespace | None:
+    if not scope_of(user, Permission.SEE).covers_cluster(cluster.pk):
+        return None
+    return ClusterNamespace.objects.filter(cluster=cluster, name=namespace).first()
 
 
 def _resources(user: User, cluster: Cluster, table: PodTable) -> list[RequestedResource]:

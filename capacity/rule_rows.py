@@ -11,9 +11,10 @@ from django.db.models import Count, Sum, TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
+from capacity.namespace_rows import labels_of_namespaces
 from capacity.wait_reasons.neighbours import Neighbours, PlacedPod, PodExclusion, PreemptiblePods, count_pods
 from capacity.wait_reasons.obstacles import CPU, MEMORY
-from capacity.wait_reasons.pod_rules import PodPort, PodTerm, WantedPods, read_port, read_terms
+from capacity.wait_reasons.pod_rules import PodPort, PodTerm, WantedPods, read_port, read_terms, selects_namespaces
 from capacity.wait_reasons.requirements import WaitingPod
 from fleet.models import Bookmark, Pod, PriorityClass
 from fleet.models.pod import PodQuerySet
@@ -51,16 +52,18 @@ class Priorities:
 def read_neighbours(cluster_id: int, wanted: frozenset[WantedPods], *, below: int) -> Neighbours:
     """Reads the GPU pods that these rules count, what keeps other pods away, and pods of lower priority.
 
-    Two queries, one more with rules and one more with a priority above others. Pods without GPUs count by their
-    anti-affinity and host ports on GPU nodes alone: their labels are not mirrored.
+    Two queries, one more with rules, one with a priority above others, and two with namespaces by their labels. Pods
+    without GPUs count by their anti-affinity and host ports on GPU nodes alone: their labels are not mirrored.
     """
     rows = Pod.objects.filter(cluster=cluster_id, node__isnull=False).not_done()
     excluding = rows.filter(exclusions__isnull=False).values_list("node_id", "namespace", "name", "exclusions")
     terms: dict[PodTerm, tuple[str, set[int]]] = {}
     ports: dict[PodPort, set[int]] = defaultdict(set)
+    known = cache(lambda: labels_of_namespaces(cluster_id))
     for node, namespace, name, stored in excluding.iterator():
         exclusions = stored or {}
-        for term in read_terms(exclusions.get("anti_affinity", ()), namespace):
+        stored_terms = exclusions.get("anti_affinity", ())
+        for term in read_terms(stored_terms, namespace, known() if selects_namespaces(stored_terms) else None):
             terms.setdefault(term, (f"{namespace}/{name}", set()))[1].add(node)
         for port in exclusions.get("host_ports", ()):
             ports[read_port(port)].add(node)

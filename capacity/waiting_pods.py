@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from django.db.models import F
 
 from capacity.compared_nodes import index_of
+from capacity.namespace_rows import deleted_namespaces, labels_of_namespaces
 from capacity.queue_places import queue_places
 from capacity.scaling_rows import scaling_facts
 from capacity.volume_rows import with_volumes
@@ -17,6 +18,7 @@ from capacity.wait_reasons.autoscaler_message import BY_THE_SCHEDULER, SCALING, 
 from capacity.wait_reasons.early_reasons import SILENT_AFTER, ClaimFacts, WaitFacts
 from capacity.wait_reasons.explanation import explain
 from capacity.wait_reasons.obstacles import CPU, MEMORY
+from capacity.wait_reasons.pod_rules import NamespaceLabels, selects_namespaces
 from capacity.wait_reasons.requirements import WaitingPod, read_pod
 from capacity.wait_reasons.scaling_verdict import scaling_verdict
 from fleet.models import Bookmark, ClusterEvent, DeviceClass, Pod, ResourceClaim
@@ -40,7 +42,7 @@ def is_waiting(pod: Pod) -> bool:
 
 
 def explanations_of(pods: Iterable[Pod], *, now: datetime) -> Mapping[str, PendingExplanation]:
-    """Returns the explanations by UID, of pods that wait for a node. Seventeen queries for each cluster at most."""
+    """Returns the explanations by UID, of pods that wait for a node. Twenty queries for each cluster at most."""
     by_cluster: dict[int, list[Pod]] = defaultdict(list)
     for pod in pods:
         if is_waiting(pod):
@@ -91,15 +93,17 @@ def _evidence(pod: Pod, found: PendingExplanation) -> Iterator[EvidenceItem]:
         yield EvidenceItem("Differs from the scheduler", names(found.differences))
 
 
-def facts_of(pod: Pod) -> WaitingPod:
+def facts_of(pod: Pod, namespaces: NamespaceLabels | None = None) -> WaitingPod:
     requests = {**pod.resources, CPU: pod.cpu_m, MEMORY: pod.memory_bytes}
     return read_pod(
-        pod.placement, name=str(pod), requests=requests, claims=pod.claims, created_at=pod.created_at, labels=pod.labels
-    )
+        pod.placement, name=str(pod), requests=requests, claims=pod.claims, created_at=pod.created_at,
+        labels=pod.labels, namespaces=namespaces,
+    )  # fmt: skip
 
 
 def _of_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[str, PendingExplanation]:
-    facts = with_volumes(cluster_id, {pod.uid: facts_of(pod) for pod in pods})
+    namespaces = labels_of_namespaces(cluster_id) if any(map(_selects_namespaces, pods)) else None
+    facts = with_volumes(cluster_id, {pod.uid: facts_of(pod, namespaces) for pod in pods})
     index = index_of(cluster_id, list(facts.values()))
     others = index.neighbours.label_keys if index.neighbours else frozenset[str]()
     facts = {uid: _with_labels(pod, pod.rules.label_keys | others) for uid, pod in facts.items()}
@@ -114,6 +118,10 @@ def _scaling_of(found: PendingExplanation, around: WaitFacts) -> ScalingReport |
     report = around.scaling
     is_relevant = report is not None and (report.message or (found.funnel and found.key != "fits"))
     return report if is_relevant else None
+
+
+def _selects_namespaces(pod: Pod) -> bool:
+    return selects_namespaces([*pod.placement.get("pod_affinity", ()), *pod.placement.get("pod_anti_affinity", ())])
 
 
 def _first_of(keys: Mapping[str, str]) -> dict[str, str]:
@@ -139,6 +147,7 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dic
     claims = _claims(cluster_id, pods)
     places, unread = queue_places(cluster_id, pods)
     classes = _device_classes(cluster_id) if claims is not None else None
+    deleted = deleted_namespaces(cluster_id, {pod.namespace for pod in pods})
     facts = scaling_facts(cluster_id, [report.message for report in reports.values()])
     return {
         pod.uid: WaitFacts(
@@ -149,6 +158,7 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dic
             queue_unread=unread.get(pod.uid, ""),
             scaling=scaling_verdict(reports.get(pod.uid), facts, now=now),
             scaling_unread=facts.unread,
+            namespace_held_by=deleted.get(pod.namespace),
         )
         for pod in pods
     }

@@ -108,6 +108,12 @@ class NamespaceSerializer(serializers.Serializer):
     seen_at = serializers.DateTimeField(
         source="freshness.last_seen_at", allow_null=True, help_text="Last update of the cluster. Null: never."
     )
+    owner = serializers.CharField(help_text="By the label of the namespace that names owners. Blank: none is known.")
+    pod_security = serializers.CharField(help_text="Enforced level. Blank: none, or the namespace was not read.")
+    deleted_at = serializers.DateTimeField(
+        source="row.deleted_at", default=None, allow_null=True, help_text="When the deletion of the namespace began."
+    )
+    held_by = serializers.CharField(source="row.held_by", default="", help_text="What its deletion waits for.")
     pods = serializers.SerializerMethodField(help_text="GPU pods.")
     resources = RequestedResourceSerializer(many=True)
     quotas = NamespaceQuotaSerializer(

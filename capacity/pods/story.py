@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
+from capacity.pods.addresses import namespace_page
 from capacity.pods.rows import GpuPodLine
 from capacity.pods.victims import Victim, victims_on
 from capacity.wait_reasons.answers import DecidingKind, NearMiss, PendingExplanation
@@ -161,6 +162,8 @@ def _deciding_object(pod: Pod, found: PendingExplanation) -> DecidingObject | No
     elif kind is DecidingKind.LABEL:
         key = name.partition("=")[0]
         page = _nodes_page(pod, q=key if "/" in key else "")  # a key with a prefix is a selector
+    elif kind is DecidingKind.NAMESPACE:
+        page = namespace_page(pod.cluster_id, name)
     elif kind is DecidingKind.RESOURCE:
         page = f"{cluster}#free-gpus-title"
     elif kind in (DecidingKind.RESOURCE_CLAIM, DecidingKind.DEVICE_CLASS):

@@ -1,4 +1,4 @@
-"""The owners of workloads: the value of one label of their pods, remembered for as long as their hours.
+"""The owners of workloads: the value of one label of their pods or namespace, remembered for as long as their hours.
 
 `QUARTERDECK_OWNER_LABEL` names the label. Pods without a controller have no owner, since their names say nothing.
 """
@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models.fields.json import KeyTextTransform
 
 from capacity.models import WorkloadOwner
-from fleet.models import Pod
+from fleet.models import ClusterNamespace, Pod
 from fleet.retention import delete
 from health.sources.usage import LONGEST
 
@@ -19,7 +19,10 @@ WORKLOADS_AT_MOST = 20_000  # in one recording
 
 
 def record(cluster_id: int, hour: datetime) -> None:
-    """Writes the owners of the workloads that have GPU pods now. Two queries; none without a label."""
+    """Writes the owners of the workloads that have GPU pods now. Four queries at most; none without a label.
+
+    A label of the pods wins over the same label of their namespace.
+    """
     label = settings.OWNER_LABEL
     if not label:
         return
@@ -32,6 +35,7 @@ def record(cluster_id: int, hour: datetime) -> None:
         ).distinct()[:WORKLOADS_AT_MOST]
         if value
     }
+    found = _from_namespaces(cluster_id, label) | found
     rows = [
         WorkloadOwner(cluster_id=cluster_id, namespace=namespace, workload=workload, owner=owner, seen_at=hour)
         for (namespace, workload), owner in sorted(found.items())
@@ -40,6 +44,20 @@ def record(cluster_id: int, hour: datetime) -> None:
         rows, update_conflicts=True, update_fields=["owner", "seen_at"], batch_size=1000,
         unique_fields=["cluster", "namespace", "workload"],
     )  # fmt: skip
+
+
+def _from_namespaces(cluster_id: int, label: str) -> dict[tuple[str, str], str]:
+    """Returns the owners that the label of their namespaces names."""
+    labelled = ClusterNamespace.objects.filter(cluster=cluster_id, labels__has_key=label)
+    by_name = {name: labels[label] for name, labels in labelled.values_list("name", "labels") if labels[label]}
+    if not by_name:
+        return {}
+    pods = Pod.objects.tenants().filter(cluster=cluster_id, namespace__in=by_name).exclude(owner_name="").order_by()
+    workloads = pods.values_list("namespace", "owner_kind", "owner_name").distinct()[:WORKLOADS_AT_MOST]
+    return {
+        (namespace, f"{kind}/{name}"[:LONGEST]): by_name[namespace][:LONGEST_VALUE]
+        for namespace, kind, name in workloads
+    }
 
 
 def owners_of(clusters: Collection[int]) -> dict[tuple[int, str, str], str]:

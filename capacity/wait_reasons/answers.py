@@ -28,6 +28,7 @@ class DecidingKind(StrEnum):
     POD = "pod"
     POD_RULE = "rule about other pods"
     GATE = "scheduling gate"
+    NAMESPACE = "namespace"
     QUEUE = "queue"
     VOLUME_CLAIM = "PersistentVolumeClaim"
     RESOURCE_CLAIM = "ResourceClaim"

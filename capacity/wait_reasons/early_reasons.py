@@ -14,6 +14,7 @@ from capacity.wait_reasons.rule_nodes import is_far_from_unknown_pods
 from capacity.wait_reasons.scheduler_message import SchedulerVerdict
 from wording.lists import names
 from wording.numbers import either
+from wording.reports import LONGEST_SUMMARY, clip
 
 SILENT_AFTER = timedelta(minutes=2)  # a scheduler tries a new pod within seconds
 KUEUE = "kueue.x-k8s.io/"
@@ -54,6 +55,7 @@ class WaitFacts:
     queue: QueuePlace | None = None
     queue_unread: str = ""  # what of its queue is not read, and why; blank: all is
     scaling: ScalingReport | None = None  # of an autoscaler; None: none is known
+    namespace_held_by: str | None = None  # what the deletion of its namespace waits for; None: it is not deleted
     scaling_unread: str = ""  # its kinds that may not be read
 
 
@@ -61,6 +63,8 @@ def reason_before_nodes(
     pod: WaitingPod, around: WaitFacts, verdict: SchedulerVerdict | None, *, now: datetime
 ) -> PendingExplanation | None:
     """Returns the reason of a pod that no comparison with nodes explains."""
+    if around.namespace_held_by is not None:
+        return _in_deleted_namespace(pod, around.namespace_held_by)
     if around.queue is not None and around.queue.is_waiting:
         return queued_reason(around.queue)
     if pod.gates:
@@ -83,6 +87,19 @@ def reason_before_nodes(
             "Its selector, affinity or tolerations could not be read. The scheduler's message is below."
         )  # fmt: skip
     return None
+
+
+def _in_deleted_namespace(pod: WaitingPod, held_by: str) -> PendingExplanation:
+    summary = "Its pods end, and new ones are refused."
+    return PendingExplanation(
+        "namespace_deleted", f"Namespace {pod.namespace} is being deleted",
+        clip(f"{summary} {held_by}".strip(), LONGEST_SUMMARY), decided_by=pod.namespace,
+        decided_kind=DecidingKind.NAMESPACE,
+        changes=[
+            Change("Start the workload in another namespace, or in this one once it is created again.", Actor.OWNER),
+            Change(f"Check what holds the deletion: kubectl get namespace {pod.namespace} -o yaml", Actor.ADMIN),
+        ],
+    )  # fmt: skip
 
 
 def _gated(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:

@@ -137,31 +137,51 @@ def pods_of_term(term: PodTerm) -> WantedPods:
     return WantedPods((term.pods,))
 
 
-def read_rules(placement: Mapping[str, Any], namespace: str, labels: Mapping[str, str]) -> PodRules:
-    """Reads the rules of a stored placement. An earlier version stored some by their topology alone: unread."""
+NamespaceLabels = Mapping[str, Mapping[str, str]]  # by name of the namespace
+
+
+def selects_namespaces(terms: Sequence[Any]) -> bool:
+    """Tells whether a term names namespaces by their labels."""
+    return any(_is_stored(term) and term.get("namespace_selector") for term in terms)
+
+
+def read_rules(
+    placement: Mapping[str, Any], namespace: str, labels: Mapping[str, str], known: NamespaceLabels | None = None
+) -> PodRules:
+    """Reads the rules of a stored placement. An earlier version stored some by their topology alone: unread.
+
+    `known` are the namespaces of the cluster with their labels. None: they were not read.
+    """
     spread, affinity = placement.get("spread", ()), placement.get("pod_affinity", ())
     anti_affinity = placement.get("pod_anti_affinity", ())
     unread = ["topology spread constraints"] if not all(map(_is_stored, spread)) else []
     terms = (*affinity, *anti_affinity)
     unread += ["affinity to other pods"] if not all(map(_is_stored, terms)) else []
-    is_by_namespace_label = any(_is_stored(term) and term.get("namespace_selector") for term in terms)
+    is_by_namespace_label = known is None and selects_namespaces(terms)
     unread += ["pod affinity to namespaces by their labels"] if is_by_namespace_label else []
     return PodRules(
         tuple(_spread(each, namespace, labels) for each in spread if _is_stored(each)),
-        tuple(read_terms(affinity, namespace)),
-        tuple(read_terms(anti_affinity, namespace)),
+        tuple(read_terms(affinity, namespace, known)),
+        tuple(read_terms(anti_affinity, namespace, known)),
         tuple(map(read_port, placement.get("host_ports", ()))),
         unread,
     )
 
 
-def read_terms(stored: Sequence[Any], namespace: str) -> Iterator[PodTerm]:
-    """Yields the terms that can be compared: labels of namespaces are not observed."""
+def read_terms(stored: Sequence[Any], namespace: str, known: NamespaceLabels | None = None) -> Iterator[PodTerm]:
+    """Yields the terms that can be compared. Labels of namespaces need those of the cluster."""
     for each in stored:
-        if _is_stored(each) and not each.get("namespace_selector"):
-            named = frozenset(each.get("namespaces") or [namespace])
-            where = None if each.get("namespace_selector") == {} else named
-            yield PodTerm(each.get("key", ""), PodSelector(readable(each.get("selector")), where))
+        if not _is_stored(each):
+            continue
+        by_label, named = each.get("namespace_selector"), frozenset(each.get("namespaces") or ())
+        if by_label:
+            selector = readable(by_label)
+            if known is None or selector is None:
+                continue
+            where: frozenset[str] | None = named | {name for name, labels in known.items() if selector.matches(labels)}
+        else:
+            where = None if by_label == {} else named or frozenset({namespace})
+        yield PodTerm(each.get("key", ""), PodSelector(readable(each.get("selector")), where))
 
 
 @lru_cache(1024)

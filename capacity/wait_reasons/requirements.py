@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from capacity.wait_reasons.label_requirements import LabelRequirement, Term, is_beyond, read_terms_of_nodes
-from capacity.wait_reasons.pod_rules import NO_RULES, PodRules, read_rules
+from capacity.wait_reasons.pod_rules import NO_RULES, NamespaceLabels, PodRules, read_rules
 from capacity.wait_reasons.pod_volumes import ClaimVolume
 
 USUAL_SCHEDULER = "default-scheduler"  # corev1.DefaultSchedulerName
@@ -94,7 +94,7 @@ class WaitingPod:
 
 def read_pod(
     placement: Mapping[str, Any], *, name: str, requests: Mapping[str, int], claims: Sequence[str],
-    created_at: datetime, labels: Mapping[str, str],
+    created_at: datetime, labels: Mapping[str, str], namespaces: NamespaceLabels | None = None,
 ) -> WaitingPod:  # fmt: skip
     """Reads the stored placement of a pod. An empty one was never observed, so nothing of it is known."""
     scheduled: Mapping[str, str] = next(
@@ -113,7 +113,7 @@ def read_pod(
         never_preempts=placement.get("preemption_policy") == NEVER_PREEMPTS,
         gates=tuple(placement.get("gates", ())),
         nominated_node=placement.get("nominated_node", ""),
-        rules=read_rules(placement, name.partition("/")[0], labels),
+        rules=read_rules(placement, name.partition("/")[0], labels, namespaces),
         volume_claims=tuple(placement.get("volume_claims", ())),
         claims=tuple(claims),
         unread=tuple(placement.get("unread", ())) if placement else ("placement",),

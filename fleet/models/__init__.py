@@ -7,6 +7,7 @@ from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceS
 from fleet.models.exporter import ExporterReading, ExporterRound, ExportersState
 from fleet.models.gpu import Gpu
 from fleet.models.map_chunk import MapChunk
+from fleet.models.namespaces import ClusterNamespace
 from fleet.models.node import Node
 from fleet.models.node_event import GoneNode, NodeEvent, NodeNote
 from fleet.models.observer import LostLease, Observer, ObservingWorker
@@ -35,6 +36,7 @@ __all__ = [
     "Cluster",
     "ClusterEvent",
     "ClusterMode",
+    "ClusterNamespace",
     "DeviceClass",
     "DisruptionBudget",
     "DomainEvent",

@@ -11,6 +11,7 @@ from django.db import models
 from fleet.models.autoscalers import ScalingObject
 from fleet.models.driver_object import DriverObject
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
+from fleet.models.namespaces import ClusterNamespace
 from fleet.models.node import Node
 from fleet.models.pod import Pod
 from fleet.models.queues import QueuedWorkload, QueueSystem, WorkloadQueue
@@ -61,6 +62,7 @@ MIRRORED: dict[str, MirroredKind] = {
         MirroredKind(resources.RESOURCE_SLICES, ResourceSlice),
         MirroredKind(resources.RESOURCE_CLAIMS, ResourceClaim),
         MirroredKind(resources.DEVICE_CLASSES, DeviceClass),
+        MirroredKind(resources.NAMESPACES, ClusterNamespace),
         MirroredKind(resources.RESOURCE_QUOTAS, ResourceQuota),
         MirroredKind(resources.LIMIT_RANGES, LimitRange),
         MirroredKind(resources.PRIORITY_CLASSES, PriorityClass),

@@ -35,6 +35,14 @@ class Rejection(NamedTuple):
 # In the words of Kubernetes' own admission plugins and of its validation (pkg/apis/core/validation).
 REJECTIONS = (
     Rejection(
+        re.compile(r"because it is being terminated"),
+        "The namespace is being deleted.",
+        (
+            "Start the workload in another namespace, or in this one once it is created again.",
+            "If the deletion does not end, find what holds it: kubectl get namespace NAMESPACE -o yaml",
+        ),
+    ),
+    Rejection(
         re.compile(r"failed quota: [^:]+: must specify"),
         "A ResourceQuota of the namespace counts a resource that the template does not set.",
         ("Set it in the template's requests and limits, or add a LimitRange with defaults to the namespace.",),

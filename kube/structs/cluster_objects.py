@@ -6,8 +6,14 @@ from typing import Any
 from kube.structs.meta import Condition, ResourceList, Seen, Struct
 
 
+class NamespaceStatus(Struct, frozen=True):
+    conditions: list[Condition] | None = None  # only while it is being deleted
+
+
 class NamespaceSeen(Seen, frozen=True):
     """A Namespace. The UID of kube-system identifies the cluster."""
+
+    status: NamespaceStatus | None = None
 
 
 class ConfigMapSeen(Seen, frozen=True):

@@ -134,5 +134,5 @@ def test_a_pod_of_volcano_has_the_words_of_its_pod_group(cluster):
 
 def test_pods_without_a_queue_cost_no_query(cluster, django_assert_max_num_queries):
     pod = make.a_pending_pod(cluster, "train")
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         why(pod)

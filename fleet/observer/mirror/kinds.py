@@ -19,6 +19,7 @@ from fleet.observer.mirror.rows.cpu_memory import other_pod_row
 from fleet.observer.mirror.rows.dra import claim_row, class_row, slice_row
 from fleet.observer.mirror.rows.driver_object import driver_object_row
 from fleet.observer.mirror.rows.event import event_row
+from fleet.observer.mirror.rows.namespaces import namespace_row
 from fleet.observer.mirror.rows.node import node_row
 from fleet.observer.mirror.rows.operand import operand_row, revision_row
 from fleet.observer.mirror.rows.operator_config import config_row
@@ -47,6 +48,7 @@ from kube.resources import (
     LOCAL_QUEUES,
     MIG_CONFIGS,
     MPI_JOBS,
+    NAMESPACES,
     NODE_CLAIMS,
     NODE_POOLS,
     NODES,
@@ -171,6 +173,7 @@ KINDS: dict[str, Kind] = {
         *(_read(resource, workload_row, after=after) for resource, after in WORKLOADS.items()),
         *(_read(resource, lambda seen, _: grouped_row(seen), moves_plans=False) for resource in GROUPED),
         _read(DISRUPTION_BUDGETS, lambda seen, _: budget_row(seen)),
+        _read(NAMESPACES, lambda seen, _: namespace_row(seen), moves_plans=False),
         _read(RESOURCE_QUOTAS, lambda seen, _: quota_row(seen)),
         _read(LIMIT_RANGES, lambda seen, _: limit_range_row(seen)),
         _read(PRIORITY_CLASSES, lambda seen, _: priority_class_row(seen)),

@@ -17,7 +17,7 @@ from capacity.usage.usage_filter import GROUPINGS, ORDERINGS, UsageFilter
 from capacity.usage.usage_lines import UsageAmount, UsePart
 from capacity.usage.usage_report import usage_report
 from capacity.web.usage_days import known_part
-from fleet.models import Pod
+from fleet.models import ClusterNamespace, Pod
 from health.models import NamespaceUsage, OwnerUsage, UsageDay
 from health.telemetry.usage import GpuUse
 from tests import make
@@ -248,6 +248,20 @@ def test_hours_by_owner_follow_the_label_also_when_the_pods_are_gone(bob, settin
     assert report(bob, by="owner", most=1).has_more
     workload_owners.tidy(before=NOON + timedelta(days=1), now=NOON)
     assert not WorkloadOwner.objects.exists()
+
+
+def test_the_label_of_a_namespace_names_the_owner_of_pods_without_it(settings):
+    settings.OWNER_LABEL = "team"
+    east = make.a_cluster("east")
+    node = make.a_node(east, "gpu-1")
+    ClusterNamespace.objects.create(cluster=east, uid="u", name="ml", labels={"team": "blue"}, changed_at=NOON)
+    make.a_pod(node, "x", namespace="ml", owner_kind="Job", owner_name="a", labels={"team": "red"})
+    make.a_pod(node, "y", namespace="ml", owner_kind="Job", owner_name="b")
+    make.a_pod(node, "z", namespace="other", owner_kind="Job", owner_name="c")
+
+    workload_owners.record(east.pk, NOON)
+
+    assert dict(WorkloadOwner.objects.values_list("workload", "owner")) == {"Job/a": "red", "Job/b": "blue"}
 
 
 def test_a_changed_label_is_the_new_owner(bob, settings):

@@ -194,6 +194,21 @@ def test_rules_of_an_earlier_version_and_of_namespace_labels_are_unread():
     ]  # fmt: skip
 
 
+def test_namespaces_are_selected_by_their_labels_where_these_are_known():
+    by_label = {
+        "key": "zone",
+        "selector": CHAT,
+        "namespaces": ["c"],
+        "namespace_selector": {"matchLabels": {"tier": "x"}},
+    }
+    known = {"a": {"tier": "x"}, "b": {}, "c": {}}
+
+    (term,) = read_rules({"pod_affinity": [by_label]}, "b", {}, known).affinity
+
+    assert term.pods.namespaces == {"a", "c"}
+    assert read_rules({"pod_affinity": [by_label]}, "b", {}, known).unread == []
+
+
 def test_nodes_are_counted_in_the_order_of_the_scheduler():
     placement = {
         "host_ports": ["9400/TCP"],
