@@ -11,7 +11,9 @@ from django.db.models import TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
+from capacity.device_rows import DeviceCounts, devices_of_nodes
 from capacity.rule_rows import LABELS_AT_MOST, read_neighbours, rules_wanted
+from capacity.wait_reasons.device_requests import DeviceDemand
 from capacity.wait_reasons.label_requirements import LabelRequirement
 from capacity.wait_reasons.neighbours import Neighbours
 from capacity.wait_reasons.node_index import ComparedNode, NodeIndex
@@ -39,11 +41,12 @@ class KeptIndex(NamedTuple):
 
 
 _lock = Lock()
-_kept: dict[tuple[int, frozenset[str], frozenset[WantedPods], int], KeptIndex] = {}
+_kept: dict[tuple[int, frozenset[str], frozenset[WantedPods], int, frozenset[DeviceDemand]], KeptIndex] = {}
 
 
 def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
-    """Returns the nodes of a cluster with the labels that these pods mention. Five queries, or six with rules.
+    """Returns the nodes of a cluster with the labels that these pods mention. Five queries, or six with rules; two more
+    with devices of claims.
 
     It is remembered until the next flush of the observer, which writes all that is read here, and `SHARED_S` beyond:
     on a busy cluster every flush makes every open page ask.
@@ -52,15 +55,17 @@ def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
     keys |= {key for pod in pods for key in pod.rules.topology_keys}
     keys |= {key for pod in pods if any(each.zones for each in pod.volumes or ()) for key in ZONE_LABELS}
     wanted, below = rules_wanted(pods), max((pod.priority for pod in pods), default=0)
+    devices = frozenset(each for pod in pods for each in pod.devices or ())
     mark = Observer.objects.filter(cluster=cluster_id).values_list("epoch", "batch").first()
     with _lock:
-        kept = _kept.get((cluster_id, keys, wanted, below))
+        kept = _kept.get((cluster_id, keys, wanted, below, devices))
     if kept and time.monotonic() - kept.at < (KEPT_S if kept.mark == mark else SHARED_S):
         return kept.nodes
     around = read_neighbours(cluster_id, wanted, below=below)
-    read = KeptIndex(mark, time.monotonic(), _read_index(cluster_id, keys, around))
+    counts = devices_of_nodes(cluster_id, devices)
+    read = KeptIndex(mark, time.monotonic(), _read_index(cluster_id, keys, around, counts))
     with _lock:
-        _kept[cluster_id, keys, wanted, below] = read
+        _kept[cluster_id, keys, wanted, below, devices] = read
         while len(_kept) > INDEXES_AT_MOST:
             _kept.pop(min(_kept, key=lambda key: _kept[key].at))
     return read.nodes
@@ -71,7 +76,7 @@ def forget_indexes() -> None:
         _kept.clear()
 
 
-def _read_index(cluster_id: int, asked: frozenset[str], around: Neighbours) -> NodeIndex:
+def _read_index(cluster_id: int, asked: frozenset[str], around: Neighbours, devices: DeviceCounts) -> NodeIndex:
     """Reads the nodes of a cluster with these labels, and those of the domains of other pods' rules. One query."""
     keys = asked | {each.term.key for each in around.exclusions}
     # Most nodes have equal values, which are decoded once.
@@ -80,11 +85,11 @@ def _read_index(cluster_id: int, asked: frozenset[str], around: Neighbours) -> N
     decoded = cache(json.loads)
     if len(keys) > LABELS_AT_MOST:
         whole = rows.values(*COLUMNS, *AS_TEXT, "labels")
-        return NodeIndex((_node(row, row["labels"], decoded) for row in whole), around)
+        return NodeIndex((_node(row, row["labels"], decoded, devices) for row in whole), around)
     names = {f"label_{number}": key for number, key in enumerate(sorted(keys))}
     read = rows.annotate(**{name: KeyTextTransform(key, "labels") for name, key in names.items()})
     labelled = (
-        _node(row, {key: value for name, key in names.items() if (value := row[name]) is not None}, decoded)
+        _node(row, {key: value for name, key in names.items() if (value := row[name]) is not None}, decoded, devices)
         for row in read.values(*COLUMNS, *AS_TEXT, *names)
     )
     return NodeIndex(labelled, around)
@@ -95,7 +100,10 @@ def _requirements(pod: WaitingPod) -> list[LabelRequirement]:
     return [*pod.selector, *(each for term in (*pod.terms, *volumes) for each in term)]
 
 
-def _node(row: Mapping[str, Any], labels: Mapping[str, str], decoded: Callable[[str], Any]) -> ComparedNode:
+def _node(
+    row: Mapping[str, Any], labels: Mapping[str, str], decoded: Callable[[str], Any], devices: DeviceCounts
+) -> ComparedNode:
+    counts = devices.get(row["name"], {})
     cpu = {CPU: row["cpu_allocatable_m"] or 0, MEMORY: row["memory_allocatable_bytes"] or 0}
     used = {
         CPU: sum(row[f"cpu_{whose}_m"] for whose in WHOSE),
@@ -107,7 +115,11 @@ def _node(row: Mapping[str, Any], labels: Mapping[str, str], decoded: Callable[[
         labels=labels,
         taints=tuple(map(read_taint, decoded(row["taints_text"]))),
         is_cordoned=row["is_unschedulable"],
-        allocatable={**decoded(row["allocatable_text"]), **cpu},
-        requested={**decoded(row["requested_text"]), **used},
+        allocatable={**decoded(row["allocatable_text"]), **cpu, **{name: every for name, (every, _) in counts.items()}},
+        requested={
+            **decoded(row["requested_text"]),
+            **used,
+            **{name: every - free for name, (every, free) in counts.items()},
+        },
         expected=decoded(row["expected_text"]),
     )

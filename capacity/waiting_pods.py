@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from django.db.models import F
 
 from capacity.compared_nodes import index_of
+from capacity.device_rows import with_devices
 from capacity.namespace_rows import deleted_namespaces, labels_of_namespaces
 from capacity.queue_places import queue_places
 from capacity.scaling_rows import scaling_facts
@@ -42,7 +43,7 @@ def is_waiting(pod: Pod) -> bool:
 
 
 def explanations_of(pods: Iterable[Pod], *, now: datetime) -> Mapping[str, PendingExplanation]:
-    """Returns the explanations by UID, of pods that wait for a node. Twenty queries for each cluster at most."""
+    """Returns the explanations by UID, of pods that wait for a node. Twenty-six queries for each cluster at most."""
     by_cluster: dict[int, list[Pod]] = defaultdict(list)
     for pod in pods:
         if is_waiting(pod):
@@ -104,6 +105,7 @@ def facts_of(pod: Pod, namespaces: NamespaceLabels | None = None) -> WaitingPod:
 def _of_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[str, PendingExplanation]:
     namespaces = labels_of_namespaces(cluster_id) if any(map(_selects_namespaces, pods)) else None
     facts = with_volumes(cluster_id, {pod.uid: facts_of(pod, namespaces) for pod in pods})
+    facts = with_devices(cluster_id, pods, facts)
     index = index_of(cluster_id, list(facts.values()))
     others = index.neighbours.label_keys if index.neighbours else frozenset[str]()
     facts = {uid: _with_labels(pod, pod.rules.label_keys | others) for uid, pod in facts.items()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from capacity.wait_reasons.device_requests import PREFIX
 from capacity.wait_reasons.obstacles import CPU, MEMORY, Obstacles
 from gpu.resources import Layout, in_words, is_gpu_resource
 from wording.numbers import either
@@ -16,6 +17,8 @@ def amount_text(resource: str, amount: int) -> str:
         return f"{amount / 1000:.12g} {either(amount, 'CPU', 'CPUs')}" if amount != 1000 else "1 CPU"
     if resource == MEMORY:
         return f"{amount // 2**20} MiB of memory" if amount < GIB else f"{amount * 100 // GIB / 100:.12g} GiB of memory"
+    if resource.startswith(PREFIX):
+        return f"{amount} {either(amount, 'device', 'devices')} of {resource.removeprefix(PREFIX)}"
     if is_gpu_resource(resource):
         return in_words(amount, BY_NAME.way(resource))
     return f"{amount} {resource}"
@@ -23,7 +26,7 @@ def amount_text(resource: str, amount: int) -> str:
 
 def main_resource(obstacles: Obstacles) -> str:
     """Returns the GPU resource that the fewest nodes offer. Blank: the pod requests none."""
-    gpus = [name for name in obstacles.pod.requests if is_gpu_resource(name)]
+    gpus = [name for name in obstacles.pod.requests if is_gpu_resource(name) or name.startswith(PREFIX)]
     return min(gpus, key=lambda name: obstacles.index.offering(name).bit_count(), default="")
 
 

@@ -79,7 +79,7 @@ def reason_before_nodes(
         return _volumes(pod)
     if not verdict and not around.has_events and now - pod.created_at >= SILENT_AFTER:
         return _silent(pod)
-    if pod.claims:
+    if pod.claims and pod.devices is None:
         return _claims(pod, around)
     if not pod.is_read:
         return PendingExplanation(
@@ -206,6 +206,7 @@ def unchecked_parts(pod: WaitingPod, around: Neighbours | None) -> list[str]:
         f"affinity to pods without GPUs ({rules.affinity[0].text if rules.affinity else ''})": is_unknown,
         "pods without GPUs": around is not None and rules.topology_keys and not is_unknown,
         **dict.fromkeys(rules.unread, True),
+        "constraints between the devices of a claim": pod.has_device_constraints,
         f"the rules of the scheduler {pod.scheduler}": pod.scheduler != USUAL_SCHEDULER,
         "parts of the pod that could not be read": pod.unread,
     }

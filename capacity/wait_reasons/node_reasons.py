@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from capacity.wait_reasons.amounts import amount_text, main_resource
 from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation
+from capacity.wait_reasons.device_requests import PREFIX
 from capacity.wait_reasons.node_index import NodeSet
 from capacity.wait_reasons.obstacles import CPU, MEMORY, RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, union
 from gpu.labels import MIG_CONFIG
@@ -179,6 +180,10 @@ def _explain_not_offered(obstacles: Obstacles, resource: str) -> PendingExplanat
     summary = f"Nodes offer {names(others)}." if others else "No node offers GPUs."
     changes = [Change("Request a resource that nodes offer.", Actor.OWNER)] if others else []
     step = "Check the device plugin of nodes that should offer it."
+    if resource.startswith(PREFIX):
+        summary = "No ResourceSlice of a node has a device that matches the class and the selectors of the claim."
+        step = "Check the DRA driver of nodes that should offer them, and the taints of their devices."
+        changes = [Change("Change the class or the selectors of the claim.", Actor.OWNER)]
     if profile := profile_in(resource):
         step = f"Give a node the MIG profile {profile}, by its label {MIG_CONFIG}."
     changes.append(Change(step, Actor.ADMIN))

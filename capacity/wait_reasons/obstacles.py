@@ -11,6 +11,7 @@ from functools import cached_property, reduce
 from operator import or_
 
 from capacity.wait_reasons import scheduler_message
+from capacity.wait_reasons.device_requests import PREFIX as DEVICES
 from capacity.wait_reasons.node_index import CORDON_KEY, NodeIndex, NodeSet, union_of
 from capacity.wait_reasons.pod_volumes import ZONE_LABELS
 from capacity.wait_reasons.requirements import NodeTaint, WaitingPod
@@ -114,12 +115,15 @@ class Obstacles:
                 counts[name] = rejected.bit_count()
 
         reject(by_kind)
-        amounts = [each for each in obstacles if each.kind in (ObstacleKind.SIZE, ObstacleKind.ROOM)]
+        sized = [each for each in obstacles if each.kind in (ObstacleKind.SIZE, ObstacleKind.ROOM)]
+        amounts = [each for each in sized if not each.name.startswith(DEVICES)]
         for each in amounts:
             kind = f"resource:{each.name}"
             counts[kind] = counts.get(kind, 0) + (left & each.nodes).bit_count()
         left &= ~union(amounts)
         reject(after)
+        if rejected := left & union([each for each in sized if each.name.startswith(DEVICES)]):
+            counts[scheduler_message.CLAIM] = rejected.bit_count()
         return {name: number for name, number in counts.items() if number}
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from capacity.wait_reasons.device_requests import DeviceDemand
 from capacity.wait_reasons.label_requirements import LabelRequirement, Term, is_beyond, read_terms_of_nodes
 from capacity.wait_reasons.pod_rules import NO_RULES, NamespaceLabels, PodRules, read_rules
 from capacity.wait_reasons.pod_volumes import ClaimVolume
@@ -76,6 +77,8 @@ class WaitingPod:
     volume_claims: Sequence[str] = ()
     volumes: Sequence[ClaimVolume] | None = None  # None: volumes were not read
     claims: Sequence[str] = ()
+    devices: Sequence[DeviceDemand] | None = None  # of its claims, also among `requests`; None: they are not compared
+    has_device_constraints: bool = False
     unread: Sequence[str] = ()  # parts that are not known
     condition_reason: str = ""  # of PodScheduled
     message: str = ""  # of PodScheduled, whole

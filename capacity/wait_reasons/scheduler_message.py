@@ -21,6 +21,7 @@ LACKS_OF_KAI = re.compile(r"node\(s\) didn't have enough (?:resources|of mig pro
 RESOURCES_OF_KAI = {"GPUs": "nvidia.com/gpu", "CPU cores": "cpu"}
 CORDON, TAINT, AFFINITY, PODS = "cordon", "taint", "affinity", "resource:pods"
 PORTS, SPREAD, POD_AFFINITY, VOLUME = "ports", "spread", "pod-affinity", "volume"
+CLAIM = "claim"
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"  # some schedulers count it for each node
 # Beginnings of reasons, and what they are counted as.
 REASONS: tuple[tuple[str, str], ...] = (
@@ -46,9 +47,9 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("node has pod using PersistentVolumeClaim", VOLUME),
     ("node(s) exceed max volume count", VOLUME),
     (UNBOUND, VOLUME),
-    ("cannot allocate all claims", "claim"),
-    ("resourceclaim not available on the node", "claim"),
-    ("timed out trying to allocate devices", "claim"),
+    ("cannot allocate all claims", CLAIM),
+    ("resourceclaim not available on the node", CLAIM),
+    ("timed out trying to allocate devices", CLAIM),
 )
 TITLES: Mapping[str, str] = {
     CORDON: "cordoned nodes",
@@ -59,7 +60,7 @@ TITLES: Mapping[str, str] = {
     SPREAD: "topology spread constraints",
     POD_AFFINITY: "affinity to other pods",
     VOLUME: "volumes",
-    "claim": "resource claims",
+    CLAIM: "resource claims",
 }
 VOLUMES = re.compile(r"persistentvolumeclaim|ephemeral volume controller", re.IGNORECASE)
 

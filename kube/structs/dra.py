@@ -93,6 +93,7 @@ class Request(Wish, frozen=True):
 
 class DeviceClaim(Struct, frozen=True):
     requests: list[Request] | None = None
+    constraints: list[msgspec.Raw] | None = None  # attributes that devices must share, or must not
 
 
 class ClaimSpec(Struct, frozen=True):

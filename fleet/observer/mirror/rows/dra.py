@@ -104,11 +104,13 @@ def _first_attribute(said: dict[str, Attribute], *names: str) -> str:
 
 def claim_row(seen: ClaimSeen) -> dict[str, Any]:
     asked = seen.spec.devices.requests if seen.spec and seen.spec.devices else None
+    constraints = seen.spec.devices.constraints if seen.spec and seen.spec.devices else None
+    more = {"constrained": True} if constraints else {}
     return {
         "namespace": fitted(seen.metadata.namespace, 63),
         "name": fitted(seen.name, 253),
         "created_at": seen.metadata.creation_timestamp,
-        "requests": [wish for request in (asked or [])[:MOST] for wish in _wishes(request)],
+        "requests": [wish | more for request in (asked or [])[:MOST] for wish in _wishes(request)],
         "allocated": _allocated(seen),
         "reserved_for": _pods(seen),
     }

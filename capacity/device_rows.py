@@ -1,0 +1,121 @@
+"""The devices that claims of waiting pods request, and those of each node, from the mirror."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from capacity.wait_reasons.device_requests import DeviceDemand, read_device_demand
+from capacity.wait_reasons.requirements import WaitingPod
+from fleet.allocation.devices import CUT, UNUSABLE, WHOLE
+from fleet.models import Bookmark, DeviceClass, Pod, ResourceClaim, ResourceSlice
+from kube.resources import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
+
+KINDS = (RESOURCE_CLAIMS.name, RESOURCE_SLICES.name, DEVICE_CLASSES.name)
+DeviceCounts = Mapping[str, Mapping[str, tuple[int, int]]]  # by node and request: all that match, and the free ones
+AllocatedDevice = tuple[str, str, str]  # driver, pool, device
+
+
+def with_devices(cluster_id: int, pods: Sequence[Pod], facts: Mapping[str, WaitingPod]) -> dict[str, WaitingPod]:
+    """Returns the pods with the devices of their claims. No query without claims; else three.
+
+    A pod keeps no devices where a claim is allocated or missing, or where a selector is not evaluated here.
+    """
+    names = {name for pod in pods for name in pod.claims}
+    if not names or not Bookmark.objects.knows_all(cluster_id, *KINDS):
+        return dict(facts)
+    claims = {
+        (row.namespace, row.name): row for row in ResourceClaim.objects.filter(cluster=cluster_id, name__in=names)
+    }
+    classes = dict(DeviceClass.objects.filter(cluster=cluster_id).values_list("name", "selectors"))
+    found = dict(facts)
+    for pod in pods:
+        its = [claims.get((pod.namespace, name)) for name in pod.claims]
+        requests = _requests_of(its, classes) if its else None
+        if requests is not None:
+            known = facts[pod.uid]
+            amounts = Counter[str]()
+            for request, number in requests:
+                amounts[request.name] += number
+            is_constrained = any(wish.get("constrained") for row in its if row for wish in row.requests)
+            found[pod.uid] = replace(
+                known,
+                requests={**known.requests, **amounts},
+                devices=tuple(dict.fromkeys(request for request, _ in requests)),
+                has_device_constraints=is_constrained,
+            )
+    return found
+
+
+def _requests_of(
+    claims: Sequence[ResourceClaim | None], classes: Mapping[str, Sequence[str]]
+) -> list[tuple[DeviceDemand, int]] | None:
+    """Returns the requests with their counts. None: one cannot be compared."""
+    found: list[tuple[DeviceDemand, int]] = []
+    for claim in claims:
+        if claim is None or claim.allocated:
+            return None
+        for wish in claim.requests:
+            if wish.get("admin"):
+                continue  # beside the real user
+            selectors = classes.get(wish["device_class"])
+            if selectors is None or wish["all"] or "/" in wish["name"]:  # every device, or one of several alternatives
+                return None
+            request = read_device_demand(wish["device_class"], selectors, wish["selectors"])
+            if request is None:
+                return None
+            found.append((request, wish["count"] or 1))
+    return found
+
+
+def devices_of_nodes(cluster_id: int, requests: Collection[DeviceDemand]) -> DeviceCounts:
+    """Returns the devices of each node that match each request. No query without requests, else two.
+
+    A board counts as taken while a part of it is allocated, and a part while its board is. Counters that drivers share
+    among parts are not read.
+    """
+    if not requests:
+        return {}
+    allocated = {
+        (each["driver"], each["pool"], each["device"])
+        for devices in ResourceClaim.objects.filter(cluster=cluster_id)
+        .exclude(allocated=[])
+        .values_list("allocated", flat=True)
+        for each in devices
+        if not each.get("admin")
+    }
+    slices = ResourceSlice.objects.filter(cluster=cluster_id).exclude(node_name="").order_by()
+    rows = list(slices.values("driver", "pool", "pool_generation", "node_name", "devices"))
+    newest: dict[tuple[str, str], int] = {}
+    for row in rows:
+        pool = row["driver"], row["pool"]
+        newest[pool] = max(newest.get(pool, 0), row["pool_generation"])
+    by_node: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if row["pool_generation"] == newest[row["driver"], row["pool"]]:
+            by_node[row["node_name"]].append(row)
+    return {node: dict(_counts(its, requests, allocated)) for node, its in by_node.items()}
+
+
+def _counts(
+    slices: Sequence[Mapping[str, Any]], requests: Collection[DeviceDemand], allocated: Collection[AllocatedDevice]
+) -> Iterator[tuple[str, tuple[int, int]]]:
+    devices = [(row["driver"], row["pool"], device) for row in slices for device in row["devices"]]
+    taken = {(driver, pool, device["name"]) for driver, pool, device in devices} & set(allocated)
+    held = [device for driver, pool, device in devices if (driver, pool, device["name"]) in taken]
+    whole = {device["uuid"] for device in held if device["type"] in WHOLE and device["uuid"]}
+    cut = {device["parent_uuid"] for device in held if device["type"] in CUT and device["parent_uuid"]}
+    for request in requests:
+        usable = [each for each in devices if request.matches(each[0], each[2]) and not _is_tainted(each[2])]
+        free = [
+            device
+            for driver, pool, device in usable
+            if (driver, pool, device["name"]) not in taken
+            and device["parent_uuid"] not in whole
+            and not (device["type"] in WHOLE and device["uuid"] in cut)
+        ]
+        yield request.name, (len(usable), len(free))
+
+
+def _is_tainted(device: Mapping[str, Any]) -> bool:
+    return any(taint.get("effect") in UNUSABLE for taint in device["taints"])
