@@ -5,6 +5,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from capacity.pods.image_pulls import PendingPull
 from capacity.pods.story import NearNode, story_of, waiting_story
 from capacity.wait_reasons.answers import Actor, DecidingKind, ScalingVerdict
 from edges.rest import Edge, RowSerializer
@@ -60,6 +61,23 @@ class PodClaimSerializer(serializers.Serializer):
         return bool(claim.allocated)
 
 
+class PendingPullSerializer(serializers.Serializer):
+    image = serializers.CharField()
+    since = serializers.DateTimeField()
+    size_bytes = serializers.IntegerField(allow_null=True, help_text="Null: no earlier pull of it is known.")
+    typical_s = serializers.SerializerMethodField(
+        help_text="Median of other pulls in the cluster. Null: none is known."
+    )
+    other_pulls = serializers.SerializerMethodField(help_text="Pulls of the image in the last hour.")
+    other_images = serializers.IntegerField(source="others", help_text="Other images that the node pulls, too.")
+
+    def get_typical_s(self, pull: PendingPull) -> float | None:
+        return pull.typical.total_seconds() if pull.typical else None
+
+    def get_other_pulls(self, pull: PendingPull) -> int:
+        return len(pull.took)
+
+
 class PodStorySerializer(serializers.Serializer):
     pod = PodRowSerializer(source="row")
     owner = serializers.CharField(source="line.owner", help_text="Topmost watched owner, such as `Deployment chat`.")
@@ -70,6 +88,7 @@ class PodStorySerializer(serializers.Serializer):
     resource_claims = PodClaimSerializer(source="claims", many=True)
     missing_claims = serializers.ListField(child=serializers.CharField())
     conditions = PodConditionSerializer(many=True, help_text="Conditions of the pod. Empty once the pod has a node.")
+    image_pull = PendingPullSerializer(allow_null=True, help_text="Null: it waits for no image.")
     placement = serializers.JSONField(
         source="pod.placement", help_text="Scheduling requirements of the pod. Empty once the pod has a node."
     )

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from capacity.pods.addresses import namespace_page
+from capacity.pods.image_pulls import PendingPull, pending_pull_of
 from capacity.pods.rows import GpuPodLine
 from capacity.pods.victims import Victim, victims_on
 from capacity.wait_reasons.answers import DecidingKind, NearMiss, PendingExplanation
@@ -79,6 +80,7 @@ class PodStory:
     missing_claims: Sequence[str]  # names of claims that do not exist, or are not mirrored
     conditions: Sequence[Mapping[str, Any]]  # of a pod without a node: type, status, reason, message, at
     waiting: WaitingStory | None  # why it waits for a node; None: it does not
+    image_pull: PendingPull | None  # that it waits for; None: it waits for none
     events: Sequence[ClusterEvent]  # of the pod and of its owner, newest first
     is_cut: bool  # there are more Events
 
@@ -92,12 +94,14 @@ class PodStory:
 
 
 def story_of(pod: Pod, *, user: User, now: datetime) -> PodStory:
-    """Returns the story of a pod with loaded cluster, observer and node. Eight queries, and those of its reason."""
+    """Returns the story of a pod with loaded cluster, observer and node. Eight queries, one more while it starts, and
+    those of its reason and image."""
     freshness = load_cluster_freshness(pod.cluster, now=now)
     pools = [pool.name for pool in seen_pools_of(pod.node, user=user)] if pod.node else []
     owner = " ".join(filter(None, top_owners([pod])[pod.pk]))
     waiting = waiting_story(pod, freshness, now=now)
-    is_explained = waiting is not None and not pod.claims  # causes know more of claims
+    # Causes know more of claims, unless their devices were compared with those of every node.
+    is_explained = waiting is not None and (not pod.claims or bool(waiting.found.funnel))
     reason = reason_of(pod, waiting.found) if waiting and is_explained else reasons_of([pod], now=now).get(pod.uid)
     row = PodRow(freshness.by_kind[PODS], pod, reason)
     gpus, unplaced = _gpus(pod, now=now)
@@ -113,6 +117,7 @@ def story_of(pod: Pod, *, user: User, now: datetime) -> PodStory:
         missing_claims=[name for name in pod.claims if name not in there],
         conditions=[{**each, "at": _instant(each.get("at"))} for each in pod.placement.get("conditions", ())],
         waiting=waiting,
+        image_pull=pending_pull_of(pod),
         events=events[:EVENTS_AT_MOST],
         is_cut=len(events) > EVENTS_AT_MOST,
     )

@@ -47,6 +47,7 @@ def _pod(request: PersonRequest, row: Pod) -> dict[str, Any]:
             amount_text(name, amount) for name, amount in ((CPU, row.cpu_m), (MEMORY, row.memory_bytes)) if amount
         ),
         "placement": _placement(row),
+        "pull_facts": story.image_pull.sentences(now=timezone.now()) if story.image_pull else [],
         "commands": [
             f"kubectl{context} -n {row.namespace} describe pod {row.name}",
             f"kubectl{context} -n {row.namespace} get pod {row.name} -o yaml",

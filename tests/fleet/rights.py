@@ -13,15 +13,17 @@ OURS = "quarterdeck-rbac"  # the simulator's context of that manifest's service 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ROLES = f"{RBAC}/clusterroles"
 PLACES = {"ClusterRole": ROLES, "ClusterRoleBinding": f"{RBAC}/clusterrolebindings", "Namespace": "/api/v1/namespaces"}
+IN_SYSTEM = {kind: f"{RBAC}/namespaces/kube-system/{kind.lower()}s" for kind in ("Role", "RoleBinding")}
 
 
 def grant(server: ApiServer, *without: str) -> None:
-    """Apply the cluster-wide part of the manifest, as an administrator, without the rules for these resources."""
+    """Apply the parts of the manifest for the cluster and for kube-system, without the rules for these resources."""
     admin = client.connect(server.kubeconfig, server.context)
     for document in yaml.safe_load_all(MANIFEST.read_text()):
-        if document["kind"] in PLACES:
+        is_of_system = document["metadata"].get("namespace") == "kube-system"
+        if place := (IN_SYSTEM if is_of_system else PLACES).get(document["kind"]):
             narrowed = {"rules": [narrow(rule, without) for rule in document["rules"]]} if "rules" in document else {}
-            create(admin, PLACES[document["kind"]], document | narrowed)
+            create(admin, place, document | narrowed)
     admin.close()
 
 

@@ -14,6 +14,7 @@ from fleet.models import (
     Bookmark,
     Cluster,
     ClusterEvent,
+    ClusterNamespace,
     DeviceClass,
     DisruptionBudget,
     DriverObject,
@@ -194,10 +195,13 @@ def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api)
     assert ResourceSlice.objects.get().devices[0]["uuid"] == "GPU-1"
     assert ResourceClaim.objects.get().requests[0]["device_class"] == "gpu.nvidia.com"
     assert DeviceClass.objects.get().name == "gpu.nvidia.com"
+    assert ClusterNamespace.objects.filter(name__in=(SPACE, OPERATOR)).count() == 2
     assert [event.about_kind for event in ClusterEvent.objects.all()] == ["Job"]
     assert list(OperatorConfig.objects.values_list("name", "purpose")) == [("time-slicing", "sharing")]
     asked = [one for one in api.requests()[before:] if one["path"].endswith("/configmaps")]
-    assert {one["path"] for one in asked} == {f"/api/v1/namespaces/{OPERATOR}/configmaps"}
+    assert {one["path"] for one in asked} == {
+        f"/api/v1/namespaces/{namespace}/configmaps" for namespace in (OPERATOR, "kube-system")
+    }
     assert all("metadata.name" in str(one["query"]) for one in asked)
     marks = {mark.kind: mark for mark in Bookmark.objects.all()}
     assert marks["gpuclusters.nvidia.com"].message == "The API server does not serve gpuclusters.nvidia.com."
