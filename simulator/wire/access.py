@@ -66,6 +66,13 @@ def act_of(method: str, path: str, target: Target | None, *, is_watch: bool) -> 
     return replace(plain, verb=_verb(method, target.name, is_watch=is_watch))
 
 
+def with_selected_name(act: Act, field_selector: str) -> Act:
+    """A list or watch of one name is about that object: k8s.io/apiserver, pkg/endpoints/request/requestinfo.go."""
+    key, _, name = field_selector.partition("=")
+    is_of_one = act.verb in {"list", "watch"} and key == "metadata.name" and "," not in name
+    return replace(act, name=name.removeprefix("=")) if is_of_one else act
+
+
 def _verb(method: str, name: str, *, is_watch: bool) -> str:
     match method:
         case "GET" | "HEAD":

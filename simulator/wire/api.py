@@ -7,7 +7,7 @@ from simulator.pod_ends import PodEnds
 from simulator.refusals import Refused, path_not_found
 from simulator.store import Store
 from simulator.wire import discovery, eviction, openapi, pod_output, reviews, scale, writing
-from simulator.wire.access import Access, act_of
+from simulator.wire.access import Access, act_of, with_selected_name
 from simulator.wire.answers import Answer, of_json, of_text
 from simulator.wire.asks import Ask
 from simulator.wire.closing import Closing
@@ -30,6 +30,7 @@ class Api:
     def answer(self, ask: Ask) -> Answer:
         """:raises Refused: with the Status to send."""
         act = act_of(ask.method, ask.path, ask.target, is_watch=ask.flag("watch"))
+        act = with_selected_name(act, ask.query.get("fieldSelector", ""))
         self.access.check(ask.user, act)
         if ask.target is None:
             return self._path(ask)
