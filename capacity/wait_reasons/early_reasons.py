@@ -18,6 +18,7 @@ from wording.reports import LONGEST_SUMMARY, clip
 
 SILENT_AFTER = timedelta(minutes=2)  # a scheduler tries a new pod within seconds
 KUEUE = "kueue.x-k8s.io/"
+NOT_INSTALLED = "not installed"
 NOT_ADMITTED = "The scheduler ignores the pod until Kueue admits it."
 
 
@@ -77,6 +78,8 @@ def reason_before_nodes(
     is_refused = any(each.state in {ClaimState.MISSING, ClaimState.LEAVING} for each in pod.volumes or ())
     if is_refused or (verdict and verdict.is_about_volumes):
         return _volumes(pod)
+    if missing := _missing_claims(pod, around):
+        return _without_claims(missing)
     if not verdict and not around.has_events and now - pod.created_at >= SILENT_AFTER:
         return _silent(pod)
     if pod.claims and pod.devices is None:
@@ -107,6 +110,8 @@ def _gated(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
     if any(gate.startswith(KUEUE) for gate in pod.gates):
         namespace = pod.name.partition("/")[0]
         step = f"Check the quota of its Kueue queue: kubectl get workloads -n {namespace}. Kueue removes the gate."
+        if NOT_INSTALLED in around.queue_unread:
+            step = "Kueue is not installed here. Install it, or create the pod without the gate."
         is_late = around.queue is not None  # admitted: Kueue removes the gate within seconds
         summary = "Kueue has admitted it, but its gate is still there." if is_late else NOT_ADMITTED
         return PendingExplanation(
@@ -163,16 +168,25 @@ def _volumes(pod: WaitingPod) -> PendingExplanation:
     )  # fmt: skip
 
 
+def _missing_claims(pod: WaitingPod, around: WaitFacts) -> list[str]:
+    """Returns the claims of the pod that do not exist. The scheduler reports nothing of such a pod."""
+    if around.claims is None:
+        return []
+    there = {claim.name for claim in around.claims}
+    return [name for name in pod.claims if name not in there]
+
+
+def _without_claims(missing: Sequence[str]) -> PendingExplanation:
+    return PendingExplanation(
+        "claim", f"ResourceClaim {names(missing)} does not exist", "The scheduler waits until it is created.",
+        decided_by=names(missing), decided_kind=DecidingKind.RESOURCE_CLAIM,
+        changes=[Change("Create the claim, or correct its name.", Actor.OWNER)]
+    )  # fmt: skip
+
+
 def _claims(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
     there = {claim.name: claim for claim in around.claims or ()}
-    missing = [name for name in pod.claims if name not in there]
     open_claims = [claim for claim in there.values() if not claim.is_allocated]
-    if missing and around.claims is not None:
-        return PendingExplanation(
-            "claim", f"ResourceClaim {names(missing)} does not exist", "The scheduler waits until it is created.",
-            decided_by=names(missing), decided_kind=DecidingKind.RESOURCE_CLAIM,
-            changes=[Change("Create the claim, or correct its name.", Actor.OWNER)]
-        )  # fmt: skip
     unknown = [c.device_class for c in open_claims if around.device_classes is not None and c.device_class]
     unknown = [name for name in unknown if name not in (around.device_classes or ())]
     if unknown:
