@@ -41,17 +41,23 @@ def quota(where: str, gpus: int) -> Made:
 
 
 def pods(
-    where: str, name: str, *, gpus: int, count: int = 1, priority: str = "queue", product: str = H100, work: str = ""
-) -> Made:
-    """A ReplicaSet whose pods ask for `gpus` each, on nodes of the product. `work`: what they do; blank: as others."""
+    where: str, name: str, *, gpus: int, count: int = 1, priority: str = "queue", product: str = H100, work: str = "",
+    asks: Mapping[str, str] | None = None, **of_spec: Any,
+) -> Made:  # fmt: skip
+    """A ReplicaSet whose pods ask for `gpus` each, on nodes of the product. `work`: what they do; blank: as others.
+
+    `asks` is requested in place of the GPUs or beside them, and `of_spec` replaces parts of the pods' spec.
+    """
     labels = {"app.kubernetes.io/name": name, "team": where}
-    asked = {GPU: str(gpus), "cpu": str(4 * gpus), "memory": f"{32 * gpus}Gi"}
+    asked = {GPU: str(gpus)} if gpus else {}
+    asked |= {"cpu": str(4 * gpus or 4), "memory": f"{32 * gpus or 32}Gi"} | dict(asks or {})
     spec = {
         "priorityClassName": priority,
         "priority": PRIORITIES[priority],
         "tolerations": [{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}],
         "containers": [{"name": "main", "image": IMAGE, "resources": {"limits": asked, "requests": asked}}],
         "nodeSelector": {PRODUCT: product},
+        **of_spec,
     }
     metadata = {"labels": labels, **({"annotations": {WORK: work}} if work else {})}
     body = {
@@ -76,6 +82,22 @@ def lasting() -> list[Made]:
         quota("students", gpus=2),
         pods("students", "homework", gpus=1, count=4, priority="training"),
         pods("notebooks", "left-open", gpus=2, priority="inference", work="nothing"),
+        *waiting(),
+    ]
+
+
+def waiting() -> list[Made]:
+    """Pods that wait, each for a reason of its own: with those of `lasting`, ten for a newcomer to find."""
+    claims = [{"name": "gpu", "resourceClaimName": "shared-gpu"}]
+    return [
+        namespace("speech"),
+        pods("speech", "queued", gpus=4, schedulingGates=[{"name": "kueue.x-k8s.io/admission"}]),
+        pods("speech", "gang", gpus=8, schedulerName="volcano"),
+        pods("speech", "misspelt", gpus=1, product=f"{H100}-SXM"),
+        pods("speech", "next-in-line", gpus=1, nodeSelector={}),
+        pods("speech", "preprocessing", gpus=1, asks={"cpu": "500"}),
+        pods("speech", "sliced", gpus=0, asks={f"{GPU.partition('/')[0]}/mig-4g.71gb": "1"}, nodeSelector={}),
+        pods("speech", "claimed", gpus=0, nodeSelector={}, resourceClaims=claims),
     ]
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demo.teams import lasting
 from demo.timetable import ROUND_MIN, Scene, timetable
 from simulator.faults import FAULTS
 from simulator.faults.board import build
@@ -42,6 +43,13 @@ def test_what_teams_wait_for_is_there_all_the_time(minute: float):
 
     assert lasting.made
     assert lasting.is_on(minute)
+
+
+def test_ten_pods_wait_each_for_another_reason():
+    made = [each.body for each in lasting() if each.body["kind"] == "ReplicaSet"]
+    specs = [str(body["spec"]["template"]["spec"]) for body in made]
+
+    assert len(set(specs)) == len(specs) == 11  # one of them holds GPUs and waits for none
 
 
 @given(st.integers(0, 2**31 - 1), st.integers(1, 40))
