@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("fleet", "0015_scaling_objects"),
+        ("fleet", "0016_events_of_nodes"),
     ]
 
     operations = [

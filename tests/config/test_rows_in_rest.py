@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from rest_framework import serializers
 
+from capacity import compared_nodes
 from edges.rest import Asked, RowSerializer
 from health.gpus import roster_cache
 from tests.config.test_who_may import READS
@@ -50,7 +51,8 @@ def answers(caller, there: dict[str, int]) -> dict[str, tuple[bytes, int]]:
 def test_what_is_read_is_written_as_the_framework_writes_it_and_costs_no_query_more(
     there, root, framework, monkeypatch
 ):
-    monkeypatch.setattr(roster_cache, "KEPT_S", 3600.0)  # by the clock on the wall, which a loaded machine outlasts
+    for cache in (roster_cache, compared_nodes):  # both by the clock on the wall, which a loaded machine outlasts
+        monkeypatch.setattr(cache, "KEPT_S", 3600.0)
     answers(root, there)  # what is remembered is asked for once
     flat = answers(root, there)
     framework()
