@@ -114,7 +114,8 @@ def _notes(connection: Connection) -> Iterator[str]:
 def _is_forbidden(connection: Connection, resource: Resource[Any]) -> bool:
     """Tells whether the kind is forbidden. Other failures are reported when it is watched."""
     try:
-        connection.get(served(connection, resource).path(), {"limit": 1})
+        found = served(connection, resource)
+        connection.get(found.path(), {"limit": 1, **found.query})
     except client.Forbidden:
         return True
     except client.ClusterError:
