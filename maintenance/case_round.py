@@ -20,7 +20,8 @@ def follow_cases(*, now: datetime) -> int:
     moved = 0
     for case in cases:
         move = next_case_move(facts[case.pk], now=now)
-        if move and move.to == CaseState.CLOSED and not was_observed(case, now=now):
+        ends_probation = move is not None and case.state == CaseState.PROBATION and move.to == CaseState.CLOSED
+        if ends_probation and not was_observed(case, now=now):
             move = None  # it is watched for longer
         if move:
             with suppress(LostRace):  # a person moved it; the next round reads it again
