@@ -67,30 +67,30 @@ EVENT_KINDS: Mapping[str, EventKind] = {
         ),
         EventKind(
             "finding.acknowledged", "Finding acknowledged", EventPhase.UPDATE, OF_ACT,
-            "Acknowledged: {title} {reason}", is_answered=True,
+            "Acknowledged: {title}. {reason}", is_answered=True,
         ),
         EventKind(
-            "finding.unassigned", "Finding has no assignee", EventPhase.UPDATE, OF_ACT, "Unassigned: {title} {reason}"
+            "finding.unassigned", "Finding has no assignee", EventPhase.UPDATE, OF_ACT, "Unassigned: {title}. {reason}"
         ),
         EventKind(
-            "finding.muted", "Finding muted", EventPhase.UPDATE, OF_ACT, "Muted: {title} {reason}", is_answered=True
+            "finding.muted", "Finding muted", EventPhase.UPDATE, OF_ACT, "Muted: {title}. {reason}", is_answered=True
         ),
         # Acts of which nobody is notified.
         EventKind(
             "finding.assigned", "Finding assigned", EventPhase.RECORD, (*OF_ACT, "assignee"),
-            "Assigned to {assignee}: {title} {reason}",
+            "Assigned to {assignee}: {title}. {reason}",
         ),
         EventKind(
             "finding.assignee-removed", "Assignee of an open finding removed", EventPhase.RECORD, OF_ACT,
-            "Unassigned: {title} {reason}",
+            "Unassigned: {title}. {reason}",
         ),
         EventKind(
             "finding.accepted", "Steps of a finding accepted", EventPhase.RECORD, OF_ACT,
-            "Steps accepted: {title} {reason}",
+            "Steps accepted: {title}. {reason}",
         ),
         EventKind(
             "finding.dismissed", "Steps of a finding dismissed", EventPhase.RECORD, OF_ACT,
-            "Steps dismissed: {title} {reason}",
+            "Steps dismissed: {title}. {reason}",
         ),
         EventKind(
             "finding.resolved", "Finding resolved", EventPhase.RESOLVE, (*OF_FINDING, "reason"), "Resolved: {title}",

@@ -77,7 +77,7 @@ def test_the_page_says_that_its_node_is_gone_and_offers_no_scope_of_it(finding):
 
 def test_what_people_did_to_it_stays_on_the_timeline_of_its_node(now):  # noqa: F811 (a fixture)
     node, root = make.a_node(make.a_cluster("prod"), "gpu-001"), make.a_user("root2", role="admin")
-    row = make.a_finding(node.cluster, node=node, rule="gpu-hot")
+    row = make.a_finding(node.cluster, node=node, rule="gpu-hot", title="GPU 3 hot")
     make.an_event_of(row)
     acts.acknowledge(row, actor="ada", reason="I change its fan.", now=NOON)
     there = [(line.sentence, line.who) for line in lines_of(node, root, Span(frozenset({FINDING})))]
@@ -88,7 +88,7 @@ def test_what_people_did_to_it_stays_on_the_timeline_of_its_node(now):  # noqa: 
 
     left = lines_of(gone, root, Span(frozenset({FINDING})))
 
-    assert ("Acknowledged: It is wrong. I change its fan.", "ada") in there
+    assert ("Acknowledged: GPU 3 hot. I change its fan.", "ada") in there
     assert [(line.sentence, line.who) for line in left] == there
 
 
