@@ -24,6 +24,7 @@ from rollouts.engine.looks import RecordedNode, RecordedStage
 from rollouts.engine.workloads import owner_of
 from rollouts.gates.base import (
     Baseline,
+    EarlierFindings,
     Evidence,
     FindingEvidence,
     GpuTelemetry,
@@ -166,6 +167,7 @@ class PlanRecord:
     findings: Mapping[str, Sequence[PastFinding]] = field(default_factory=dict)  # by UID of a node of the cluster
     # By UID of a node with the same GPUs: its name, and whether it has another driver now.
     others: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
+    past: EarlierFindings | None = None  # of these nodes, in the days before
     gaps: Sequence[tuple[datetime, datetime]] = ()  # without observation of the cluster
     baselines: Baselines = field(default_factory=Baselines)
     # By key of a stage and of its gate, the oldest first.
@@ -320,8 +322,8 @@ class PlanRecord:
             if uid not in begun and (uid in planned or is_unchanged)
         }
         if look is None or not look.has_health:
-            return HealthEvidence(evaluated_at=at, has_source=True, peers=peers)
-        return HealthEvidence(at if look.rules_ran else None, look.has_source, look.trouble, peers)
+            return HealthEvidence(evaluated_at=at, has_source=True, peers=peers, past=self.past)
+        return HealthEvidence(at if look.rules_ran else None, look.has_source, look.trouble, peers, past=self.past)
 
     def _service(self, span: StageSpan, gate: str, at: datetime) -> RecordedService:
         levels = self.samples.get((span.stage.pk, gate), ())

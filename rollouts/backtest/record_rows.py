@@ -17,7 +17,7 @@ from health.backtest.backtest import UNSEEING
 from health.models import Finding
 from rollouts.backtest.record import PastFinding, PastMove, PlanRecord, StageSpan, TargetRecord, by_kind
 from rollouts.engine.baseline import read_baseline
-from rollouts.engine.gpu_health import finding_evidence
+from rollouts.engine.gpu_health import finding_evidence, past_findings
 from rollouts.engine.looks import NODE_LOOKS, STAGE_LOOKS, read_seen
 from rollouts.gates.base import Baseline, ServiceLevel
 from rollouts.gates.slo import SLOS
@@ -32,7 +32,7 @@ MOST_SAMPLES = 3_000  # a stage keeps those of a day, two a minute
 
 
 def read_record(plan: Plan) -> PlanRecord:
-    """Reads the record until the last halt, else until the plan's last move. At most 18 queries."""
+    """Reads the record until the last halt, else until the plan's last move. At most 20 queries."""
     halted_at = _halted_at(plan)
     end = halted_at or plan.state_since
     spans = _spans(plan, end)
@@ -50,7 +50,7 @@ def read_record(plan: Plan) -> PlanRecord:
         _changes(plan, uids, begin, end),
     )
     lasting, cordons = _lasting(plan, nodes, end), _cordons(plan)
-    looks = _looks(spans, end)
+    looks, others = _looks(spans, end), _others(plan, nodes.values(), begin)
     targets: dict[int, list[TargetRecord]] = defaultdict(list)
     for row in rows:
         uid, node, base = row.node_uid, nodes.get(row.node_uid), read_baseline(row.baseline)
@@ -78,7 +78,8 @@ def read_record(plan: Plan) -> PlanRecord:
         spans,
         targets,
         findings,
-        others=_others(plan, nodes.values(), begin),
+        others=others,
+        past=past_findings(plan.cluster_id, list(others), before=begin),
         gaps=gaps,
         baselines=baselines_of(plan, [job for its in jobs.values() for job in its]),
         samples={(span.stage.pk, key): its for span in spans for key, its in _samples(span).items()},

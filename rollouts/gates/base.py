@@ -88,6 +88,25 @@ class FindingEvidence:
 
 
 @dataclass(frozen=True)
+class EarlierFinding:
+    """The first finding of a node by a rule and a severity, in the days before a stage."""
+
+    node: str
+    rule: str
+    severity: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class EarlierFindings:
+    """The findings of changed nodes and of nodes like them, in the days before the first change."""
+
+    nodes: Mapping[str, datetime]  # by name: since when it is observed, in these days
+    ends_at: datetime
+    findings: tuple[EarlierFinding, ...] = ()
+
+
+@dataclass(frozen=True)
 class GpuTelemetry:
     """The telemetry of the GPUs of one node; fresh samples are those since its change."""
 
@@ -109,6 +128,7 @@ class HealthEvidence:
     # By the name of each unchanged node like a changed one: its findings since the first change of the stage.
     peers: Mapping[str, tuple[FindingEvidence, ...]] = field(default_factory=dict)
     alike: str = ""  # what peers have in common with changed nodes
+    past: EarlierFindings | None = None  # asked where a changed node has a finding
 
 
 @dataclass(frozen=True)

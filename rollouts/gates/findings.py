@@ -1,15 +1,15 @@
 """No finding at or above a severity has come on a changed node since its change.
 
-A finding that the node had before its change is subtracted and named. Findings of a rule that unchanged nodes have too
-are compared by a sequential test, since the gate looks again and again: as often is no effect, and proved more often
-fails. Between them the gate waits and holds the next wave. A rule that reports no unchanged node fails at once.
+A finding that the node had before its change is subtracted and named. A kind of findings that other nodes have too, or
+that came in the 14 days before, is compared by tests that allow a look at every round. As often is no effect, and
+proved more often fails. Between them the gate waits and holds the next wave. A finding that nothing is comparable with
+fails at once. A critical finding is usual only where chance has it in one of twenty rollouts.
 
 The gates on one topic (`xid`, `ecc`, …) are this gate with the findings of some GPU rules, whose metrics must be
 measured on every GPU. The rules count from when the driver was loaded (Z22), by the limits of the node's pools.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
@@ -17,6 +17,7 @@ from typing import ClassVar
 from fleet.states.node import AT_REST, RECONFIGURING
 from health.rules.base import RANKS, Severity
 from health.rules.gpus.base import GpuRule
+from rollouts.gates.background import Comparison, Kind, compare_with_past, past_kinds
 from rollouts.gates.base import (
     FEWEST_PEERS,
     UNPROVED,
@@ -65,10 +66,8 @@ class NewFindings(Gate):
         known = [target for target in changed if _has_recorded_findings(target)]
         counted = [(target, one) for target in known for one in self._counted(target.findings)]
         new = [(target, one) for target, one in counted if _is_new(one, target)]
-        compared = self._compare(evidence.health, new, nodes=len(known))
-        shared = {rule for rule, its in compared.items() if its.is_as_often}
-        doubtful = {rule for rule, its in compared.items() if rule not in shared and not its.is_proved}
-        blamed = [(target, one) for target, one in new if one.rule not in shared]
+        compared = self._compare(evidence.health, new, known, now=now)
+        blamed = [(target, one) for target, one in new if not compared[_kind(one)].is_usual]
         telemetry = {target.name: target.telemetry for target in changed}
         items = (
             EvidenceItem("Changed nodes", len(evidence.changed)),
@@ -77,12 +76,16 @@ class NewFindings(Gate):
             *first_items(
                 EvidenceItem("Before the change", one.title) for target, one in counted if not _is_new(one, target)
             ),
-            *first_items(EvidenceItem("On unchanged nodes too", one.title) for _, one in new if one.rule in shared),
+            *first_items(
+                EvidenceItem(compared[_kind(one)].why_usual, one.title)
+                for _, one in new
+                if compared[_kind(one)].is_usual
+            ),
             *(item for its in compared.values() for item in its.items),
-            *([EvidenceItem("Unchanged nodes have", evidence.health.alike)] if compared and evidence.health else []),
+            *self._likeness(compared, evidence.health),
         )
         certain = [(target, one) for target, one in blamed if self._is_certain(one, target, evidence.health)]
-        if proved := [(target, one) for target, one in certain if one.rule not in doubtful]:
+        if proved := [(target, one) for target, one in certain if compared[_kind(one)].is_proved]:
             return _fails(proved, items)
         if certain:
             return _unproved(certain, items)
@@ -98,7 +101,7 @@ class NewFindings(Gate):
             return _unconfirmed(blamed, items)
         if evidence.not_changed:
             return to_come(evidence, items)
-        title = f"No new finding on {count(len(evidence.changed), 'changed node')}"
+        title = f"No {'unusual' if new else 'new'} finding on {count(len(evidence.changed), 'changed node')}"
         return passed(title, _input_sentence(evidence.health), evidence=items)
 
     def unmeasured(self, telemetry: ByNode, health: HealthEvidence | None, items: Items = ()) -> GateResult | None:
@@ -108,27 +111,46 @@ class NewFindings(Gate):
         return unmeasured(telemetry, health, by=self.measured_by, items=items)
 
     def _counted(self, findings: Sequence[FindingEvidence]) -> Iterator[FindingEvidence]:
-        rules = {self.measured_by.key, *self.also} if self.measured_by else frozenset()
+        rules = self._rules
         for one in findings:
             # A gate on a topic waits for a person where a rule in shadow mode has a finding: it would be blind else.
-            is_asked = one.rule in rules if rules else not one.is_shadow
+            is_asked = not one.is_shadow if rules is None else one.rule in rules
             if is_asked and RANKS[one.severity] <= RANKS[self.severity]:
                 yield one
 
-    def _compare(self, health: HealthEvidence | None, new: Pairs, *, nodes: int) -> dict[str, FirstEvents]:
-        """Returns the comparison of each rule with new findings on changed and on unchanged nodes."""
+    def _compare(
+        self, health: HealthEvidence | None, new: Pairs, known: Sequence[TargetEvidence], *, now: datetime
+    ) -> dict[Kind, Comparison]:
+        """Returns the comparison of each kind of new findings with unchanged nodes, and with the days before."""
         peers = health.peers if health else {}
-        if min(nodes, len(peers)) < FEWEST_PEERS:
-            return {}
-        here, there = defaultdict[str, Firsts](dict), defaultdict[str, Firsts](dict)
-        for target, one in new:
-            _note_first(here[one.rule], target.name, one)
-        for name, found in peers.items():
-            for one in self._counted(found):
-                _note_first(there[one.rule], name, one)
-        return {
-            rule: FirstEvents(rule, its, nodes, there[rule], len(peers)) for rule, its in here.items() if there[rule]
-        }
+        past = health.past if health else None
+        are_enough = min(len(known), len(peers)) >= FEWEST_PEERS
+        usual = past_kinds(past, self._rules, self.severity) if past else set()
+        released = {target.name: target.baseline.at for target in known if target.baseline}
+        found: dict[Kind, Comparison] = {}
+        for kind in {_kind(one): None for _, one in new}:
+            here, there = Firsts(), Firsts()
+            for target, one in new:
+                if kind.has(one.rule, one.severity):
+                    _note_first(here, target.name, one)
+            for name, its in peers.items() if are_enough else ():
+                for one in self._counted(its):
+                    if kind.has(one.rule, one.severity):
+                        _note_first(there, name, one)
+            found[kind] = Comparison(
+                FirstEvents(kind.rule, here, len(known), there, len(peers)) if there else None,
+                compare_with_past(kind, here, released, past, tests=len(usual), now=now) if past else None,
+            )
+        return found
+
+    @property
+    def _rules(self) -> frozenset[str] | None:
+        """Returns the keys of the rules whose findings count; None: every rule."""
+        return frozenset({self.measured_by.key, *self.also}) if self.measured_by else None
+
+    def _likeness(self, compared: Mapping[Kind, Comparison], health: HealthEvidence | None) -> Items:
+        is_shown = health and health.alike and any(one.items for one in compared.values())
+        return (EvidenceItem("Compared nodes have", health.alike),) if health and is_shown else ()
 
     def _is_certain(self, finding: FindingEvidence, target: TargetEvidence, health: HealthEvidence | None) -> bool:
         """Returns whether the finding fails the gate. One that began during the change may still end (Z21)."""
@@ -169,6 +191,10 @@ class NewFindings(Gate):
         return wait(title, summary, cause="not-evaluated", nodes=nodes, evidence=items)
 
 
+def _kind(finding: FindingEvidence) -> Kind:
+    return Kind(finding.rule, finding.severity)
+
+
 def _note_first(firsts: Firsts, node: str, finding: FindingEvidence) -> None:
     firsts[node] = min(firsts.get(node, finding.since), finding.since)
 
@@ -196,7 +222,7 @@ def _fails(new: Pairs, items: Items) -> GateResult:
 def _unproved(new: Pairs, items: Items) -> GateResult:
     nodes = tuple(dict.fromkeys(target.name for target, _ in new))
     title = f"{count(len(new), 'new finding')} on {subject(nodes)} may be chance"
-    summary = "Unchanged nodes have such findings too. Too few nodes have one to tell."
+    summary = "Other nodes have or had such findings too. Too few nodes have one now to tell."
     shown = (*items, *first_items(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
     return wait(title, summary, cause=UNPROVED, nodes=nodes, evidence=shown, steps=(*READ_FINDING, *OVERRIDE))
 

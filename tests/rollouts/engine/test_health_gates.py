@@ -7,7 +7,7 @@ import pytest
 
 from fleet.models import Node, Observer
 from health.evaluation.overdue_clusters import record_evaluation
-from health.models import TelemetrySource
+from health.models import Finding, TelemetrySource
 from health.telemetry.snapshot import GpuDevice
 from rollouts.engine import gpu_health
 from rollouts.engine.gpu_health import read_plan_health, unchanged_peers
@@ -141,6 +141,41 @@ def test_findings_of_unchanged_nodes_are_read_for_comparison(fleet: Fleet):
     assert {name: [one.rule for one in found] for name, found in health.peers.items()} == {
         REST[0]: ["gpu-xid"], REST[1]: [],
     }  # fmt: skip
+
+
+def test_findings_of_the_days_before_are_read_once_a_changed_node_has_one(fleet: Fleet):
+    """One that never opened, one in shadow mode and one from before these days are no background."""
+    long_ago, before = fleet.ground.clock() - timedelta(days=20), fleet.ground.clock() - timedelta(days=5)
+    ill = Node.objects.get(name=REST[0])
+    Node.objects.update(created_at=long_ago)
+    fleet.change_canary()
+    fleet.soak()
+    cases = {"gpu-hot": before, "gpu-nvlink-errors": None, "gpu-throttled": before, "gpu-xid": long_ago}
+    for rule, opened_at in cases.items():
+        row = a_finding(ill.cluster, f"GPU 0 of {ill.name}", node=ill, rule=rule, since=opened_at or before)
+        Finding.objects.filter(pk=row.pk).update(
+            opened_at=opened_at, resolved_at=before, is_shadow=rule == "gpu-throttled"
+        )
+    stages = list(fleet.ground.plan.stages.all())
+    nodes = {node.uid: node for node in Node.objects.all()}
+
+    def past():
+        evidence = read_plan_health(fleet.ground.plan, stages, nodes, now=fleet.ground.clock()).evidence
+        assert evidence is not None
+        return evidence.past
+
+    Finding.objects.filter(node__name=CANARY).delete()
+    without, canary = past(), Node.objects.get(name=CANARY)
+    a_finding(canary.cluster, f"GPU 0 of {CANARY}", node=canary, rule="gpu-hot", since=fleet.ground.clock())
+    found = past()
+
+    assert without is None
+    assert found is not None
+    assert [(one.node, one.rule, one.since) for one in found.findings if one.rule in cases] == [
+        (REST[0], "gpu-hot", before)
+    ]
+    assert set(found.nodes) == {CANARY, *REST}
+    assert found.ends_at - found.nodes[CANARY] == timedelta(days=14)
 
 
 def test_peers_are_of_the_same_cohort_where_they_are_enough(fleet: Fleet, monkeypatch):
