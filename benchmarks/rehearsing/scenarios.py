@@ -1,24 +1,28 @@
 """Seeded fleets, plans and faults, and what a rehearsal of them shows."""
 
+import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from gpu.upgrade_controller import unavailable_of
+from health.rules.base import Severity
 from health.suspects import fisher
 from operations.tenants.disruption_cost import UNHARMED
 from rollouts.commands.stage_drafts import gates_by_default
+from rollouts.gates.base import EarlierFinding, EarlierFindings
 from rollouts.gates.options import read_gates
 from rollouts.node_order.node_selection import FACTORS, Candidate, in_order, representatives
 from rollouts.rehearsal.faults import FAULTS, DriverFault, NodeFault, ValidatorFault
-from rollouts.rehearsal.fleet import Noise, Pace, VirtualFleet, VirtualNode, afflict
+from rollouts.rehearsal.fleet import Noise, OwnFinding, Pace, VirtualFleet, VirtualNode, afflict
 from rollouts.rehearsal.run import RehearsalResult, RehearsedStage, rehearse
 
 BEGINS = datetime(2026, 11, 29, 6, tzinfo=UTC)
 OLD, NEW = "570.172.08", "580.95.05"
 SOAK = timedelta(minutes=30)
 HEALTHY = "healthy"
+CRITICAL, WARNING = Severity.CRITICAL.value, Severity.WARNING.value
 PROPERTIES: Mapping[str, Sequence[str]] = {
     "kernel": ("5.15.0-151-generic", "6.8.0-45-generic", "6.8.0-79-generic"),
     "os_image": ("Ubuntu 22.04.5 LTS", "Ubuntu 24.04.2 LTS"),
@@ -28,6 +32,14 @@ PROPERTIES: Mapping[str, Sequence[str]] = {
 }
 # What happens on healthy nodes by itself, under either driver.
 RESTARTING, LATE_EXPORTERS = 0.02, 0.02  # of the nodes
+WARNINGS_AN_HOUR = (0, 0.003, 0.01, 0.03)  # on a node, all kinds together; a fleet has one of these
+WARNING_RULES = ("gpu-hot", "gpu-throttled", "gpu-nvlink-errors", "gpu-xid")
+KINDS_OF_WARNINGS = 2  # in a fleet
+# Meta's 16,384 GPUs had 419 unexpected interruptions in 54 days: one in 264 days of a node (arXiv 2407.21783).
+FAILURES_AN_HOUR = 1 / (264 * 24)
+FAILURE_RULE = "gpu-xid"
+BEFORE, AFTER = timedelta(days=14), timedelta(days=4)  # the time of these, around the start
+CHANCE = 0.002  # so seldom as many nodes with a warning as a fault has would come by themselves
 WIDE = 5 / 6  # of the rollouts: their canaries are large and change at once
 KINDS = (1, 2, 2, 2, 2)  # values of a property in a fleet
 MORE_GATES = {
@@ -73,10 +85,11 @@ def play(
     nodes = _nodes(dice, idle=dice.choice((0.0, 0.2, 0.5)) if key == HEALTHY else dice.choice((0.0, 0.2, 0.5, 1.0)))
     fault, value = (None, "") if key == HEALTHY else _fault(dice, faults[key], nodes)
     affected = afflict(fault, nodes, value, dice) if fault else []
+    own, past = _own_findings(dice, nodes)
     is_blind = key in ("late-xid", "ecc") and dice.random() < 0.2
     trouble = "Prometheus does not answer." if is_blind else ""
     noise = Noise(f"{seed} {number}")
-    fleet = VirtualFleet({node.name: node for node in nodes}, OLD, NEW, at_once=0, trouble=trouble, noise=noise)
+    fleet = VirtualFleet({node.name: node for node in nodes}, OLD, NEW, at_once=0, trouble=trouble, noise=noise, past=past)
     stages = _stages(dice, nodes, only_usual_gates=only_usual_gates)
     canary = set(stages[0].nodes)
     outcome = rehearse(fleet, stages, begins=BEGINS)
@@ -86,7 +99,8 @@ def play(
         nodes=len(nodes),
         affected=len(affected),
         is_random=fault is not None and not fault.factor,
-        is_detectable=fault is not None and any(_would_show(node, fault) for node in affected if node.name in canary),
+        is_detectable=fault is not None
+        and _is_detectable(fault, [node for node in affected if node.name in canary], len(canary), own),
         has_passed_canary=0 in outcome.passed,
         outcome=outcome,
         operator_alone=_operator_alone(fault, affected, len(nodes)),
@@ -113,6 +127,31 @@ def _nodes(dice: random.Random, *, idle: float) -> list[VirtualNode]:
         )
         for number in range(round(50 * 10 ** dice.random()))
     ]
+
+
+def _own_findings(
+    dice: random.Random, nodes: Sequence[VirtualNode]
+) -> tuple[Mapping[tuple[str, str], float], EarlierFindings]:
+    """Gives nodes the findings that come by themselves. Returns their rates an hour, and those of the days before."""
+    warnings = dict.fromkeys(dice.sample(WARNING_RULES, KINDS_OF_WARNINGS), dice.choice(WARNINGS_AN_HOUR))
+    rates = {(rule, WARNING): rate / KINDS_OF_WARNINGS for rule, rate in warnings.items() if rate}
+    rates[FAILURE_RULE, CRITICAL] = FAILURES_AN_HOUR
+    earlier = []
+    for node in nodes:
+        for (rule, severity), rate in rates.items():
+            first = timedelta(hours=dice.expovariate(rate))
+            if first < BEFORE:
+                earlier.append(EarlierFinding(node.name, rule, severity, BEGINS - BEFORE + first))
+            node.own_findings += tuple(_coming(dice, rule, severity, rate))
+    return rates, EarlierFindings(dict.fromkeys((node.name for node in nodes), BEGINS - BEFORE), BEGINS, tuple(earlier))
+
+
+def _coming(dice: random.Random, rule: str, severity: str, rate: float) -> Iterator[OwnFinding]:
+    at = BEGINS + timedelta(hours=dice.expovariate(rate))
+    while at < BEGINS + AFTER:
+        lasts = timedelta(minutes=dice.uniform(10, 60)) if severity == WARNING else AFTER
+        yield OwnFinding(rule, severity, at, at + lasts)
+        at += lasts + timedelta(hours=dice.expovariate(rate))
 
 
 def _pace(dice: random.Random) -> Pace:
@@ -148,6 +187,19 @@ def _stages(
         RehearsedStage("Canary", [one.name for one in canary], gates, max_unavailable=at_once),
         RehearsedStage("Others", [one.name for one in others], gates, max_unavailable=max(1, len(others) // 5)),
     )
+
+
+def _is_detectable(
+    fault: DriverFault, affected: Sequence[VirtualNode], canary: int, own: Mapping[tuple[str, str], float]
+) -> bool:
+    """Returns whether canary nodes show the fault to somebody within the soak (Z29), more often than chance would."""
+    showing = [node for node in affected if _would_show(node, fault)]
+    rates = [own.get(each, 0) for each in fault.findings.items()]
+    if not showing or not fault.shows_by_findings_alone or 0 in rates:
+        return bool(showing)
+    expected = min(rates) * canary * SOAK / timedelta(hours=1)
+    fewer = sum(math.exp(-expected) * expected**number / math.factorial(number) for number in range(len(showing)))
+    return 1 - fewer <= CHANCE
 
 
 def _would_show(node: VirtualNode, fault: DriverFault) -> bool:

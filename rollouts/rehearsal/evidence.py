@@ -55,7 +55,7 @@ class VirtualTarget:
 
 def baseline_of(node: VirtualNode, now: datetime) -> Baseline:
     """Returns the state of a node before its release."""
-    findings = {"node-not-ready": Severity.CRITICAL.value} if node.is_sick_before else {}
+    findings = {one.key: one.severity for one in _findings(node, now)}
     return Baseline(
         at=now,
         driver_version=node.version,
@@ -183,6 +183,10 @@ def _findings(node: VirtualNode, now: datetime) -> tuple[FindingEvidence, ...]:
     if node.has_harmless_finding and node.changed_at and now >= node.changed_at + HARMLESS_AFTER:
         title = f"GPU 2 of {node.name} uses nearly all of its memory"
         found.append(FindingEvidence("memory", "gpu-memory", Severity.NOTE, title, node.changed_at))
+    for one in node.own_findings:
+        if one.begins_at <= now < one.ends_at:
+            title = f"GPU 5 of {node.name}: {RULE_TITLES[one.rule]}"
+            found.append(FindingEvidence(f"{one.rule} 5", one.rule, one.severity, title, one.begins_at))
     first = node.shows_since(now)
     for rule, severity in node.defect.findings.items() if first else ():
         title = f"GPU 3 of {node.name}: {RULE_TITLES[rule]}"
@@ -198,12 +202,20 @@ def _telemetry(node: VirtualNode, now: datetime) -> GpuTelemetry | None:
     return replace(node.telemetry, reporting=0, fresh={})
 
 
-def health_evidence(fleet: VirtualFleet, now: datetime) -> HealthEvidence:
-    """Returns the health of the cluster. Unchanged nodes have no finding that is newer than the plan."""
-    unchanged = {name: () for name, node in fleet.nodes.items() if node.version == fleet.from_version}
+def health_evidence(fleet: VirtualFleet, first_change: datetime | None, now: datetime) -> HealthEvidence:
+    """Returns the health of the cluster, with the findings of unchanged nodes since the first change of a node."""
+    unchanged = {
+        name: tuple(one for one in _findings(node, now) if first_change and one.since >= first_change)
+        if node.own_findings
+        else ()
+        for name, node in fleet.nodes.items()
+        if node.version == fleet.from_version
+    }
     seconds = int(RULES_RUN_EVERY.total_seconds())
     evaluated_at = now - timedelta(seconds=int(now.timestamp()) % seconds)
-    return HealthEvidence(evaluated_at, has_source=fleet.has_source, trouble=fleet.trouble, peers=unchanged)
+    return HealthEvidence(
+        evaluated_at, has_source=fleet.has_source, trouble=fleet.trouble, peers=unchanged, past=fleet.past
+    )
 
 
 def service_level(nodes: list[VirtualNode], gate: Slo, fleet: VirtualFleet, now: datetime) -> ServiceLevel | None:

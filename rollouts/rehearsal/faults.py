@@ -60,6 +60,11 @@ class DriverFault:
         return timedelta(minutes=self.after_minutes)
 
     @property
+    def shows_by_findings_alone(self) -> bool:
+        others = (self.never_loads, self.validator, self.node, self.pods, self.missing_gpus, self.is_exporter_silent)
+        return bool(self.findings) and not any(others) and self.throughput_percent == 100
+
+    @property
     def shows_on_idle_nodes(self) -> bool:
         """Returns whether a node without tenants shows the fault, at least to a test Job that runs at once."""
         is_seen_at_once = self.throughput_percent < 100 and not self.ramp_minutes

@@ -14,7 +14,7 @@ from typing import Protocol
 from gpu.labels import GPU
 from gpu.upgrade_controller import CORDON_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from health.telemetry.metrics import METRICS
-from rollouts.gates.base import GpuTelemetry, NextWave, WindowEvidence
+from rollouts.gates.base import EarlierFindings, GpuTelemetry, NextWave, WindowEvidence
 from rollouts.rehearsal.faults import DriverFault, NodeFault, PodFault, ValidatorFault
 
 RESTART, VALIDATION = "pod-restart-required", "validation-required"
@@ -42,6 +42,16 @@ class Pace:
     test: timedelta = timedelta(minutes=2)
 
 
+@dataclass(frozen=True)
+class OwnFinding:
+    """A finding that a node has by itself, whichever driver it runs."""
+
+    rule: str
+    severity: str
+    begins_at: datetime
+    ends_at: datetime
+
+
 @dataclass
 class VirtualNode:
     name: str
@@ -58,6 +68,7 @@ class VirtualNode:
     throughput: float = 1.0  # as a share of the usual one
     restarts_after: timedelta | None = None  # from Ready pods to one that restarts by itself
     exporter_after: timedelta = timedelta(0)  # from the change to the first sample of its exporter
+    own_findings: tuple[OwnFinding, ...] = ()
     fault: DriverFault | None = None  # that the new driver has on this node
     state: str = UPGRADE_DONE
     is_held: bool = False
@@ -142,7 +153,9 @@ class VirtualNode:
                 yield first + ((now - first) // every + 1) * every
 
     def _scattered_changes(self) -> Iterator[datetime]:
-        """Yields when pods and the exporter change by themselves."""
+        """Yields when findings, pods and the exporter change by themselves."""
+        for one in self.own_findings:
+            yield from (one.begins_at, one.ends_at)
         if self.changed_at and self.exporter_after:
             yield self.changed_at + self.exporter_after
         if self.open_since:
@@ -236,6 +249,7 @@ class VirtualFleet:
     trouble: str = ""  # why no telemetry arrives from the source; blank: it arrives
     has_prometheus: bool = True
     noise: Noise | None = None  # None: every measurement is exact
+    past: EarlierFindings | None = None  # of the nodes; None: nothing is known
     room: PodRoom | None = None  # None: nobody knows
     hours: WindowHours | None = None  # None: the cluster has no maintenance window
 

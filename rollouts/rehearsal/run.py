@@ -138,6 +138,7 @@ class Run:
     reason: str = ""  # the last sentence of a decision
     pause_reason: str = ""  # why a person is asked; empty: nobody is
     first_sign: datetime | None = None  # of the fault, on a released node
+    first_change: datetime | None = None
     released: dict[str, datetime] = field(default_factory=dict)  # by name: when
     cordons: dict[str, CordonedByUs] = field(default_factory=dict)  # by uid
     served: set[str] = field(default_factory=set)  # uids
@@ -268,6 +269,8 @@ class Run:
             return
         target = row.targets[move.name]
         target.state, target.since = move.to, self.now
+        if move.to is TargetState.CHANGED:
+            self.first_change = self.first_change or self.now
         if move.to is TargetState.FAILED:
             row.failures[move.uid] = row.failures.get(move.uid, 0) + 1
 
@@ -414,7 +417,7 @@ class Run:
             combinations=(supported,) if row.plan.combinations is None else row.plan.combinations,
             compared=len(targets) if row.plan.combinations is None else row.plan.compared,
             others_passing_since=self._passing_since(row),
-            health=see.health_evidence(self.fleet, self.now) if is_open else None,
+            health=see.health_evidence(self.fleet, self.first_change, self.now) if is_open else None,
             services=services,
         )
         return StageSnapshot(

@@ -11,6 +11,7 @@ from gpu.resources import Layout, whole_gpus
 from gpu.upgrade_controller import parallel_of
 from health.models import TelemetrySource
 from health.sources.cluster_telemetry import telemetry_of_clusters
+from rollouts.engine.gpu_health import past_findings
 from rollouts.gates.drift import Drift
 from rollouts.models import Plan
 from rollouts.preflight.picks import forward, pick
@@ -103,6 +104,7 @@ def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datet
         has_source=telemetry.has_source,
         trouble=telemetry.trouble if telemetry.has_source else "",
         has_prometheus=TelemetrySource.objects.filter(cluster=plan.cluster_id, is_on=True).exists(),
+        past=past_findings(plan.cluster_id, [node.uid for node in picks.nodes], before=now),
         room=LiveRoom(
             read_room(plan.cluster_id, {node.gpu_product for node in picks.nodes}),
             {node.name: node for node in picks.nodes},
