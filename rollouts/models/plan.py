@@ -179,13 +179,13 @@ class Plan(Moving, Leased):
                 self.commands.in_force().update(ended_at=now, ended_by=actor)
 
     def _call_traffic_hook(self, to: StrEnum, *, now: datetime, actor: str, reason: str) -> None:
-        """Drains harmed nodes on a halt, and undrains all released nodes at the end."""
-        released = Q(targets__released_at__isnull=False)
+        """Drains harmed nodes on a halt, and undrains the nodes of all waves at the end."""
         if to == PlanState.HALTED:
+            released = Q(targets__released_at__isnull=False)
             stages = self.stages.exclude(state=StageState.PASSED).filter(released & Q(targets__state__in=sorted(BEGUN)))
             kind = DRAIN
         elif to in PLAN_FINAL:
-            stages, kind = self.stages.filter(released), UNDRAIN
+            stages, kind = self.stages.filter(targets__wave__isnull=False), UNDRAIN
         else:
             return
         if uids := list(stages.order_by().values_list("targets__node_uid", flat=True)):

@@ -88,7 +88,7 @@ class Stage(Moving):
         with transaction.atomic():
             super().move(to, now=now, actor=actor, reason=reason)
             if to == StageState.PASSED:
-                uids = self.targets.filter(released_at__isnull=False).values_list("node_uid", flat=True)
+                uids = self.targets.filter(wave__isnull=False).values_list("node_uid", flat=True)
                 call_traffic_hook(UNDRAIN, self.plan, uids, now=now, actor=actor, reason=reason)
 
     def event_subject(self) -> dict[str, models.Model]:

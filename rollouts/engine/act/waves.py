@@ -29,7 +29,7 @@ from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.models.cordon import intend_cordons
 from rollouts.models.target import move_targets
-from rollouts.models.traffic import DRAIN, call_traffic_hook
+from rollouts.models.traffic import DRAIN, UNDRAIN, call_traffic_hook
 from rollouts.queries.restraints import restraints_of
 from rollouts.queries.stage_windows import why_not_released
 from wording.lists import names
@@ -75,7 +75,7 @@ def finish_release(writer: Writer, act: FinishRelease) -> None:
 
 
 def recall(writer: Writer, act: Recall) -> None:
-    """Holds targets again.
+    """Holds targets again, and gives them their traffic back.
 
     A node that the operator begins at the same moment continues; a label cannot stop it (Z3).
     """
@@ -93,7 +93,9 @@ def recall(writer: Writer, act: Recall) -> None:
             writer.plan.keep_lease(now=now)
             Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
             exclusions.unwant(writer.plan, [target.node_uid], now=now)
-            target.move(TargetState.HELD, now=now, actor="engine", reason=writer.component.says.recalled)
+            reason = writer.component.says.recalled
+            target.move(TargetState.HELD, now=now, actor="engine", reason=reason)
+            call_traffic_hook(UNDRAIN, writer.plan, [target.node_uid], now=now, actor="engine", reason=reason)
         cordon = cordoned.get(target.node_uid)
         beside = combine_writes(
             exclusions.beside_recall(writer, off[target.node_uid]), cordons.beside_recall(writer, cordon)

@@ -10,7 +10,7 @@ from notifications.models import Delivery, Preference
 from rollouts.commands import plan_control
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Plan, Target
-from rollouts.models.traffic import DRAIN, call_traffic_hook
+from rollouts.models.traffic import DRAIN, UNDRAIN, call_traffic_hook
 from tests.callers import calling
 from tests.make import NOON, a_plan, a_user
 from tests.notifications.make import SIGNING, a_channel, a_route, catch_all
@@ -26,7 +26,8 @@ def plan() -> Plan:
     """One whose node was released, and changed."""
     plan = in_state(a_plan(), "promoting")
     plan.stages.filter(index=0).update(state=StageState.PROMOTING)
-    Target.objects.filter(stage__plan=plan, stage__index=0).update(state="changed", released_at=NOON)
+    wave = plan.stages.get(index=0).waves.create(number=1, decided_at=NOON, reason="")
+    Target.objects.filter(stage__plan=plan, stage__index=0).update(state="changed", released_at=NOON, wave=wave)
     DomainEvent.objects.all().delete()
     return plan
 
@@ -103,6 +104,50 @@ def test_the_end_of_a_plan_undrains_what_its_halt_drained(plan, hook, receiver, 
     route_and_send()
 
     assert [got.json["type"] for got in receiver.received] == ["traffic.drain", "traffic.undrain"]
+
+
+def test_a_resumed_plan_gives_the_traffic_back_once_its_stage_passes(plan, hook, receiver, route_and_send):
+    halt(plan)
+    plan.refresh_from_db()
+    plan.move(PlanState.PROMOTING, now=NOON, actor="pam", reason="The pods run again.")
+    route_and_send()
+    before = [got.json["type"] for got in receiver.received]
+    for to in (StageState.PROMOTING, StageState.SOAKING, StageState.PASSED):
+        plan.stages.get(index=0).move(to, now=NOON, actor="engine", reason="Every gate passed.")
+    route_and_send()
+
+    assert before == ["traffic.drain"]
+    assert [got.json["type"] for got in receiver.received] == ["traffic.drain", "traffic.undrain"]
+
+
+def test_a_plan_that_went_back_gives_the_traffic_back(plan, hook, receiver, route_and_send):
+    halt(plan)
+    plan.refresh_from_db()
+    for to in (PlanState.ROLLING_BACK, PlanState.ROLLED_BACK):
+        plan.move(to, now=NOON, actor="engine", reason="Every node runs the old driver.")
+    route_and_send()
+
+    assert [got.json["type"] for got in receiver.received] == ["traffic.drain", "traffic.undrain"]
+
+
+def test_a_node_that_is_drained_again_after_a_recall_is_drained(plan, hook, receiver, route_and_send):
+    uids = list(plan.stages.get(index=0).targets.values_list("node_uid", flat=True))
+    for kind in (DRAIN, UNDRAIN, DRAIN):
+        call_traffic_hook(kind, plan, uids, now=NOON, actor="engine", reason="A wave.")
+        route_and_send()
+
+    assert [got.json["type"] for got in receiver.received] == [DRAIN, UNDRAIN, DRAIN]
+
+
+def test_a_receiver_that_refuses_connections_delays_no_halt(plan, hook, receiver, route_and_send):
+    type(hook).objects.filter(pk=hook.pk).update(address="http://127.0.0.1:1/traffic")  # nobody listens there
+    halt(plan)
+    route_and_send()
+
+    call = Delivery.objects.get()
+    assert Plan.objects.get(pk=plan.pk).state == PlanState.HALTED
+    assert (call.state, call.status, call.attempts) == ("waiting", 0, 1)
+    assert call.next_try_at is not None
 
 
 def test_only_a_route_that_names_traffic_has_the_calls(plan, receiver, route_and_send):

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from edges.transition_errors import LostRace
-from fleet.models import Node
+from fleet.models import DomainEvent, Node
 from kube import client
 from rollouts.commands import fleet_freezes, plan_control
 from rollouts.commands.fleet_freezes import Where
@@ -77,9 +77,41 @@ FORBIDDEN = {
 }
 
 
+def traffic_calls(ground: Ground) -> list[tuple[str, list[str]]]:
+    """Returns what the traffic hook of the canary's pool is told: the kind of each call, and its nodes."""
+    rows = DomainEvent.objects.filter(kind__startswith="traffic.", cluster=ground.cluster).order_by("pk")
+    return [(row.kind, row.facts["nodes"]) for row in rows]
+
+
+def pool_of_canary(ground: Ground) -> None:
+    Node.objects.get(cluster=ground.cluster, name=CANARY).pools.add(a_pool(ground.cluster, "served"))
+
+
+def test_a_wave_drains_its_traffic_in_the_transaction_of_its_intent(ground: Ground):
+    """No worker waits for the hook: the call is a row, and its delivery is a channel's."""
+    ground.armed()
+    pool_of_canary(ground)
+
+    waves.release_wave(ground.writer(), WAVE)
+
+    assert traffic_calls(ground) == [("traffic.drain", [CANARY])]
+
+
+def test_a_recalled_node_gets_its_traffic_back_though_its_label_never_went(ground: Ground):
+    ground.armed()
+    pool_of_canary(ground)
+    writer = ground.writer()
+    waves._intend(writer.plan, ground.stage(), [ground.target()], {}, off={}, reason="", now=ground.clock())
+
+    waves.recall(writer, Recall(0, (CANARY,)))
+
+    assert traffic_calls(ground) == [("traffic.drain", [CANARY]), ("traffic.undrain", [CANARY])]
+
+
 @pytest.mark.parametrize("why", FORBIDDEN)
 def test_a_release_loses_to_whatever_forbids_it(ground: Ground, why: str):
     ground.armed()
+    pool_of_canary(ground)
     writer = ground.writer()
     FORBIDDEN[why](ground)
 
@@ -87,6 +119,7 @@ def test_a_release_loses_to_whatever_forbids_it(ground: Ground, why: str):
         waves.release_wave(writer, WAVE)
 
     assert ground.releases() == []
+    assert traffic_calls(ground) == []
     assert ground.target().state == TargetState.HELD
     assert ground.target().baseline is None
     assert Hold.objects.get(plan=ground.plan, node_name=CANARY).is_wanted
