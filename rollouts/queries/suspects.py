@@ -1,7 +1,7 @@
 """The suspects of a plan: what its failed nodes share and its good nodes lack."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models.fields.json import KeyTextTransform
@@ -29,10 +29,10 @@ COLUMNS = ("node_uid", "node_name", "state", "state_since", "facts", "tenants_re
 
 
 def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
-    """Returns the suspects among the plan's nodes; None if no node failed. At most five queries.
+    """Returns the suspects among the plan's nodes; None if no node failed. At most six queries.
 
-    Nodes count as failed by their state, or if a failing gate names them. `stages` have their gate results and targets
-    loaded. If workloads failed, a node counts as good only if another workload has passed there, and the images of the
+    Nodes count as failed by their state, or if a failing gate names them. A node that failed before it took a new pod
+    of the driver tells nothing about the driver. `stages` have their gate results and targets loaded. If workloads failed, a node counts as good only if another workload has passed there, and the images of the
     tenants' pods are properties too.
     """
     forward = [stage for stage in stages if not stage.is_rollback]
@@ -48,7 +48,7 @@ def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
         return None
     needs_work = any(answer.gate in ABOUT_WORKLOADS and answer.nodes for answer in failing)
     tests = newest_tests(plan.pk) if needs_work else {}
-    changed = Target.objects.forward().filter(stage__plan=plan, state__in=ENDED)
+    changed = Target.objects.forward().filter(stage__plan=plan, state__in=ENDED).exclude(pk__in=_untried(plan, targets))
     outcomes, places = [], _places(plan)
     images = _images(plan) if needs_work else None
     for uid, name, state, since, facts, tenants_ready_at in changed.order_by("position").values_list(*COLUMNS):
@@ -59,6 +59,19 @@ def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
             properties |= images.of(name, failed=failed) if images else {}
             outcomes.append(NodeOutcome(name, failed, properties))
     return suspects_of(outcomes) if any(outcome.failed for outcome in outcomes) else None
+
+
+def _untried(plan: Plan, targets: Iterable[Target]) -> list[int]:
+    """Returns the keys of failed targets whose driver pod is from before their release, such as of a refused drain."""
+    failed = [one for one in targets if one.state == TargetState.FAILED and one.released_at]
+    if not failed:
+        return []
+    names = [target.node_name for target in failed]
+    pods = Pod.objects.filter(
+        cluster=plan.cluster_id, node_name__in=names, operand=plan.its_component.operand, deleted_at=None
+    ).not_done()
+    begun = dict(pods.order_by("created_at").values_list("node_name", "created_at"))  # the newest of each node
+    return [one.pk for one in failed if one.released_at and begun.get(one.node_name, one.released_at) < one.released_at]
 
 
 def _places(plan: Plan) -> dict[str, dict[str, str]]:

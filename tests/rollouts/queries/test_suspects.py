@@ -14,6 +14,7 @@ from tests.pages import page, visiting
 from tests.rollouts.rows import CANARY, a_driver_cluster, a_started_plan
 
 pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
 KERNELS = ["5.15", "5.15", "6.8", "6.8", "6.8"]
 FAILED = {"state": "failed", "reason": "Its driver does not load."}
 
@@ -57,6 +58,21 @@ def test_failed_nodes_are_compared_with_changed_ones():
     assert (found.failed, found.good) == (2, 2)
     assert found.suspects[0].properties == (("kernel", "5.15"),)
     assert "GPU" in found.unknown
+
+
+def test_a_node_that_failed_before_it_took_the_driver_is_neither_failed_nor_good():
+    """An eviction that a budget refuses says nothing about the driver."""
+    plan = a_changed_plan(KERNELS)
+    nodes = {node.name: node for node in plan.cluster.nodes.all()}
+    for name, created_at in (("node-0", NOON + HOUR), ("node-1", NOON + HOUR), ("node-4", NOON - HOUR)):
+        change(plan, name, **FAILED, released_at=NOON)
+        a_pod(nodes[name], operand="driver", is_tenant=False, created_at=created_at)
+
+    found = suspects(plan)
+
+    assert found
+    assert (found.failed, found.good) == (2, 2)
+    assert found.suspects[0].properties == (("kernel", "5.15"),)
 
 
 def test_the_rack_of_the_failed_nodes_is_a_suspect_too():
