@@ -4,14 +4,16 @@ The engine creates the Jobs (`rollouts/engine/decide/test_jobs.py`) and keeps po
 (`rollouts/engine/decide/cordons.py`). The gate reads their results, and waits for Jobs that are missing, running or
 blocked.
 
-A result is compared with earlier ones once for each Job: one look, which needs no correction for looking again.
+A result is compared with earlier ones once for each Job: one look, which needs no correction for looking again. The
+evidence says the smallest change that the scatter of the earlier results lets this comparison detect.
 """
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import median
+from math import sqrt
+from statistics import median, stdev
 from typing import ClassVar
 
 from gpu.labels import GPU
@@ -26,6 +28,9 @@ from wording.reports import EvidenceItem, first_items
 
 PRINT_JSON = ("Let the Job print one JSON value at the start of a line, as the end of its output.", *OVERRIDE)
 NO_PAST = ("Set at_least or at_most, and at_most_worse_percent to 0.", *OVERRIDE)
+FEWEST_FOR_SCATTER = 3
+# Student's t, one-sided at 5 %, by degrees of freedom; the last one also for more.
+T_OF_FREEDOM = {2: 2.920, 3: 2.353, 4: 2.132, 5: 2.015, 6: 1.943, 7: 1.895, 8: 1.860, 9: 1.833, 10: 1.812}
 READ_JOB = ("Read the output of the Job.", "Then roll back, exclude the node, or resume the plan to run the Job again.")
 
 
@@ -176,6 +181,7 @@ class TestJobGate(Gate):
                 if worse is not None:
                     basis = f"{baseline_of(result):g} ({_basis_text(result)})"
                     yield EvidenceItem(f"{name}: worse by", f"{worse:.1f} % than {basis}")
+                    yield EvidenceItem(f"{name}: smallest detectable change", _detectable_text(result))
                 elif metric.worse_percent:
                     yield EvidenceItem(f"{name}: not compared", f"fewer than {FEWEST_PEERS} earlier results")
 
@@ -247,6 +253,22 @@ def baseline_of(result: MetricResult) -> float | None:
     if not (result.past or len(result.peers) >= FEWEST_PEERS):
         return None
     return median(result.past or result.peers) or None
+
+
+def detectable_percent(result: MetricResult) -> float | None:
+    """Returns the smallest change in percent that is no scatter of the earlier results; None: too few to tell."""
+    earlier, base = result.past or result.peers, baseline_of(result)
+    if base is None or len(earlier) < FEWEST_FOR_SCATTER:
+        return None
+    factor = T_OF_FREEDOM[min(len(earlier) - 1, max(T_OF_FREEDOM))]
+    return factor * stdev(earlier) * sqrt(1 + 1 / len(earlier)) / abs(base) * 100
+
+
+def _detectable_text(result: MetricResult) -> str:
+    least, known = detectable_percent(result), len(result.past or result.peers)
+    if least is None:
+        return f"unknown: n = {known}, and the scatter needs {FEWEST_FOR_SCATTER}"
+    return f"{least:.1f} % (n = {known})"
 
 
 def _numbers(targets: Iterable[TargetEvidence], path: str) -> list[tuple[str, MetricResult]]:

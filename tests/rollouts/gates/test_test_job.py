@@ -155,6 +155,18 @@ def test_a_result_is_compared_with_the_nodes_own_past():
     assert values_of(result)["node-1: worse by"] == "11.0 % than 100 (3 earlier results of the node)"
 
 
+@pytest.mark.parametrize(
+    ("past", "expected"),
+    [
+        ((100, 100, 100), "0.0 % (n = 3)"),
+        ((100, 98, 102, 101, 99), "3.7 % (n = 5)"),  # 2.132 · 1.581 · √1.2
+        ((100, 98), "unknown: n = 2, and the scatter needs 3"),
+    ],
+)
+def test_the_answer_says_the_smallest_change_that_it_can_detect(past, expected):
+    assert values_of(compared(99, past=past))["node-1: smallest detectable change"] == expected
+
+
 def test_a_node_without_a_past_is_compared_with_four_peers():
     assert compared(80, peers=(100, 100, 100, 100)).answer is Answer.FAIL
     assert compared(80, peers=(100, 100, 100, 100), higher_is_better=False).answer is Answer.PASS
