@@ -1,5 +1,6 @@
 """The cluster as its owner sees it, through the official client: never through Quarterdeck, and not recorded."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -89,14 +90,15 @@ class Cluster:
         self._custom.patch_cluster_custom_object(**DRIVERS, name=name, body={"spec": spec})
 
     @contextmanager
-    def allowing(self, driver: str, unavailable: int | str) -> Iterator[None]:
+    def allowing(self, driver: str, unavailable: int | str, **more: int) -> Iterator[None]:
         """Let the operator have this many nodes of the object unavailable at once."""
-        was = self.driver(driver)["spec"]["upgradePolicy"]["maxUnavailable"]
-        self.change_driver(driver, upgradePolicy={"maxUnavailable": unavailable})
+        wanted = {"maxUnavailable": unavailable, **more}
+        before = self.driver(driver)["spec"]["upgradePolicy"]
+        self.change_driver(driver, upgradePolicy=wanted)
         try:
             yield
         finally:
-            self.change_driver(driver, upgradePolicy={"maxUnavailable": was})
+            self.change_driver(driver, upgradePolicy={key: before[key] for key in wanted})
 
     @contextmanager
     def stopped(self, reason: str) -> Iterator[None]:
@@ -192,6 +194,23 @@ class Cluster:
 
 class ByPolicy(Cluster):
     """Where the ClusterPolicy says the one driver version of all nodes."""
+
+    def run_alone(self, name: str = "", replicas: int = 0) -> None:
+        """Scale every ReplicaSet to 0, but for the one with this name."""
+        apps = client.AppsV1Api(self._client)
+        for one in apps.list_replica_set_for_all_namespaces().items:
+            spec = {"replicas": replicas if one.metadata.name == name else 0}
+            apps.patch_namespaced_replica_set(one.metadata.name, one.metadata.namespace, {"spec": spec})
+
+    def gpu_pods(self) -> dict[str, int]:
+        """Node → its pods of tenants that want GPUs and are Ready, where it has one."""
+        pods = self.core.list_pod_for_all_namespaces(field_selector="status.phase=Running").items
+        wanting = [
+            pod.spec.node_name
+            for pod in pods
+            if any("nvidia.com/gpu" in (one.resources.limits or {}) for one in pod.spec.containers)
+        ]
+        return dict(Counter(wanting))
 
     def nodes(self, driver: str = "") -> list[client.V1Node]:
         found = self.core.list_node(label_selector="nvidia.com/gpu.present=true").items

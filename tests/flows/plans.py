@@ -1,6 +1,8 @@
 """A plan as two people drive it over REST, and what the API server was asked in its course."""
 
+import re
 from collections.abc import Callable
+from html import unescape
 from typing import Any
 
 from demo.visitor import RefusedError, Visitor, wait_until
@@ -147,6 +149,19 @@ class Plan:
 
     def until_said(self, words: str) -> Shown:
         return self.until(lambda shown: words in shown["waiting_for"] or words in shown["reason"], f"“{words}”")
+
+    def page(self, part: str = "") -> str:
+        """The text of the plan's page, or of a part that it loads, as one line without its tags."""
+        answer = self.operator.http.get(f"/parts/plans/{self.id}/{part}" if part else f"/plans/{self.id}")
+        return " ".join(unescape(re.sub("<[^>]*>", " ", answer.raise_for_status().text)).split())
+
+    def until_shown(self, words: str) -> str:
+        """Wait until the page has these words; returns its text."""
+        return wait_until(
+            lambda: text if words in (text := self.page()) else "",
+            what=lambda: f"“{words}”; {told(self.now())} {self.page()[:3000]}",
+            timeout_s=PATIENCE_S,
+        )
 
     def bundle(self, stage: int = 0) -> Shown:
         return dict(self.approver.get(f"/api/v1/stages/{self.stage_id(stage)}/bundle"))

@@ -17,6 +17,7 @@ def test_halts_in_the_canary_and_goes_back(plan_for: Callable[[], Plan], gpu_clu
     (tried,) = plan.targets(0)
     plan.approve()
     halted = plan.until_state("halted")
+    page, offered = plan.page(), plan.page("gate-review")
     loaded = gpu_cluster.loaded(plan.driver)
     others = set(plan.targets(1).values())
     disrupted = plan.released()
@@ -24,6 +25,9 @@ def test_halts_in_the_canary_and_goes_back(plan_for: Callable[[], Plan], gpu_clu
     plan.until_state("rolled-back")
 
     assert tried in halted["reason"]
+    assert f"Rolls 1 node back to {plan.from_version}: {tried}." in page
+    assert "The only changed node failed: nothing to compare" in page
+    assert "Add to a new draft" in offered
     assert [stage["state"] for stage in halted["stages"] if stage["kind"] == "canary"] == ["halted"]
     assert loaded == before | {tried: BAD}
     assert (disrupted, others) == ([tried], {"held"})

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from demo.parts import BREAKS_WORKLOADS, FAULTY, KERNEL
 from demo.stack import PASSWORD
-from demo.visitor import Visitor
+from demo.visitor import Visitor, wait_until
 from tests.flows.asked import Asked
 from tests.flows.cluster import POLICY, ByPolicy
 from tests.flows.conftest import FLEET
 from tests.flows.lies import barred_by_each
-from tests.flows.plans import BAD, Plan, canary, is_hold, node_of, the_others
+from tests.patience import PATIENCE_S
+from tests.flows.plans import APPROVED, Plan, canary, is_hold, node_of, the_others
 from tests.flows.recorded import RecordedStack
 
 pytestmark = [
@@ -25,7 +27,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def by_policy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedStack]:
-    fleet = replace(FLEET, name="cluster-policy", nodes=6)
+    fleet = replace(FLEET, name="cluster-policy", nodes=NODES, faults=(BREAKS_WORKLOADS,))
     with RecordedStack(tmp_path_factory.mktemp("by-policy"), fleet) as running:
         yield running
 
@@ -49,6 +51,7 @@ def plan(by_policy: RecordedStack, in_it: ByPolicy) -> Iterator[Plan]:
     assert not by_policy.bugs()
 
 
+NODES = 12  # five with the newer kernel
 PEOPLE = ("operator", "approver", "admin")
 
 
@@ -84,16 +87,40 @@ def test_what_only_the_cluster_knows_bars_a_start_that_touches_nothing(plan: Pla
     assert in_it.version(POLICY) == plan.from_version
 
 
-def test_a_bad_driver_gets_no_further_than_the_canary_and_goes_back(plan: Plan, in_it: ByPolicy):
-    """Z5."""
-    plan.draft(canary(), the_others(), to=BAD).start().until_opening()
-    plan.approve()
-    plan.until_state("halted")
-    assert plan.released() == list(plan.targets(0))
+def test_a_driver_that_fails_on_one_kernel_halts_a_busy_canary_and_goes_back(plan: Plan, in_it: ByPolicy):
+    """Z5, Z24: the page names the kernel, shows what a rollback does, and offers the gate that was missing."""
+    in_it.run_alone("sweep", replicas=8 * NODES)
+    wait_until(lambda: len(in_it.gpu_pods()) == NODES, what="tenants on every node", timeout_s=PATIENCE_S)
+    with in_it.allowing(POLICY, unavailable="100%", maxParallelUpgrades=10):
+        plan.draft(canary(6, max_unavailable=6), the_others(), to=FAULTY).start().until_opening()
+        plan.approve()
+        plan.until_state("halted")
+        page = plan.until_shown(f"kernel {KERNEL}")
+        offered = plan.page("gate-review")
+        released = plan.released()
+        plan.notify("rollbacks", "The pods of the canary do not run.")
+        plan.until_state("rolled-back")
 
-    plan.notify("rollbacks", "The pods of the canary do not run.")
-    plan.until_state("rolled-back")
-
+    assert "Probable cause: kernel" in page or "Candidates; too few nodes for proof" in page
+    assert f"Rolls {len(released)} nodes back to {plan.from_version}" in page
+    assert "Add to a new draft" in offered
+    assert set(released) <= set(plan.targets(0))
     assert in_it.version(POLICY) == plan.from_version
     assert set(in_it.loaded(POLICY).values()) == {plan.from_version}
     assert in_it.marked() == set()
+
+
+def test_a_driver_that_fails_on_one_kernel_halts_an_idle_canary(plan: Plan, in_it: ByPolicy):
+    """Z41: no tenant is there to fail, so that a test Job does."""
+    in_it.run_alone()
+    wait_until(lambda: not in_it.gpu_pods(), what="no tenants", timeout_s=PATIENCE_S)
+    tested = APPROVED | {"test_job": {}}
+    plan.draft(canary(2, gate_options=tested), the_others(), to=FAULTY).start().until_opening()
+    plan.approve()
+    halted = plan.until_state("halted")
+    page = plan.page()
+
+    assert set(plan.released()) <= set(plan.targets(0))
+    assert [said["answer"] for said in halted["stages"][0]["answers"] if said["gate"] == "test_job"] == ["fail"]
+    assert f"kernel {KERNEL}" in page or "failed: nothing to compare" in page
+    assert "back to" in page
