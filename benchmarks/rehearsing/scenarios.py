@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from gpu.upgrade_controller import unavailable_of
+from benchmarks.rehearsing.operator_alone import nodes_broken_alone
 from health.rules.base import Severity
 from health.suspects import fisher
 from operations.tenants.disruption_cost import UNHARMED
@@ -14,7 +14,7 @@ from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.gates.base import EarlierFinding, EarlierFindings
 from rollouts.gates.options import read_gates
 from rollouts.node_order.node_selection import FACTORS, Candidate, in_order, representatives
-from rollouts.rehearsal.faults import FAULTS, DriverFault, NodeFault, ValidatorFault
+from rollouts.rehearsal.faults import FAULTS, DriverFault
 from rollouts.rehearsal.fleet import Noise, OwnFinding, Pace, VirtualFleet, VirtualNode, afflict
 from rollouts.rehearsal.run import RehearsalResult, RehearsedStage, rehearse
 
@@ -89,9 +89,12 @@ def play(
     is_blind = key in ("late-xid", "ecc") and dice.random() < 0.2
     trouble = "Prometheus does not answer." if is_blind else ""
     noise = Noise(f"{seed} {number}")
-    fleet = VirtualFleet({node.name: node for node in nodes}, OLD, NEW, at_once=0, trouble=trouble, noise=noise, past=past)
+    fleet = VirtualFleet(
+        {node.name: node for node in nodes}, OLD, NEW, at_once=0, trouble=trouble, noise=noise, past=past
+    )
     stages = _stages(dice, nodes, only_usual_gates=only_usual_gates)
     canary = set(stages[0].nodes)
+    alone = nodes_broken_alone(nodes)
     outcome = rehearse(fleet, stages, begins=BEGINS)
     return Played(
         number=number,
@@ -103,7 +106,7 @@ def play(
         and _is_detectable(fault, [node for node in affected if node.name in canary], len(canary), own),
         has_passed_canary=0 in outcome.passed,
         outcome=outcome,
-        operator_alone=_operator_alone(fault, affected, len(nodes)),
+        operator_alone=alone,
         may_be_proved=fault is not None and bool(fault.factor) and _may_be_proved(outcome, fleet),
         is_right_suspect=fault is not None and _names(outcome, fault, value),
         names_a_cause=bool(outcome.suspects.suspects) and outcome.suspects.suspects[0].is_cause,
@@ -207,17 +210,6 @@ def _would_show(node: VirtualNode, fault: DriverFault) -> bool:
     if not node.pods and not fault.shows_on_idle_nodes:
         return False
     return fault.after <= SOAK - timedelta(minutes=10)  # the last ten minutes are too short for any limit
-
-
-def _operator_alone(fault: DriverFault | None, affected: Sequence[VirtualNode], nodes: int) -> int:
-    """Returns how many nodes the GPU Operator breaks with its defaults: one at a time, a quarter unavailable."""
-    if fault is None:
-        return 0
-    if fault.node is NodeFault.LOST:
-        return min(len(affected), (unavailable_of({}, nodes) or nodes) + 1)  # the next one has begun
-    # docs/design/nvidia.md 2.7: it stops after one node. Of all other faults it sees nothing, or goes on.
-    stops = fault.never_loads or fault.validator is ValidatorFault.ABSENT
-    return min(1, len(affected)) if stops else len(affected)
 
 
 def _may_be_proved(outcome: RehearsalResult, fleet: VirtualFleet) -> bool:

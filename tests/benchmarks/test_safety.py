@@ -6,10 +6,12 @@ import re
 import pytest
 
 from benchmarks.figures import Figures
+from benchmarks.rehearsing.operator_alone import nodes_broken_alone
 from benchmarks.rehearsing.scenarios import play
 from benchmarks.safety import report
 from benchmarks.safety_plot import safety_plot
 from rollouts.rehearsal.faults import FAULTS
+from rollouts.rehearsal.fleet import VirtualNode
 
 
 def test_a_rollout_is_the_same_whoever_plays_it_again():
@@ -28,6 +30,23 @@ def test_its_figures_add_up(capsys: pytest.CaptureFixture[str]):
     assert said["bad_stages_passed"]["value"] == 0
     assert said["operator_alone_nodes_broken"]["value"] >= said["nodes_broken"]["value"]
     assert "right_suspect_ratio (no such rollout; play more of them)" in figures.failed  # no proof is no pass
+
+
+@pytest.mark.parametrize(
+    ("fault", "broken"),
+    [
+        ("bad-driver", 1),  # its slot is gone
+        ("validator-absent", 1),
+        ("node-lost", 6),  # a quarter of the nodes is unavailable, and the next one had begun
+        ("validator-fails", 20),  # upgrade-failed, and at once upgrade-done: docs/design/nvidia.md 2.7
+        ("bad-kernel", 20),
+    ],
+)
+def test_the_operator_alone_stops_where_its_slots_are_gone(fault: str, broken: int):
+    nodes = [VirtualNode(f"node-{number:02}", {}, "old", fault=FAULTS[fault]) for number in range(20)]
+
+    assert nodes_broken_alone(nodes) == broken
+    assert {node.version for node in nodes} == {"old"}
 
 
 def test_the_plot_has_two_bars_for_each_fault_and_is_the_same_again():
