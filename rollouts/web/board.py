@@ -10,6 +10,7 @@ from typing import Any
 from edges.digests import digest
 from rollouts.gates.base import NEVER_OVERRIDDEN, Answer, Gate, When
 from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.shared_waits import SharedWait, shared_waits
 from rollouts.gates.soak import UNTIL, Soak
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PlanState, StageState, TargetState
@@ -21,6 +22,7 @@ from rollouts.queries.remedies import Remedy, remedies
 from wording.durations import spell
 from wording.lists import names
 
+WITHOUT_PLOT = (NoForeignChange, Soak)
 PAST = {"pass": "passed", "wait": "waited", "fail": "failed"}
 # Gates of other times are asked in every state in which a stage is.
 ASKED_IN = {When.ENTRY: {StageState.OPENING}, When.WAVE: {StageState.OPENING, StageState.PROMOTING}}
@@ -54,6 +56,11 @@ class GateLine:
         """Returns whether the line may be part of a group: it waits, and a person has nothing to decide about it."""
         is_wait = self.answer is not None and self.answer.answer == Answer.WAIT and not self.is_over
         return is_wait and not (self.gate.advisory or self.remark or self.remedies or self.overrides)
+
+    @property
+    def has_plot(self) -> bool:
+        """Returns whether `gate_plots` draws the gate once a node has changed."""
+        return self.gate.when is When.THROUGH and not isinstance(self.gate, WITHOUT_PLOT)
 
     @property
     def place(self) -> tuple[bool, tuple[int, bool]]:

@@ -1,7 +1,7 @@
 """The plots of a plan's gates as SVG, drawn after the page."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Protocol
@@ -55,6 +55,7 @@ class DrawnPlot:
     changes: Sequence[float] = ()  # x of each
     begin: datetime | None = None
     end: datetime | None = None
+    anchor: str = ""  # where the line of a gate leads; blank: to an earlier plot of the gate
 
     @property
     def newest(self) -> Point | None:
@@ -65,7 +66,12 @@ class DrawnPlot:
 def plots_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
     found = gate_plots(plan, now=timezone.now())
-    loud, quiet = ([draw(plot) for plot in found if plot.is_quiet is one] for one in (False, True))
+    first = {f"plot-{plot.stage.index}-{plot.gate.key}": plot for plot in reversed(found)}
+    anchors = {id(plot): anchor for anchor, plot in first.items()}
+    loud, quiet = (
+        [replace(draw(plot), anchor=anchors.get(id(plot), "")) for plot in found if plot.is_quiet is one]
+        for one in (False, True)
+    )
     shown = {"plan": plan, "plots": loud, "quiet": quiet}
     return render(request, "rollouts/plan/_gate_plots.html", shown)
 

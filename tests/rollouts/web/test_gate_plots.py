@@ -52,6 +52,19 @@ def test_a_service_level_is_drawn_with_its_limits_baseline_changes_and_query():
     assert "vllm:time_to_first_token_seconds" in seen(plan)
 
 
+def test_the_line_of_a_gate_leads_to_its_first_plot():
+    plan = a_halted_plan(gates={**FEW_GATES, "slo": SLO})
+    viewer = visiting(a_user("ada", role="operator"))
+
+    lines, plots = (
+        viewer.get(path).content.decode() for path in (f"/plans/{plan.pk}", f"/parts/plans/{plan.pk}/gate-plots")
+    )
+
+    assert 'href="#plot-0-slo"' in lines
+    assert plots.count('id="plot-0-slo"') == 1
+    assert 'href="#plot-0-soak"' not in lines
+
+
 def test_a_gate_without_a_number_says_so():
     plan = a_halted_plan(gates={**FEW_GATES, "slo": SLO})
     at = NOON + timedelta(minutes=50)
