@@ -18,7 +18,14 @@ from health.rules.gpus.xid import LastXid
 from health.rules.xid_of_unknown_gpu import XidOfUnknownGpu
 from health.sources.cluster_telemetry import telemetry_of_clusters
 from health.sources.snapshots import SnapshotsUnavailable
-from rollouts.gates.base import FEWEST_PEERS, FindingEvidence, GpuTelemetry, HealthEvidence, EarlierFinding, EarlierFindings
+from rollouts.gates.base import (
+    FEWEST_PEERS,
+    EarlierFinding,
+    EarlierFindings,
+    FindingEvidence,
+    GpuTelemetry,
+    HealthEvidence,
+)
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Stage
 from rollouts.queries.gpu_telemetry import metrics_of, reads_health, telemetry_of_nodes
@@ -116,9 +123,7 @@ def past_findings(cluster_id: int, uids: Sequence[str], *, before: datetime) -> 
     return EarlierFindings(
         {name: max(begins, created_at) for name, created_at in nodes.values_list("name", "created_at")},
         before,
-        tuple(
-            EarlierFinding(*row) for row in firsts.values_list("node__name", "rule", "severity", "first")
-        ),
+        tuple(EarlierFinding(*row) for row in firsts.values_list("node__name", "rule", "severity", "first")),
     )
 
 

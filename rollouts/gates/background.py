@@ -1,7 +1,7 @@
 """A comparison of the findings on changed nodes with those of comparable nodes in the days before. Pure.
 
-Without an effect of the change, findings come as often per node-hour as before. The rate is known from the past only as
-well as its findings are many, so that it has a gamma distribution: findings on changed nodes are then negative binomial.
+Without an effect of the change, findings come as often per node-hour as before. Few findings tell the rate badly, so
+that it has a gamma distribution. The number of findings on changed nodes is negative binomial then.
 
 The proof is an e-value: likelihood ratios for several effects, averaged. However often it is read, it exceeds 1/α with
 a chance of at most α if the change has no effect (Ville's inequality). So a gate may look at every round.
@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from health.rules.base import RANKS, Severity
-from rollouts.gates.base import Items, EarlierFindings
+from rollouts.gates.base import EarlierFindings, Items
 from rollouts.gates.first_events import FirstEvents
 from rollouts.gates.sequential_test import ALPHA
 from wording.reports import EvidenceItem
@@ -93,7 +93,9 @@ class Background:
         return (
             EvidenceItem(f"{name}: changed nodes", f"{self.here} of {self.nodes}"),
             EvidenceItem(f"{name}: before", f"{self.past} in {self.past_time / HOUR:,.0f} node-hours"),
-            EvidenceItem(f"{name}: expected by chance", f"{self.expected:.2g} in {self.time_here / HOUR:.1f} node-hours"),
+            EvidenceItem(
+                f"{name}: expected by chance", f"{self.expected:.2g} in {self.time_here / HOUR:.1f} node-hours"
+            ),
             *([EvidenceItem(f"{name}: effect", round(effect, 1), "times")] if effect else []),
             EvidenceItem(f"{name}: fails from", never if fails_from is None else f"{fails_from} of {self.nodes} nodes"),
         )
@@ -163,8 +165,6 @@ def compare_with_past(
     return Background(kind, len(firsts), len(released), max(here, timedelta(minutes=1)), len(before), times, tests)
 
 
-def _times(
-    begins: Mapping[str, datetime], firsts: Mapping[str, datetime], ends_at: datetime
-) -> Iterator[timedelta]:
+def _times(begins: Mapping[str, datetime], firsts: Mapping[str, datetime], ends_at: datetime) -> Iterator[timedelta]:
     for name, began in begins.items():
         yield max(timedelta(0), min(firsts.get(name, ends_at), ends_at) - began)

@@ -32,8 +32,9 @@ def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
     """Returns the suspects among the plan's nodes; None if no node failed. At most six queries.
 
     Nodes count as failed by their state, or if a failing gate names them. A node that failed before it took a new pod
-    of the driver tells nothing about the driver. `stages` have their gate results and targets loaded. If workloads failed, a node counts as good only if another workload has passed there, and the images of the
-    tenants' pods are properties too.
+    of the driver tells nothing about the driver. If workloads failed, a node counts as good only if another workload
+    has passed there, and the images of the tenants' pods are properties too. `stages` have their gate results and
+    targets loaded.
     """
     forward = [stage for stage in stages if not stage.is_rollback]
     failing = [

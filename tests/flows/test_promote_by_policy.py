@@ -13,9 +13,9 @@ from tests.flows.asked import Asked
 from tests.flows.cluster import POLICY, ByPolicy
 from tests.flows.conftest import FLEET
 from tests.flows.lies import barred_by_each
-from tests.patience import PATIENCE_S
 from tests.flows.plans import APPROVED, Plan, canary, is_hold, node_of, the_others
 from tests.flows.recorded import RecordedStack
+from tests.patience import PATIENCE_S
 
 pytestmark = [
     pytest.mark.promote,
