@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 
@@ -13,7 +13,7 @@ from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.gates import GATES
 from rollouts.gates.approval import GROUP
-from rollouts.gates.slo import Slo
+from rollouts.gates.slo import SLOS
 from rollouts.gates.test_job import TestJobGate
 from rollouts.models import Stage, StageKind
 
@@ -31,10 +31,18 @@ NOT_KEPT = (
 # Gates with a number of their own on the form; the other options keep what they were.
 OWN_FIELDS = {"approval", "soak", "failure_budget"}
 
-SLO_FIELDS = {
-    "indicator": "slo_indicator", "expression": "slo_expression", "at_most": "slo_at_most",
-    "at_least": "slo_at_least", "at_most_worse_percent": "slo_worse",
-}  # fmt: skip
+# Of each gate on a service level: the field of the form by option.
+SLO_FIELDS: Mapping[str, Mapping[str, str]] = {
+    gate.key: {
+        "indicator": f"{gate.key}_indicator",
+        "expression": f"{gate.key}_expression",
+        "at_most_worse_percent": f"{gate.key}_worse",
+        "at_most": f"{gate.key}_at_most",
+        "at_least": f"{gate.key}_at_least",
+    }
+    for gate in SLOS
+}
+SLO_TEXTS = {"indicator", "expression"}
 
 TEST_FIELDS = {
     "template": "test_template", "image": "test_image", "command": "test_command", "gpus": "test_gpus",
@@ -45,7 +53,7 @@ TEST_FIELDS = {
 TEST_SWITCHES = {"higher_is_better": "test_lower_is_better", "cordon": "test_without_cordon"}
 
 FIELDS_OF_GATE = {
-    Slo.key: tuple(SLO_FIELDS.values()),
+    **{gate: tuple(its.values()) for gate, its in SLO_FIELDS.items()},
     TestJobGate.key: (*TEST_FIELDS.values(), *TEST_SWITCHES.values()),
 }
 NOT_USED = "Not used: the gate {} is not chosen. Choose it, or save again without this value."
@@ -56,7 +64,7 @@ STANDS_IN: Mapping[str, Any] = {
     "timeout_min": None, "sick_nodes_reason": "",
     "approvals": None, "groups": {}, "soak_min": 30, "tolerate": None, "gates": [], "advisory": [],
     "advisory_reason": "It is not read.", "options": {},
-    "slo_indicator": "", "slo_expression": "", "slo_at_most": None, "slo_at_least": None, "slo_worse": None,
+    **{name: "" if wire in SLO_TEXTS else None for its in SLO_FIELDS.values() for wire, name in its.items()},
     "test_template": "", "test_image": "", "test_command": "", "test_gpus": None, "test_metric": "",
     "test_at_least": None, "test_at_most": None, "test_worse": None, "test_lower_is_better": False,
     "test_without_cordon": False,
@@ -141,6 +149,18 @@ class OptionsField(forms.CharField):
         return {key: given for key, given in options.items() if key in GATES}
 
 
+class ObjectiveFields(NamedTuple):
+    """The fields of one gate on a service level, in the order of `SLO_FIELDS`."""
+
+    title: str
+    is_open: bool
+    indicator: forms.BoundField
+    expression: forms.BoundField
+    worse: forms.BoundField
+    at_most: forms.BoundField
+    at_least: forms.BoundField
+
+
 class StageForm(forms.Form):
     """Refuses unreadable input. Rules on meaning are in `DraftForm.refuse`."""
 
@@ -159,11 +179,6 @@ class StageForm(forms.Form):
     gates = GatesField()
     advisory = GatesField()  # shown, and not counted
     advisory_reason = TextField()
-    slo_indicator = TextField()
-    slo_expression = TextField()
-    slo_at_most = NumberField(is_whole=False)
-    slo_at_least = NumberField(is_whole=False)
-    slo_worse = NumberField()
     test_template = TextField()
     test_image = TextField()
     test_command = TextField()
@@ -176,6 +191,21 @@ class StageForm(forms.Form):
     test_without_cordon = forms.BooleanField(required=False)
     options = OptionsField()
     told = forms.CharField(required=False, max_length=LONGEST)  # the unused fields that the page has named before
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        for its in SLO_FIELDS.values():
+            for wire, name in its.items():
+                is_whole = wire == "at_most_worse_percent"
+                self.fields[name] = TextField() if wire in SLO_TEXTS else NumberField(is_whole=is_whole)
+
+    @property
+    def objectives(self) -> Iterator[ObjectiveFields]:
+        """Yields the fields of each gate on a service level."""
+        for gate, its in SLO_FIELDS.items():
+            bound = (self[name] for name in its.values())
+            is_open = gate in (self["gates"].value() or ()) or self._is_wrong(gate)
+            yield ObjectiveFields(GATES[gate].title, is_open, *bound)
 
     def clean(self) -> None:
         """Names each value of a gate that is not chosen, once: saved again, the values are dropped."""
@@ -195,9 +225,6 @@ class StageForm(forms.Form):
         chosen = self["gates"].value() or []
         others = (fields for gate, fields in FIELDS_OF_GATE.items() if gate not in chosen)
         return " ".join(field for fields in others for field in fields if self.is_bound and self[field].value())
-
-    def has_wrong_slo(self) -> bool:
-        return self._is_wrong(Slo.key)
 
     def has_wrong_test_job(self) -> bool:
         return self._is_wrong(TestJobGate.key)
@@ -231,8 +258,9 @@ class StageForm(forms.Form):
         if needed or groups:
             others = {name: value for name, value in kept.get("approval", {}).items() if name != "groups"}
             chosen["approval"] = {**others, "needed": needed or 1} | ({"groups": groups} if groups else {})
-        if Slo.key in chosen:
-            chosen[Slo.key] = self._with_fields(chosen[Slo.key], SLO_FIELDS)
+        for gate, fields in SLO_FIELDS.items():
+            if gate in chosen:
+                chosen[gate] = self._with_fields(chosen[gate], fields)
         if TestJobGate.key in chosen:
             options = self._with_fields(chosen[TestJobGate.key], TEST_FIELDS)
             switched_off = {name: False for name, field in TEST_SWITCHES.items() if given[field]}
@@ -308,7 +336,11 @@ def stage_form_data(stage: StageDraft | Stage) -> dict[str, Any]:
         "gates": [key for key in options if key not in OWN_FIELDS],
         "advisory": [key for key, given in options.items() if given.get("advisory")],
         "advisory_reason": _reason_shown(options),
-        **{field: _option_text(options.get(Slo.key, {}).get(wire)) for wire, field in SLO_FIELDS.items()},
+        **{
+            field: _option_text(options.get(gate, {}).get(wire))
+            for gate, its in SLO_FIELDS.items()
+            for wire, field in its.items()
+        },
         **{field: _option_text(options.get(TestJobGate.key, {}).get(wire)) for wire, field in TEST_FIELDS.items()},
         **{field: options.get(TestJobGate.key, {}).get(name) is False for name, field in TEST_SWITCHES.items()},
         "options": json.dumps(options, sort_keys=True, ensure_ascii=False),

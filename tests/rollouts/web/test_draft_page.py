@@ -158,6 +158,25 @@ def test_a_service_level_has_fields_of_its_own(ada, fleet):
     assert [stage.gate_options["slo"] for stage in again] == kept
 
 
+def test_a_second_and_a_third_service_level_have_fields_too(ada, fleet):
+    gates = ["driver_version", "slo", "slo_2", "slo_3"]
+    own = 'sum(errors{pod=~"{{pods}}"})'
+    asked = written(fleet) | {
+        "stage-0-gates": gates,
+        "stage-0-slo_2_indicator": "nim-ttft-p99",
+        "stage-0-slo_3_expression": own,
+        "stage-0-slo_3_at_most": "0.01",
+    }
+    ada.post("/plans/new", asked)
+    plan = Plan.objects.get()
+
+    kept = plan.stages.get(index=0).gate_options
+    (again, _) = DraftForm(sent_again(ada.get(f"/plans/{plan.pk}/edit"))).stages()
+
+    assert (kept["slo_2"], kept["slo_3"]) == ({"indicator": "nim-ttft-p99"}, {"expression": own, "at_most": 0.01})
+    assert again.gate_options == kept
+
+
 def test_values_of_a_gate_that_is_not_chosen_are_named_once_and_kept_on_the_form(ada, fleet):
     asked = written(fleet) | {"stage-0-slo_expression": "up", "stage-1-test_without_cordon": "true"}
 
