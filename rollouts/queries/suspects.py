@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db.models.fields.json import KeyTextTransform
 
@@ -23,6 +24,7 @@ ABOUT_WORKLOADS = frozenset(
     {WorkloadsReady.key, TestJobGate.key}
 )  # a node without a workload tells nothing about these
 MORE = {"nvlink_domain": "NVLink domain", "kubelet_version": "kubelet"}  # column of a node: no kind of nodes to test
+CLOCKS_DIFFER = timedelta(minutes=5)  # at most, of the API server and of a worker
 ENDED = (TargetState.FAILED, TargetState.CHANGED)
 OF_PODS = ("node_name", "image", "required_cuda", "is_ready")
 COLUMNS = ("node_uid", "node_name", "state", "state_since", "facts", "tenants_ready_at")
@@ -72,7 +74,11 @@ def _untried(plan: Plan, targets: Iterable[Target]) -> list[int]:
         cluster=plan.cluster_id, node_name__in=names, operand=plan.its_component.operand, deleted_at=None
     ).not_done()
     begun = dict(pods.order_by("created_at").values_list("node_name", "created_at"))  # the newest of each node
-    return [one.pk for one in failed if one.released_at and begun.get(one.node_name, one.released_at) < one.released_at]
+    return [
+        one.pk
+        for one in failed
+        if one.released_at and begun.get(one.node_name, one.released_at) < one.released_at - CLOCKS_DIFFER
+    ]
 
 
 def _places(plan: Plan) -> dict[str, dict[str, str]]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from fleet.models import Pod
 from health.models import Finding
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.engine.looks import RecordedNode, RecordedStage
@@ -44,6 +45,7 @@ def a_halted_plan(*, nodes: int = 4, gates: Mapping[str, Any] = FEW_GATES) -> Pl
     _move(bad, TargetState.FAILED, 58)
     _move(rest, StageState.HALTED, 60)
     _move(plan, PlanState.HALTED, 60)
+    Pod.objects.filter(cluster=cluster, operand="driver").update(created_at=_at(60))  # each took a new one
     return plan
 
 
