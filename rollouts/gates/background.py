@@ -23,7 +23,7 @@ from wording.reports import EvidenceItem
 EFFECTS = (2.0, 10.0, 100.0, 1000.0)  # by how much findings come more often
 PRIOR = 0.5  # findings (Jeffreys)
 # As likely as this by chance a finding counts as usual. A critical one has to be likelier: a person is asked else.
-LIKELY = {Severity.CRITICAL.value: 0.05, Severity.WARNING.value: 0.005, Severity.NOTE.value: 0.005}
+LIKELY = {Severity.CRITICAL.value: 0.01, Severity.WARNING.value: 0.005, Severity.NOTE.value: 0.005}
 HOUR = timedelta(hours=1)
 
 

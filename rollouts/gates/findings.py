@@ -3,7 +3,7 @@
 A finding that the node had before its change is subtracted and named. A kind of findings that other nodes have too, or
 that came in the 14 days before, is compared by tests that allow a look at every round. As often is no effect, and
 proved more often fails. Between them the gate waits and holds the next wave. A finding that nothing is comparable with
-fails at once. A critical finding is usual only where chance has it in one of twenty rollouts.
+fails at once. A critical finding is usual only where chance brings it to one of a hundred rollouts.
 
 The gates on one topic (`xid`, `ecc`, …) are this gate with the findings of some GPU rules, whose metrics must be
 measured on every GPU. The rules count from when the driver was loaded (Z22), by the limits of the node's pools.

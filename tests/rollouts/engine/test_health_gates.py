@@ -166,7 +166,8 @@ def test_findings_of_the_days_before_are_read_once_a_changed_node_has_one(fleet:
 
     Finding.objects.filter(node__name=CANARY).delete()
     without, canary = past(), Node.objects.get(name=CANARY)
-    a_finding(canary.cluster, f"GPU 0 of {CANARY}", node=canary, rule="gpu-hot", since=fleet.ground.clock())
+    at = fleet.ground.clock()
+    a_finding(canary.cluster, f"GPU 0 of {CANARY}", node=canary, rule="gpu-hot", since=at, opened_at=at)
     found = past()
 
     assert without is None

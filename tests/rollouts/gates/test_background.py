@@ -70,12 +70,12 @@ def test_the_answer_says_effect_n_and_from_when_it_fails():
 
 
 def test_a_critical_finding_asks_a_person_where_a_warning_is_usual():
-    past = before(40, severity="critical")
+    past = before(20, severity="critical")
 
     result = answer(1, past, severity="critical")
 
     assert (result.answer, result.cause) == (Answer.WAIT, "unproved")
-    assert answer(1, before(40)).answer is Answer.PASS
+    assert answer(1, before(20)).answer is Answer.PASS
 
 
 def test_warnings_before_make_no_critical_finding_usual():
