@@ -134,9 +134,9 @@ TEMPLATES = [
     },
 ]
 
-# A form with twice the allowed number of stages is still shown with its errors: 100 stages of 30 fields, 23 gates and
-# 25 advisory gates each, and 8 fields of the draft, are 7,808. Django's default is 1,000.
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 7_900
+# A form with twice the allowed number of stages is still shown with its errors: 100 stages of 40 fields, 23 gates and
+# 25 advisory gates each, and 8 fields of the draft, are 8,808. Django's default is 1,000.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 8_900
 
 HAS_GALLERY = False  # the component gallery at /gallery
 
