@@ -27,7 +27,7 @@ LIKELY = {Severity.CRITICAL.value: 0.01, Severity.WARNING.value: 0.005, Severity
 HOUR = timedelta(hours=1)
 
 
-class Kind(NamedTuple):
+class FindingKind(NamedTuple):
     """Findings of one rule that are at least as bad as this."""
 
     rule: str
@@ -38,10 +38,10 @@ class Kind(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Background:
+class BackgroundRate:
     """The first findings of one kind: on each changed node since its release, and on each node before."""
 
-    kind: Kind
+    kind: FindingKind
     here: int  # changed nodes with a finding
     nodes: int  # changed nodes
     time_here: timedelta  # of the changed nodes, each until its first finding
@@ -102,11 +102,11 @@ class Background:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FindingComparison:
     """The findings of one kind on changed nodes, beside unchanged nodes and beside the days before."""
 
     peers: FirstEvents | None  # None: no unchanged node has one, or too few nodes are compared
-    past: Background | None  # None: no node had one before
+    past: BackgroundRate | None  # None: no node had one before
 
     @property
     def is_usual(self) -> bool:
@@ -132,24 +132,24 @@ class Comparison:
         return (*(self.peers.items if self.peers else ()), *(self.past.items if self.past else ()))
 
 
-def past_kinds(past: EarlierFindings, rules: Collection[str] | None, severity: str) -> set[Kind]:
+def past_kinds(past: EarlierFindings, rules: Collection[str] | None, severity: str) -> set[FindingKind]:
     """Returns the kinds of the past findings that a gate counts; None: every rule."""
     return {
-        Kind(one.rule, one.severity)
+        FindingKind(one.rule, one.severity)
         for one in past.findings
         if (rules is None or one.rule in rules) and RANKS[one.severity] <= RANKS[severity]
     }
 
 
 def compare_with_past(
-    kind: Kind,
+    kind: FindingKind,
     firsts: Mapping[str, datetime],
     released: Mapping[str, datetime],
     past: EarlierFindings,
     *,
     tests: int,
     now: datetime,
-) -> Background | None:
+) -> BackgroundRate | None:
     """Returns the comparison; None if the past has no such finding, so that it is not usual.
 
     `firsts` has the first finding of changed nodes that have one, and `released` the release of every changed node.
@@ -162,7 +162,7 @@ def compare_with_past(
     here = sum(_times(released, firsts, now), timedelta(0))
     if not before or times <= timedelta(0):
         return None
-    return Background(kind, len(firsts), len(released), max(here, timedelta(minutes=1)), len(before), times, tests)
+    return BackgroundRate(kind, len(firsts), len(released), max(here, timedelta(minutes=1)), len(before), times, tests)
 
 
 def _times(begins: Mapping[str, datetime], firsts: Mapping[str, datetime], ends_at: datetime) -> Iterator[timedelta]:

@@ -17,7 +17,7 @@ from typing import ClassVar
 from fleet.states.node import AT_REST, RECONFIGURING
 from health.rules.base import RANKS, Severity
 from health.rules.gpus.base import GpuRule
-from rollouts.gates.background import Comparison, Kind, compare_with_past, past_kinds
+from rollouts.gates.background import FindingComparison, FindingKind, compare_with_past, past_kinds
 from rollouts.gates.base import (
     FEWEST_PEERS,
     UNPROVED,
@@ -120,14 +120,14 @@ class NewFindings(Gate):
 
     def _compare(
         self, health: HealthEvidence | None, new: Pairs, known: Sequence[TargetEvidence], *, now: datetime
-    ) -> dict[Kind, Comparison]:
+    ) -> dict[FindingKind, FindingComparison]:
         """Returns the comparison of each kind of new findings with unchanged nodes, and with the days before."""
         peers = health.peers if health else {}
         past = health.past if health else None
         are_enough = min(len(known), len(peers)) >= FEWEST_PEERS
         usual = past_kinds(past, self._rules, self.severity) if past else set()
         released = {target.name: target.baseline.at for target in known if target.baseline}
-        found: dict[Kind, Comparison] = {}
+        found: dict[FindingKind, FindingComparison] = {}
         for kind in {_kind(one): None for _, one in new}:
             here, there = Firsts(), Firsts()
             for target, one in new:
@@ -137,7 +137,7 @@ class NewFindings(Gate):
                 for one in self._counted(its):
                     if kind.has(one.rule, one.severity):
                         _note_first(there, name, one)
-            found[kind] = Comparison(
+            found[kind] = FindingComparison(
                 FirstEvents(kind.rule, here, len(known), there, len(peers)) if there else None,
                 compare_with_past(kind, here, released, past, tests=len(usual), now=now) if past else None,
             )
@@ -148,7 +148,7 @@ class NewFindings(Gate):
         """Returns the keys of the rules whose findings count; None: every rule."""
         return frozenset({self.measured_by.key, *self.also}) if self.measured_by else None
 
-    def _likeness(self, compared: Mapping[Kind, Comparison], health: HealthEvidence | None) -> Items:
+    def _likeness(self, compared: Mapping[FindingKind, FindingComparison], health: HealthEvidence | None) -> Items:
         is_shown = health and health.alike and any(one.items for one in compared.values())
         return (EvidenceItem("Compared nodes have", health.alike),) if health and is_shown else ()
 
@@ -191,8 +191,8 @@ class NewFindings(Gate):
         return wait(title, summary, cause="not-evaluated", nodes=nodes, evidence=items)
 
 
-def _kind(finding: FindingEvidence) -> Kind:
-    return Kind(finding.rule, finding.severity)
+def _kind(finding: FindingEvidence) -> FindingKind:
+    return FindingKind(finding.rule, finding.severity)
 
 
 def _note_first(firsts: Firsts, node: str, finding: FindingEvidence) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rollouts.gates.background import Kind, compare_with_past
+from rollouts.gates.background import FindingKind, compare_with_past
 from rollouts.gates.base import Answer, EarlierFinding, EarlierFindings, GateResult
 from rollouts.gates.findings import NewFindings
 from rollouts.gates.thermal import Thermal
@@ -116,5 +116,5 @@ def _is_proved(
 ) -> bool:
     firsts = {name: at for name, at in comes.items() if at <= now}
     known = {name: at for name, at in released.items() if at < now}
-    found = compare_with_past(Kind("gpu-hot", "warning"), firsts, known, past, tests=1, now=now)
+    found = compare_with_past(FindingKind("gpu-hot", "warning"), firsts, known, past, tests=1, now=now)
     return bool(firsts) and found is not None and found.is_proved
