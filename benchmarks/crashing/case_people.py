@@ -255,7 +255,7 @@ def tidy(ground: CaseWorld) -> None:
     world = ground.world
     people.lift_all(world, "ada")
     people.tidy_cluster(world)
-    world.jobs.fate, ground.actors.answers = Fate.PULLED, Answers.TAKES
+    world.jobs.fate = Fate.PULLED
     world.line.arrive()
     for node in world.store.list(NODE)[0]:
         owner = annotations(node).get(CORDONED_BY, "")
@@ -472,6 +472,7 @@ STOPPING: tuple[Event, ...] = (_steer("cancel"), _steer("cancel"), _steer("pause
 EVICTED: tuple[Event, ...] = (_move_named_pods, _move_named_pods, _move_pod, _tighten, _uncordon, _past_budget)
 CHANGED: tuple[Event, ...] = (_take_over, _take_over, _cordon, _uncordon, _remake, _fault, _fault)
 REPAIRED: tuple[Event, ...] = (_spoil_answers, _answer_again, _uncordon, _remake, _of_a_case(_take_case_over))
+STEPPED: tuple[Event, ...] = (_end_steps, _of_a_case(_take_case_over))
 TESTED: tuple[Event, ...] = (_spoil_tests, _fault, _uncordon, _remake, _end_steps)
 ANYTHING: tuple[Event, ...] = (
     *STOPPING, *EVICTED, *CHANGED, *REPAIRED, *TESTED, _steer("retry"), _begin_another, _suspect, _storm, _silence,

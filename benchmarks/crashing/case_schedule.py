@@ -16,6 +16,7 @@ from benchmarks.crashing.case_people import (
     CHANGED,
     EVICTED,
     REPAIRED,
+    STEPPED,
     STOPPING,
     TESTED,
     CaseCourse,
@@ -42,7 +43,8 @@ class CaseSchedule:
     def __init__(self, course: CaseCourse, chance: random.Random) -> None:
         self.course, self.chance = course, chance
         self.ground, _ = case_ground()
-        self.ground.focus, self.ground.actors.answers = "", Answers.TAKES
+        self.ground.focus = ""
+        self.ground.actors.answers = chance.choice(list(Answers)) if course.by == "webhook" else Answers.TAKES
         self.rounds = 0
         self.is_stuck = ""
         self._depth = 0
@@ -99,7 +101,7 @@ class CaseSchedule:
     def _before(self, write: Write) -> Sequence[Event]:
         """Returns what a write of this kind rests on."""
         if self.chance.random() < 0.4:
-            return STOPPING
+            return STEPPED if self.course.is_automatic else STOPPING
         return {Kind.EVICTION: EVICTED, Kind.REPAIR: REPAIRED, Kind.JOB: TESTED}.get(write.kind, CHANGED)
 
     def _wild(self, moment: CaseMoment) -> None:

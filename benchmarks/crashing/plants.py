@@ -18,9 +18,7 @@ from gpu import external_controllers
 from gpu.labels import CORDONED_BY, HELD_BY
 from kube import client
 from kube.resources import PODS
-from maintenance import step_choice
 from maintenance.lifecycle import CaseFacts
-from maintenance.repair_round import RepairRound
 from maintenance.triggers import BreakerNumbers
 from operations import writer_lease
 from operations.failure_domains import Budgets
@@ -198,15 +196,6 @@ def _evict_by_name(connection: client.Connection, namespace: str, name: str, *, 
     """Whichever pod has the name now."""
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
     connection.request("POST", PODS.path(name, namespace=namespace) + "/eviction", body=eviction)
-
-
-BY_HTTP = RepairRound._by_http  # noqa: SLF001
-
-
-def _post_again(repair_round: RepairRound, actor: Any) -> Any:
-    if repair_round.repair.accepted_at is None:
-        repair_round.repair.sent_at = None
-    return BY_HTTP(repair_round, actor)
 
 
 CHANGE_NODE = uncordon.change_node
@@ -413,14 +402,6 @@ PLANTS = {
             _instead(CaseFacts, "why_unvalidated", property(lambda case: "" if case.passed_at else "None has passed.")),
             _instead(CaseFacts, "is_overridden", property(lambda case: case.overridden_at is not None)),
         ),
-    ),
-    "repair-once": Plant(
-        "that a request whose fate is unknown is not sent again",
-        (_instead(RepairRound, "_by_http", _post_again),),
-    ),
-    "automatic-off": Plant(
-        "that automatic steps end with their switch, and with the first act of a person",
-        (_instead(step_choice, "_of_people", _always(None)),),
     ),
     "breaker": Plant(
         "the limits at which the breaker of automatic quarantine opens",
