@@ -2,21 +2,31 @@
 
 import re
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
 
-from capacity.wait_reasons.scaling_verdict import CLAIM, ScalingClaim, ScalingFacts, ScalingGroup, ScalingPool
+from capacity.wait_reasons.scaling_verdict import (
+    CLAIM,
+    CLAIMS,
+    STATUS,
+    ScalingClaim,
+    ScalingFacts,
+    ScalingGroup,
+    ScalingPool,
+)
 from fleet.freshness.kinds import name_of
 from fleet.models import Bookmark, BookmarkState, ScalingObject
 from kube.resources import NODE_CLAIMS, NODE_POOLS, SCALING_STATUS
 from wording.lists import names
 
 KINDS = (NODE_POOLS.name, NODE_CLAIMS.name, SCALING_STATUS.name)
+TITLES = {NODE_CLAIMS.name: CLAIMS, SCALING_STATUS.name: STATUS}
 CLAIMS_AT_MOST = 1000
 
 
-def scaling_facts(cluster_id: int, messages: Collection[str]) -> ScalingFacts:
+def scaling_facts(cluster_id: int, messages: Collection[str], *, now: datetime) -> ScalingFacts:
     """Returns the facts, with the NodeClaims that these messages name. Two queries."""
     marks = {mark.kind: mark for mark in Bookmark.objects.filter(cluster=cluster_id, kind__in=KINDS)}
     forbidden = [name_of(kind) for kind in KINDS if kind in marks and marks[kind].state == BookmarkState.FORBIDDEN]
@@ -26,13 +36,19 @@ def scaling_facts(cluster_id: int, messages: Collection[str]) -> ScalingFacts:
     named = {found for message in messages for found in re.findall(CLAIM, message)}
     where = ~Q(kind="NodeClaim") | Q(name__in=sorted(named)[:CLAIMS_AT_MOST])
     rows = list(ScalingObject.objects.filter(where, cluster=cluster_id).order_by("kind", "name"))
-    status = next((row for row in rows if row.kind == "ClusterAutoscaler" and "groups" in row.facts), None)
+    status = next((row for row in rows if row.kind == "ClusterAutoscaler"), None)
+    if status and "groups" not in status.facts:
+        forbidden.append(f"{name_of(SCALING_STATUS.name)} ({status.facts.get('unread') or 'not understood'})")
+        status = None
+    stale = {title for kind, title in TITLES.items() if kind in known and not marks[kind].is_fresh(now=now)}
     return ScalingFacts(
         [_pool(row) for row in rows if row.kind == "NodePool"],
         {row.name: _claim(row) for row in rows if row.kind == "NodeClaim"} if NODE_CLAIMS.name in known else None,
         [_group(each) for each in status.facts["groups"]] if status else None,
         status.reason_at if status else None,
         names(forbidden),
+        *(marks[kind].last_seen_at if kind in known else None for kind in TITLES),
+        stale,
     )
 
 

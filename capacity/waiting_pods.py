@@ -150,7 +150,7 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dic
     places, unread = queue_places(cluster_id, pods)
     classes = _device_classes(cluster_id) if claims is not None else None
     deleted = deleted_namespaces(cluster_id, {pod.namespace for pod in pods})
-    facts = scaling_facts(cluster_id, [report.message for report in reports.values()])
+    facts = scaling_facts(cluster_id, [report.message for report in reports.values()], now=now)
     return {
         pod.uid: WaitFacts(
             None if claims is None else [claims[key] for key in _claim_keys(pod) if key in claims],
@@ -158,7 +158,7 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dic
             has_events=pod.uid in reported,
             queue=places.get(pod.uid),
             queue_unread=unread.get(pod.uid, ""),
-            scaling=scaling_verdict(reports.get(pod.uid), facts, now=now),
+            scaling=scaling_verdict(reports.get(pod.uid), facts),
             scaling_unread=facts.unread,
             namespace_held_by=deleted.get(pod.namespace),
         )

@@ -44,7 +44,7 @@ PodState = Literal["failing", "rejected", "pending", "not-ready", "unknown", "st
 ReportedByEnum = Literal["kubelet", "claim", "scheduler", "metrics", "count"]
 
 
-ScalingReportVerdictEnum = Literal["adds a node", "could not add a node", "is at its maximum", "has no group of nodes that fits", "adds no node", "has not reported on this pod", "writes no status any more"]
+ScalingReportVerdictEnum = Literal["asked for a node", "added a node", "could not add a node", "is at its maximum", "has no group of nodes that fits", "adds no node", "has not reported on this pod", "has no recent status here", "writes no status any more"]
 
 
 SeverityEnum = Literal["critical", "warning", "note"]

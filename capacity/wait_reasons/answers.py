@@ -62,12 +62,14 @@ class NearMiss:
 class ScalingVerdict(StrEnum):
     """The answer to "does the autoscaler add a node for this pod?"."""
 
-    ADDING = "adds a node"
+    ADDING = "asked for a node"
+    READY = "added a node"
     FAILED = "could not add a node"
     AT_MAXIMUM = "is at its maximum"
     NO_GROUP = "has no group of nodes that fits"
     REFUSED = "adds no node"
     SILENT = "has not reported on this pod"
+    UNKNOWN = "has no recent status here"
     DOWN = "writes no status any more"
 
 

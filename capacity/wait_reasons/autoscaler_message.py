@@ -9,7 +9,7 @@ remediator.aks.microsoft.com/unschedulable is AKS' taint of a node that it repai
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from capacity.wait_reasons.answers import Actor, Change, ScalingReport
+from capacity.wait_reasons.answers import Actor, Change, ScalingReport, ScalingVerdict
 from gpu.resources.names import is_gpu_resource
 from wording.numbers import count
 from wording.reports import LONGEST_SUMMARY, clip
@@ -22,30 +22,32 @@ SCALING = (REFUSED, ADDED, KARPENTER_ADDS)
 GROUP = re.compile(r"(\d{1,6}) (.+?)(?=, \d{1,6} |$)", re.DOTALL)
 INSUFFICIENT = re.compile(r"Insufficient (\S+)")
 STATUS = "kubectl -n kube-system get configmap cluster-autoscaler-status"
-# Reasons of node groups, the most telling first: pattern, what it says of so many groups, what helps.
-OF_GROUPS: Sequence[tuple[re.Pattern[str], str, Change]] = (
+# Reasons of node groups, the most telling first: pattern, its verdict, what it says of so many groups, what helps.
+OF_GROUPS: Sequence[tuple[re.Pattern[str], ScalingVerdict, str, Change]] = (
     (
-        re.compile("in backoff after failed scale-up"), "back-off after a failed scale-up: {groups}",
+        re.compile("in backoff after failed scale-up"), ScalingVerdict.FAILED,
+        "back-off after a failed scale-up: {groups}",
         Change(f"Find why the cloud refused it, its capacity or a quota of the account: {STATUS}", Actor.ADMIN),
     ),
     (
-        re.compile("max total nodes in cluster reached"), "the cluster has its maximum number of nodes",
+        re.compile("max total nodes in cluster reached"), ScalingVerdict.AT_MAXIMUM,
+        "the cluster has its maximum number of nodes",
         Change("Raise --max-nodes-total of the cluster autoscaler.", Actor.ADMIN),
     ),
     (
-        re.compile("exceeded quota"), "a quota of the autoscaler is used up",
+        re.compile("exceeded quota"), ScalingVerdict.AT_MAXIMUM, "a quota of the autoscaler is used up",
         Change("Raise the quota that its message names.", Actor.ADMIN),
     ),
     (
-        re.compile("not ready for scale-up"), "not ready for a scale-up: {groups}",
+        re.compile("not ready for scale-up"), ScalingVerdict.REFUSED, "not ready for a scale-up: {groups}",
         Change(f"Find nodes of the group that never became ready: {STATUS}", Actor.ADMIN),
     ),
     (
-        re.compile(r"remediator\.aks\.microsoft\.com/unschedulable"), "under repair by AKS: {groups}",
+        re.compile(r"remediator\.aks\.microsoft\.com/unschedulable"), ScalingVerdict.REFUSED, "under repair by AKS: {groups}",
         Change("Wait until AKS has repaired the node, or check the node pool in Azure.", Actor.ADMIN),
     ),
     (
-        re.compile("max node group size reached"), "maximum size reached: {groups}",
+        re.compile("max node group size reached"), ScalingVerdict.AT_MAXIMUM, "maximum size reached: {groups}",
         Change("Raise the maximum of the node group that fits this pod.", Actor.ADMIN),
     ),
 )  # fmt: skip
@@ -59,6 +61,10 @@ TAINT = re.compile(r"did not tolerate (?:taint )?\(?(?:taint=)?([^\s;,)]+)")
 KEY = re.compile(r"(?:incompatible requirements|did not match), (?:label|key) \"?([\w./-]+)")
 
 
+# By the rank of a sentence about NodePools; for the others no NodePool fits.
+OF_RANKS = {0: ScalingVerdict.REFUSED, 1: ScalingVerdict.AT_MAXIMUM}
+
+
 def is_of_karpenter(source: str) -> bool:
     return source.startswith("karpenter")
 
@@ -68,26 +74,29 @@ def read_report(reason: str, source: str, message: str) -> ScalingReport | None:
     if is_of_karpenter(source):
         if reason == KARPENTER_ADDS:
             name = message.rpartition(": ")[2]
-            return _report(KARPENTER, [f"it planned the pod on {name}"], message, is_adding=True)
+            return _report(KARPENTER, [f"it planned the pod on {name}"], message, verdict=ScalingVerdict.ADDING)
         return _of_karpenter(message) if reason == BY_THE_SCHEDULER else None
     if reason == ADDED:
         groups = message.partition("[")[2].rpartition("]")[0]
-        return _report(CLUSTER_AUTOSCALER, [f"it has asked for nodes: {groups or message}"], message, is_adding=True)
+        told = [f"it has asked for nodes: {groups or message}"]
+        return _report(CLUSTER_AUTOSCALER, told, message, verdict=ScalingVerdict.ADDING)
     return _of_groups(message) if reason == REFUSED else None
 
 
 def _of_groups(message: str) -> ScalingReport:
     body = message.partition("scale-up")[2].partition(": ")[2].strip(" .")
     groups = [(int(found[1]), found[2]) for found in GROUP.finditer(body)]
-    told, changes = [], []
-    for pattern, text, change in OF_GROUPS:
+    told, changes, verdicts = [], [], list[ScalingVerdict]()
+    for pattern, verdict, text, change in OF_GROUPS:
         if number := sum(each for each, reason in groups if pattern.search(reason)):
             told.append(text.format(groups=_groups(number)))
             changes.append(change)
+            verdicts.append(verdict)
     for resource, number in _lacking(groups).items():
         told.append(f"new nodes of {_groups(number)} would lack {resource}")
         changes.append(_change_for(resource))
-    return _report(CLUSTER_AUTOSCALER, told or [f"no node group fits: {body}"], message, changes)
+    verdict = next(iter(verdicts), ScalingVerdict.NO_GROUP)
+    return _report(CLUSTER_AUTOSCALER, told or [f"no node group fits: {body}"], message, changes, verdict=verdict)
 
 
 def _groups(number: int) -> str:
@@ -119,9 +128,10 @@ def _of_karpenter(message: str) -> ScalingReport:
     found = sorted(_of_pools(message), key=lambda each: each[0])
     if not found:
         return _report(KARPENTER, [clip(message.strip(), LONGEST_SUMMARY - 1) or "it names no reason"], message)
-    (_, told, change), more = found[0], len(found) - 1
+    (rank, told, change), more = found[0], len(found) - 1
+    verdict = OF_RANKS.get(rank, ScalingVerdict.NO_GROUP)
     rest = [f"{count(more, 'other NodePool')} {'does' if more == 1 else 'do'} not fit"] if more else []
-    return _report(KARPENTER, [told, *rest], message, [change] if change else [])
+    return _report(KARPENTER, [told, *rest], message, [change] if change else [], verdict=verdict)
 
 
 def _of_pools(message: str) -> Iterator[tuple[int, str, Change | None]]:
@@ -155,7 +165,12 @@ def _of_pools(message: str) -> Iterator[tuple[int, str, Change | None]]:
 
 
 def _report(
-    autoscaler: str, told: Sequence[str], message: str, changes: Sequence[Change] = (), *, is_adding: bool = False
+    autoscaler: str,
+    told: Sequence[str],
+    message: str,
+    changes: Sequence[Change] = (),
+    *,
+    verdict: ScalingVerdict = ScalingVerdict.REFUSED,
 ) -> ScalingReport:
     """Joins as many sentences as fit a summary."""
     summary = ""
@@ -164,4 +179,5 @@ def _report(
         if summary and len(summary) + 1 + len(sentence) > LONGEST_SUMMARY:
             break
         summary = clip(f"{summary} {sentence}".strip(), LONGEST_SUMMARY)
-    return ScalingReport(autoscaler, is_adding, summary, message, tuple(changes))
+    is_adding = verdict is ScalingVerdict.ADDING
+    return ScalingReport(autoscaler, is_adding, summary, message, tuple(changes), verdict=verdict)

@@ -16,8 +16,8 @@ class ScalingObject(Mirrored):
     reason = models.CharField(max_length=256, blank=True)  # of the first condition that keeps it from being ready
     message = models.CharField(max_length=1000, blank=True)
     reason_at = models.DateTimeField(null=True)
-    # NodePool: {"limits", "used"}, quantities as written. ClusterAutoscaler: {"groups": [{"name", "health", "target",
-    # "smallest", "largest", "unready", "scale_up", "error_code", "error_message"}]}; without groups it was not read.
+    # NodePool: {"limits", "used"}, quantities as written. ClusterAutoscaler: {"groups": [{"name", "target", "largest",
+    # "unready", "scale_up", "error_code", "error_message"}]}, or {"unread": why it was not understood}.
     facts = models.JSONField(default=dict)
 
     class Meta:

@@ -68,14 +68,31 @@ def test_the_status_has_its_groups_and_a_rounded_time():
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "Cluster-autoscaler status at 2026: Health: Healthy", "a: &x [*x]", "- [", "nodeGroups: 3", "x" * 200_000],
+    ("text", "why"),
+    [
+        ("", "empty"),
+        ("Cluster-autoscaler status at 2026: Health: Healthy", "since 1.30"),
+        ("a: &x [*x]", "aliases"),
+        ("- [", "since 1.30"),
+        ("autoscalerStatus: Running\nnodeGroups: 3", "no list"),
+        ("x" * 600_000, "larger than 512 KiB"),
+    ],
 )
-def test_a_status_that_is_not_understood_has_no_groups(text):
-    assert "groups" not in autoscaler_row(a_status(text))["facts"]
+def test_a_status_that_is_not_understood_says_why(text, why):
+    facts = autoscaler_row(a_status(text))["facts"]
+
+    assert why in facts["unread"]
+    assert "groups" not in facts
+
+
+def test_a_status_may_have_an_ampersand_or_no_group():
+    text = STATUS.replace("Instance creation failed", "a & b")
+
+    assert autoscaler_row(a_status(text))["facts"]["groups"][0]["error_message"] == "a & b"
+    assert autoscaler_row(a_status("autoscalerStatus: Initializing"))["facts"] == {"groups": []}
 
 
 def test_odd_values_do_not_break_a_group():
-    text = "nodeGroups: [3, {name: [1], health: 4, scaleUp: {backoffInfo: {errorCode: {a: b}}}}]\ntime: {a: b}"
+    text = "autoscalerStatus: 1\nnodeGroups: [3, {name: [1], health: 4, scaleUp: {backoffInfo: {errorCode: {a: b}}}}]\ntime: {a: b}"
 
     assert autoscaler_row(a_status(text))["facts"]["groups"][0]["error_code"] == ""
