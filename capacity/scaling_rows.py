@@ -16,7 +16,7 @@ from capacity.wait_reasons.scaling_verdict import (
     ScalingGroup,
     ScalingPool,
 )
-from fleet.freshness.kinds import name_of
+from fleet.freshness.kinds import is_optional, name_of
 from fleet.models import Bookmark, BookmarkState, ScalingObject
 from kube.resources import NODE_CLAIMS, NODE_POOLS, SCALING_STATUS
 from wording.lists import names
@@ -29,7 +29,9 @@ CLAIMS_AT_MOST = 1000
 def scaling_facts(cluster_id: int, messages: Collection[str], *, now: datetime) -> ScalingFacts:
     """Returns the facts, with the NodeClaims that these messages name. Two queries."""
     marks = {mark.kind: mark for mark in Bookmark.objects.filter(cluster=cluster_id, kind__in=KINDS)}
-    forbidden = [name_of(kind) for kind in KINDS if kind in marks and marks[kind].state == BookmarkState.FORBIDDEN]
+    missed = [kind for kind in KINDS if kind in marks and marks[kind].state == BookmarkState.FORBIDDEN]
+    has_autoscaler = any("scale-up" in message for message in messages)  # the cluster autoscaler writes Events here
+    forbidden = [name_of(kind) for kind in missed if has_autoscaler or not is_optional(kind)]
     known = {kind for kind, mark in marks.items() if mark.is_known}
     if not known:
         return ScalingFacts(unread=names(forbidden))
@@ -47,9 +49,14 @@ def scaling_facts(cluster_id: int, messages: Collection[str], *, now: datetime) 
         [_group(each) for each in status.facts["groups"]] if status else None,
         status.reason_at if status else None,
         names(forbidden),
-        *(marks[kind].last_seen_at if kind in known else None for kind in TITLES),
+        _seen_at(marks.get(NODE_CLAIMS.name)),
+        _seen_at(marks.get(SCALING_STATUS.name)),
         stale,
     )
+
+
+def _seen_at(mark: Bookmark | None) -> datetime | None:
+    return mark.last_seen_at if mark and mark.is_known else None
 
 
 def _pool(row: ScalingObject) -> ScalingPool:

@@ -45,6 +45,7 @@ class Resource(Generic[S]):
     older_versions: tuple[str, ...] = ()  # also supported, newest first; discovery tells which one is served
     namespace: str = ""  # blank: all of them
     only_name: str = ""  # blank: every object; else one object by name, to which a Role can be restricted
+    is_optional: bool = False  # its rule is left out where a cluster has no such object
     alias: str = ""  # blank: kubectl's name; else a name that tells it apart from others of the same kind
 
     @property
@@ -131,7 +132,7 @@ NODE_POOLS = Resource("karpenter.sh/v1", "nodepools", "NodePools", NodePoolSeen,
 NODE_CLAIMS = Resource("karpenter.sh/v1", "nodeclaims", "NodeClaims", NodeClaimSeen, ("v1beta1",))
 SCALING_STATUS = Resource(
     "v1", "configmaps", "Status of the cluster autoscaler", ConfigMapSeen,
-    namespace="kube-system", only_name="cluster-autoscaler-status", alias="configmaps:autoscaler",
+    namespace="kube-system", only_name="cluster-autoscaler-status", is_optional=True, alias="configmaps:autoscaler",
 )  # fmt: skip
 
 EVERY = tuple(value for value in globals().values() if isinstance(value, Resource))

@@ -150,7 +150,9 @@ class QueuePlaceSerializer(serializers.Serializer):
 
 class ScalingReportSerializer(serializers.Serializer):
     autoscaler = serializers.CharField(help_text="Cluster autoscaler or Karpenter.")
-    verdict = serializers.ChoiceField([each.value for each in ScalingVerdict], help_text="What came of it, or why it adds no node.")
+    verdict = serializers.ChoiceField(
+        [each.value for each in ScalingVerdict], help_text="What came of it, or why it adds no node."
+    )
     is_adding = serializers.BooleanField(help_text="It has asked for a node for this pod.")
     summary = serializers.CharField()
     details = serializers.ListField(

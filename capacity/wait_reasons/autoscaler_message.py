@@ -43,7 +43,8 @@ OF_GROUPS: Sequence[tuple[re.Pattern[str], ScalingVerdict, str, Change]] = (
         Change(f"Find nodes of the group that never became ready: {STATUS}", Actor.ADMIN),
     ),
     (
-        re.compile(r"remediator\.aks\.microsoft\.com/unschedulable"), ScalingVerdict.REFUSED, "under repair by AKS: {groups}",
+        re.compile(r"remediator\.aks\.microsoft\.com/unschedulable"), ScalingVerdict.REFUSED,
+        "under repair by AKS: {groups}",
         Change("Wait until AKS has repaired the node, or check the node pool in Azure.", Actor.ADMIN),
     ),
     (

@@ -36,6 +36,7 @@ WORDS: Mapping[Freshness, tuple[str, str]] = {
     Freshness.NEVER: ("waiting", "not asked for yet"),
 }
 NEVER_ANSWERED = ("bad", "failing")
+LEFT_OUT = ("unseen", "not permitted")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,11 @@ class KindFreshness:
     @property
     def is_trouble(self) -> bool:
         """Tells whether a person should act: the kind exists here but is not read."""
-        return self.glyph != "ok" and self.state is not Freshness.ABSENT
+        return self.glyph != "ok" and self.state is not Freshness.ABSENT and not self.is_left_out
+
+    @property
+    def is_left_out(self) -> bool:
+        return self.state is Freshness.FORBIDDEN and is_optional(self.kind)
 
     @property
     def glyph(self) -> str:
@@ -73,6 +78,8 @@ class KindFreshness:
 
     @property
     def _label(self) -> tuple[str, str]:
+        if self.is_left_out:
+            return LEFT_OUT
         return NEVER_ANSWERED if self.is_failing and self.state is Freshness.NEVER else WORDS[self.state]
 
 
@@ -127,6 +134,10 @@ def kind_sort_key(kind: str) -> tuple[int, str]:
 
 def name_of(kind: str) -> str:
     return MIRRORED[kind].resource.title if kind in MIRRORED else kind
+
+
+def is_optional(kind: str) -> bool:
+    return kind in MIRRORED and MIRRORED[kind].resource.is_optional
 
 
 def rule_for(kind: str) -> str:

@@ -12,7 +12,7 @@ from fleet.models import Cluster, ClusterMode, Observer
 from fleet.observer.mirror.kinds import KINDS
 from kube import client
 from kube.client.connection import Connection
-from kube.client.discovery import served
+from kube.client.discovery import meaning_of_403, served
 from kube.client.kubeconfig import pod_namespace
 from kube.resources import (
     CLUSTER_POLICIES,
@@ -103,7 +103,8 @@ def _notes(connection: Connection) -> Iterator[str]:
         except client.Forbidden:
             yield f"Quarterdeck may not list {resource.name}, so its drivers cannot be promoted."
     others = [kind.resource for kind in KINDS.values() if kind.where is None and kind.resource not in NEEDED + WELCOME]
-    missing = [resource.name for resource in others if _is_forbidden(connection, resource)]
+    expected = (resource for resource in others if not resource.is_optional)
+    missing = [resource.name for resource in expected if _is_forbidden(connection, resource)]
     if missing:
         yield (
             f"Quarterdeck may not list {', '.join(missing)}, so pages cannot show them. "
@@ -112,12 +113,13 @@ def _notes(connection: Connection) -> Iterator[str]:
 
 
 def _is_forbidden(connection: Connection, resource: Resource[Any]) -> bool:
-    """Tells whether the kind is forbidden. Other failures are reported when it is watched."""
+    """Tells whether the kind is forbidden though it is served. Other failures are reported when it is watched."""
+    found = resource
     try:
         found = served(connection, resource)
         connection.get(found.path(), {"limit": 1, **found.query})
-    except client.Forbidden:
-        return True
+    except client.Forbidden as refusal:
+        return meaning_of_403(connection, found, refusal) is refusal
     except client.ClusterError:
         return False
     return False

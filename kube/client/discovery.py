@@ -87,6 +87,20 @@ def meaning_of_404(connection: Connection, resource: Resource[S]) -> ClusterErro
     return NotServed(f"The API server does not serve {resource.name}.")
 
 
+def meaning_of_403(connection: Connection, resource: Resource[S], refusal: Forbidden) -> ClusterError:
+    """Returns the error that a 403 means. RBAC refuses a kind before the server looks whether it serves it.
+
+    Returns NotServed only if discovery has no such kind; without an answer the refusal counts. Two requests at most.
+    """
+    if not resource.group:
+        return refusal
+    try:
+        is_served = _is_named(connection, resource)
+    except ClusterError:
+        return refusal
+    return refusal if is_served else NotServed(f"The API server does not serve {resource.name}.")
+
+
 def _is_named(connection: Connection, resource: Resource[S]) -> bool:
     try:
         resources = decode_by(RESOURCES, connection.get(resource.base)).resources

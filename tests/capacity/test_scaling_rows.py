@@ -35,3 +35,13 @@ def test_a_status_that_was_not_understood_is_not_checked():
     facts = scaling_facts(cluster.pk, [], now=NOON)
 
     assert (facts.groups, facts.unread) == (None, "Status of the cluster autoscaler (empty)")
+
+
+def test_a_status_without_a_rule_is_named_only_where_an_autoscaler_runs():
+    cluster = a_cluster("east")
+    a_bookmark(cluster, SCALING_STATUS.name, state="forbidden")
+
+    assert scaling_facts(cluster.pk, [], now=NOON).unread == ""
+    assert scaling_facts(cluster.pk, ["pod didn't trigger scale-up: "], now=NOON).unread == (
+        "Status of the cluster autoscaler"
+    )

@@ -21,6 +21,7 @@ def test_all_is_well_where_a_cluster_answers_and_was_heard(api, capsys):
     cluster = reached_by(api)
     a_bookmark(cluster, "nodes", last_seen_at=timezone.now())
     a_bookmark(cluster, "nvidiadrivers.nvidia.com", state="absent", last_seen_at=None)
+    a_bookmark(cluster, "configmaps:autoscaler", state="forbidden", last_seen_at=None)
 
     call_command("doctor")
 

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from fleet.freshness.kinds import is_optional, name_of
 from fleet.models import Bookmark, BookmarkState, Cluster
 from fleet.observer.cluster_registration import CannotAdd, ask
 
@@ -59,6 +60,10 @@ class Command(BaseCommand):
                     0, int((now - bookmark.last_seen_at).total_seconds())
                 )  # a worker's clock may be ahead of ours
                 self.stdout.write(f"  ok     {bookmark.kind} observed {ago} s ago")
+            elif bookmark.state == BookmarkState.FORBIDDEN and is_optional(bookmark.kind):
+                self.stdout.write(
+                    f"  note   {name_of(bookmark.kind)} may not be read. Only a cluster with one needs it."
+                )
             elif bookmark.state == BookmarkState.ABSENT:
                 self.stdout.write(f"  note   {bookmark.kind}: {bookmark.message or 'it is not installed.'}")
             else:

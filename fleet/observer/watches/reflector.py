@@ -11,7 +11,7 @@ from fleet.models import BookmarkState
 from fleet.observer.mirror.kinds import Kind
 from fleet.observer.watches.deltas import Broke, Changed, Delta, Failed, ForeignCluster, ListBegun, ListPage, Opened
 from kube.client.connection import Connection
-from kube.client.discovery import NotServed, meaning_of_404, served
+from kube.client.discovery import NotServed, meaning_of_403, meaning_of_404, served
 from kube.client.errors import (
     Absent,
     Backwards,
@@ -96,7 +96,9 @@ class Reflector(threading.Thread):
         except Absent:
             return self._heed_404(meaning_of_404(self._connection, self.kind.resource))
         except Forbidden as refusal:
-            return self._end(BookmarkState.FORBIDDEN, refusal)
+            meaning = meaning_of_403(self._connection, self._resource or self.kind.resource, refusal)
+            is_absent = isinstance(meaning, NotServed)
+            return self._end(BookmarkState.ABSENT if is_absent else BookmarkState.FORBIDDEN, meaning)
         except ClusterError as error:
             return self._wait_after(error)
         return True

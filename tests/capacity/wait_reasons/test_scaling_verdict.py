@@ -89,7 +89,7 @@ def test_a_scale_up_failed_once_its_group_backs_off(seen, group, stale, verdict)
     found = verdict_of(report, facts)
 
     assert found.verdict is verdict
-    assert ("a100 backs off: QUOTA_EXCEEDED: no." == found.summary) is (verdict is ScalingVerdict.FAILED)
+    assert (found.summary == "a100 backs off: QUOTA_EXCEEDED: no.") is (verdict is ScalingVerdict.FAILED)
 
 
 def test_a_refusal_is_told_with_the_groups_at_their_maximum():
@@ -119,7 +119,10 @@ def test_a_status_that_is_not_seen_is_unknown_however_old_it_is():
 
     found = verdict_of(None, facts)
 
-    assert (found.verdict, found.summary) == (ScalingVerdict.UNKNOWN, "Its status is not known since 2026-11-21 12:00 UTC.")
+    assert (found.verdict, found.summary) == (
+        ScalingVerdict.UNKNOWN,
+        "Its status is not known since 2026-11-21 12:00 UTC.",
+    )
 
 
 def test_a_status_of_an_autoscaler_that_has_gone_does_not_hide_karpenter():

@@ -7,6 +7,7 @@ from fleet.freshness.cluster import cluster_freshness
 from fleet.freshness.kinds import Freshness, freshness_of, rule_for
 from fleet.models import Bookmark
 from fleet.models.kinds import MIRRORED
+from kube.resources import SCALING_STATUS
 from tests.make import NOON
 
 
@@ -54,6 +55,15 @@ def test_what_a_page_calls_that(mark, word, is_trouble):
     found = freshness_of(mark, now=NOON)
 
     assert (found.word, found.is_trouble) == (word, is_trouble)
+
+
+def test_a_rule_that_a_cluster_may_leave_out_is_no_trouble():
+    mark = a_mark("forbidden", heard_ago_s=1)
+    mark.kind = SCALING_STATUS.name
+
+    found = freshness_of(mark, now=NOON)
+
+    assert (found.glyph, found.word, found.is_trouble) == ("unseen", "not permitted", False)
 
 
 def test_kinds_stand_in_the_order_of_the_table_and_what_nobody_knows_any_more_stands_last():

@@ -3,9 +3,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kube.client.discovery import NotServed, meaning_of_404, served
+from kube.client.discovery import NotServed, meaning_of_403, meaning_of_404, served
 from kube.client.errors import Absent, Forbidden, NotAnApiServer
-from kube.resources import GPU_CLUSTERS, NODES, RESOURCE_SLICES, Resource
+from kube.resources import EVENTS, GPU_CLUSTERS, NODES, RESOURCE_SLICES, Resource
 
 
 class Answering:
@@ -91,3 +91,22 @@ GROUPS = {"kind": "APIGroupList", "groups": [{"name": "apps"}]}
 def test_a_404_is_believed_where_discovery_says_so_too(answers, resource, meaning):
     """A proxy that answers 404 for everything must not delete a cluster."""
     assert type(meaning_of_404(Serving(answers), resource)) is meaning
+
+
+@pytest.mark.parametrize(
+    ("answers", "resource", "is_absent"),
+    [
+        ({"/apis": GROUPS}, GPU_CLUSTERS, True),
+        ({"/apis/nvidia.com/v1alpha1": names("nvidiadrivers")}, GPU_CLUSTERS, True),
+        ({"/apis/nvidia.com/v1alpha1": names("gpuclusters")}, GPU_CLUSTERS, False),
+        ({}, GPU_CLUSTERS, False),  # a proxy
+        ({}, EVENTS, False),
+    ],
+)
+def test_a_403_of_a_kind_that_is_not_served_is_absence(answers, resource, is_absent):
+    refusal = Forbidden("no")
+
+    meaning = meaning_of_403(Serving(answers), resource, refusal)
+
+    assert isinstance(meaning, NotServed) is is_absent
+    assert is_absent or meaning is refusal

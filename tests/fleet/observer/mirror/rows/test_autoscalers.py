@@ -93,6 +93,7 @@ def test_a_status_may_have_an_ampersand_or_no_group():
 
 
 def test_odd_values_do_not_break_a_group():
-    text = "autoscalerStatus: 1\nnodeGroups: [3, {name: [1], health: 4, scaleUp: {backoffInfo: {errorCode: {a: b}}}}]\ntime: {a: b}"
+    groups = "[3, {name: [1], health: 4, scaleUp: {backoffInfo: {errorCode: {a: b}}}}]"
+    text = f"autoscalerStatus: 1\nnodeGroups: {groups}\ntime: {{a: b}}"
 
     assert autoscaler_row(a_status(text))["facts"]["groups"][0]["error_code"] == ""
