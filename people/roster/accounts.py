@@ -57,19 +57,19 @@ def add(name: str, *, actor: str, now: datetime, key: str = "") -> User:
     :raises KeyReused: when the key has added another person, or the person has another name now
     """
     name = normalized_name(name)
-    if before := _added_before(name, actor=actor, key=key):
-        return before
-    if User.objects.filter(username__iexact=name).exists():
-        raise NameTaken(f"The name {name} is taken.")
     try:
         with transaction.atomic():
+            if key:  # two that send one key at once: the second reads the first one's entry
+                list(User.objects.select_for_update(no_key=True).filter(username=actor).values_list("pk"))
+            if before := _added_before(name, actor=actor, key=key):
+                return before
+            if User.objects.filter(username__iexact=name).exists():
+                raise NameTaken(f"The name {name} is taken.")
             person = User(username=name)
             person.set_unusable_password()
             person.save()
             record(person, ADD, actor=actor, now=now, **({"key": key} if key else {}))
-    except IntegrityError as taken:
-        if first := _added_before(name, actor=actor, key=key):  # sent twice at once
-            return first
+    except IntegrityError as taken:  # by somebody else at once
         raise NameTaken(f"The name {name} is taken.") from taken
     return person
 

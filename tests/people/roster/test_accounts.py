@@ -11,7 +11,8 @@ from people.models import AuditEntry, RoleBinding, User
 from people.models.audit_entry import broken_links
 from people.places import FLEET, all_places
 from people.roster import accounts
-from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
+from people.roster.accounts import HasItAlready, KeyReused, LastAdmin, NameTaken
+from tests.locks import while_it_is_written
 from tests.make import NOON, a_cluster, a_pool, a_user
 
 pytestmark = pytest.mark.sqlite
@@ -40,6 +41,18 @@ def test_every_act_is_kept():
 
     assert verbs(person) == ["person.add", "role.grant", "role.take", "person.switch-off", "person.switch-on"]
     assert AuditEntry.objects.get(verb="role.grant").evidence == {"person": "ada", "role": "operator", "on": "fleet"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_names_under_one_key_at_once_the_second_is_refused():
+    a_user("root", role="admin")
+
+    errors = while_it_is_written(
+        lambda: accounts.add("ada", key="k1", **ACTING), lambda: accounts.add("kim", key="k1", **ACTING)
+    )
+
+    assert [type(error) for error in errors] == [KeyReused]
+    assert not User.objects.filter(username="kim").exists()
 
 
 @pytest.mark.django_db
