@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 from gpu.entry_files import entry_of, make_entries, read_file
@@ -32,7 +33,7 @@ class PriceEntry:
 class ListPrice:
     """The price of one GPU-hour in US dollars, on demand."""
 
-    usd: str
+    usd: str  # without trailing zeros
     instance: str
     source: PriceSource
 
@@ -54,6 +55,6 @@ def list_prices_of(products: Iterable[str]) -> list[ListPrice]:
         for source, instance, usd in (offer.split() for offer in entry.offers)
     }
     return [
-        ListPrice(usd, instance, SOURCES[source])
+        ListPrice(f"{Decimal(usd).normalize():f}", instance, SOURCES[source])
         for usd, instance, source in sorted(found, key=lambda each: (float(each[0]), each))
     ]

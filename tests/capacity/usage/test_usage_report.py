@@ -152,7 +152,7 @@ def test_the_number_of_queries_does_not_grow(bob):
     ("product", "lowest"),
     [
         ("NVIDIA-H100-80GB-HBM3", "6.88"), ("NVIDIA-A100-SXM4-40GB", "2.74"), ("NVIDIA-A100-SXM4-80GB", "3.43"),
-        ("NVIDIA-GB200", "27.04"), ("NVIDIA-B200", "14.24"), ("NVIDIA-L40S", "1.86"), ("NVIDIA-L4", "0.80"),
+        ("NVIDIA-GB200", "27.04"), ("NVIDIA-B200", "14.24"), ("NVIDIA-L40S", "1.86"), ("NVIDIA-L4", "0.8"),
         ("NVIDIA-A10G", "1.01"), ("Tesla-V100-SXM2-16GB", "3.06"), ("NVIDIA-GH200-480GB", None),
         ("NVIDIA-L40", None),
     ],
