@@ -377,6 +377,7 @@ class ListedPlan(TypedDict):
     armed_since: str | None
     put_back_at: str | None
     looked_at: str | None
+    why: str
     pending_stop: str
 
 

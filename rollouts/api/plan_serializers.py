@@ -23,7 +23,7 @@ from rollouts.commands.hold_progress import HoldProgress
 from rollouts.commands.preview import Preview
 from rollouts.commands.rollback_preview import RollbackPreview
 from rollouts.models import Command, GateAnswer, Plan, PlanEvent
-from rollouts.queries.plan_view import Button, PlanOnPage, pending_stop_of
+from rollouts.queries.plan_view import Button, PlanOnPage
 
 AT_MOST: dict[str, Any] = {"max_length": 50}  # stages; the stubs do not know what `many` takes
 
@@ -41,15 +41,14 @@ class PlanRowSerializer(RowSerializer):
 
 
 class ListedPlanSerializer(PlanRowSerializer):
-    pending_stop = serializers.SerializerMethodField(
+    row = "plan"
+    why = serializers.CharField(help_text="Why the plan does not move, as in the list of plans.")
+    pending_stop = serializers.CharField(
         help_text="A halt or pause that is in force and that the plan's state does not show yet. Blank: none."
     )
 
     class Meta(PlanRowSerializer.Meta):
-        fields = (*PlanRowSerializer.Meta.fields, "pending_stop")
-
-    def get_pending_stop(self, plan: Plan) -> str:
-        return pending_stop_of(plan)
+        fields = (*PlanRowSerializer.Meta.fields, "why", "pending_stop")
 
 
 class PauseSerializer(RowSerializer):

@@ -34,7 +34,7 @@ from rollouts.commands.stage_drafts import StageDraft, gates_by_default
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
 from rollouts.preflight.rollback import rollback_checks
-from rollouts.queries.plan_view import buttons, plan_on_page
+from rollouts.queries.plan_view import PlanStanding, buttons, plan_on_page, standings_of
 from rollouts.queries.pool_gates import ClusterGates, gates_in
 
 
@@ -56,6 +56,9 @@ class PlanList(PlanEdge, Listing):
     def get_queryset(self) -> QuerySet[Plan]:
         visible = Plan.objects.visible_to(self.user).with_pending_stop()
         return visible.select_related("cluster").defer("sealed").order_by("-pk")
+
+    def see(self, rows: Sequence[Plan]) -> list[PlanStanding]:
+        return standings_of(rows, now=timezone.now())
 
     @extend_schema(request=PlanRequest, responses={201: DraftSerializer})
     def post(self, request) -> Response:

@@ -14,7 +14,7 @@ from health.suspects import Suspects
 from people.rights import why_not
 from rollouts.gates import GATES
 from rollouts.gates.base import GAVE_UP, Answer
-from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.failure_budget import UNKNOWN, FailureBudget
 from rollouts.gates.shared_waits import SharedWait, shared_waits
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import (
@@ -79,6 +79,7 @@ class PlanStanding:
     pause: Command | None
     halt: Command | None  # by which a person halted it; None: it is not halted, or a gate has done it
     pending_stop: str = ""  # a halt or pause that the plan's rows do not say yet, as a sentence; of a list only
+    failures: Sequence[str] = ()  # of a halted plan: each node that failed with its cause, known causes first
     unlooked: str  # that no worker has looked at it though it is due, as a sentence; blank: one has, or is at it
     # What holds all of it back beside its own commands, where it would let something go; not asked for a list.
     restraint: Restraint | None = None
@@ -123,10 +124,21 @@ class PlanStanding:
         """Returns the commands in force, with the most urgent first: a pause never ends by itself."""
         paused = [said for said in (self.pending_stop, self.pause.sentence if self.pause else "") if said]
         if self.plan.state == PlanState.HALTED:
-            return [self.halt.sentence if self.halt else self.plan.reason or "It was halted.", *paused]
+            return [halt_sentence(self.plan, self.halt, self.failures) or "It was halted.", *paused]
         if self.restraint is None:
             return paused
         return [self.restraint.sentence, *paused] if self.restraint.is_stop else [*paused, self.restraint.sentence]
+
+
+def halt_sentence(plan: Plan, halt: Command | None, failures: Sequence[str]) -> str:
+    """Returns why a plan is halted. Blank: no reason was recorded.
+
+    A cause that was found after the halt takes the place of an unknown one.
+    """
+    if halt:
+        return halt.sentence
+    is_unknown = UNKNOWN in plan.reason or GAVE_UP in plan.reason
+    return failures[0] if is_unknown and failures and GAVE_UP not in failures[0] else plan.reason
 
 
 def rank(answer: str, gate: str) -> tuple[int, bool]:
@@ -159,7 +171,6 @@ class PlanOnPage(PlanStanding):
     freed: list[datetime | None]  # of each that is released outside of a wave: when its label was seen to be gone
     seq: int  # key of the newest event: what the page was made from
     halted_by: GateAnswer | None = None  # None: it is not halted, or something else than a gate has done it
-    failures: Sequence[str] = ()  # of a halted plan: each node that failed with its cause, in sentences
     suspects: Suspects | None = None  # None: no node failed
     cordons: Sequence[str] = ()  # of a halted plan: which affected nodes it cordoned, and which not, in sentences
 
@@ -173,12 +184,21 @@ class PlanOnPage(PlanStanding):
 
 
 def standings_of(plans: Sequence[Plan], *, now: datetime) -> list[PlanStanding]:
-    """Returns the standings of many plans with one query; restraints come from each plan's last round."""
+    """Returns the standings of many plans with one query, and at most two more if some are halted.
+
+    Restraints come from each plan's last round.
+    """
     told: dict[int, list[Command]] = defaultdict(list)
     for command in Command.objects.standing().filter(plan__in=[plan.pk for plan in plans]):
         told[command.plan_id].append(command)
+    failures = failures_of_plans([plan for plan in plans if plan.state == PlanState.HALTED])
     return [
-        PlanStanding(**_standing(plan, told[plan.pk], now=now), pending_stop=pending_stop_of(plan)) for plan in plans
+        PlanStanding(
+            **_standing(plan, told[plan.pk], now=now),
+            pending_stop=pending_stop_of(plan),
+            failures=failures.get(plan.pk, ()),
+        )
+        for plan in plans
     ]
 
 
@@ -212,6 +232,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     has_labels = plan.its_component.hold is not None  # else there is none to count
     holds = [HoldSeen(*row) for row in there.values_list(*HoldSeen._fields)] if has_labels else []
     newest = plan.events.values_list("pk", flat=True).first()
+    failed = (target for one in stages for target in one.targets if target.state == TargetState.FAILED)
     return PlanOnPage(
         **_standing(plan, list(plan.commands.standing()), now=now),
         stages=stages,
@@ -225,7 +246,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         freed=_freed(holds, stages) if plan.is_under_way else [],
         seq=newest or 0,
         halted_by=_halted_by(plan),
-        failures=failures_of(stages) if plan.state == PlanState.HALTED else (),
+        failures=_failures(failed).get(plan.pk, ()) if plan.state == PlanState.HALTED else (),
         cordons=cordon_sentences(plan, cordons.values()),
         suspects=plan_suspects(plan, [one.stage for one in stages]),
         operator_down=operator_down(plan.cluster, now=now) if plan.is_under_way else "",
@@ -240,15 +261,29 @@ def _halted_by(plan: Plan) -> GateAnswer | None:
     return next((answer for answer in rested_on if answer.sentence == plan.reason), None)
 
 
-def failures_of(stages: Iterable[StageOnPage]) -> list[str]:
-    """Returns failed nodes grouped by cause. One query if a cause was unknown when the node failed."""
-    failed = [target for one in stages for target in one.targets if target.state == TargetState.FAILED]
-    unknown = [target.node_uid for target in failed if target.reason == GAVE_UP]
+def failures_of_plans(plans: Sequence[Plan]) -> dict[int, list[str]]:
+    """Returns the failed nodes of plans grouped by cause, by plan. At most two queries; none without plans."""
+    if not plans:
+        return {}
+    rows = Target.objects.filter(stage__plan__in=[plan.pk for plan in plans], state=TargetState.FAILED)
+    return _failures(rows.select_related("stage").defer(*UNSHOWN).order_by("stage__index", "position"))
+
+
+def _failures(failed: Iterable[Target]) -> dict[int, list[str]]:
+    """Returns failed nodes grouped by cause, known causes first. One query if a cause was unknown at the failure."""
+    targets = list(failed)
+    unknown = [target.node_uid for target in targets if target.reason == GAVE_UP]
     found = causes_found(unknown) if unknown else {}
-    by_cause: dict[str, list[str]] = defaultdict(list)
-    for target in failed:
-        by_cause[found.get(target.node_uid, target.reason)].append(target.node_name)
-    return [f"{names(those)} failed: {reason}" for reason, those in by_cause.items()]
+    by_cause: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for target in targets:
+        by_cause[target.stage.plan_id][found.get(target.node_uid, target.reason)].append(target.node_name)
+    return {
+        plan: [
+            f"{names(those)} failed: {reason}"
+            for reason, those in sorted(causes.items(), key=lambda each: each[0] == GAVE_UP)
+        ]
+        for plan, causes in by_cause.items()
+    }
 
 
 def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[datetime | None]:

@@ -290,9 +290,11 @@ def test_a_list_shows_a_halt_that_is_in_force_before_the_plan_says_so(bob):
     for reason in ("Smoke.", "Fire."):
         PendingCommand.objects.create(plan=plan, verb="halt", actor="ada", at=NOON, reason=reason)
 
-    rows = {row["id"]: row["pending_stop"] for row in bob.get("/api/v1/plans").json()["results"]}
+    rows = {row["id"]: row for row in bob.get("/api/v1/plans").json()["results"]}
 
-    assert rows == {plan.pk: "ada halted the plan: Smoke.", other.pk: ""}
+    stops = {key: row["pending_stop"] for key, row in rows.items()}
+    assert stops == {plan.pk: "ada halted the plan: Smoke.", other.pk: ""}
+    assert rows[plan.pk]["why"] == "ada halted the plan: Smoke."
 
 
 @pytest.mark.parametrize("number", [1, 4])
@@ -300,7 +302,7 @@ def test_a_list_costs_the_same_queries_whatever_its_length(bob, number, django_a
     for _ in range(number):
         a_draft()
 
-    with django_assert_num_queries(5):  # session, user, roles, count, plans
+    with django_assert_num_queries(6):  # session, user, roles, count, plans, commands
         reply = bob.get("/api/v1/plans")
 
     assert len(reply.json()["results"]) == number

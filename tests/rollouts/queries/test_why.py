@@ -12,7 +12,7 @@ from rollouts.gates.base import GAVE_UP
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import GateOverride, Plan, Stage, Target
 from rollouts.queries.driver_nodes import row_age
-from rollouts.queries.plan_view import PlanOnPage, plan_on_page, rank
+from rollouts.queries.plan_view import PlanOnPage, plan_on_page, rank, standings_of
 from tests.make import NOON, a_finding, a_plan, a_window
 from tests.rollouts.rows import a_started_plan
 
@@ -196,9 +196,11 @@ def test_a_cause_that_was_not_known_when_the_node_failed_is_that_of_its_finding(
     node = Node.objects.get(cluster=plan.cluster, name="gpu-0")
     a_finding(plan.cluster, node=node, rule="upgrade-failed", causes=["The driver container crashes."])
 
-    on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
+    plan = Plan.objects.select_related("cluster").get(pk=plan.pk)
+    on_page, (listed,) = plan_on_page(plan, now=NOON), standings_of([plan], now=NOON)
 
-    assert (on_page.why, on_page.besides) == (halted, ["gpu-0 failed: The driver container crashes."])
+    assert (on_page.why, on_page.besides) == ("gpu-0 failed: The driver container crashes.", [])
+    assert listed.why == on_page.why
 
 
 def test_of_failing_gates_the_one_that_names_the_cause_is_first_and_no_other_order_changes():
