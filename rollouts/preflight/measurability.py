@@ -104,15 +104,15 @@ def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
 
 
 def unproven(subject: PreflightSubject) -> Iterator[Check]:
-    """Yields a warning if the first stage passes without a workload, and others follow it."""
+    """Yields a warning if the first stage passes without a workload: others follow it, or the plan ends."""
     stages = [stage for stage in subject.stages if subject.picks.by_stage.get(stage.index)]
-    if len(stages) < 2 or any(isinstance(gate, PROVING) and not gate.advisory for gate in stages[0].gates):
+    if not stages or any(isinstance(gate, PROVING) and not gate.advisory for gate in stages[0].gates):
         return
-    first = stages[0]
+    first, then = stages[0], "The other stages follow" if len(stages) > 1 else "The plan ends"
     yield Check(
         "unproven",
         title=fit("No gate of {} needs a workload", first.name),
-        summary="The other stages follow without proof that GPU workloads run on the new driver.",
+        summary=f"{then} without proof that GPU workloads run on the new driver.",
         steps=("Count the gate Tenants' GPU pods, Test Job or Exposure in this stage.",),
         is_grave=True,
         field=stage_field(first.index, "gate_options"),

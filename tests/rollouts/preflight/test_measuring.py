@@ -91,6 +91,14 @@ def test_a_first_stage_that_no_workload_must_pass_is_named(cluster, owner):
     assert len(warned(cluster, owner, "unproven", test_job={"advisory": True})) == 1
 
 
+def test_a_plan_of_one_stage_that_no_workload_must_pass_is_named(cluster, owner):
+    plan = a_draft(cluster, owner, stages=(CANARY,))
+
+    (check,) = (each for each in preview(plan, now=NOON).warnings if each.code == "unproven")
+
+    assert check.summary == "The plan ends without proof that GPU workloads run on the new driver."
+
+
 def test_the_hours_of_slow_drift_are_compared_with_soak_and_limit(cluster, owner):
     (check, _) = warned(cluster, owner, "unmeasured", drift={"hours": 2}, soak={"duration_s": 1800})
 
