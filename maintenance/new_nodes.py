@@ -25,6 +25,7 @@ ACTOR = "new node gate"  # in cases, operations and the audit chain
 JOINED_WITHIN = timedelta(hours=24)  # a driver takes minutes, and then the labels by which a pool selects
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 MOST_WANTED, LONGEST_WANTED = 20, 320  # labels or taints; characters of one
+IN_NO_POOL = "The node is in no pool with a gate: nothing tells which labels and taints it needs."
 # Answers that may be unknown: the test workload uses the hardware, the driver and the runtime.
 PROVEN_BY_TEST = frozenset({"hardware", "module", "runtime-class"})
 
@@ -122,7 +123,7 @@ def facts_of_gate(cases: Sequence[NodeCase], *, now: datetime) -> dict[int, Gate
         gate = gates.get(node.pk)
         found[case.pk] = GateFacts(
             lacks=_lacks(node, checklist_of(node, stacks[node.pk]), most=peers.get(_kind_of(node), 0)),
-            unlabelled=_unlabelled(node, gate) if gate else "",
+            unlabelled=_unlabelled(node, gate) if gate else IN_NO_POOL,
             tenants=tenants.get(node.name, ()),
             tests=sum(uid == node.uid and at >= case.opened_at for uid, at in started),
             needs_person=gate is not None and gate.needs_person,

@@ -246,6 +246,15 @@ def test_the_gate_names_what_a_node_lacks():
     assert ": unknown." in facts.lacks or ": no." in facts.lacks
 
 
+def test_a_node_that_left_its_pool_lacks_the_labels_that_nobody_names():
+    """Without its gate neither labels, taints nor the wish for a person were asked for."""
+    pool = a_gated_pool(labels=["team"], needs_person=True)
+    node = a_node(pool.cluster, "gpu-1", pool=pool, gpus=8)
+    case = a_case(node, is_new=True, state=CaseState.STACK_VALIDATED)
+    pool.nodes.clear()
+    assert facts_of_gate([case], now=NOON)[case.pk].unlabelled == new_nodes.IN_NO_POOL
+
+
 def test_a_state_that_lasts_too_long_is_a_finding():
     pool = a_gated_pool()
     node = a_node(pool.cluster, "gpu-1", pool=pool)
