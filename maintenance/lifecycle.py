@@ -163,6 +163,7 @@ class CaseFacts:
     is_unschedulable: bool = False
     is_ready: bool = True
     boot_id: str = ""
+    booted_at: datetime | None = None  # when its last boot was seen; None: none was
     fault_at: datetime | None = None  # of the case's last fault
     repaired_at: datetime | None = None  # end of the last repair
     passed_at: datetime | None = None  # of the last validation that passed
@@ -219,6 +220,8 @@ class CaseFacts:
             return "No validation has passed since the last repair."
         if self.fault_at and self.fault_at > self.passed_at:
             return "No validation has passed since the last fault."
+        if self.booted_at and self.booted_at > self.passed_at and self.state != CaseState.PROBATION:
+            return "No validation has passed since the node booted."
         return ""
 
     @property

@@ -9,6 +9,7 @@ from django.db.models import F, Max, Q
 from django.utils import timezone
 
 from fleet.models import ClusterMode, GoneNode, Node, Pool
+from health.lifecycle import FindingState
 from health.models import Finding
 from health.rules.base import Severity
 from maintenance.actors import ACTORS
@@ -23,7 +24,7 @@ from operations.models.operation import is_of_kinds
 from operations.test_jobs.node_tests import NODE_TESTS, OWN
 
 QUARANTINE_COLUMNS = ("node_uid", "placed_at", "removed_at")
-COLUMNS = ("uid", "name", "is_unschedulable", "is_ready", "boot_id")
+COLUMNS = ("uid", "name", "is_unschedulable", "is_ready", "boot_id", "booted_at")
 
 
 def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
@@ -46,12 +47,16 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             node_name=case.node_name,
             fault=(faults[case.pk] or {}).get("title", ""),
             fault_seen_at=(faults[case.pk] or {}).get("opened_at"),
-            is_fault_open=any(each["pk"] == case.finding_id for each in findings.get(case.node_uid, ())),
+            is_fault_open=any(
+                each["pk"] == case.finding_id and each["resolved_at"] is None
+                for each in findings.get(case.node_uid, ())
+            ),
             gone=gone.get(case.node_uid, ""),
             is_seen=case.node_uid in nodes,
             is_unschedulable=case.node_uid in nodes and nodes[case.node_uid].is_unschedulable,
             is_ready=case.node_uid in nodes and nodes[case.node_uid].is_ready is True,
             boot_id=nodes[case.node_uid].boot_id if case.node_uid in nodes else "",
+            booted_at=nodes[case.node_uid].booted_at if case.node_uid in nodes else None,
             fault_at=(faults[case.pk] or {}).get("opened_at") or case.fault_at,  # also before a round records it
             repaired_at=case.repaired_at,
             passed_at=case.passed_at,
@@ -180,12 +185,19 @@ def _fault_of(case: NodeCase) -> tuple[str, int | None]:
 
 
 def _findings(cases: Sequence[NodeCase]) -> Mapping[str, list[dict[str, Any]]]:
-    """Returns open findings by node UID that are critical, or of a rule that opened a case."""
+    """Returns findings by node UID that are critical, or of a rule that opened a case.
+
+    These are the open ones, and the ones that opened since the first case and ended before a round saw them.
+    """
     rules = {case.finding.rule for case in cases if case.finding}
-    open_ones = Finding.objects.open().filter(node__uid__in={case.node_uid for case in cases}).order_by("opened_at")
-    rows = open_ones.filter(Q(severity=Severity.CRITICAL) | Q(rule__in=rules))
+    came_and_went = Finding.objects.notified().filter(
+        state=FindingState.RESOLVED, opened_at__gt=min(case.opened_at for case in cases)
+    )
+    either = Finding.objects.open() | came_and_went
+    rows = either.filter(node__uid__in={case.node_uid for case in cases}).order_by("opened_at")
+    rows = rows.filter(Q(severity=Severity.CRITICAL) | Q(rule__in=rules))
     found: dict[str, list[dict[str, Any]]] = {}
-    for row in rows.values("pk", "node__uid", "rule", "severity", "title", "opened_at"):
+    for row in rows.values("pk", "node__uid", "rule", "severity", "title", "opened_at", "resolved_at"):
         found.setdefault(row["node__uid"], []).append(dict(row))
     return found
 
@@ -194,6 +206,7 @@ def newest_fault(case: NodeCase, findings: Sequence[dict[str, Any]]) -> dict[str
     """Returns the newest finding that is a fault later than the case's last one."""
     rule = case.finding.rule if case.finding else ""
     newer = [each for each in findings if each["opened_at"] > case.fault_at]
+    newer = [each for each in newer if each["resolved_at"] is None or each["opened_at"] > case.opened_at]
     counted = [each for each in newer if each["severity"] == Severity.CRITICAL or each["rule"] == rule]
     return counted[-1] if counted else None
 

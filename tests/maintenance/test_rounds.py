@@ -291,6 +291,24 @@ def test_a_fault_counts_before_a_round_of_its_case_has_taken_it(given):
     assert why_no_release([case.node_uid])[case.node_uid].startswith("gpu-1 is in case")
 
 
+def test_a_fault_that_came_and_went_between_two_rounds_counts():
+    case = drained(state="validating", passed_at=at(1))
+    fault = {"severity": "critical", "opened_at": at(3), "resolved_at": at(5)}
+    a_finding(case.cluster, node=Node.objects.get(), **fault)
+
+    assert facts_of([case])[case.pk].why_no_return == "No validation has passed since the last fault."
+
+
+def test_a_pass_from_before_a_boot_does_not_count():
+    case = drained(state="validating", passed_at=at(2))
+    Node.objects.update(booted_at=at(1))
+    assert facts_of([case])[case.pk].why_no_return == ""
+
+    Node.objects.update(booted_at=at(3))
+
+    assert facts_of([case])[case.pk].why_no_return == "No validation has passed since the node booted."
+
+
 def test_a_failed_test_counts_before_a_round_of_its_case_has_taken_it():
     case = drained(state="validating", passed_at=at(1))
     the_test(case, "failed", began=2, ended=5)
