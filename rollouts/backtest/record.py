@@ -391,5 +391,8 @@ def _with_work(target: RecordedTarget, record: TargetRecord, at: datetime) -> Re
     )
     time = gpu_time(spans, gpus=record.gpus, since=since, until=at)
     if look := record.look(since, at):
-        pods = look.workloads
-    return RecordedTarget(**vars(target) | {"workloads": pods, "work": SeenWork(time)})
+        return RecordedTarget(**vars(target) | {"workloads": look.workloads, "work": SeenWork(time)})
+    began = record.baseline.at if record.baseline else None  # the new driver, at the earliest
+    return RecordedTarget(
+        **vars(target) | {"workloads": pods, "work": SeenWork(time), "driver_started_at": began},
+    )

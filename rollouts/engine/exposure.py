@@ -43,12 +43,12 @@ class ClusterClock(NamedTuple):
 
 def read_work(
     cluster_id: int, changed: Mapping[str, datetime], nodes: Mapping[str, Node], pods: Mapping[str, Sequence[Pod]],
-    clock: ClusterClock, released: Mapping[str, datetime] = NEVER,
+    clock: ClusterClock, driver_since: Mapping[str, datetime] = NEVER,
 ) -> dict[str, SeenWork]:  # fmt: skip
     """Returns the work on present nodes by node UID. Two queries; none without nodes.
 
-    `changed` is when each node was seen changed, and `released` when it was released; `pods` is by node name. A pod
-    that stayed Ready through the change has not begun with the new driver, and does not count.
+    `changed` is when each node was seen changed, and `driver_since` when its new driver began; `pods` is by node name.
+    A pod that stayed through the change has not begun with the new driver, and does not count.
     """
     there = {uid: nodes[uid] for uid in changed if uid in nodes}
     if not there:
@@ -61,8 +61,8 @@ def read_work(
     found = {}
     for uid, node in there.items():
         layout = Layout.read(node.layout)
-        new = _running(pods.get(node.name, ()), layout, clock, since=released.get(uid))
-        spans = [*new, *_completed(over.get(uid, ()), layout, clock)]
+        of_node = [*_running(pods.get(node.name, ()), layout, clock), *_completed(over.get(uid, ()), layout, clock)]
+        spans = [span for span in of_node if uid not in driver_since or span.since >= driver_since[uid]]
         gpus = max(node.physical_gpus or 0, whole_gpus(node.allocatable, layout))
         busy_hours = busy.get(node.name)
         found[uid] = SeenWork(
@@ -107,14 +107,11 @@ def _allocated(spans: Iterable[Allocated], *, gpus: int, since: datetime, until:
     )
 
 
-def _running(
-    pods: Iterable[Pod], layout: Layout, clock: ClusterClock, *, since: datetime | None
-) -> Iterator[Allocated]:
+def _running(pods: Iterable[Pod], layout: Layout, clock: ClusterClock) -> Iterator[Allocated]:
     for pod in pods:
         if pod.is_tenant and pod.is_ready and pod.ready_since is not None:
             begun = clock.at_the_latest(max(pod.ready_since, pod.started_at or pod.created_at))
-            if since is None or begun >= since:
-                yield Allocated(begun, clock.seen_at, whole_gpus(pod.resources, layout))
+            yield Allocated(begun, clock.seen_at, whole_gpus(pod.resources, layout))
 
 
 def _completed(rows: Iterable[PodPlacement], layout: Layout, clock: ClusterClock) -> Iterator[Allocated]:

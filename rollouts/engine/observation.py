@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Prefetch
 
-from fleet.models import DriverObject, Node
+from fleet.models import DriverObject, Node, Pod
 from gpu.upgrade_controller import parallel_of, unavailable_of
 from operations.failure_domains import UNBOUND, Budgets
 from operations.ledger.disruptions import read_budgets
@@ -36,8 +36,15 @@ from rollouts.engine.snapshot import (
 )
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
 from rollouts.engine.test_jobs import read_test_jobs
-from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting, why_unready
-from rollouts.gates.base import Gate
+from rollouts.engine.workloads import (
+    DriverPod,
+    driver_pods,
+    driver_started_at,
+    pods_on,
+    ready_and_waiting,
+    why_unready,
+)
+from rollouts.gates.base import Gate, driver_since
 from rollouts.gates.exposure import Exposure
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.window import Window
@@ -99,7 +106,14 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         plan.mark,
         restrained,
         openings,
-        read_work(plan.cluster_id, exposed, by_uid, pods, ClusterClock(oldest, ahead), _released(stages, exposed)),
+        read_work(
+            plan.cluster_id,
+            exposed,
+            by_uid,
+            pods,
+            ClusterClock(oldest, ahead),
+            _drivers_since(stages, exposed, pods, ahead),
+        ),
         why_unready(pods, now=now),
         causes_of_failures(stages, by_uid, now=now),
         read_plan_health(plan, _evaluated(stages), by_uid, now=now),
@@ -221,13 +235,19 @@ def _exposed(stages: Sequence[Stage]) -> dict[str, datetime]:
     return {target.node_uid: target.state_since for target in targets if target.state == TargetState.CHANGED}
 
 
-def _released(stages: Sequence[Stage], uids: Collection[str]) -> dict[str, datetime]:
-    """Returns when each of these nodes was released, by node UID, if its baseline was recorded then."""
+def _drivers_since(
+    stages: Sequence[Stage], uids: Collection[str], pods: Mapping[str, Sequence[Pod]], ahead: timedelta
+) -> dict[str, datetime]:
+    """Returns since when each of these nodes runs its new driver, by node UID."""
     targets = (target for stage in stages for target in stage.targets.all() if not stage.is_rollback)
     return {
-        target.node_uid: datetime.fromisoformat(target.baseline["at"])
+        target.node_uid: driver_since(
+            target.state_since,
+            driver_started_at(pods.get(target.node_name, ()), ahead),
+            datetime.fromisoformat(target.baseline["at"]) if target.baseline else None,
+        )
         for target in targets
-        if target.node_uid in uids and target.baseline
+        if target.node_uid in uids
     }
 
 

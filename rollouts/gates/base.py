@@ -253,6 +253,21 @@ class TargetEvidence:
     findings: tuple[FindingEvidence, ...] = ()  # asked where a gate does, of a node that has changed
     telemetry: GpuTelemetry | None = None  # asked as those; None: no telemetry of this node
 
+    @property
+    def driver_since(self) -> datetime:
+        """Returns since when what becomes Ready on the changed node uses the new driver."""
+        return driver_since(self.state_since, self.driver_started_at, self.baseline.at if self.baseline else None)
+
+
+def driver_since(changed_at: datetime, driver_started_at: datetime | None, released_at: datetime | None) -> datetime:
+    """Returns since when a changed node runs its new driver, at the latest.
+
+    A release is no change yet: the old driver runs until the pod of the new one starts. A driver pod that was recreated
+    after the change brought the same driver again.
+    """
+    since = min(driver_started_at or changed_at, changed_at)
+    return max(since, released_at) if released_at else since
+
 
 @dataclass(frozen=True)
 class Combination:

@@ -95,7 +95,7 @@ def _item(target: TargetEvidence, pod: PodEvidence) -> EvidenceItem:
 
 
 def served(target: TargetEvidence) -> bool:
-    """Returns whether a tenant's GPU pod became Ready on the node since its release.
+    """Returns whether a tenant's GPU pod became Ready on the node since its new driver began.
 
     A pod that nothing evicted is as Ready as before and has not used the new driver. Owners with crashes before the
     change do not count.
@@ -105,8 +105,8 @@ def served(target: TargetEvidence) -> bool:
 
 
 def _stayed(target: TargetEvidence, pod: PodEvidence) -> bool:
-    """Returns whether the pod has been Ready without a break since before the node's release."""
-    return pod.is_ready and target.baseline is not None and (pod.ready_since or pod.started_at) < target.baseline.at
+    """Returns whether the pod has been Ready without a break since before the node's new driver began."""
+    return pod.is_ready and (pod.ready_since or pod.started_at) < target.driver_since
 
 
 def _is_tested(target: TargetEvidence) -> bool:
@@ -135,7 +135,7 @@ def _untested(unproven: Sequence[TargetEvidence], proven: Kinds, items: Items) -
     unmet = {fact for target in unproven for fact in target.facts.items() - proven if all(fact)} if proven else set()
     kinds = first_items(EvidenceItem(f"Untested {name.replace('_', ' ')}", value) for name, value in sorted(unmet))
     title = f"Nothing has tested the driver on {subject(nodes)}"
-    summary = "No tenant's GPU pod became Ready there since its release, and no test Job passed."
+    summary = "No tenant's GPU pod became Ready there with the new driver, and no test Job passed."
     return wait(title, summary, cause=UNTESTED, nodes=nodes, evidence=(*items, *kinds))
 
 

@@ -105,14 +105,15 @@ def test_a_pod_counts_since_it_became_ready(node: Node):
 
 
 @ROWS
-def test_a_pod_that_stayed_ready_through_the_change_is_not_counted(node: Node):
-    released = CHANGED - timedelta(minutes=10)
-    a_pod(node, gpus=1, started_at=NOON - 9 * HOUR, ready_since=released - timedelta(seconds=1))
-    a_pod(node, gpus=1, started_at=released + timedelta(minutes=5), ready_since=CHANGED)
+def test_a_pod_that_stayed_through_the_change_is_not_counted(node: Node):
+    began = CHANGED - timedelta(minutes=10)
+    a_pod(node, gpus=1, started_at=NOON - 9 * HOUR, ready_since=began - timedelta(seconds=1))
+    a_pod(node, gpus=1, started_at=began + timedelta(minutes=5), ready_since=CHANGED)
+    a_placement(node, "old", ended="Completed", since=began - timedelta(seconds=1), until=NOON)
     pods = {node.name: list(Pod.objects.filter(node=node))}
     changed, nodes, clock = {node.uid: CHANGED}, {node.uid: node}, ClusterClock(NOON, NOTHING)
 
-    found = read_work(node.cluster_id, changed, nodes, pods, clock, {node.uid: released})
+    found = read_work(node.cluster_id, changed, nodes, pods, clock, {node.uid: began})
 
     assert found[node.uid].gpu_time == 2 * HOUR
 

@@ -122,7 +122,7 @@ def test_an_idle_canary_never_passes():
     assert result.nodes == ("node-1", "node-2")
     assert result.sentence == (
         "Nothing has tested the driver on 2 nodes. "
-        "No tenant's GPU pod became Ready there since its release, and no test Job passed."
+        "No tenant's GPU pod became Ready there with the new driver, and no test Job passed."
     )
     assert values_of(result) == {
         "GPU pods of tenants": 0, "Ready": 0, "Broken": 0, "Tolerated": 0, "Idle": "node-1, node-2",
@@ -130,16 +130,30 @@ def test_an_idle_canary_never_passes():
 
 
 def test_a_pod_that_nothing_evicted_proves_nothing_until_it_becomes_ready_again():
-    """A pod of a DaemonSet, or one that holds GPUs and does nothing, survives the change and is as Ready as before."""
-    before = a_baseline(workloads={OWNER: 1})
-    stayed = a_pod_on_it(started_at=before.at - timedelta(days=9), ready_since=before.at - timedelta(minutes=1))
-    again = replace(stayed, ready_since=before.at + timedelta(minutes=1))
+    """A pod of a DaemonSet, or one that holds GPUs and does nothing, survives the change and is as Ready as before.
+
+    A release is no change yet: until the pod of the new driver starts, every pod becomes Ready with the old one.
+    """
+    before, driver_at = a_baseline(workloads={OWNER: 1}), untested().driver_started_at
+    stayed = a_pod_on_it(started_at=before.at - timedelta(days=9), ready_since=driver_at - timedelta(minutes=1))
+    again = replace(stayed, ready_since=driver_at + timedelta(minutes=1))
 
     result = GATE.evaluate(evidence(untested(workloads=(stayed,), baseline=before)), now=NOON)
 
     assert (result.answer, result.cause) == (Answer.WAIT, UNTESTED)
     assert values_of(result)["Only pods from before the change on"] == "node-1"
     assert GATE.evaluate(evidence(untested(workloads=(again,), baseline=before)), now=NOON).answer is Answer.PASS
+
+
+def test_a_driver_pod_that_was_recreated_after_the_change_takes_no_proof_away():
+    pod = a_pod_on_it(started_at=NOON - timedelta(minutes=1))
+    again = untested(workloads=(pod,), driver_started_at=NOON)
+    unseen = untested(workloads=(pod, replace(pod, started_at=NOON - timedelta(minutes=2))), driver_started_at=None)
+
+    assert GATE.evaluate(evidence(again), now=NOON).answer is Answer.PASS
+    assert GATE.evaluate(evidence(unseen), now=NOON).answer is Answer.PASS
+    older = replace(unseen, workloads=unseen.workloads[1:])
+    assert GATE.evaluate(evidence(older), now=NOON).cause == UNTESTED, "it was Ready before the node was seen changed"
 
 
 def test_where_nobody_knows_what_ran_before_there_is_no_proof_either():
