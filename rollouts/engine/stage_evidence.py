@@ -227,7 +227,7 @@ def most_ready(targets: Iterable[Target | ExternalRolloutNode]) -> dict[str, int
 def ready_now(
     plan: Rollout, targets: Iterable[Target | ExternalRolloutNode], before: Mapping[str, int], around: AroundStages
 ) -> dict[str, int]:
-    """Returns the Ready pods of each owner, with those that completed since the first release.
+    """Returns the Ready pods of each owner, with those that completed since they were counted.
 
     One query if an owner has fewer pods than before: the pod of a Job that ran to its end comes back no more.
     """
@@ -235,8 +235,14 @@ def ready_now(
     lacking = _lacking(before, around)
     if not lacking:
         return now
-    first = min(datetime.fromisoformat(target.baseline["at"]) for target in targets if target.baseline)
-    completed = completed_by_owner(plan, lacking, since=first)
+    released, counted_at = dict[str, datetime](), dict[str, datetime]()
+    for target in targets:
+        if base := target.baseline:
+            at = released[target.node_uid] = datetime.fromisoformat(base["at"])
+            for owner, ready in (base.get("owners_ready") or {}).items():
+                if owner in lacking and ready == before[owner]:
+                    counted_at[owner] = max(at, counted_at.get(owner, at))
+    completed = completed_by_owner(plan, counted_at, released)
     return {owner: ready + completed[owner] for owner, ready in now.items()}
 
 

@@ -22,6 +22,7 @@ REFUSED = "FailedCreate"  # the reason of the Event by which a controller says t
 MOST_OF_A_REFUSAL = 300  # characters; it names quotas and what of each is used
 EXPLAINED_AT_MOST = 20  # pods: a gate names one
 MOST_OF_A_LINE = 200  # characters, of what a program said
+MOST_COMPLETED = 5_000  # of the newest pods that ended, of all owners that have fewer pods than before
 CRASHING = 2  # restarts; a pod that has had more and is not Ready was sick before anybody changed its node
 
 NO_CAUSES: Mapping[str, str] = MappingProxyType({})
@@ -96,12 +97,28 @@ def ready_and_waiting(plan: Rollout) -> tuple[Counter[str], Counter[str]]:
     return ready, Counter(_owner(*named) for _, node_name, *named in pods if not node_name)
 
 
-def completed_by_owner(plan: Rollout, owners: Collection[str], *, since: datetime) -> Counter[str]:
-    """Returns per owner the number of pods that ran to their end since then. One query."""
-    names = {owner.partition("/")[2] for owner in owners}
-    rows = PodPlacement.objects.filter(cluster=plan.cluster_id, ended__in=COMPLETED, until__gt=since).order_by()
+def completed_by_owner(
+    plan: Rollout, counted_at: Mapping[str, datetime], released: Mapping[str, datetime]
+) -> Counter[str]:
+    """Returns per owner the number of pods that ran to their end in place of the counted ones. One query.
+
+    `counted_at` is when each owner's pods were counted, and `released` when each node was released, by node UID. A
+    counted pod may end anywhere, a later one only on a released node: a workload of short pods on other nodes shows
+    nothing about the driver.
+    """
+    names = {owner.partition("/")[2] for owner in counted_at}
+    first = min([*counted_at.values(), *released.values()])
+    rows = PodPlacement.objects.filter(cluster=plan.cluster_id, ended__in=COMPLETED, until__gt=first)
     rows = rows.filter(Q(owner_name__in=names) | Q(name__in=names))
-    return Counter(starmap(_owner, rows.values_list("owner_kind", "namespace", "owner_name", "name")))
+    rows = rows.filter(Q(since__lte=max(counted_at.values())) | Q(node_uid__in=list(released))).order_by("-until")
+    columns = ("owner_kind", "namespace", "owner_name", "name", "node_uid", "since", "until")
+    found = Counter[str]()
+    for *named, node_uid, since, until in rows.values_list(*columns)[:MOST_COMPLETED]:
+        owner = _owner(*named)
+        counted, freed = counted_at.get(owner), released.get(node_uid)
+        if counted and until > counted and (since <= counted or (freed and until > freed)):
+            found[owner] += 1
+    return found
 
 
 def refused(plan: Rollout, since: Mapping[str, datetime]) -> dict[str, str]:

@@ -3,6 +3,7 @@ from datetime import time, timedelta
 import pytest
 
 from fleet.models import Bookmark, ClusterEvent, DriverObject, Node, Observer, Pod, Pool, PriorityClass
+from health.sources.hours import provide_partition
 from rollouts.engine.baseline import baselines
 from rollouts.engine.live_state import Live
 from rollouts.engine.observation import observe
@@ -250,6 +251,45 @@ def test_a_pod_that_completed_since_the_release_is_not_missed(plan: Plan, ended:
     a_placement(row, "train-0", owner_name="train", since=NOON - timedelta(days=1), until=until, ended=ended)
 
     assert seen(plan).stages[0].evidence.workloads_ready_now == {"Job team-a/train": number}
+
+
+def test_short_pods_on_unchanged_nodes_are_none_of_those_that_are_missed(plan: Plan):
+    """A workload of short pods has many that completed since, and none of them on the node with the new driver."""
+    released, unchanged = Node.objects.filter(name__in=["node-0", "node-1"]).order_by("name")
+    job = {"owner_kind": "Job", "owner_name": "train"}
+    pods = [a_pod(node, f"train-{number}", **job) for number, node in enumerate([released, unchanged, unchanged])]
+    written = baselines(plan, [released.uid], now=NOON)[released.uid]
+    Target.objects.filter(node_name="node-0").update(baseline=written, state="changed")
+    Pod.objects.filter(pk__in=[pod.pk for pod in pods]).delete()
+    over = {"owner_name": "train", "ended": "Completed", "until": NOON + timedelta(hours=2)}
+    later, earlier = NOON + timedelta(hours=1), NOON - timedelta(hours=1)
+
+    def completed() -> int:
+        return seen(plan).stages[0].evidence.workloads_ready_now["Job team-a/train"]
+
+    for number in range(9):
+        a_placement(unchanged, f"short-{number}", since=later, **over)
+    assert completed() == 0, "they began after the others were counted, with the old driver"
+    a_placement(unchanged, "train-1", since=earlier, **over)
+    assert completed() == 1, "it was one of those that were counted"
+    a_placement(released, "train-0b", since=later, **over)
+    assert completed() == 2, "it ran on the released node"
+
+
+def test_work_between_the_release_and_the_new_driver_counts_for_nothing(plan: Plan):
+    row = Node.objects.get(name="node-0")
+    provide_partition(NOON - timedelta(hours=2))
+    plan.stages.forward().update(gate_options={"exposure": {}})
+    written = baselines(plan, [row.uid], now=NOON - timedelta(hours=2))[row.uid]
+    Target.objects.filter(node_name="node-0").update(
+        baseline=written, state="changed", state_since=NOON - timedelta(minutes=30)
+    )
+    Pod.objects.filter(name="driver-0").update(started_at=NOON - timedelta(minutes=40))
+    a_pod(row, "model-0", gpus=1, ready_since=NOON - timedelta(minutes=50))
+    assert target(seen(plan)).work.gpu_time == timedelta()
+
+    Pod.objects.filter(name="model-0").update(ready_since=NOON - timedelta(minutes=35))
+    assert target(seen(plan)).work.gpu_time == timedelta(minutes=30)
 
 
 def refused_pod(plan: Plan, *, at) -> None:
