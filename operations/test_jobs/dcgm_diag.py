@@ -45,6 +45,7 @@ class DiagReport:
     error: str = ""  # why the diagnostic did not run, in its words
     version: str = ""
     serials: Mapping[int, str] = field(default_factory=dict)  # of boards, by GPU
+    is_cut: bool = False  # it has more results than these
 
     def of(self, outcome: TestJobOutcome) -> list[GpuTestResult]:
         return [each for each in self.results if each.outcome is outcome]
@@ -64,9 +65,22 @@ class DiagReport:
         if unknown := self.of(TestJobOutcome.UNKNOWN):
             tests = names(sorted({each.test for each in unknown}))
             return f"{count(len(unknown), 'result')} without a verdict: {tests}."
+        if self.is_cut:
+            return f"The report has more than {MOST_RESULTS} results. The others are not read."
         if len(self.gpus) < gpus:
             return f"It reports {count(len(self.gpus), 'GPU')} of {gpus}."
+        for test, judged in self._gpus_by_test().items():
+            if len(judged) < gpus:
+                return f"{test} reports {count(len(judged), 'GPU')} of {gpus}."
         return ""
+
+    def _gpus_by_test(self) -> dict[str, set[int]]:
+        """Returns the GPUs of each test of GPUs. A test of the node has none."""
+        found: dict[str, set[int]] = {}
+        for each in self.results:
+            if each.gpu is not None:
+                found.setdefault(each.test, set()).add(each.gpu)
+        return found
 
     @property
     def as_kept(self) -> dict[str, Any]:
@@ -96,7 +110,8 @@ def read_diag(lines: Sequence[str]) -> DiagReport | None:
     version = (
         (about.get("version") if isinstance(about, dict) else "") or root.get("version") or value.get("version") or ""
     )
-    return DiagReport(results[:MOST_RESULTS], _text(error), _text(version), _serials(value, root))
+    is_cut = len(results) > MOST_RESULTS
+    return DiagReport(results[:MOST_RESULTS], _text(error), _text(version), _serials(value, root), is_cut)
 
 
 def _value_in(lines: Sequence[str]) -> dict[str, Any] | None:

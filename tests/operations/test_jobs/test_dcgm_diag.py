@@ -85,6 +85,23 @@ def test_what_a_report_proves(lines: list[str], gpus: int, exit_code: int, expec
     assert (found, words in says) == (expected, True), says
 
 
+def test_a_test_that_did_not_stress_each_gpu_is_no_pass():
+    whole = report(2)
+    assert outcome([json.dumps(whole)], gpus=2)[0] is PASSED
+    for category in whole["DCGM Diagnostic"]["test_categories"]:
+        for test in category["tests"]:
+            if test["name"] == "memory":
+                test["results"] = [each for each in test["results"] if each.get("entity_id") != 1]
+
+    assert outcome([json.dumps(whole)], gpus=2) == (UNKNOWN, "memory reports 1 GPU of 2.")
+
+
+def test_a_report_with_more_results_than_are_read_is_no_pass():
+    passes = [{"entity_id": number % 8} for number in range(2000)]
+    assert outcome(a_report(*passes), gpus=8)[0] is PASSED
+    assert outcome(a_report(*passes, {"status": "Fail"}), gpus=8)[0] is UNKNOWN
+
+
 @pytest.mark.parametrize("value", ["null", "[]", '{"DCGM Diagnostic": {"test_categories": [{"tests": [[], 7]}]}}'])
 def test_a_strange_value_is_no_pass(value: str):
     assert outcome([value])[0] is UNKNOWN
