@@ -171,9 +171,11 @@ def _emptied(work: NodeWork, evictions: Evictions) -> StepResult:
 
 def _drained_text(evictions: Evictions) -> str:
     """Returns the result, with the tenants' GPU pods that a drain leaves alone, such as those of DaemonSets."""
-    uids = [pod.uid for pod, _ in evictions.left_alone if pod.phase not in ENDED]
-    stay = Pod.objects.filter(uid__in=uids).tenants().order_by("namespace", "name")
-    if not (titles := [f"{namespace}/{name}" for namespace, name in stay.values_list("namespace", "name")]):
+    stay = [pod for pod, _ in evictions.left_alone if pod.phase not in ENDED]
+    # A row tells an operand from a tenant. A pod without a row yet is judged by what the cluster lists.
+    observed = dict(Pod.objects.filter(uid__in=[pod.uid for pod in stay]).values_list("uid", "is_tenant"))
+    titles = sorted(pod.title for pod in stay if observed.get(pod.uid, pod.has_gpus))
+    if not titles:
         return "Drained: no pod of a tenant is left."
     return f"Drained, but GPU pods stay, since a drain leaves pods of DaemonSets alone: {names(titles)}."
 

@@ -90,8 +90,10 @@ def evictions_of(pods: Iterable[PodOnNode], consent: Consent, *, now: datetime) 
 
 
 def next_turn(pods: Sequence[PodOnNode]) -> Sequence[PodOnNode]:
-    """Returns the pods whose turn it is. A job is not ended while a service cannot leave: its drain may be given up."""
-    return [pod for pod in pods if pod.turn != JOBS] or pods
+    """Returns the pods of the first turn. Nothing later is ended while a service cannot leave: its drain may be given
+    up."""
+    first = min((pod.turn for pod in pods), default=JOBS)
+    return [pod for pod in pods if pod.turn == first]
 
 
 def _lacking(pod: PodOnNode, consent: Consent) -> str:

@@ -181,6 +181,18 @@ def test_a_drain_names_the_gpu_pods_that_it_leaves_alone(ground: Ground):
     )
 
 
+def test_a_drain_names_a_gpu_pod_that_no_row_shows_yet(ground: Ground):
+    gpu = {"containers": [{"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+    a_pod(ground, "agent", owner="DaemonSet", **gpu)
+    operation = begin(ground, "drain", CANARY)
+    for _ in range(4):
+        Pod.objects.filter(name="agent").delete()
+        operation = rounds(ground, operation)
+        end_pods(ground)
+
+    assert node(operation).reason.endswith("a drain leaves pods of DaemonSets alone: team-a/agent.")
+
+
 def test_a_drain_evicts_and_waits_until_the_node_is_empty(ground: Ground):
     a_pod(ground, "web-1")
     a_pod(ground, "agent", owner="DaemonSet")
@@ -189,8 +201,10 @@ def test_a_drain_evicts_and_waits_until_the_node_is_empty(ground: Ground):
     assert is_cordoned(ground)
     assert node(operation).state == NodeProgress.RUNNING
     assert node(operation).progress["pods"][0]["state"] in ("asked", "terminating")
-    end_pods(ground)
-    operation = rounds(ground, operation, 3)
+    for _ in range(2):  # services, then GPU pods
+        end_pods(ground)
+        rounds(ground, operation)
+    operation = rounds(ground, operation, 2)
 
     assert operation.state == OperationState.FINISHED
     assert node(operation).reason == "Drained: no pod of a tenant is left."
@@ -325,8 +339,9 @@ def test_what_is_lost_needs_consent_and_nothing_is_evicted_before(ground: Ground
     assert pods(ground) == ["other", "web-1"]
 
     operation = rounds(ground, begin(ground, "drain", CANARY, options=option))
-    end_pods(ground)
-    rounds(ground, operation)  # a pod without a controller is evicted last
+    for _ in range(2):  # a pod without a controller is evicted last
+        end_pods(ground)
+        rounds(ground, operation)
     end_pods(ground)
     assert pods(ground) == []
 
@@ -513,7 +528,7 @@ def test_a_drain_has_the_deadline_of_its_workload_class(classes: tuple[str, ...]
 
 
 def test_a_job_is_evicted_last_and_whole(ground: Ground):
-    """lifecycle R24 and R26: services first, then all pods of a job together."""
+    """lifecycle R24 and R26: services first, then inference, then all pods of a job together."""
     gpu = {"containers": [{"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
     for name, owner_kind, spec in (
         ("job-0", "Job", gpu), ("job-1", "Job", gpu), ("llm-0", "ReplicaSet", gpu), ("web-0", "ReplicaSet", {}),
@@ -521,15 +536,17 @@ def test_a_job_is_evicted_last_and_whole(ground: Ground):
         a_pod(ground, name, owner=owner_kind, **spec)
     operation = begin(ground, "drain", CANARY)
     gone = []
-    for _ in range(4):
+    for _ in range(5):
         rounds(ground, operation)
         gone.append(sorted(each["name"] for each in terminating(ground) if each["namespace"] == "team-a"))
         end_pods(ground)
-    assert [each for each in gone if each] == [["llm-0", "web-0"], ["job-0", "job-1"]]
+    assert [each for each in gone if each] == [["web-0"], ["llm-0"], ["job-0", "job-1"]]
 
 
-def test_a_job_is_kept_while_a_service_cannot_leave(ground: Ground):
-    a_pod(ground, "job-0", owner="Job")
+@pytest.mark.parametrize("owner_kind", ["Job", "ReplicaSet"])
+def test_a_job_or_inference_is_kept_while_a_service_cannot_leave(ground: Ground, owner_kind: str):
+    gpu = {"containers": [{"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+    a_pod(ground, "job-0", owner=owner_kind, **gpu)
     a_pod(ground, "web-0")
     a_budget(ground)
     ground.store.patch(POD, "job-0", {"metadata": {"labels": {"app": "job"}}}, "team-a", how="merge")
