@@ -77,8 +77,10 @@ def test_a_case_follows_its_node_from_suspect_to_probation_and_closes(ground: Gr
     states.append(followed(ground, case).state)
     drain = rounds(ground, begin(ground, "drain", CANARY))
     states.append(followed(ground, case).state)
-    end_pods(ground)
-    rounds(ground, drain, 3)
+    for _ in range(2):  # services, then GPU pods
+        end_pods(ground)
+        rounds(ground, drain)
+    rounds(ground, drain, 2)
     states.append(followed(ground, case).state)
     validate(ground, case, "passed")
     states.append(followed(ground, case).state)
