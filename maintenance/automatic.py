@@ -24,6 +24,7 @@ from maintenance.triggers import (
     DAY,
     HOUR,
     MODE_MOVES,
+    MODE_ORDER,
     RULES,
     YOUNG,
     BreakerNumbers,
@@ -32,7 +33,7 @@ from maintenance.triggers import (
     Mode,
     Sign,
     WouldAct,
-    match_of,
+    matches_in,
     replay,
 )
 from operations.external_owner import external_owner_of
@@ -78,19 +79,26 @@ def change_mode(pool: Pool, *, mode: str, actor: str, reason: str, now: datetime
 
 
 def change_rule(pool: Pool, *, rule: str, mode: str, actor: str, reason: str, now: datetime) -> AutomaticQuarantine:
-    """Limits one rule of a pool to a mode; `act` ends the limit. Findings so far start nothing.
+    """Limits one rule of a pool to a mode; `act` ends the limit. Findings of a raised rule so far start nothing.
 
-    :raises CaseRefused: when the pool has no setting yet, or somebody changed it first
+    :raises CaseRefused: when the limit is more than one step up, the pool has no setting yet, or somebody changed it
+        first
     """
     row = AutomaticQuarantine.objects.filter(pool=pool).first()
     if row is None:
         raise CaseRefused(f"Automatic quarantine of pool {pool.name} was never on. Set its mode first.")
+    was, to = Mode(row.rule_modes.get(rule, Mode.ACT)), Mode(mode)
+    if to not in MODE_MOVES[was]:
+        allowed = ", ".join(sorted(MODE_MOVES[was]))
+        raise CaseRefused(f"The highest mode of the rule is {was}. From there it may become {allowed}.")
     limits = {key: limit for key, limit in row.rule_modes.items() if key != rule}
-    limits |= {} if mode == Mode.ACT else {rule: Mode(mode).value}
-    evidence = {"rule": rule, "from": row.rule_modes.get(rule, Mode.ACT.value), "to": mode}
+    limits |= {} if to == Mode.ACT else {rule: to.value}
+    is_raised = MODE_ORDER.index(to) > MODE_ORDER.index(was)
+    raised = row.rules_raised_at | ({rule: now.isoformat()} if is_raised else {})
+    evidence = {"rule": rule, "from": was.value, "to": to.value}
     with transaction.atomic():
         try:
-            row.change(rule_modes=limits, evidence_after=now)
+            row.change(rule_modes=limits, rules_raised_at=raised)
         except LostRace as lost:
             raise CaseRefused(f"{lost} Read it again.") from lost
         AuditEntry.record(
@@ -162,13 +170,13 @@ def signs_of(cluster: Cluster, *, since: datetime, now: datetime) -> list[Sign]:
     ]  # fmt: skip
 
 
-def matches_of(cluster: Cluster, *, off: Collection[str] = (), now: datetime) -> dict[str, Match]:
-    """Returns the nodes of a cluster whose signs meet a trigger that is not off, by node UID. One query."""
+def matches_of(cluster: Cluster, *, off: Collection[str] = (), now: datetime) -> dict[str, list[Match]]:
+    """Returns the triggers that are not off and that signs meet, by UID of their node. One query."""
     by_node: dict[str, list[Sign]] = defaultdict(list)
     for sign in signs_of(cluster, since=now - DAY, now=now):
         by_node[sign.node_uid].append(sign)
-    found = {uid: match_of(signs, off=off, now=now) for uid, signs in by_node.items()}
-    return {uid: match for uid, match in found.items() if match is not None}
+    found = {uid: list(matches_in(signs, off=off, now=now)) for uid, signs in by_node.items()}
+    return {uid: matches for uid, matches in found.items() if matches}
 
 
 def numbers_of(row: AutomaticQuarantine, *, alike: Sequence[str] = (), now: datetime) -> BreakerNumbers:
@@ -220,9 +228,11 @@ def other_quarantine(cluster: Cluster) -> str:
     )
     if nodes := cluster.nodes.filter(marks).count():
         return f"NVSentinel quarantines {count(nodes, 'node')} of this cluster. Quarterdeck leaves them to it."
-    kinds = RepairKinds.objects.filter(cluster=cluster).values_list("why_not", flat=True).first() or {}
-    is_there = "RebootNode" in kinds and not kinds["RebootNode"].startswith("The cluster serves no")
-    return "NVSentinel is in this cluster. Quarterdeck leaves a node that it quarantines to it." if is_there else ""
+    seen_at = RepairKinds.objects.filter(cluster=cluster).values_list("sentinel_seen_at", flat=True).first()
+    if seen_at is None:
+        return ""
+    seen = f"NVSentinel was in this cluster at {to_the_minute(seen_at)}."
+    return f"{seen} Quarterdeck leaves a node that it quarantines to it."
 
 
 def acceptance_of(row: AutomaticQuarantine) -> tuple[int, int]:
@@ -240,11 +250,15 @@ def acceptance_of(row: AutomaticQuarantine) -> tuple[int, int]:
 
 
 def backtest(pool: Pool, *, now: datetime) -> Sequence[WouldAct]:
-    """Returns what mode act would have done in the last 30 days, the newest first. Two queries."""
+    """Returns what mode act would have done in the last 30 days, the newest first. At most three queries.
+
+    A rule that is limited to a lower mode does not act.
+    """
     since = now - BACKTEST
+    setting = AutomaticQuarantine.objects.filter(pool=pool).first()
     members = set(pool.nodes.values_list("uid", flat=True))
     signs = signs_of(pool.cluster, since=since - DAY, now=now)
-    return list(replay(signs, pool=members, since=since))[::-1]
+    return list(replay(signs, pool=members, off=setting.rule_modes if setting else (), since=since))[::-1]
 
 
 def status_of(row: AutomaticQuarantine | None, pool: Pool, *, now: datetime) -> str:

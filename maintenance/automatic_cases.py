@@ -150,15 +150,18 @@ def _common_cause(case: NodeCase, *, now: datetime) -> str:
 
     No breaker counts nodes of other pools, or nodes about which nothing is decided.
     """
-    matches = matches_of(case.cluster, now=now)
-    if (own := matches.get(case.node_uid)) is None:
-        return ""
-    alike = [
-        match.sign.node_name
-        for match in matches.values()
-        if match.trigger.key == own.trigger.key and abs(match.sign.opened_at - own.sign.opened_at) < SAME_CAUSE_WITHIN
-    ]
-    return BreakerNumbers(nodes=1, in_cases=0, last_hour=0, same_cause=sorted(alike)).why_trip
+    by_node = matches_of(case.cluster, now=now)
+    for own in by_node.get(case.node_uid, ()):
+        alike = {
+            match.sign.node_name
+            for matches in by_node.values()
+            for match in matches
+            if match.trigger.key == own.trigger.key
+            and abs(match.sign.opened_at - own.sign.opened_at) < SAME_CAUSE_WITHIN
+        }
+        if why := BreakerNumbers(nodes=1, in_cases=0, last_hour=0, same_cause=sorted(alike)).why_trip:
+            return why
+    return ""
 
 
 def _why_wait(case: NodeCase, *, now: datetime) -> str:

@@ -5,9 +5,10 @@ It uses the cases and the operations of people. Returns, releases and the acts o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import chain
 
 import structlog
 from django.db import IntegrityError, transaction
@@ -32,6 +33,7 @@ from maintenance.models import AutomaticDecision, AutomaticQuarantine
 from maintenance.refusals import CaseRefused
 from maintenance.triggers import (
     DAY,
+    MODE_ORDER,
     SETTLES,
     VERSION,
     WATCHED,
@@ -69,40 +71,49 @@ class PoolRound:
         if why_not_now(self.cluster, now=self.now):
             return  # a cluster that nobody sees proves nothing about the first act either
         self._close_after_watch()
-        matches = matches_of(self.cluster, off=self.row.off_rules, now=self.now)
-        mine = set(self.row.pool.nodes.filter(uid__in=list(matches)).values_list("uid", flat=True))
-        new = [match for uid, match in matches.items() if uid in mine and self._is_new(match)]
-        decided = set(
-            AutomaticDecision.objects.filter(finding__in=[match.sign.finding for match in new]).values_list(
-                "finding", flat=True
-            )
-        )
+        by_node = matches_of(self.cluster, off=self.row.off_rules, now=self.now)
+        mine = set(self.row.pool.nodes.filter(uid__in=list(by_node)).values_list("uid", flat=True))
+        new = [match for uid, its in by_node.items() if uid in mine and (match := self._highest_new(its))]
+        decisions = AutomaticDecision.objects.filter(finding__in=[match.sign.finding for match in new])
+        decided, idle = set[int | None](), self.row.idle_rules
+        recorded = set[int | None]()  # by rules that act on nothing: a rule that acts still decides about the finding
+        for finding, trigger, case in decisions.values_list("finding", "trigger", "case"):
+            (recorded if trigger in idle and case is None else decided).add(finding)
         for match in sorted(new, key=lambda match: (match.sign.opened_at, match.sign.finding)):
-            if match.sign.finding not in decided and self.recorded < MOST_A_ROUND:
-                self._decide(match, matches)
+            is_done = match.sign.finding in decided or (match.trigger.key in idle and match.sign.finding in recorded)
+            if not is_done and self.recorded < MOST_A_ROUND:
+                self._decide(match, by_node)
         self._fall_back()
+
+    def _highest_new(self, matches: Sequence[Match]) -> Match | None:
+        """Returns the match in the highest mode, the first of several. A rule in shadow mode hides no other."""
+        new = [match for match in matches if self._is_new(match)]
+        return max(new, key=lambda match: MODE_ORDER.index(self.row.mode_of(match.trigger.key)), default=None)
 
     def _is_new(self, match: Match) -> bool:
         """Returns whether the sign had time to settle, and is newer than the last change of mode or reset."""
-        return self.row.evidence_after < match.sign.opened_at <= self.now - SETTLES
+        return self.row.counts_from(match.trigger.key) < match.sign.opened_at <= self.now - SETTLES
 
-    def _decide(self, match: Match, matches: Mapping[str, Match]) -> None:
+    def _decide(self, match: Match, by_node: Mapping[str, Sequence[Match]]) -> None:
         node = Node.objects.get(cluster=self.cluster, uid=match.sign.node_uid)
         if why_wait(node, now=self.now):
             return
-        alike = same_cause(match, matches.values(), at=self.now)
+        alike = same_cause(match, chain.from_iterable(by_node.values()), at=self.now)
         numbers = numbers_of(self.row, alike=alike, now=self.now)
-        if numbers.why_trip and self.row.breaker != BreakerState.OPEN:
+        is_shadow = self.row.mode_of(match.trigger.key) == Mode.SHADOW
+        if numbers.why_trip and self.row.breaker != BreakerState.OPEN and not is_shadow:
             self._trip(numbers.why_trip)
-        blocked = self._why_blocked(node, numbers)
+        blocked = self._why_blocked(node)
+        if is_shadow and numbers.why_trip:
+            blocked = blocked or f"In mode act the breaker would open: {numbers.why_trip}"
         if blocked:
             self._record(match, AutomaticVerdict.BLOCKED, blocked, numbers)
-        elif self.row.mode_of(match.trigger.key) == Mode.SHADOW:
+        elif is_shadow:
             self._record(match, AutomaticVerdict.SHADOW, "Shadow mode: nothing is done.", numbers)
         else:
             self._act(node, match, numbers)
 
-    def _why_blocked(self, node: Node, numbers: BreakerNumbers) -> str:
+    def _why_blocked(self, node: Node) -> str:
         if self.row.breaker == BreakerState.OPEN:
             return f"The breaker is open: {self.row.breaker_reason}"
         if self.row.breaker == BreakerState.HALF_OPEN and self._acts_since_reset():
@@ -113,7 +124,7 @@ class PoolRound:
         return read_budgets(self.cluster.pk, [node.name], is_rollback=False).why_not([node.name])
 
     def _acts_since_reset(self) -> list[AutomaticDecision]:
-        verdicts = [AutomaticVerdict.SHADOW, AutomaticVerdict.SUGGESTED, AutomaticVerdict.ACTED]
+        verdicts = [AutomaticVerdict.SUGGESTED, AutomaticVerdict.ACTED]
         return list(self.row.decisions.filter(at__gte=self.row.breaker_since, verdict__in=verdicts).order_by("at")[:1])
 
     def _act(self, node: Node, match: Match, numbers: BreakerNumbers) -> None:
@@ -159,6 +170,9 @@ class PoolRound:
         }  # fmt: skip
         try:
             with transaction.atomic():
+                if match.trigger.key not in (idle := self.row.idle_rules):
+                    records = AutomaticDecision.objects.filter(finding=sign.finding, trigger__in=idle, case=None)
+                    records.update(finding=None)
                 return AutomaticDecision.objects.create(
                     automatic=self.row, at=self.now, finding_id=sign.finding, node_uid=sign.node_uid,
                     node_name=sign.node_name, trigger=match.trigger.key, verdict=verdict, reason=reason[:1000],

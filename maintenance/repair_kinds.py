@@ -9,12 +9,16 @@ from fleet.messages import wake
 from fleet.models import Cluster, ClusterMode
 from kube import client
 from kube.client import AccessAsked
+from kube.resources import Resource
+from kube.structs import CustomSeen
 from maintenance.actors import ACTORS
 from maintenance.actors.base import AnnotationActor, ClusterActor
+from maintenance.actors.nvsentinel_reboot import NvsentinelReboot
 from maintenance.models import RepairKinds
 
 EVERY = timedelta(minutes=5)
 WANTED = {actor.object_kind: actor for actor in ACTORS.values() if isinstance(actor, ClusterActor)}
+SENTINEL = NvsentinelReboot.object_kind
 SUFFIXES = {kind: actor.group_suffix for kind, actor in WANTED.items()}
 log = structlog.get_logger()
 
@@ -34,18 +38,19 @@ def discover(cluster_id: int, *, now: datetime) -> None:
     cluster = Cluster.objects.get(pk=cluster_id)
     try:
         with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
-            found = {kind: _why_not(connection, kind) for kind in WANTED}
+            served = client.find_kinds(connection, SUFFIXES)
+            found = {kind: _why_not(connection, kind, served.get(kind)) for kind in WANTED}
     except client.ClusterError as error:
         log.warning("repair kinds are not discovered", cluster=cluster.name, error=str(error))
         return
-    RepairKinds.objects.update_or_create(cluster=cluster, defaults={"why_not": found, "looked_at": now})
+    columns = {"why_not": found, "looked_at": now, "sentinel_seen_at": now if SENTINEL in served else None}
+    RepairKinds.objects.update_or_create(cluster=cluster, defaults=columns)
 
 
-def _why_not(connection: client.Connection, kind: str) -> str:
-    served = client.find_kinds(connection, {kind: SUFFIXES[kind]})
-    if kind not in served:
+def _why_not(connection: client.Connection, kind: str, resource: Resource[CustomSeen] | None) -> str:
+    if resource is None:
         return f"The cluster serves no {kind}."
     verb = "patch" if isinstance(WANTED[kind], AnnotationActor) else "create"
-    if not client.is_access_allowed(connection, AccessAsked(verb, served[kind])).allowed:
-        return f"Quarterdeck may not {verb} {served[kind].name}: apply deploy/rbac/quarterdeck.yaml."
+    if not client.is_access_allowed(connection, AccessAsked(verb, resource)).allowed:
+        return f"Quarterdeck may not {verb} {resource.name}: apply deploy/rbac/quarterdeck.yaml."
     return ""

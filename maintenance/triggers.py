@@ -38,9 +38,11 @@ MODE_MOVES: Mapping[Mode, frozenset[Mode]] = {
 }
 
 
+MODE_ORDER = tuple(Mode)
+
+
 def lower_mode(first: Mode, second: Mode) -> Mode:
-    order = tuple(Mode)
-    return min(first, second, key=order.index)
+    return min(first, second, key=MODE_ORDER.index)
 
 
 class BreakerState(StrEnum):
@@ -123,8 +125,8 @@ class Match:
     sign: Sign  # the newest
 
 
-def match_of(signs: Iterable[Sign], *, off: Collection[str] = (), now: datetime) -> Match | None:
-    """Returns the first trigger that the signs of one node meet. `off`: keys of triggers that do not count."""
+def matches_in(signs: Iterable[Sign], *, off: Collection[str] = (), now: datetime) -> Iterator[Match]:
+    """Yields the triggers that the signs of one node meet. `off`: keys of triggers that do not count."""
     recent = [sign for sign in signs if now - DAY < (sign.ended_at or now) and sign.opened_at <= now]
     rules = {sign.rule: sign for sign in recent if sign.is_open(now)}
     for trigger in (each for each in TRIGGERS if each.key not in off):
@@ -134,8 +136,7 @@ def match_of(signs: Iterable[Sign], *, off: Collection[str] = (), now: datetime)
             continue
         if trigger.also and not trigger.also & set(rules):
             continue
-        return Match(trigger, max(open_ones, key=lambda sign: (sign.opened_at, sign.finding)))
-    return None
+        yield Match(trigger, max(open_ones, key=lambda sign: (sign.opened_at, sign.finding)))
 
 
 def _is_main(trigger: Trigger, sign: Sign) -> bool:
@@ -200,10 +201,13 @@ def same_cause(match: Match, others: Iterable[Match], *, at: datetime) -> tuple[
     return tuple(sorted({one.node_name for one in same if timedelta(0) <= at - one.opened_at < SAME_CAUSE_WITHIN}))
 
 
-def replay(signs: Iterable[Sign], *, pool: Collection[str], since: datetime) -> Iterator[WouldAct]:
+def replay(
+    signs: Iterable[Sign], *, pool: Collection[str], off: Collection[str] = (), since: datetime
+) -> Iterator[WouldAct]:
     """Yields what mode act would have done in a pool (UIDs of its nodes), from the findings of its cluster.
 
-    A breaker that opens stays open, since nobody was there to reset it. A case lasts a day.
+    `off` has the triggers that may not act. A breaker that opens stays open, since nobody was there to reset it. A case
+    lasts a day.
     """
     by_node: dict[str, list[Sign]] = defaultdict(list)
     for sign in signs:
@@ -211,7 +215,7 @@ def replay(signs: Iterable[Sign], *, pool: Collection[str], since: datetime) -> 
     moments = sorted((sign.opened_at + SETTLES, uid) for uid, its in by_node.items() for sign in its)
     found: dict[int, tuple[datetime, Match]] = {}  # by finding: when it first suffices
     for at, uid in moments:
-        if match := match_of(by_node[uid], now=at):
+        if match := next(matches_in(by_node[uid], off=off, now=at), None):
             found.setdefault(match.sign.finding, (at, match))
     acts: dict[str, datetime] = {}
     tripped = ""

@@ -220,7 +220,8 @@ class AutomaticRules(AutomaticEdge):
 
     @extend_schema(request=RuleModeRequest, responses=AutomaticDetailSerializer)
     def post(self, request, pool_id: int) -> Response:
-        """Limits one rule to a mode. Findings so far start nothing. 409 before the first mode of the pool."""
+        """Limits one rule to a mode, up one step at a time. Earlier findings of a raised rule start nothing. 409 before
+        the first mode of the pool, or for more than one step up."""
         pool = self.pool(pool_id)
         where = f"cluster {pool.cluster.name}"
         require(self.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where)

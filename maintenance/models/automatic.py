@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import datetime
 from typing import Any
 
 from django.db import models
@@ -11,7 +12,7 @@ from fleet.models import Pool
 from fleet.models.visible import Visible
 from health.models import Finding
 from maintenance.models.case import LONGEST_REASON, NodeCase
-from maintenance.triggers import AutomaticVerdict, BreakerState, Mode, lower_mode
+from maintenance.triggers import TRIGGERS, AutomaticVerdict, BreakerState, Mode, lower_mode
 
 
 class AutomaticQuerySet(Visible["AutomaticQuarantine"]):
@@ -41,6 +42,7 @@ class AutomaticQuarantine(models.Model):
     repair_through = models.CharField(max_length=32, db_default="", blank=True)  # key of the actor
 
     rule_modes = models.JSONField(default=dict, db_default={})  # limits of rules below the mode, by key of TRIGGERS
+    rules_raised_at = models.JSONField(default=dict, db_default={})  # by key of TRIGGERS: the last raise of its limit
 
     objects = AutomaticQuerySet.as_manager()
 
@@ -63,6 +65,16 @@ class AutomaticQuarantine(models.Model):
     def mode_of(self, rule: str) -> Mode:
         """Returns the mode of one rule: the pool's, or its own limit."""
         return lower_mode(Mode(self.mode), Mode(self.rule_modes.get(rule, Mode.ACT)))
+
+    def counts_from(self, rule: str) -> datetime:
+        """Returns since when findings of a rule may start something: a change of the mode, a reset or a raise."""
+        raised = self.rules_raised_at.get(rule)
+        return max(self.evidence_after, datetime.fromisoformat(raised)) if raised else self.evidence_after
+
+    @property
+    def idle_rules(self) -> Collection[str]:
+        """Returns the rules that act on nothing: their decisions are records."""
+        return [each.key for each in TRIGGERS if self.mode_of(each.key) in (Mode.OFF, Mode.SHADOW)]
 
     @property
     def off_rules(self) -> Collection[str]:

@@ -101,6 +101,9 @@ class RepairKinds(models.Model):
     cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="repair_kinds")
     why_not = models.JSONField(default=dict)  # by kind: why no object of it can be made; blank: it can
     looked_at = models.DateTimeField(null=True)
+    sentinel_seen_at = models.DateTimeField(
+        null=True
+    )  # when the cluster last served NVSentinel's kind; null: it does not
 
     def __str__(self) -> str:
         return f"repair kinds of {self.cluster}"

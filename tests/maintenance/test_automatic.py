@@ -25,7 +25,7 @@ from maintenance.triggers import (
     BreakerState,
     Mode,
     Sign,
-    match_of,
+    matches_in,
     replay,
 )
 from operations import commands as operations
@@ -36,6 +36,7 @@ from people.roster.accounts import CONSOLE
 from tests.callers import calling
 from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pool, a_user
 from tests.pages import page, visiting
+from wording.instants import to_the_minute
 
 LONG_AGO = NOON - timedelta(days=20)
 
@@ -47,7 +48,7 @@ def sign(node: str = "gpu-1", rule: str = "gpu-xid", xid: int | None = 79, *, mi
 
 
 def key_of(*signs: Sign) -> str:
-    match = match_of(signs, now=NOON + timedelta(minutes=30))
+    match = next(matches_in(signs, now=NOON + timedelta(minutes=30)), None)
     return match.trigger.key if match else ""
 
 
@@ -438,12 +439,76 @@ def test_a_rule_goes_no_further_than_its_own_limit(limit: str, verdict: list[str
     assert AuditEntry.objects.filter(verb="automatic-quarantine.rule").get().evidence["to"] == limit
 
 
-def test_a_rule_that_is_off_does_not_hide_another():
+def test_a_backtest_leaves_out_rules_that_may_not_act():
     signs = [sign(rule=rule) for rule in ("gpu-silent", "allocatable-below-expected", "gpu-recovery-action")]
-    (first, second) = (match_of(signs, off=off, now=NOON + timedelta(minutes=30)) for off in ((), ("gpu-lost",)))
-    assert first is not None
-    assert second is not None
-    assert (first.trigger.key, second.trigger.key) == ("gpu-lost", "needs-reset")
+    found = replay(signs, pool=["gpu-1"], off=["gpu-lost"], since=NOON - timedelta(days=1))
+    assert [each.match.trigger.key for each in found] == ["needs-reset"]
+
+
+def strike_twice(pool: Pool, *numbers: int, **given: Any) -> None:
+    """Adds the sign of a second rule, which comes later in the table."""
+    strike(pool, *numbers, **given)
+    for number in numbers:
+        node = Node.objects.get(cluster=pool.cluster, name=f"gpu-{number}")
+        a_finding(
+            pool.cluster, f"GPU 3 of {node.name}", node=node, rule="gpu-recovery-action", severity="critical",
+            opened_at=NOON - timedelta(minutes=2), facts={},
+        )  # fmt: skip
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("limit", ["off", "shadow", "suggest"])
+def test_a_limited_rule_hides_no_rule_in_a_higher_mode(limit: str):
+    pool = a_pool_in(Mode.ACT, rule_modes={"gpu-lost": limit})
+    strike_twice(pool, 3)
+    run_automatic_quarantine(now=NOON)
+    assert list(AutomaticDecision.objects.values_list("trigger", "verdict")) == [("needs-reset", "acted")]
+
+
+@pytest.mark.django_db
+def test_a_record_of_a_rule_in_shadow_mode_does_not_decide_the_finding():
+    pool = a_pool_in(Mode.ACT, rule_modes={"gpu-lost": "shadow"})
+    strike(pool, 3)
+    run_automatic_quarantine(now=NOON)
+    assert verdicts() == ["would-act"]
+    AutomaticQuarantine.objects.update(rule_modes={"off-the-bus": "shadow"})
+    AutomaticDecision.objects.update(trigger="off-the-bus")
+    for _ in range(2):
+        run_automatic_quarantine(now=NOON)
+
+    assert verdicts() == ["would-act", "acted"]
+    assert [each.finding is None for each in AutomaticDecision.objects.order_by("pk")] == [True, False]
+
+
+@pytest.mark.django_db
+def test_a_rule_in_shadow_mode_opens_no_breaker_and_takes_no_watched_act():
+    pool = a_pool_in(Mode.ACT, nodes=80, rule_modes={"gpu-lost": "shadow"}, breaker=BreakerState.HALF_OPEN)
+    strike(pool, *range(6))
+    run_automatic_quarantine(now=NOON)
+    assert AutomaticQuarantine.objects.get().breaker == BreakerState.HALF_OPEN
+    assert AutomaticDecision.objects.first().reason.startswith("In mode act the breaker would open: 6 nodes")
+    AutomaticDecision.objects.update(verdict=AutomaticVerdict.SHADOW)
+
+    strike_twice(pool, 9)
+    run_automatic_quarantine(now=NOON)
+    assert AutomaticDecision.objects.get(node_name="gpu-9").verdict == "acted", "the shadow records were no acts"
+
+
+@pytest.mark.django_db
+def test_a_limit_goes_up_one_step_at_a_time_and_dates_its_rule_alone():
+    pool = a_pool_in(Mode.ACT)
+    given = {"rule": "gpu-lost", "actor": "root", "reason": "x"}
+    row = automatic.change_rule(pool, mode="off", now=NOON, **given)
+    assert (row.counts_from("gpu-lost"), row.evidence_after) == (LONG_AGO, LONG_AGO), "it was not raised"
+    with pytest.raises(CaseRefused, match=r"The highest mode of the rule is off\. From there it may become shadow"):
+        automatic.change_rule(pool, mode="act", now=NOON, **given)
+    for mode in ("shadow", "suggest", "act"):
+        row = automatic.change_rule(pool, mode=mode, now=NOON, **given)
+    assert (row.rule_modes, row.counts_from("gpu-lost"), row.counts_from("needs-reset")) == ({}, NOON, LONG_AGO)
+
+    strike_twice(pool, 3)
+    run_automatic_quarantine(now=NOON)
+    assert AutomaticDecision.objects.get().trigger == "needs-reset", "it is older than the raise of the other"
 
 
 @pytest.mark.django_db
@@ -460,7 +525,7 @@ def test_a_limit_that_is_changed_under_the_round_acts_not():
 @pytest.mark.django_db
 def test_a_limit_ends_with_act_and_needs_a_mode_first():
     pool = a_pool_in(Mode.SUGGEST)
-    for mode in ("off", "act"):
+    for mode in ("suggest", "act"):
         row = automatic.change_rule(pool, rule="gpu-lost", mode=mode, actor="root", reason="x", now=NOON)
     assert (row.rule_modes, row.mode_of("gpu-lost")) == ({}, Mode.SUGGEST)
     with pytest.raises(CaseRefused, match="was never on"):
@@ -472,8 +537,10 @@ def test_a_page_names_who_else_quarantines_nodes_of_the_cluster():
     """lifecycle R14."""
     pool = a_pool_in(Mode.SHADOW, nodes=3)
     assert automatic.other_quarantine(pool.cluster) == ""
-    RepairKinds.objects.create(cluster=pool.cluster, why_not={"RebootNode": "Quarterdeck may not create it."})
-    assert automatic.other_quarantine(pool.cluster).startswith("NVSentinel is in this cluster.")
+    RepairKinds.objects.create(cluster=pool.cluster, sentinel_seen_at=NOON)
+    assert automatic.other_quarantine(pool.cluster).startswith(
+        f"NVSentinel was in this cluster at {to_the_minute(NOON)}."
+    )
     Node.objects.filter(name="gpu-1").update(labels={"dgxc.nvidia.com/nvsentinel-state": "quarantined"})
     Node.objects.filter(name="gpu-2").update(annotations={"quarantineHealthEvent": "[]"})
     sentence = "NVSentinel quarantines 2 nodes of this cluster."

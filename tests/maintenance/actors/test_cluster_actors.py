@@ -8,6 +8,7 @@ from fleet.models import Gpu, Node
 from gpu.labels import SENTINEL_STATE, UPGRADE_STATE
 from kube import client
 from maintenance import commands
+from maintenance.automatic import other_quarantine
 from maintenance.case_round import follow_cases
 from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase
@@ -221,5 +222,6 @@ def test_where_the_cluster_serves_no_such_kind_the_reason_is_shown(ground: Groun
     assert reasons["nvsentinel-reboot"] == "The cluster serves no RebootNode."
     assert reasons["metal3-reboot"] == "The cluster serves no BareMetalHost."
     assert reasons["person"] == ""
+    assert other_quarantine(ground.cluster) == ""
     with pytest.raises(CaseRefused, match=r"The cluster serves no RebootNode\."):
         asked(case, ground, "nvsentinel-reboot")
