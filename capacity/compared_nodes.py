@@ -45,8 +45,8 @@ _kept: dict[tuple[int, frozenset[str], frozenset[WantedPods], int, frozenset[Dev
 
 
 def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
-    """Returns the nodes of a cluster with the labels that these pods mention. Five queries, or six with rules; two more
-    with devices of claims.
+    """Returns the nodes of a cluster with the labels that these pods mention. Five queries, or six with rules; three
+    more with devices of claims.
 
     It is remembered until the next flush of the observer, which writes all that is read here, and `SHARED_S` beyond:
     on a busy cluster every flush makes every open page ask.

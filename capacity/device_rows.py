@@ -1,9 +1,12 @@
 """The devices that claims of waiting pods request, and those of each node, from the mirror."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, groupby
 from typing import Any
+
+from django.db.models import Max
 
 from capacity.wait_reasons.device_requests import DeviceDemand, read_device_demand
 from capacity.wait_reasons.requirements import WaitingPod
@@ -17,9 +20,10 @@ AllocatedDevice = tuple[str, str, str]  # driver, pool, device
 
 
 def with_devices(cluster_id: int, pods: Sequence[Pod], facts: Mapping[str, WaitingPod]) -> dict[str, WaitingPod]:
-    """Returns the pods with the devices of their claims. No query without claims; else three.
+    """Returns the pods with the devices of their claims. No query without claims; else four.
 
-    A pod keeps no devices where a claim is allocated or missing, or where a selector is not evaluated here.
+    A pod keeps no devices where a claim is allocated or missing, where a selector or a toleration is not evaluated
+    here, or where a device that is not of one node could match.
     """
     names = {name for pod in pods for name in pod.claims}
     if not names or not Bookmark.objects.knows_all(cluster_id, *KINDS):
@@ -27,22 +31,28 @@ def with_devices(cluster_id: int, pods: Sequence[Pod], facts: Mapping[str, Waiti
     claims = {
         (row.namespace, row.name): row for row in ResourceClaim.objects.filter(cluster=cluster_id, name__in=names)
     }
-    classes = dict(DeviceClass.objects.filter(cluster=cluster_id).values_list("name", "selectors"))
+    named = {wish["device_class"] for row in claims.values() for wish in row.requests}
+    classes = dict(DeviceClass.objects.filter(cluster=cluster_id, name__in=named).values_list("name", "selectors"))
+    shared = _devices_without_a_node(cluster_id)
     found = dict(facts)
     for pod in pods:
         its = [claims.get((pod.namespace, name)) for name in pod.claims]
         requests = _requests_of(its, classes) if its else None
-        if requests is not None:
+        if requests is not None and not any(
+            request.matches(driver, device) for request, _ in requests for driver, device in shared
+        ):
             known = facts[pod.uid]
             amounts = Counter[str]()
             for request, number in requests:
                 amounts[request.name] += number
             is_constrained = any(wish.get("constrained") for row in its if row for wish in row.requests)
+            distinct = tuple(dict.fromkeys(request for request, _ in requests))
             found[pod.uid] = replace(
                 known,
                 requests={**known.requests, **amounts},
-                devices=tuple(dict.fromkeys(request for request, _ in requests)),
+                devices=distinct,
                 has_device_constraints=is_constrained,
+                has_device_overlaps=any(one.overlaps(other) for one, other in combinations(distinct, 2)),
             )
     return found
 
@@ -59,8 +69,8 @@ def _requests_of(
             if wish.get("admin"):
                 continue  # beside the real user
             selectors = classes.get(wish["device_class"])
-            if selectors is None or wish["all"] or "/" in wish["name"]:  # every device, or one of several alternatives
-                return None
+            if selectors is None or wish["all"] or wish.get("tolerant") or "/" in wish["name"]:
+                return None  # every device, tainted ones, or one of several alternatives
             request = read_device_demand(wish["device_class"], selectors, wish["selectors"])
             if request is None:
                 return None
@@ -68,33 +78,39 @@ def _requests_of(
     return found
 
 
+def _devices_without_a_node(cluster_id: int) -> list[tuple[str, Mapping[str, Any]]]:
+    """Returns the devices, with their drivers, of slices for all nodes, for selected ones, or for a node each."""
+    rows = ResourceSlice.objects.filter(cluster=cluster_id, node_name="").order_by()
+    return [(driver, device) for driver, devices in rows.values_list("driver", "devices") for device in devices]
+
+
 def devices_of_nodes(cluster_id: int, requests: Collection[DeviceDemand]) -> DeviceCounts:
-    """Returns the devices of each node that match each request. No query without requests, else two.
+    """Returns the devices of each node that match each request. No query without requests, else three.
 
     A board counts as taken while a part of it is allocated, and a part while its board is. Counters that drivers share
-    among parts are not read.
+    among parts are not read. Devices are read node by node, and only of drivers that a request may have.
     """
     if not requests:
         return {}
+    drivers = {request.driver for request in requests}
+    claims = ResourceClaim.objects.filter(cluster=cluster_id).exclude(allocated=[]).order_by()
     allocated = {
         (each["driver"], each["pool"], each["device"])
-        for devices in ResourceClaim.objects.filter(cluster=cluster_id)
-        .exclude(allocated=[])
-        .values_list("allocated", flat=True)
+        for devices in claims.values_list("allocated", flat=True).iterator()
         for each in devices
-        if not each.get("admin")
+        if not each.get("admin") and ("" in drivers or each["driver"] in drivers)
     }
     slices = ResourceSlice.objects.filter(cluster=cluster_id).exclude(node_name="").order_by()
-    rows = list(slices.values("driver", "pool", "pool_generation", "node_name", "devices"))
-    newest: dict[tuple[str, str], int] = {}
-    for row in rows:
-        pool = row["driver"], row["pool"]
-        newest[pool] = max(newest.get(pool, 0), row["pool_generation"])
-    by_node: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        if row["pool_generation"] == newest[row["driver"], row["pool"]]:
-            by_node[row["node_name"]].append(row)
-    return {node: dict(_counts(its, requests, allocated)) for node, its in by_node.items()}
+    if "" not in drivers:
+        slices = slices.filter(driver__in=drivers)
+    pools: Any = slices.values_list("driver", "pool").annotate(Max("pool_generation"))
+    newest = {(driver, pool): generation for driver, pool, generation in pools}
+    rows = slices.order_by("node_name").values("driver", "pool", "pool_generation", "node_name", "devices")
+    current = (row for row in rows.iterator() if row["pool_generation"] == newest.get((row["driver"], row["pool"])))
+    return {
+        node: dict(_counts(list(its), requests, allocated))
+        for node, its in groupby(current, key=lambda row: row["node_name"])
+    }
 
 
 def _counts(

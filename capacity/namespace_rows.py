@@ -1,8 +1,12 @@
 """The Namespaces of a cluster, from the mirror."""
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, QuerySet
 
 from fleet.models import Bookmark, ClusterNamespace
+from fleet.models.bookmark import STALE_AFTER
 from kube.resources import NAMESPACES
 
 
@@ -13,7 +17,13 @@ def labels_of_namespaces(cluster_id: int) -> Mapping[str, Mapping[str, str]] | N
     return dict(ClusterNamespace.objects.filter(cluster=cluster_id).values_list("name", "labels"))
 
 
-def deleted_namespaces(cluster_id: int, names: Collection[str]) -> Mapping[str, str]:
+def fresh_namespaces(cluster_id: int, *, now: datetime) -> QuerySet[ClusterNamespace]:
+    """Returns the Namespaces; none while they are not read, or were not seen for long."""
+    seen = Bookmark.objects.known(NAMESPACES.name).filter(last_seen_at__gte=now - STALE_AFTER)
+    return ClusterNamespace.objects.filter(Exists(seen.filter(cluster=OuterRef("cluster"))), cluster=cluster_id)
+
+
+def deleted_namespaces(cluster_id: int, names: Collection[str], *, now: datetime) -> Mapping[str, str]:
     """Returns what the deletion of these namespaces waits for, by name; blank where nothing says. One query."""
-    rows = ClusterNamespace.objects.filter(cluster=cluster_id, name__in=names, deleted_at__isnull=False)
+    rows = fresh_namespaces(cluster_id, now=now).filter(name__in=names, deleted_at__isnull=False)
     return dict(rows.values_list("name", "held_by"))

@@ -9,11 +9,12 @@ from typing import Any
 from django.conf import settings
 from django.db.models import BooleanField, Count, ExpressionWrapper, Q, QuerySet
 
+from capacity.namespace_rows import fresh_namespaces
 from capacity.pods.pod_filter import PodFilter
 from capacity.pods.rows import GpuPodLine, PodTable, table_of
 from capacity.pods.workload_groups import WorkloadGroup, groups_of
 from capacity.usage.usage_filter import DAY, UsageFilter
-from capacity.usage.usage_report import UsageReport, usage_report
+from capacity.usage.usage_report import MADE, UsageReport, usage_report
 from fleet.cluster_stack import QuotaLine, quotas_of_namespace
 from fleet.freshness.cluster import ClusterFreshness, load_cluster_freshness
 from fleet.models import Bookmark, Cluster, ClusterNamespace, Node, Workload
@@ -27,6 +28,8 @@ FINDINGS_AT_MOST = 20
 NODES_AT_MOST = 200  # with pods, whose findings are read
 PODS_AT_MOST = 50
 POD_SECURITY = "pod-security.kubernetes.io/enforce"  # kubernetes, staging/src/k8s.io/pod-security-admission/api
+# Kinds whose pods belong to another object: a Job, a StatefulSet, a RayCluster.
+INDIRECT = frozenset({"JobSet", "LeaderWorkerSet", "RayJob", "RayService", "TrainJob"})
 PERIOD = "month"  # of GPU-hours
 
 
@@ -44,7 +47,7 @@ class NamespaceReport:
     namespace: str
     workload: str  # Job/train; blank: the whole namespace
     rows: Sequence[Workload]  # of this workload, as its cluster has it: a Deployment and its ReplicaSets
-    row: ClusterNamespace | None  # None: not read, or not visible
+    row: ClusterNamespace | None  # None: not read, not seen for long, or not visible
     freshness: ClusterFreshness
     table: PodTable
     groups: Sequence[WorkloadGroup]
@@ -52,17 +55,19 @@ class NamespaceReport:
     resources: Sequence[RequestedResource]
     quotas: Sequence[QuotaLine] | None  # None: not read, or not visible
     usage: UsageReport
+    has_usage: bool  # False: hours are recorded for the owners below it, and not for its kind
     findings: Sequence[Finding]  # open, of its workloads and of the nodes with its pods
     more_findings: bool
 
     @property
-    def pod_security(self) -> str:
-        return self.row.labels.get(POD_SECURITY, "") if self.row else ""
+    def pod_security(self) -> str | None:
+        """Returns the enforced level. Blank: none; None: not known."""
+        return self.row.labels.get(POD_SECURITY, "") if self.row else None
 
     @property
-    def owner(self) -> str:
-        """Returns the value of the label by which costs have an owner."""
-        return self.row.labels.get(settings.OWNER_LABEL, "") if self.row else ""
+    def owner(self) -> str | None:
+        """Returns the value of the label by which costs have an owner. Blank: none; None: not known."""
+        return self.row.labels.get(settings.OWNER_LABEL, "") if self.row else None
 
     @property
     def is_empty(self) -> bool:
@@ -88,7 +93,7 @@ def namespace_report(
         namespace=namespace,
         workload=workload,
         rows=_rows_of(user, cluster, namespace, workload) if workload else (),
-        row=_row_of(user, cluster, namespace),
+        row=_row_of(user, cluster, namespace, now=now),
         freshness=load_cluster_freshness(cluster, now=now),
         table=table,
         groups=groups_of(table),
@@ -96,6 +101,7 @@ def namespace_report(
         resources=_resources(user, cluster, table),
         quotas=_quotas(user, cluster, namespace),
         usage=usage_report(user, of_usage, now=now),
+        has_usage=_has_usage(workload, table),
         findings=findings[:FINDINGS_AT_MOST],
         more_findings=len(findings) > FINDINGS_AT_MOST,
     )
@@ -108,10 +114,10 @@ def _rows_of(user: User, cluster: Cluster, namespace: str, workload: str) -> lis
     return list(rows.order_by("-created_at", "pk")[:PODS_AT_MOST])
 
 
-def _row_of(user: User, cluster: Cluster, namespace: str) -> ClusterNamespace | None:
+def _row_of(user: User, cluster: Cluster, namespace: str, *, now: datetime) -> ClusterNamespace | None:
     if not scope_of(user, Permission.SEE).covers_cluster(cluster.pk):
         return None
-    return ClusterNamespace.objects.filter(cluster=cluster, name=namespace).first()
+    return fresh_namespaces(cluster.pk, now=now).filter(name=namespace).first()
 
 
 def _resources(user: User, cluster: Cluster, table: PodTable) -> list[RequestedResource]:
@@ -140,11 +146,22 @@ def _quotas(user: User, cluster: Cluster, namespace: str) -> list[QuotaLine] | N
     return quotas_of_namespace(cluster.pk, namespace)
 
 
+def _has_usage(workload: str, table: PodTable) -> bool:
+    """Tells whether the GPU-hours of a workload are recorded, which is by the direct owners of pods."""
+    kind, _, name = workload.partition("/")
+    if kind in MADE or not workload:
+        return True
+    return kind not in INDIRECT and not table.pods.exclude(owner_kind=kind, owner_name=name).exists()
+
+
 def _findings(user: User, cluster: Cluster, table: PodTable, namespace: str, workload: str) -> QuerySet[Finding]:
     """Returns the open findings of its workloads, and of the nodes where its pods are."""
     running = table.pods.exclude(phase__in=ENDED).exclude(node=None).order_by()
     nodes = list(running.values_list("node_id", flat=True).distinct()[:NODES_AT_MOST])
-    name = workload.replace("/", f" {namespace}/", 1)  # as the subjects of findings have it: Job ml/train
-    about = Q(subject=name) if workload else Q(subject__contains=f" {namespace}/")
+    about = Q(subject__contains=f" {namespace}/")
+    if workload:
+        owners = table.pods.exclude(owner_name="").order_by().values_list("owner_kind", "owner_name")
+        below = {f"{kind}/{name}" for kind, name in owners.distinct()[:NODES_AT_MOST]}
+        about = Q(subject__in=[each.replace("/", f" {namespace}/", 1) for each in {workload, *below}])  # Job ml/train
     found = Finding.objects.on_their_own_to(user).filter(Q(node__in=nodes) | about, cluster=cluster).open()
     return found.select_related("node", "cluster").unacknowledged_first()

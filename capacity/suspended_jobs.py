@@ -5,19 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, Sum
 
 from capacity.queue_places import places_of_owners
 from capacity.wait_reasons.amounts import amount_text, by_weight
 from capacity.wait_reasons.queue_place import QueuePlace
 from capacity.wait_reasons.queue_reasons import queued_reason
-from fleet.models import Bookmark, Cluster, Workload
+from fleet.models import Bookmark, BookmarkState, Cluster, Workload
 from gpu.resources import Layout, count
-from kube.resources import JOBS
+from kube.resources import JOBS, MPI_JOBS, PYTORCH_JOBS, RAY_CLUSTERS, RAY_JOBS
 from people.models import User
 from wording.lists import names
 
 SHOWN_AT_MOST = 100  # the oldest
+OTHERS = [each.name for each in (RAY_JOBS, RAY_CLUSTERS, PYTORCH_JOBS, MPI_JOBS)]
 BY_NAME = Layout()
 SUSPENDED = "Its spec.suspend is true. Whoever set it resumes the Job."
 
@@ -37,7 +38,7 @@ class SuspendedDemand:
     pods: int
     gpus: int  # whole GPUs of all pods
     shown: Sequence[SuspendedJob]
-    unread: Sequence[str]  # names of clusters whose Jobs are not read
+    unread: Sequence[str]  # names of clusters of which a kind is not read
 
 
 def suspended_demand(user: User) -> SuspendedDemand:
@@ -49,7 +50,11 @@ def suspended_demand(user: User) -> SuspendedDemand:
         sums.update({"jobs": jobs, "pods": pods, "gpus": (count(resources, BY_NAME).whole or 0) * pods})
     oldest = list(rows.select_related("cluster").order_by("created_at", "pk")[:SHOWN_AT_MOST])
     places = _places(oldest)
-    unread = Cluster.objects.visible_to(user).exclude(pk__in=Bookmark.objects.known(JOBS.name).values("cluster"))
+    hidden = Bookmark.objects.filter(kind__in=OTHERS).filter(
+        Q(state=BookmarkState.FORBIDDEN) | Q(listed_at__isnull=True) & ~Q(state=BookmarkState.ABSENT)
+    )
+    is_unread = ~Q(pk__in=Bookmark.objects.known(JOBS.name).values("cluster")) | Q(pk__in=hidden.values("cluster"))
+    unread = Cluster.objects.visible_to(user).filter(is_unread)
     return SuspendedDemand(
         sums["jobs"],
         sums["pods"],

@@ -43,7 +43,7 @@ def is_waiting(pod: Pod) -> bool:
 
 
 def explanations_of(pods: Iterable[Pod], *, now: datetime) -> Mapping[str, PendingExplanation]:
-    """Returns the explanations by UID, of pods that wait for a node. Twenty-six queries for each cluster at most."""
+    """Returns the explanations by UID, of pods that wait for a node. Twenty-eight queries for each cluster at most."""
     by_cluster: dict[int, list[Pod]] = defaultdict(list)
     for pod in pods:
         if is_waiting(pod):
@@ -149,7 +149,7 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dic
     claims = _claims(cluster_id, pods)
     places, unread = queue_places(cluster_id, pods)
     classes = _device_classes(cluster_id) if claims is not None else None
-    deleted = deleted_namespaces(cluster_id, {pod.namespace for pod in pods})
+    deleted = deleted_namespaces(cluster_id, {pod.namespace for pod in pods}, now=now)
     facts = scaling_facts(cluster_id, [report.message for report in reports.values()], now=now)
     return {
         pod.uid: WaitFacts(

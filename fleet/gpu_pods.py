@@ -48,7 +48,7 @@ def top_owners(pods: list[Pod]) -> dict[int, tuple[str, str]]:
 
 def owner_chains(pods: list[Pod]) -> dict[int, list[PodOwner]]:
     """Returns the owners by pod key, its controller first. Without a controller it is an owner without a name."""
-    above = chains_above({pod.owner_uid for pod in pods if pod.owner_uid})
+    above = chains_above({pod.owner_uid for pod in pods if pod.owner_uid}, clusters={pod.cluster_id for pod in pods})
     return {
         pod.pk: [PodOwner(pod.owner_kind, pod.owner_name), *above.get((pod.cluster_id, pod.owner_uid), ())]
         for pod in pods

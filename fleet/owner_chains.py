@@ -4,7 +4,7 @@ A chain ends where an owner is not mirrored, so that a kind that a cluster lacks
 Workers of a LeaderWorkerSet belong to a StatefulSet of their leader pod; a label of the pods names the set.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import Q
@@ -25,6 +25,7 @@ GROUPED = frozenset(
     each.struct.kind for each in (JOB_SETS, LEADER_WORKER_SETS, RAY_CLUSTERS, RAY_JOBS, PYTORCH_JOBS, MPI_JOBS)
 )
 POD = "Pod"
+SETS_AT_MOST = 100  # LeaderWorkerSets of one owner
 LEADER_WORKER_SET = LEADER_WORKER_SETS.struct.kind
 SET_LABEL = "leaderworkerset.sigs.k8s.io/name"  # of pods: kubernetes-sigs/lws@47a6181f, leaderworkerset_types.go
 
@@ -37,59 +38,76 @@ class PodOwner(NamedTuple):
 OwnerKey = tuple[int, str]  # of a cluster, and an owner's UID
 
 
-def chains_above(uids: Any) -> Mapping[OwnerKey, Sequence[PodOwner]]:
+def chains_above(uids: Any, *, clusters: Any) -> Mapping[OwnerKey, Sequence[PodOwner]]:
     """Returns the owners of these owners, the topmost last, by cluster and UID; none for an owner without an owner.
 
-    One query; one more for each further step, and one if there are workers of LeaderWorkerSets.
+    One query; one more for each further step, and two if there are workers of LeaderWorkerSets.
     """
     chains: dict[OwnerKey, list[PodOwner]] = {}
     ends: dict[OwnerKey, tuple[PodOwner, str]] = {}
-    for key, owner, uid in _owners_of(uids):
+    for key, owner, uid in _owners_of(uids, clusters):
         chains[key] = [owner]
         ends[key] = owner, uid
     for _ in range(STEPS_AT_MOST - 2):
         further = {key: (key[0], uid) for key, (owner, uid) in ends.items() if owner.kind in GROUPED}
-        above = {key: (owner, uid) for key, owner, uid in _owners_of({uid for _, uid in further.values()})}
+        above = {key: (owner, uid) for key, owner, uid in _owners_of({uid for _, uid in further.values()}, clusters)}
         ends = {key: above[its] for key, its in further.items() if its in above}
         for key, (owner, _) in ends.items():
             chains[key].append(owner)
         if not ends:
             break
     of_leaders = {key for key, chain in chains.items() if chain[-1].kind == POD}
-    for key, name in _sets_of_workers(uid for _, uid in of_leaders):
-        if key in of_leaders:
-            chains[key].append(PodOwner(LEADER_WORKER_SET, name))
+    for key, name, owner in _sets_of_workers(of_leaders):
+        chains[key].append(PodOwner(LEADER_WORKER_SET, name))
+        if owner.kind:
+            chains[key].append(owner)
     return chains
 
 
-def belongs_to(kind: str, name: str) -> Q:
-    """Filters pods by an owner at any height of their chain."""
-    below = Workload.objects.filter(owner_kind=kind, owner_name=name).values("uid")
+def belongs_to(kind: str, name: str, **where: str) -> Q:
+    """Filters pods by an owner at any height of their chain. `where` narrows the owners to a cluster or namespace."""
+    below = Workload.objects.filter(owner_kind=kind, owner_name=name, **where).values("uid")
     found = Q(owner_kind=kind, owner_name=name) | Q(owner_uid__in=below)
     if kind == LEADER_WORKER_SET:
         found |= Q(**{f"labels__{SET_LABEL}": name})
     elif below.filter(kind__in=GROUPED).exists():
-        found |= Q(owner_uid__in=Workload.objects.filter(owner_uid__in=below).values("uid"))
+        found |= Q(owner_uid__in=Workload.objects.filter(owner_uid__in=below, **where).values("uid"))
+        sets = list(below.filter(kind=LEADER_WORKER_SET).values_list("namespace", "name")[:SETS_AT_MOST])
+        for namespace, its in sets:
+            found |= Q(**{"namespace": namespace, f"labels__{SET_LABEL}": its})
     return found
 
 
-def _owners_of(uids: Any) -> Iterable[tuple[OwnerKey, PodOwner, str]]:
+def _owners_of(uids: Any, clusters: Any) -> Iterable[tuple[OwnerKey, PodOwner, str]]:
     if isinstance(uids, set) and not uids:
         return
-    rows = Workload.objects.filter(uid__in=uids).exclude(owner_kind="").order_by()
+    rows = Workload.objects.filter(cluster__in=clusters, uid__in=uids).exclude(owner_kind="").order_by()
     for cluster, uid, kind, name, above in rows.values_list(
         "cluster_id", "uid", "owner_kind", "owner_name", "owner_uid"
     ):
         yield (cluster, uid), PodOwner(kind, name), above
 
 
-def _sets_of_workers(uids: Iterable[str]) -> Iterable[tuple[OwnerKey, str]]:
-    """Yields the names of LeaderWorkerSets by the StatefulSets of their workers."""
-    wanted = list(uids)
+def _sets_of_workers(wanted: Collection[OwnerKey]) -> Iterable[tuple[OwnerKey, str, PodOwner]]:
+    """Yields the LeaderWorkerSets by the StatefulSets of their workers, each with its own owner; blank: none."""
     if not wanted:
         return
-    pods = Pod.objects.filter(owner_uid__in=wanted, labels__has_key=SET_LABEL).order_by()
-    named = pods.annotate(name_of_set=KeyTextTransform(SET_LABEL, "labels"))
-    for cluster, uid, name in named.values_list("cluster_id", "owner_uid", "name_of_set").distinct():
-        if name:
-            yield (cluster, uid), name[:253]
+    clusters = {cluster for cluster, _ in wanted}
+    pods = Pod.objects.filter(
+        cluster__in=clusters, owner_uid__in={uid for _, uid in wanted}, labels__has_key=SET_LABEL
+    ).order_by()
+    columns = ("cluster_id", "owner_uid", "namespace", "name_of_set")
+    named = pods.annotate(name_of_set=KeyTextTransform(SET_LABEL, "labels")).values_list(*columns).distinct()
+    found = {(cluster, uid): (namespace, name[:253]) for cluster, uid, namespace, name in named if name}
+    rows = Workload.objects.filter(
+        cluster__in=clusters, kind=LEADER_WORKER_SET, name__in={name for _, name in found.values()}
+    ).order_by()
+    owners = {
+        (cluster, namespace, name): PodOwner(kind, above)
+        for cluster, namespace, name, kind, above in rows.values_list(
+            "cluster_id", "namespace", "name", "owner_kind", "owner_name"
+        )
+    }
+    for key, (namespace, name) in found.items():
+        if key in wanted:
+            yield key, name, owners.get((key[0], namespace, name), PodOwner("", ""))

@@ -108,8 +108,10 @@ class NamespaceSerializer(serializers.Serializer):
     seen_at = serializers.DateTimeField(
         source="freshness.last_seen_at", allow_null=True, help_text="Last update of the cluster. Null: never."
     )
-    owner = serializers.CharField(help_text="By the label of the namespace that names owners. Blank: none is known.")
-    pod_security = serializers.CharField(help_text="Enforced level. Blank: none, or the namespace was not read.")
+    owner = serializers.CharField(
+        allow_null=True, help_text="By the label of the namespace that names owners. Blank: none. Null: not known now."
+    )
+    pod_security = serializers.CharField(allow_null=True, help_text="Enforced level. Blank: none. Null: not known now.")
     deleted_at = serializers.DateTimeField(
         source="row.deleted_at", default=None, allow_null=True, help_text="When the deletion of the namespace began."
     )
@@ -121,7 +123,9 @@ class NamespaceSerializer(serializers.Serializer):
     )
     workload_count = serializers.SerializerMethodField()
     workloads = serializers.SerializerMethodField(help_text="Worst first, at most 1000.")
-    usage = NamespaceUsageSerializer(help_text="GPU-hours of the last 30 UTC days.")
+    usage = serializers.SerializerMethodField(
+        help_text="GPU-hours of the last 30 UTC days. Null: not recorded for this kind of workload."
+    )
     findings = OpenFindingSerializer(
         many=True, help_text="Open findings of its workloads and of the nodes with its pods, at most 20."
     )
@@ -129,6 +133,10 @@ class NamespaceSerializer(serializers.Serializer):
 
     def get_pods(self, found: NamespaceReport) -> int:
         return len(found.table)
+
+    @extend_schema_field(NamespaceUsageSerializer(allow_null=True))
+    def get_usage(self, found: NamespaceReport) -> dict | None:
+        return dict(NamespaceUsageSerializer(found.usage).data) if found.has_usage else None
 
     def get_workload_count(self, found: NamespaceReport) -> int:
         return len(found.groups)

@@ -127,7 +127,7 @@ def _by_workload(
 ) -> dict[str, Counter[str]]:
     """Returns the running pods by workload and domain. Pods of a Deployment's ReplicaSets count together."""
     uids = {row["owner_uid"] for row in counted if row["owner_uid"]}
-    above = chains_above(uids)
+    above = chains_above(uids, clusters=[cluster_id])
     found: dict[str, Counter[str]] = defaultdict(Counter)
     for row in counted:
         chain = above.get((cluster_id, row["owner_uid"]))

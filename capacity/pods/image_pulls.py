@@ -21,6 +21,8 @@ PULLED = re.compile(
 PART = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|µs|us|ns|s)")  # of a duration as Go prints it
 SECONDS = {"h": 3600, "m": 60, "s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
 PULLS_AT_MOST = 200
+PULLS_AT_LEAST = 3  # of an image, to call another one slow
+KEPT_FOR = timedelta(hours=2)  # before a pull; clusters keep Events for about an hour
 ENDS = ("Pulled", "Failed", "BackOff")
 GB = 10**9
 
@@ -31,14 +33,14 @@ class PendingPull:
     since: datetime
     size_bytes: int | None  # as a runtime reported it; None: no pull of it is known
     took: Sequence[timedelta]  # other pulls in this cluster, with waiting
-    others: int  # images that the same node pulls, too
+    others: int  # images of other starting pods on the same node, which it may pull, too
 
     @property
     def typical(self) -> timedelta | None:
         return timedelta(seconds=median(each.total_seconds() for each in self.took)) if self.took else None
 
     def sentences(self, *, now: datetime) -> list[str]:
-        found = [f"Its size is {self.size_bytes / GB:.2g} GB." if self.size_bytes else "Its size is unknown here."]
+        found = [f"Its size is {_gb(self.size_bytes)} GB." if self.size_bytes else "Its size is unknown here."]
         typical, lasts = self.typical, now - self.since
         if typical is None:
             found.append("No other pull of it is known from the last hour.")
@@ -47,11 +49,11 @@ class PendingPull:
             found.append(
                 f"{pulls} in this cluster took {spell(typical)}{' at the median' if len(self.took) > 1 else ''}."
             )
-            if lasts > 2 * max(self.took):
+            if len(self.took) >= PULLS_AT_LEAST and lasts > 2 * max(self.took):
                 found.append("This one lasts more than twice as long as any of them: check the network of the node.")
         if self.others:
             found.append(
-                f"The node pulls {count(self.others, 'other image')}, too. A kubelet may pull one after another."
+                f"Pods that start on the node need {count(self.others, 'other image')}. A kubelet may pull one by one."
             )
         return found
 
@@ -66,12 +68,18 @@ def pending_pull_of(pod: Pod) -> PendingPull | None:
         named = PULLING.match(message) if reason == "Pulling" else None
         if named and at:
             begun = named[1], at
-        elif begun and begun[0] in message:
+        elif begun and _names(message, begun[0]):
             begun = None
     if begun is None:
         return None
     image, since = begun
-    pulls = ClusterEvent.objects.filter(cluster=pod.cluster_id, reason="Pulled", message__contains=image)
+    pulls = ClusterEvent.objects.filter(
+        cluster=pod.cluster_id,
+        about_kind="Pod",
+        reason="Pulled",
+        last_at__gte=since - KEPT_FOR,
+        message__contains=image,
+    )
     read = [
         PULLED.match(message)
         for message in pulls.order_by("-last_at").values_list("message", flat=True)[:PULLS_AT_MOST]
@@ -94,3 +102,12 @@ def _duration(written: str) -> timedelta | None:
     if not parts or "".join(number + unit for number, unit in parts) != written:
         return None
     return timedelta(seconds=sum(float(number) * SECONDS[unit] for number, unit in parts))
+
+
+def _gb(size: int) -> str:
+    return f"{size / GB:,.0f}" if size >= 10 * GB else f"{size / GB:.2g}"
+
+
+def _names(message: str, image: str) -> bool:
+    """Tells whether a message names an image, and not one whose name begins alike: a:1 in a:1.1."""
+    return re.search(rf"(?<![\w./:@-]){re.escape(image)}(?![\w/:@-]|\.\w)", message) is not None

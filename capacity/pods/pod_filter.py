@@ -89,7 +89,7 @@ class PodFilter:
         if self.q:
             conditions.append(Q(name__icontains=self.q) | Q(owner_name__icontains=self.q))
         if self.owner:
-            conditions.append(_owned_by(self.owner))
+            conditions.append(self._is_owned())
         if self.state:
             conditions.append(gpu_pods.in_state(self.state))
         if self.pool:
@@ -101,15 +101,15 @@ class PodFilter:
     def ordered(self, pods: PodQuerySet) -> PodQuerySet:
         return pods.order_by(*ORDERS[self.ordering][1])
 
+    def _is_owned(self) -> Q:
+        if self.owner == NO_OWNER:
+            return Q(owner_name="")
+        kind, _, name = self.owner.partition("/")
+        where = {"cluster__name": self.cluster, "namespace": self.namespace}
+        return belongs_to(kind, name, **{column: value for column, value in where.items() if value})
+
     def _equal(self) -> tuple[tuple[str, str], ...]:
         return ("cluster__name", self.cluster), ("namespace", self.namespace), ("node_name", self.node)
-
-
-def _owned_by(owner: str) -> Q:
-    if owner == NO_OWNER:
-        return Q(owner_name="")
-    kind, _, name = owner.partition("/")
-    return belongs_to(kind, name)
 
 
 def page_of_workload(facts: Mapping[str, str]) -> str:

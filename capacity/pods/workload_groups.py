@@ -14,8 +14,10 @@ from capacity.pods.rows import PodTable
 from fleet.models import Workload
 from fleet.owner_chains import GROUPED, chains_above
 from fleet.states.pod import CODES, PodState
+from kube.resources import RAY_JOBS
 
 STATES = {code: state for state, code in CODES.items()}
+RAY_JOB = RAY_JOBS.struct.kind
 WITHOUT_GPUS = frozenset({PodState.PENDING, PodState.REJECTED, PodState.FAILED, PodState.DONE})
 GroupKey = tuple[int, str, str, str]  # cluster, namespace, kind, name
 COLUMNS = ("cluster_id", "cluster__name", "namespace", "owner_kind", "owner_name", "owner_uid", "shown_state")
@@ -58,9 +60,9 @@ class WorkloadGroup:
 
 
 def groups_of(table: PodTable) -> list[WorkloadGroup]:
-    """Returns the workloads of the pods of a table, in its order. Six queries at most, however many pods there are."""
+    """Returns the workloads of the pods of a table, in its order. Seven queries at most, however many pods."""
     pods = table.pods.order_by()
-    above = chains_above(pods.exclude(owner_uid="").values("owner_uid"))
+    above = chains_above(pods.exclude(owner_uid="").values("owner_uid"), clusters=pods.values("cluster"))
     desired = _desired_pods(pods)
     sums: Any = pods.values_list(*COLUMNS).annotate(Count("pk"), Sum("gpus"), Min("created_at"))
     found: dict[GroupKey, WorkloadGroup] = {}
@@ -82,14 +84,16 @@ def groups_of(table: PodTable) -> list[WorkloadGroup]:
 def _desired_pods(pods: Any) -> Mapping[GroupKey, int]:
     """Returns how many GPU pods the owners with several templates want, and the owners above those."""
     own, parts = dict[GroupKey, int](), Counter[GroupKey]()
-    rows = Workload.objects.filter(kind__in=GROUPED, desired__isnull=False, cluster__in=pods.values("cluster"))
+    around = {"cluster__in": pods.values("cluster"), "namespace__in": pods.values("namespace")}
+    rows = Workload.objects.filter(kind__in=GROUPED, desired__isnull=False, **around)
     for cluster, namespace, kind, name, above_kind, above_name, number in rows.order_by().values_list(
         "cluster_id", "namespace", "kind", "name", "owner_kind", "owner_name", "desired"
     ):
         own[cluster, namespace, kind, name] = number or 0
         if above_kind:
             parts[cluster, namespace, above_kind, above_name] += number or 0
-    return {**parts, **own}
+    # Ray's autoscaler changes a RayCluster, not the RayJob above it.
+    return {**parts, **own, **{key: number for key, number in parts.items() if key[2] == RAY_JOB}}
 
 
 _ORDERS: Mapping[str, Callable[[WorkloadGroup], Any]] = {

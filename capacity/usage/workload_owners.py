@@ -10,16 +10,17 @@ from django.conf import settings
 from django.db.models.fields.json import KeyTextTransform
 
 from capacity.models import WorkloadOwner
-from fleet.models import ClusterNamespace, Pod
+from fleet.models import Bookmark, ClusterNamespace, Pod
 from fleet.retention import delete
 from health.sources.usage import LONGEST
+from kube.resources import NAMESPACES
 
 LONGEST_VALUE = 63  # of a label (kubernetes.io/docs/concepts/overview/working-with-objects/labels)
 WORKLOADS_AT_MOST = 20_000  # in one recording
 
 
 def record(cluster_id: int, hour: datetime) -> None:
-    """Writes the owners of the workloads that have GPU pods now. Four queries at most; none without a label.
+    """Writes the owners of the workloads that have GPU pods now. Five queries at most; none without a label.
 
     A label of the pods wins over the same label of their namespace.
     """
@@ -48,6 +49,8 @@ def record(cluster_id: int, hour: datetime) -> None:
 
 def _from_namespaces(cluster_id: int, label: str) -> dict[tuple[str, str], str]:
     """Returns the owners that the label of their namespaces names."""
+    if not Bookmark.objects.knows_all(cluster_id, NAMESPACES.name):
+        return {}
     labelled = ClusterNamespace.objects.filter(cluster=cluster_id, labels__has_key=label)
     by_name = {name: labels[label] for name, labels in labelled.values_list("name", "labels") if labels[label]}
     if not by_name:

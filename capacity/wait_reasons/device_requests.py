@@ -47,6 +47,15 @@ class DeviceDemand:
     name: str  # devices of gpu.nvidia.com (product == NVIDIA H100)
     tests: tuple[DeviceTest, ...]
 
+    @property
+    def driver(self) -> str:
+        """Returns the only driver whose devices match. Blank: any may."""
+        return next((str(each.value) for each in self.tests if each.field == "driver"), "")
+
+    def overlaps(self, other: "DeviceDemand") -> bool:
+        """Tells whether one device may match both."""
+        return not self.driver or not other.driver or self.driver == other.driver
+
     def matches(self, driver: str, device: Mapping[str, Any]) -> bool:
         return all(each.holds(driver, device) for each in self.tests)
 

@@ -221,6 +221,7 @@ def unchecked_parts(pod: WaitingPod, around: Neighbours | None) -> list[str]:
         "pods without GPUs": around is not None and rules.topology_keys and not is_unknown,
         **dict.fromkeys(rules.unread, True),
         "constraints between the devices of a claim": pod.has_device_constraints,
+        "several requests for the same devices": pod.has_device_overlaps,
         f"the rules of the scheduler {pod.scheduler}": pod.scheduler != USUAL_SCHEDULER,
         "parts of the pod that could not be read": pod.unread,
     }

@@ -208,21 +208,21 @@ def _explain_fragmented(obstacles: Obstacles) -> PendingExplanation:
     resource = main_resource(obstacles)
     if not resource or candidates & index.with_free(resource, obstacles.pod.requests[resource]):
         return _explain_cpu_or_memory(obstacles, resource)
-    asked = amount_text(resource, obstacles.pod.requests[resource])
+    asked, noun = amount_text(resource, obstacles.pod.requests[resource]), _noun(resource)
     room, number = index.room(resource, candidates), candidates.bit_count()
     total = room.total
     qualify = f"{count(number, 'node')} {either(number, 'qualifies', 'qualify')}."
     if total < obstacles.pod.requests[resource]:
-        none = either(number, "It has no free GPU.", "None of them has a free GPU.")
+        none = either(number, f"It has no free {noun}.", f"None of them has a free {noun}.")
         free_now = (
             f"{amount_text(resource, total)} {either(total, 'is', 'are')} free there in total." if total else none
         )
-        title = f"Too few free GPUs: the pod requests {asked}"
+        title = f"Too few free {noun}s: the pod requests {asked}"
         return PendingExplanation("no_room", title, f"{qualify} {free_now}", resource, DecidingKind.RESOURCE)
     most = f"{room.most} on one ({room.best[0].name})"
     return PendingExplanation(
         "fragmented",
-        f"Free GPUs are spread over nodes: none has {asked}",
+        f"Free {noun}s are spread over nodes: none has {asked}",
         f"{qualify} {amount_text(resource, total)} are free on {room.having} of them, at most {most}.",
         resource,
         DecidingKind.RESOURCE,
@@ -239,13 +239,21 @@ def _explain_cpu_or_memory(obstacles: Obstacles, resource: str) -> PendingExplan
     )
     most = max(0, index.room(name, nodes).most)
     number = nodes.bit_count()
-    whose = f"{count(number, 'node')} {either(number, 'has', 'have')} the GPUs free" if resource else "Nodes qualify"
+    whose = (
+        f"{count(number, 'node')} {either(number, 'has', 'have')} the {_noun(resource)}s free"
+        if resource
+        else "Nodes qualify"
+    )
     step = f"Request less {'CPU' if name == CPU else 'memory'} per pod: at most {amount_text(name, most)}."
     return PendingExplanation(
         f"no_{name}",
-        f"No node with free GPUs has {amount_text(name, pod.requests[name])} free",
+        f"No node with free {_noun(resource)}s has {amount_text(name, pod.requests[name])} free",
         f"{whose}, with at most {amount_text(name, most)} free.",
         name,
         DecidingKind.RESOURCE,
         changes=[Change(step, Actor.OWNER, 0, number)] if most else [],
     )
+
+
+def _noun(resource: str) -> str:
+    return "device" if resource.startswith(PREFIX) else "GPU"

@@ -81,6 +81,7 @@ def _shown(request: PersonRequest, cluster: Cluster, namespace: str, workload: s
         "pods_href": POD_VIEWS.address(report.table.wanted.query()),
         "groups_href": POD_VIEWS.address(report.table.wanted.by_workload().query()),
         "grouped": GROUPED,
+        "own_kind": workload.partition("/")[0],
         "running": report.table.counts.get(PodState.READY, 0),
         "gpus": sum(each.gpus for each in report.groups),
         "waiting_gpus": sum(each.waiting_gpus for each in report.groups),

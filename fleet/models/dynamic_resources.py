@@ -30,7 +30,7 @@ class ResourceClaim(Namespaced):
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="resource_claims")
     created_at = models.DateTimeField()
     requests = models.JSONField(default=list)  # of each: name, device_class, count, all, selectors (CEL)
-    # and constrained, where devices must share an attribute
+    # and constrained, where devices must share an attribute; tolerant, of taints of devices
     allocated = models.JSONField(default=list)  # of each: request, driver, pool, device; [] until it is allocated
     reserved_for = models.JSONField(default=list)  # uids of the pods that may use it
 

@@ -1,6 +1,7 @@
 """Placements on the nodes of a cluster: taints of GPU nodes, and jobs in several NVLink domains."""
 
 from collections import defaultdict
+from itertools import takewhile
 
 from django.db.models import Count, Q
 
@@ -10,7 +11,9 @@ from health.rules.base import SplitGang, TaintCounts
 
 # Their pods serve requests or run on each node, and need no common domain. Any other owner may be a gang.
 SEPARATE = ("ReplicaSet", "StatefulSet", "DaemonSet", "Node", "")
-MAKES_SEVERAL = ("CronJob", "RayService")  # owners of jobs that are no gang together
+# Owners of jobs that are no gang together. A JobSet may place each of its Jobs in a domain of its own (annotation
+# exclusive-topology), which is not mirrored.
+MAKES_SEVERAL = ("CronJob", "JobSet", "RayService")
 MOST = 100  # jobs of one finding
 
 
@@ -25,7 +28,7 @@ def taint_counts(cluster: Cluster) -> TaintCounts:
 
 
 def split_gangs(cluster: Cluster) -> tuple[SplitGang, ...]:
-    """Returns the jobs by name. One query; five at most if the cluster has several NVLink domains."""
+    """Returns the jobs by name. One query; six at most if the cluster has several NVLink domains."""
     nodes = Node.objects.filter(cluster=cluster).exclude(nvlink_domain="").values_list("pk", "nvlink_domain")
     domain_of = dict(nodes)
     if len(set(domain_of.values())) < 2:
@@ -34,9 +37,9 @@ def split_gangs(cluster: Cluster) -> tuple[SplitGang, ...]:
     running = Pod.objects.filter(cluster=cluster, phase="Running", is_tenant=True, node__in=list(domain_of))
     columns = ("owner_kind", "namespace", "owner_name", "owner_uid", "node")
     rows = list(running.exclude(owner_kind__in=SEPARATE).values_list(*columns))
-    above = chains_above({uid for *_, uid, _ in rows})
+    above = chains_above({uid for *_, uid, _ in rows}, clusters=[cluster.pk])
     for kind, namespace, name, uid, node in rows:
-        chain = [each for each in above.get((cluster.pk, uid), ()) if each.kind not in MAKES_SEVERAL]
+        chain = list(takewhile(lambda each: each.kind not in MAKES_SEVERAL, above.get((cluster.pk, uid), ())))
         kind, name = chain[-1] if chain else (kind, name)
         pods[kind, namespace, name].append(domain_of[node])
     found = sorted((owner, domains) for owner, domains in pods.items() if len(set(domains)) > 1)

@@ -79,6 +79,7 @@ class Wish(Struct, frozen=True):
     allocation_mode: str | None = ""  # ExactCount, All; blank: ExactCount
     count: int | None = None  # none: 1
     admin_access: bool | None = False
+    tolerations: list[msgspec.Raw] | None = None  # of taints of devices
 
 
 class Alternative(Wish, frozen=True):

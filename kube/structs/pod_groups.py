@@ -3,7 +3,7 @@
 JobSet: kubernetes-sigs/jobset@816ba51e, api/jobset/v1alpha2/jobset_types.go. LeaderWorkerSet: kubernetes-sigs/lws@
 47a6181f, api/leaderworkerset/v1/leaderworkerset_types.go. Ray: ray-project/kuberay@3275ee09, ray-operator/apis/ray/v1.
 PyTorchJob and MPIJob: kubeflow/training-operator, pkg/apis/kubeflow.org/v1; kubeflow/mpi-operator, pkg/apis/kubeflow/
-v2beta1. Replicas that are not set are one, by the defaults of each.
+v2beta1. Replicas that are not set are one, by the defaults of each; of workers of Ray they are their minimum.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,6 +15,7 @@ from kube.structs.workload import WorkloadSpec
 
 FINISHED = ("Completed", "Succeeded", "Failed")  # conditions of JobSets and of Kubeflow's jobs
 RAY_JOB_ENDED = ("SUCCEEDED", "STOPPED", "FAILED")
+RAY_DEPLOYMENT_ENDED = ("Complete", "Failed")
 
 
 class TemplateGroup(NamedTuple):
@@ -25,6 +26,7 @@ class TemplateGroup(NamedTuple):
 class GroupedStatus(Struct, frozen=True):
     conditions: list[Condition] | None = None
     job_status: str | None = ""  # RayJobs only
+    job_deployment_status: str | None = ""  # Failed, too, where the job itself was never asked again
 
 
 class GroupedSeen(Seen, frozen=True):
@@ -121,9 +123,20 @@ class HeadGroup(Struct, frozen=True):
 
 class WorkerGroup(Struct, frozen=True):
     replicas: int | None = None  # the autoscaler of Ray changes it
+    min_replicas: int | None = None
+    max_replicas: int | None = None
     num_of_hosts: int | None = None
     suspend: bool | None = False
     template: PodTemplate | None = None
+
+    @property
+    def pods(self) -> int:
+        """Returns the pods that KubeRay makes: at least the minimum, which is also the default, at most the maximum."""
+        if self.suspend:
+            return 0
+        wanted = max(self.replicas or 0, self.min_replicas or 0)
+        most = wanted if self.max_replicas is None else max(0, self.max_replicas)
+        return min(wanted, most) * _number(self.num_of_hosts)
 
 
 class RayClusterSpec(Struct, frozen=True):
@@ -137,8 +150,7 @@ class RayClusterSpec(Struct, frozen=True):
             yield TemplateGroup(1, self.head_group_spec.template)
         for each in self.worker_group_specs or ():
             if each.template is not None:
-                pods = 0 if each.suspend else _number(each.replicas) * _number(each.num_of_hosts)
-                yield TemplateGroup(pods, each.template)
+                yield TemplateGroup(each.pods, each.template)
 
 
 class RayClusterSeen(GroupedSeen, frozen=True):
@@ -174,7 +186,8 @@ class RayJobSeen(GroupedSeen, frozen=True):
 
     @property
     def is_finished(self) -> bool:
-        return bool(self.status and self.status.job_status in RAY_JOB_ENDED)
+        status = self.status or GroupedStatus()
+        return status.job_status in RAY_JOB_ENDED or status.job_deployment_status in RAY_DEPLOYMENT_ENDED
 
 
 class ReplicaSpec(Struct, frozen=True):

@@ -55,7 +55,9 @@ def a_claim(cluster, called: str, *, count: int = 1, allocated: Any = (), **wish
 def why(cluster, *claims: str):
     said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": REFUSED}
     placement = {"scheduler": "default-scheduler", "conditions": [said]}
-    pod = make.a_pending_pod(cluster, "train", gpus=0, claims=list(claims), placement=placement)
+    pod = make.a_pending_pod(
+        cluster, f"train-{len(claims)}-{claims[0]}", gpus=0, claims=list(claims), placement=placement
+    )
     return explanations_of([pod], now=NOON)[pod.uid]
 
 
@@ -71,7 +73,7 @@ def test_free_devices_are_counted_per_node_and_the_nearest_is_named(cluster):
 
     found = why(cluster, "wanted")
 
-    assert (found.key, found.title) == ("no_room", f"Too few free GPUs: the pod requests 2 devices of {DRIVER}")
+    assert (found.key, found.title) == ("no_room", f"Too few free devices: the pod requests 2 devices of {DRIVER}")
     assert [(step.left, step.removed) for step in found.funnel] == [(3, 0), (2, 1), (1, 1), (0, 1)]
     assert (found.near_misses[0].node.name, found.near_misses[0].lacks) == (
         "a", [f"1 device of {DRIVER} free of 2 devices of {DRIVER}"],
@@ -101,7 +103,13 @@ def test_a_selector_that_no_device_matches(cluster):
 
 
 @pytest.mark.parametrize(
-    "wish", [{"selectors": ["cel.bind(x, 1, true)"]}, {"all": True, "count": None}, {"name": "gpu/small"}]
+    "wish",
+    [
+        {"selectors": ["cel.bind(x, 1, true)"]},
+        {"all": True, "count": None},
+        {"name": "gpu/small"},
+        {"tolerant": True},
+    ],
 )
 def test_what_is_not_evaluated_stays_the_schedulers_word(cluster, wish):
     a_slice(cluster, "a", two_gpus())
@@ -121,3 +129,22 @@ def test_constraints_between_devices_are_named_as_not_checked(cluster):
 
     assert "constraints between the devices of a claim" in found.not_checked
     assert found.key == "scheduler"  # one node fits by what is compared, and the scheduler decides
+
+
+def test_a_device_that_is_not_of_one_node_is_not_compared(cluster):
+    a_slice(cluster, "a", [{"name": "gpu-0", "product": "NVIDIA A100"}])
+    a_slice(cluster, "", [{"name": "gpu-9"}])  # of all nodes, or of those that a selector names
+    a_claim(cluster, "wanted", selectors=[f"device.attributes['{DRIVER}'].productName == 'NVIDIA H100'"])
+    a_claim(cluster, "other", selectors=[f"device.attributes['{DRIVER}'].productName == 'NVIDIA B200'"])
+
+    assert why(cluster, "wanted").not_checked[0] == "device selectors of claims"
+    assert why(cluster, "other").key == "offered_by_no_node"
+
+
+def test_requests_for_the_same_devices_are_named_as_not_checked(cluster):
+    a_slice(cluster, "a", two_gpus())
+    a_claim(cluster, "any")
+    a_claim(cluster, "large", selectors=[f"device.capacity['{DRIVER}'].memory.compareTo(quantity('40Gi')) >= 0"])
+
+    assert "several requests for the same devices" in why(cluster, "any", "large").not_checked
+    assert "several requests for the same devices" not in why(cluster, "any").not_checked

@@ -42,10 +42,11 @@ def test_a_row_has_the_labels_and_what_holds_a_deletion():
     assert (alive["deleted_at"], alive["held_by"]) == (None, "")
 
 
-def test_a_deleted_namespace_is_the_reason_and_stands_on_its_page(cluster, settings):
+def test_a_deleted_namespace_is_the_reason_and_stands_on_its_page(cluster, settings, now):
     settings.OWNER_LABEL = "team"
     pod = make.a_pending_pod(cluster, "train", namespace="ml", placement={"gates": ["example.com/hold"]})
     a_namespace(cluster, "ml", deleted_at=NOON - timedelta(hours=2), held_by=HELD, labels={"team": "red"})
+    make.a_bookmark(cluster, "namespaces")
     bob = make.a_user("bob", role="viewer")
 
     found = explanations_of([pod], now=NOON)[pod.uid]
@@ -57,6 +58,17 @@ def test_a_deleted_namespace_is_the_reason_and_stands_on_its_page(cluster, setti
     assert HELD in page(visiting(bob), address).text
     answer = calling(bob).get(f"/api/v1{address}").json()
     assert (answer["owner"], answer["held_by"], answer["pod_security"]) == ("red", HELD, "")
+
+
+@pytest.mark.parametrize("mark", [{"state": "forbidden"}, {"last_seen_at": NOON - timedelta(minutes=5)}])
+def test_rows_that_are_not_read_now_tell_nothing(cluster, mark, now):
+    pod = make.a_pending_pod(cluster, "train", namespace="ml", placement={"gates": ["example.com/hold"]})
+    a_namespace(cluster, "ml", deleted_at=NOON - timedelta(hours=2), labels={"team": "red"})
+    make.a_bookmark(cluster, "namespaces", **mark)
+
+    assert explanations_of([pod], now=NOON)[pod.uid].key != "namespace_deleted"
+    answer = calling(make.a_user("bob", role="viewer")).get(f"/api/v1/clusters/{cluster.pk}/namespaces/ml").json()
+    assert (answer["owner"], answer["pod_security"], answer["deleted_at"]) == (None, None, None)
 
 
 def test_anti_affinity_to_namespaces_by_label_is_compared_once_they_are_read(cluster):

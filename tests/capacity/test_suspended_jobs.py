@@ -6,7 +6,7 @@ import pytest
 
 from capacity.suspended_jobs import SUSPENDED, suspended_demand
 from fleet.models import Bookmark, BookmarkState, QueuedWorkload, Workload, WorkloadQueue
-from kube.resources import JOBS
+from kube.resources import JOBS, RAY_CLUSTERS, RAY_JOBS
 from tests import make
 from tests.callers import calling
 from tests.make import NOON
@@ -70,11 +70,23 @@ def test_jobs_that_may_not_be_read_are_no_absence(bob, cluster):
     Bookmark.objects.update_or_create(cluster=cluster, kind=JOBS.name, defaults=forbidden)
 
     assert suspended_demand(bob).unread == ["east"]
-    assert "Jobs are not read in east." in page(visiting(bob), "/parts/suspended-jobs").text
+    assert (
+        "Jobs, or those of Ray or Kubeflow, are not read in east." in page(visiting(bob), "/parts/suspended-jobs").text
+    )
 
 
 def test_jobs_that_were_never_read_are_no_absence(bob, cluster):
     cluster.bookmarks.filter(kind=JOBS.name).delete()
+
+    assert suspended_demand(bob).unread == ["east"]
+
+
+def test_ray_jobs_that_may_not_be_read_are_no_absence(bob, cluster):
+    make.a_bookmark(cluster, JOBS.name)
+    make.a_bookmark(cluster, RAY_CLUSTERS.name, state="absent", listed_at=None)
+    assert suspended_demand(bob).unread == []
+
+    make.a_bookmark(cluster, RAY_JOBS.name, state="forbidden")
 
     assert suspended_demand(bob).unread == ["east"]
 

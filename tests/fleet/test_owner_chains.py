@@ -39,6 +39,7 @@ def pods(cluster):
     for at in range(2):
         an_owner(cluster, "Job", f"llama-node-{at}", ("JobSet", "llama"))
     an_owner(cluster, "RayCluster", "tune-x7", ("RayJob", "tune"), desired=2)
+    an_owner(cluster, "RayJob", "tune", desired=5)  # of its template; the autoscaler has changed the cluster
     an_owner(cluster, "StatefulSet", "vllm", ("LeaderWorkerSet", "vllm"))
     an_owner(cluster, "StatefulSet", "vllm-0", ("Pod", "vllm-0"))
     label = {"labels": {SET_LABEL: "vllm"}}
@@ -78,3 +79,16 @@ def test_a_circle_of_owners_ends(cluster):
     pod = a_pod_of(make.a_node(cluster, "gpu-1"), "JobSet", "a")
 
     assert top_owners([pod])[pod.pk][0] == "JobSet"
+
+
+def test_a_set_with_an_owner_is_one_workload(cluster):
+    node = make.a_node(cluster, "gpu-1")
+    an_owner(cluster, "LeaderWorkerSet", "vllm", ("DynamoGraph", "chat"))
+    an_owner(cluster, "StatefulSet", "vllm", ("LeaderWorkerSet", "vllm"))
+    an_owner(cluster, "StatefulSet", "vllm-0", ("Pod", "vllm-0"))
+    label = {"labels": {SET_LABEL: "vllm"}}
+    pods = [a_pod_of(node, "StatefulSet", "vllm", **label), a_pod_of(node, "StatefulSet", "vllm-0", **label)]
+
+    assert set(top_owners(pods).values()) == {("DynamoGraph", "chat")}
+    found = table_of(make.a_user("anna", role="viewer"), PodFilter(owner="DynamoGraph/chat"), now=NOON)
+    assert set(found.pods.values_list("pk", flat=True)) == {pod.pk for pod in pods}

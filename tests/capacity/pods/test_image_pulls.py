@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from capacity.pods.image_pulls import pending_pull_of
+from capacity.pods.image_pulls import PendingPull, pending_pull_of
 from fleet.models import ClusterEvent
 from tests import make
 from tests.callers import calling
@@ -83,3 +83,23 @@ def test_a_pull_that_ended_is_none_until_the_next_begins(node, end):
     told(pod, "Pulling", f'Pulling image "{IMAGE}"', ago=1)
     assert pending_pull_of(pod) is not None
     assert pending_pull_of(make.a_pod(node, "running")) is None
+
+
+def test_the_end_of_an_image_with_a_longer_name_is_not_the_end(node):
+    pod = a_starting_pod(node, "new")
+    told(pod, "Pulling", 'Pulling image "a:1"', ago=9)
+    told(pod, "Pulled", 'Container image "a:1.1" already present on machine', ago=8)
+
+    assert pending_pull_of(pod) is not None
+    told(pod, "Failed", "Failed to pull a:1.", ago=7)
+    assert pending_pull_of(pod) is None
+
+
+@pytest.mark.parametrize(("size", "text"), [(123_456_789_012, "123 GB"), (2_500_000_000, "2.5 GB")])
+def test_sizes_are_written_out_and_one_pull_makes_no_other_slow(size, text):
+    pull = PendingPull("a:1", NOON - timedelta(hours=1), size, [timedelta(minutes=1)], 0)
+
+    sentences = pull.sentences(now=NOON)
+
+    assert sentences[0] == f"Its size is {text}."
+    assert "twice" not in " ".join(sentences)

@@ -255,6 +255,7 @@ def test_the_label_of_a_namespace_names_the_owner_of_pods_without_it(settings):
     east = make.a_cluster("east")
     node = make.a_node(east, "gpu-1")
     ClusterNamespace.objects.create(cluster=east, uid="u", name="ml", labels={"team": "blue"}, changed_at=NOON)
+    make.a_bookmark(east, "namespaces")
     make.a_pod(node, "x", namespace="ml", owner_kind="Job", owner_name="a", labels={"team": "red"})
     make.a_pod(node, "y", namespace="ml", owner_kind="Job", owner_name="b")
     make.a_pod(node, "z", namespace="other", owner_kind="Job", owner_name="c")

@@ -219,3 +219,18 @@ def test_the_lists_with_20000_pending_pods_of_one_job_stay_small(viewer, bob, cl
         assert (answer.status_code, len(answer.content) < 120_000) == (200, True), (address, len(answer.content))
     found = calling(bob).get("/api/v1/pod-workloads").json()
     assert [each["by_state"] for each in found["workloads"]] == [{"pending": 20_001}]
+
+
+def test_a_workload_above_the_owners_of_pods_has_no_hours_and_their_findings(cluster, node, bob, viewer):
+    above = {"owner_kind": "JobSet", "owner_name": "llama", "owner_uid": "s"}
+    a_workload(cluster, "Job", "llama-0", **above)
+    make.a_pod(node, "llama-0-x", owner_kind="Job", owner_name="llama-0", owner_uid="uid-Job-llama-0")
+    make.a_finding(cluster, subject="Job team-a/llama-0")
+
+    address = f"/clusters/{cluster.pk}/workloads/team-a/JobSet/llama"
+    shown = page(viewer, address)
+    answer = calling(bob).get(f"/api/v1{address}").json()
+
+    assert "GPU-hours are not recorded for this kind." in shown.text
+    assert answer["usage"] is None
+    assert [each["title"] for each in answer["findings"]] == ["It is wrong."]

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from fleet.models import Workload
 from health.evaluation import evaluation_round
 from health.evaluation.placements import split_gangs, taint_counts
 from health.models import Finding
@@ -32,6 +33,17 @@ def test_a_job_in_two_domains_is_split_and_a_service_is_not(cluster):
         a_pod(nodes[0], f"alone-{at}", owner_kind="Job", owner_name="alone")
 
     assert split_gangs(cluster) == (SplitGang("PyTorchJob team-a/train", 2, 2),)
+
+
+def test_jobs_of_a_jobset_may_each_have_a_domain(cluster):
+    for at, domain in enumerate(DOMAINS):
+        node = a_node(cluster, f"gb-{at}", nvlink_domain=domain)
+        above = {"owner_kind": "JobSet", "owner_name": "llama", "owner_uid": "s"}
+        Workload.objects.create(cluster=cluster, uid=f"j{at}", kind="Job", namespace="team-a", name=f"llama-{at}",
+                                created_at=NOON, changed_at=NOON, **above)  # fmt: skip
+        a_pod(node, owner_kind="Job", owner_name=f"llama-{at}", owner_uid=f"j{at}")
+
+    assert split_gangs(cluster) == ()
 
 
 def test_each_becomes_a_finding(cluster):

@@ -133,6 +133,7 @@ def _device_request(name: str, wish: Wish) -> dict[str, Any]:
         "all": is_all,
         "admin": bool(wish.admin_access),
         "selectors": _expressions(wish.selectors),
+        **({"tolerant": True} if wish.tolerations else {}),
     }
 
 

@@ -16,7 +16,7 @@ from kube.structs.workload import ReplicaSetSeen, WorkloadSeen
 # gpu-operator, deployments/gpu-operator/templates/operator.yaml; OperatorHub's has only the second (#331).
 OPERATOR = (("app", "gpu-operator"), ("app.kubernetes.io/component", "gpu-operator"))
 INSTALLED_FROM = "olm.owner"  # operator-lifecycle-manager, pkg/lib/ownerutil/util.go: gpu-operator-certified.v24.6.1
-JOB_SET = "JobSet"
+JOB_SET, RAY_JOB = "JobSet", "RayJob"
 VERSION = re.compile(r"v?\d+(\.\d+)+")
 
 
@@ -53,7 +53,9 @@ def grouped_row(seen: GroupedSeen) -> dict[str, Any] | None:
     largest, resources, claims = max(wanting, key=lambda each: sum(each[1].values()))
     pods = 0 if seen.is_finished else sum(group.pods for group, *_ in wanting)
     alike = sum(group.pods for group, its, _ in wanting if its == resources)
-    is_demand = seen.is_suspended and not seen.is_finished and seen.kind != JOB_SET and not seen.metadata.owner
+    owner = seen.metadata.owner
+    is_part = seen.kind == JOB_SET or (owner is not None and owner.kind == RAY_JOB)
+    is_demand = seen.is_suspended and not seen.is_finished and not is_part
     return {
         **_common(seen, seen.kind, largest.template),
         "desired": 0 if seen.is_suspended else fitted_count(pods),

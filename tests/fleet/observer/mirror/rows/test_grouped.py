@@ -19,7 +19,10 @@ def asking(gpus: int) -> dict[str, Any]:
 
 RAY = {
     "headGroupSpec": {"template": PLAIN},
-    "workerGroupSpecs": [{"replicas": 2, "numOfHosts": 2, "template": asking(8)}, {"template": asking(1)}],
+    "workerGroupSpecs": [
+        {"replicas": 2, "numOfHosts": 2, "template": asking(8)},
+        {"minReplicas": 1, "template": asking(1)},
+    ],
 }
 JOBS = [
     {"name": "leader", "template": {"spec": {"template": PLAIN}}},
@@ -61,6 +64,8 @@ def test_only_pods_that_want_gpus_are_counted(struct, spec, kind, pods):
         (seen.RayJobSeen, {"rayClusterSpec": RAY, "suspend": True}, {}, 4),
         (seen.RayClusterSeen, RAY | {"suspend": True},
          {"ownerReferences": [{"kind": "RayJob", "name": "llama", "uid": "j", "controller": True}]}, None),
+        (seen.RayClusterSeen, RAY | {"suspend": True},
+         {"ownerReferences": [{"kind": "RayService", "name": "llama", "uid": "s", "controller": True}]}, 4),
         (seen.JobSetSeen, {"replicatedJobs": JOBS, "suspend": True}, {}, None),  # its Jobs are suspended themselves
     ],
 )  # fmt: skip
@@ -81,3 +86,26 @@ def test_a_finished_job_wants_no_pods_and_one_without_gpus_has_no_row():
     assert read(seen.JobSetSeen, {"replicatedJobs": JOBS[:1]}) is None
     assert read(seen.RayJobSeen, {"clusterSelector": {"ray.io/cluster": "shared"}}) is None
     assert read(seen.LeaderWorkerSetSeen, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("group", "pods"),
+    [
+        ({}, 0), ({"minReplicas": 2}, 2), ({"replicas": 1, "minReplicas": 2}, 2),
+        ({"replicas": 9, "maxReplicas": 4}, 4),
+        ({"replicas": 3, "suspend": True}, 0),
+    ],
+)  # fmt: skip
+def test_workers_of_ray_are_between_their_minimum_and_maximum(group, pods):
+    row = read(seen.RayClusterSeen, {"workerGroupSpecs": [group | {"template": asking(8)}]})
+
+    assert row is not None
+    assert row["desired"] == pods
+
+
+def test_a_ray_job_that_failed_to_deploy_wants_no_pods():
+    """KubeRay stops asking for the status of the job, which stays RUNNING."""
+    row = read(seen.RayJobSeen, {"rayClusterSpec": RAY}, {"jobStatus": "RUNNING", "jobDeploymentStatus": "Failed"})
+
+    assert row is not None
+    assert row["desired"] == 0
