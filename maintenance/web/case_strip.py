@@ -15,6 +15,7 @@ from maintenance.acts import acts_of
 from maintenance.automatic_cases import automatic_case
 from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase
+from maintenance.probation import why_longer
 from maintenance.queries import facts_of, wanted_test
 from maintenance.triggers import recommended_operation
 from maintenance.web.states import GLYPHS
@@ -62,6 +63,7 @@ def strip_of(case: NodeCase, *, node_id: int | None) -> dict[str, Any]:
         ],
         "node_id": node_id,
         "test": wanted_test(case),
+        "why_longer": why_longer(case, now=timezone.now()),
         "automatic": automatic_case(case, facts, now=timezone.now())
         if facts.is_automatic and not case.is_new
         else None,

@@ -15,6 +15,7 @@ from maintenance.fault_tests import choose_test, covers
 from maintenance.findings import WAITING
 from maintenance.lifecycle import PROBATION_FOR, CaseState
 from maintenance.models import NodeCase
+from maintenance.probation import why_longer
 from maintenance.queries import facts_of, why_no_release
 from maintenance.refusals import CaseRefused
 from operations import commands as operations
@@ -199,6 +200,8 @@ HIDING = {
     "the cluster was not seen": {"rule": "cluster-not-seen", "subject": "cluster"},
     "its telemetry stopped": {"rule": "telemetry-silent", "subject": "telemetry"},
     "its exporter stopped": {"rule": "exporter-silent", "has_node": True},
+    "its exporter was silent before the return": {"rule": "exporter-silent", "has_node": True, "before": 2},
+    "its telemetry was silent before the return": {"rule": "telemetry-silent", "subject": "telemetry", "before": 2},
 }
 
 
@@ -209,9 +212,11 @@ def test_a_time_in_which_nobody_saw_the_node_is_no_part_of_its_probation(hiding:
     node = a_node(a_cluster(), "gpu-1")
     case = a_case(node, state="probation")
     about = {"node": node} if given.pop("has_node", False) else {}
-    begun, ended = NOON + timedelta(hours=1), NOON + timedelta(hours=1) + UNSEEN_FOR
+    began = NOON + timedelta(hours=1)
+    begun = began - timedelta(hours=given.pop("before", 0))
+    ended = max(NOON, begun) + UNSEEN_FOR
     a_finding(node.cluster, **given, **about, since=begun, opened_at=begun, state="resolved", resolved_at=ended)
-    states = []
+    states, longer = [], []
     for after, is_seen in (
         (PROBATION_FOR, True),
         (PROBATION_FOR + UNSEEN_FOR, False),
@@ -221,8 +226,10 @@ def test_a_time_in_which_nobody_saw_the_node_is_no_part_of_its_probation(hiding:
         follow_cases(now=NOON + after)
         case.refresh_from_db()
         states.append(case.state)
+        longer.append(bool(why_longer(case, now=NOON + after)))
 
     assert states == ["probation", "probation", "closed"]
+    assert longer == [True, True, False]
 
 
 def test_only_one_case_of_a_node_is_open():
