@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from typing import NamedTuple
 
 from django.contrib.auth.models import AnonymousUser
 
+from health.inbox.queries import titles
 from maintenance.models import NodeCase
-from maintenance.repeat_offenders import COUNTED
-from maintenance.step_choice import OFFENDS_WITHIN
+from maintenance.repeat_offenders import COUNTED, is_again
 from operations.models import NodeTestJob
 from people.models import User
 
 FEWEST = 2  # cases of one board or node
 MOST_CASES, MOST = 5000, 200  # cases that are read, the newest first; rows
+MOST_REPORTS = 1000  # of diagnostics, the newest first, for the serial numbers
 
 
 @dataclass(frozen=True)
@@ -44,14 +46,25 @@ class Offender:
         return self.cases[0].opened_at
 
     @property
+    def fault_titles(self) -> Sequence[str]:
+        return [titles().get(each, each) for each in self.faults]
+
+    @property
     def faults(self) -> Sequence[str]:
         return list(dict.fromkeys(case.finding.rule if case.finding else "no finding" for case in self.cases))
 
 
-def offenders(user: User | AnonymousUser, *, now: datetime) -> list[Offender]:
-    """Returns the boards and nodes with the most cases that the user may see, the worst first. Two queries."""
+class Offenders(NamedTuple):
+    rows: Sequence[Offender]  # the worst first
+    is_more: bool  # more than `MOST`
+    is_cut: bool  # the newest `MOST_CASES` cases were read, and there are older ones
+
+
+def offenders(user: User | AnonymousUser, *, now: datetime) -> Offenders:
+    """Returns the boards and nodes with the most cases that the user may see. Two queries."""
     rows = NodeCase.objects.visible_to(user).filter(opened_at__gt=now - COUNTED, is_new=False)
-    cases = list(rows.select_related("finding", "cluster").order_by("-opened_at", "-pk")[:MOST_CASES])
+    cases = list(rows.select_related("finding", "cluster").order_by("-opened_at", "-pk")[: MOST_CASES + 1])
+    is_cut, cases = len(cases) > MOST_CASES, cases[:MOST_CASES]
     boards: dict[tuple[int, str], list[NodeCase]] = defaultdict(list)
     nodes: dict[tuple[int, str], list[NodeCase]] = defaultdict(list)
     for case in cases:
@@ -64,28 +77,29 @@ def offenders(user: User | AnonymousUser, *, now: datetime) -> list[Offender]:
     serials = _serials(case.node_uid for its in of_boards.values() for case in its)
     found = [_offender(its, board=board, serial=serials.get(board, "")) for (_, board), its in of_boards.items()]
     found += [_offender(its) for its in of_nodes]
-    return sorted(found, key=lambda each: (-len(each.cases), -each.again, -each.last_at.timestamp()))[:MOST]
+    found.sort(key=lambda each: (-len(each.cases), -each.again, -each.last_at.timestamp()))
+    return Offenders(found[:MOST], is_more=len(found) > MOST, is_cut=is_cut)
 
 
 def _offender(cases: Sequence[NodeCase], *, board: str = "", serial: str = "") -> Offender:
     repaired = [case.repaired_at for case in cases if case.repaired_at]
-    again = sum(any(timedelta(0) < case.opened_at - at <= OFFENDS_WITHIN for at in repaired) for case in cases)
+    others = {case.pk: [each.repaired_at for each in cases if each.pk != case.pk] for case in cases}
+    again = sum(any(is_again(case, at) for at in others[case.pk]) for case in cases)
     names = list(dict.fromkeys(case.node_name for case in cases))
     return Offender(cases[0].cluster.name, board, serial, names, cases, len(repaired), again)
 
 
 def _serials(node_uids: Iterable[str]) -> dict[str, str]:
-    """Returns serial numbers of boards by UUID, from the diagnostics of their nodes. One query.
+    """Returns serial numbers of boards by UUID, from the newest diagnostics of their nodes. One query.
 
     A diagnostic numbers the GPUs of its container, which has all GPUs of the node in order.
     """
     uids: Collection[str] = set(node_uids)
     rows = NodeTestJob.objects.filter(node_uid__in=uids, diag__isnull=False, gpu_uuids__isnull=False)
     found: dict[str, str] = {}
-    for uuids, diag in rows.order_by("pk").values_list("gpu_uuids", "diag"):
+    for uuids, diag in rows.order_by("-pk").values_list("gpu_uuids", "diag")[:MOST_REPORTS]:
         serials = (diag or {}).get("serials", {})
-        if uuids is None:
-            continue
-        if len(serials) == len(uuids):
-            found |= {uuid: serials[str(index)] for index, uuid in enumerate(uuids) if str(index) in serials}
+        if uuids is not None and len(serials) == len(uuids):
+            newest = {uuid: serials[str(index)] for index, uuid in enumerate(uuids) if str(index) in serials}
+            found = newest | found
     return found

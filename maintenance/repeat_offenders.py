@@ -34,7 +34,7 @@ def why_replace(case: NodeCase, *, viewer: User | None = None) -> str:
     earlier = earlier_repairs(case)
     if not earlier:
         return ""
-    recent = _within(earlier, since=case.opened_at - OFFENDS_WITHIN)
+    recent = [each for each in earlier if is_again(case, each.repaired_at)]
     if not recent and len(earlier) < MANY:
         return ""
     counted = recent or earlier
@@ -47,5 +47,6 @@ def why_replace(case: NodeCase, *, viewer: User | None = None) -> str:
     return f"{how_often} before this case{cases}. It may need other hardware."
 
 
-def _within(cases: list[NodeCase], *, since: datetime) -> list[NodeCase]:
-    return [each for each in cases if each.repaired_at and each.repaired_at > since]
+def is_again(case: NodeCase, repaired_at: datetime | None) -> bool:
+    """Returns whether the case began soon after a repair of the same board or node."""
+    return repaired_at is not None and timedelta(0) <= case.opened_at - repaired_at < OFFENDS_WITHIN

@@ -25,4 +25,4 @@ class RepeatOffenders(Edge):
     @extend_schema(responses=OffenderSerializer(many=True))
     def get(self, request) -> Response:
         """Lists boards and nodes with two or more cases in 30 days, the worst first. At most 200."""
-        return Response(OffenderSerializer(offenders(self.user, now=timezone.now()), many=True).data)
+        return Response(OffenderSerializer(offenders(self.user, now=timezone.now()).rows, many=True).data)

@@ -5,9 +5,10 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from edges.requests import PersonRequest
-from maintenance.offenders import MOST, offenders
+from maintenance.offenders import MOST, MOST_CASES, offenders
 
 
 def repeat_offenders(request: PersonRequest) -> HttpResponse:
-    rows = offenders(request.user, now=timezone.now())
-    return render(request, "maintenance/offenders.html", {"rows": rows, "is_more": len(rows) == MOST, "most": MOST})
+    found = offenders(request.user, now=timezone.now())
+    context = {"found": found, "rows": found.rows, "most": MOST, "most_cases": MOST_CASES}
+    return render(request, "maintenance/offenders.html", context)

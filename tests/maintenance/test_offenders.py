@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from health.inbox.queries import titles
 from maintenance.models import NodeCase
 from maintenance.offenders import offenders
+from maintenance.repeat_offenders import why_replace
 from operations.models import NodeTestJob
 from tests.callers import calling
 from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_user, an_operation
@@ -38,10 +40,11 @@ def test_a_board_is_followed_to_another_node_and_shown_with_its_serial():
         gpu_uuids=["GPU-8", "GPU-7"], diag={"serials": {"0": "1650", "1": "1657"}},
     )  # fmt: skip
 
-    board, node = offenders(user, now=NOON)
+    board, node = offenders(user, now=NOON).rows
 
     assert (board.board, board.serial, board.nodes) == ("GPU-7", "1657", ["gpu-2", "gpu-1"])
     assert (len(board.cases), board.repairs, board.again, board.faults) == (2, 1, 1, ["gpu-silent"])
+    assert board.fault_titles == [titles()["gpu-silent"]] != board.faults
     assert (node.board, node.nodes) == ("", ["gpu-2"])  # its cases are of two boards
 
 
@@ -50,8 +53,8 @@ def test_old_cases_new_nodes_and_strangers_do_not_count():
     cases_of(a_node(cluster, "gpu-1"), 31, 1)
     cases_of(a_node(cluster, "gpu-2"), 2, 1, is_new=True)
     cases_of(a_node(cluster, "gpu-3"), 2, 1)
-    assert [each.nodes for each in offenders(user, now=NOON)] == [["gpu-3"]]
-    assert offenders(a_user(role="viewer", on=a_cluster("south")), now=NOON) == []
+    assert [each.nodes for each in offenders(user, now=NOON).rows] == [["gpu-3"]]
+    assert offenders(a_user(role="viewer", on=a_cluster("south")), now=NOON).rows == []
 
 
 def test_the_list_is_on_a_page_and_in_rest():
@@ -61,3 +64,30 @@ def test_the_list_is_on_a_page_and_in_rest():
     assert "gpu-3" in page(visiting(ada), "/maintenance/repeat-offenders").text
     (row,) = calling(ada).get("/api/v1/repeat-offenders").json()
     assert (row["nodes"], sorted(row["cases"])) == (["gpu-3"], sorted(case.pk for case in cases))
+
+
+def test_a_cut_list_says_so_and_a_full_one_does_not(monkeypatch: pytest.MonkeyPatch):
+    user, cluster = a_user(role="viewer"), a_cluster()
+    for number in range(2):
+        cases_of(a_node(cluster, f"gpu-{number}"), 2, 1)
+    monkeypatch.setattr("maintenance.offenders.MOST", 2)
+    monkeypatch.setattr("maintenance.offenders.MOST_CASES", 4)
+    full = offenders(user, now=NOON)
+    assert (len(full.rows), full.is_more, full.is_cut) == (2, False, False)
+
+    monkeypatch.setattr("maintenance.offenders.MOST", 1)
+    assert offenders(user, now=NOON).is_more
+    monkeypatch.setattr("maintenance.offenders.MOST_CASES", 3)
+    assert offenders(user, now=NOON).is_cut
+
+
+def test_the_list_counts_again_as_a_case_does():
+    """A case of its page and the list had two definitions."""
+    user, node = a_user(role="viewer"), a_node(a_cluster(), "gpu-1")
+    week = timedelta(days=7)
+    (later,) = cases_of(node, 1)
+    (first,) = cases_of(node, 20, repaired_at=NOON - timedelta(days=1) - week)
+    assert (offenders(user, now=NOON).rows[0].again, why_replace(later)) == (0, "")
+    NodeCase.objects.filter(pk=first.pk).update(repaired_at=NOON - timedelta(days=1))
+    assert offenders(user, now=NOON).rows[0].again == 1
+    assert why_replace(later).startswith("1 repair in the 7 days")
