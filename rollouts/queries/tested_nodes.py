@@ -14,8 +14,11 @@ class NewestTest(NamedTuple):
 
 
 def newest_tests(plan_id: int) -> Mapping[str, NewestTest]:
-    """Returns the newest test Job of each node by node UID. One query."""
-    rows = TestJob.objects.filter(plan=plan_id).order_by("pk")
+    """Returns the newest test Job with a result of each node by node UID. One query.
+
+    A test that runs again takes no earlier result away.
+    """
+    rows = TestJob.objects.filter(plan=plan_id).exclude(outcome="").order_by("pk")
     return {uid: NewestTest(*of_it) for uid, *of_it in rows.values_list("node_uid", *NewestTest._fields)}
 
 

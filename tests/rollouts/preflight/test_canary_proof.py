@@ -56,6 +56,12 @@ def test_each_tested_node_bounds_the_failure_rate(rest):
         resource="nvidia.com/gpu", amount=1, intended_at=NOON, outcome="passed",
     )  # fmt: skip
 
+    TestJob.objects.filter(node_uid=first.node_uid).update(gone_at=NOON)
+    TestJob.objects.create(  # it is tested again
+        plan=rest.plan, node_uid=first.node_uid, node_name=first.node_name, namespace="gpu-operator", image="test",
+        resource="nvidia.com/gpu", amount=1, intended_at=NOON,
+    )  # fmt: skip
+
     proof = proof_for(rest)
 
     assert (proof.changed, proof.tested, proof.failed) == (3, 2, 0)
