@@ -244,9 +244,9 @@ def paused_by(operation: Operation) -> str:
 def cancel(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
     """Ends the operation. Nodes without a result are left as they are; quarantines stay. Raises as `pause` does."""
     with transaction.atomic():
-        left = operation.nodes.unfinished()
-        uids = list(left.values_list("node_uid", flat=True))
         _move_operation(operation, OperationState.CANCELLED, "cancel", actor=actor, reason=reason, now=now)
+        left = operation.nodes.unfinished()  # read after the move, which waits for a worker's round
+        uids = list(left.values_list("node_uid", flat=True))
         left.update(state=NodeProgress.CANCELLED, state_since=now, reason=f"Cancelled by {actor}.")
         operation.give_back(uids, now=now)
 

@@ -1,12 +1,14 @@
 """A second person above 20 % of a production pool (lifecycle R47)."""
 
+from typing import Any
+
 import pytest
 
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Node
 from operations import commands
 from operations.lifecycle import NodeProgress, OperationState
-from operations.models import Operation, Quarantine
+from operations.models import Disruption, Operation, Quarantine
 from operations.operation_round import run_operation
 from operations.pool_shares import SUMMED
 from operations.refusals import OperationRefused
@@ -128,3 +130,24 @@ def test_a_retry_that_loses_to_a_cancel_changes_nothing(nodes):
 
     assert set(operation.nodes.values_list("state", flat=True)) == {NodeProgress.FAILED}
     assert not AuditEntry.objects.filter(verb="operation.retry").exists()
+
+
+def test_a_cancel_ends_no_place_of_a_node_that_ended_before_it(nodes, monkeypatch: pytest.MonkeyPatch):
+    """The move of the operation waits for the round of a worker, which ends nodes."""
+    operation = begin(nodes[:2])
+    for node in nodes[:2]:
+        Disruption.objects.create(
+            cluster=node.cluster, node_uid=node.uid, node_name=node.name, taken_by=operation.mark, taken_at=NOON,
+            was_in_service=True,
+        )  # fmt: skip
+    move = Operation.move
+
+    def move_after_a_round(self: Operation, *args: Any, **given: Any) -> None:
+        operation.nodes.filter(node_uid=nodes[0].uid).update(state=NodeProgress.DONE)
+        move(self, *args, **given)
+
+    monkeypatch.setattr(Operation, "move", move_after_a_round)
+    commands.cancel(Operation.objects.get(pk=operation.pk), actor="bob", reason="No.", now=NOON)
+
+    assert list(operation.nodes.order_by("pk").values_list("state", flat=True)) == ["done", "cancelled"]
+    assert [each.node_name for each in Disruption.objects.in_force()] == ["gpu-0"]
