@@ -247,7 +247,7 @@ def _unseen(cluster: Cluster, steps: Sequence[str], *, now: datetime):
     for kind in (NODES, PODS, DISRUPTION_BUDGETS.name) if "drain" in steps or "delete_pod" in steps else (NODES,):
         found = by_kind.get(kind) or never_listed(kind)
         if found.state not in {Freshness.LIVE, Freshness.ABSENT}:
-            yield f"The impact may be another: {found.sentence}"
+            yield f"The impact may differ: {found.sentence}"
 
 
 def _warnings(nodes: Sequence[Node], steps: Sequence[str]):

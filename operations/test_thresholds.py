@@ -37,7 +37,7 @@ class Threshold:
     def sentence(self, value: float) -> str:
         shown = f"{self.metric.title} {value:.4g} {self.metric.unit}".strip()
         if self.limit is None:
-            return f"{shown}: measured, not judged, since {count(self.passes, 'other node')} of the pool passed."
+            return f"{shown}: measured, not judged: {self.passes} of the {FEWEST} passes needed from other nodes."
         side = "at most" if self.metric.is_lower_better else "at least"
         passed = count(self.passes, "other node")
         return f"{shown}, of {side} {self.limit:.4g} by {passed} of the pool."

@@ -212,7 +212,7 @@ def test_an_impact_from_rows_that_are_not_current_is_no_impact_of_now(cluster):
     (pods,) = previewed(cluster, "drain", one)["warnings"]
     cluster.bookmarks.update(last_seen_at=NOON - timedelta(hours=2))
 
-    assert pods.startswith("The impact may be another: Pods ")
+    assert pods.startswith("The impact may differ: Pods ")
     assert len(previewed(cluster, "drain", one)["warnings"]) == 3
     assert len(previewed(cluster, "quarantine", one)["warnings"]) == 1
 

@@ -56,7 +56,7 @@ def test_too_few_passes_judge_nothing():
     _, row = a_pool_with_passes(440, 450, 460, 470)
     found = judged(row, 1)
     assert found.outcome is TestJobOutcome.PASSED
-    assert found.says.endswith("measured, not judged, since 4 other nodes of the pool passed.")
+    assert found.says.endswith("measured, not judged: 4 of the 5 passes needed from other nodes.")
 
 
 def test_a_number_that_is_not_printed_is_unknown():
