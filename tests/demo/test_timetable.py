@@ -1,13 +1,26 @@
 """What happens in the demo is a pure function of its nodes, its seed and the minute."""
 
+from datetime import timedelta
+from typing import Any
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demo.teams import lasting
+from capacity.wait_reasons.early_reasons import WaitFacts
+from capacity.wait_reasons.explanation import explain
+from capacity.wait_reasons.node_index import NodeIndex
+from capacity.wait_reasons.obstacles import CPU, MEMORY
+from capacity.wait_reasons.requirements import read_pod
+from demo.teams import H100, PRODUCT, lasting
 from demo.timetable import ROUND_MIN, Scene, timetable
+from fleet.observer.mirror.rows.pod import pod_row
+from kube.structs import PodSeen
 from simulator.faults import FAULTS
 from simulator.faults.board import build
+from tests.capacity.wait_reasons.clusters import a_node
+from tests.make import NOON
 
 NODES = [f"gpu-h100-{number:03}" for number in range(1, 33)]
 
@@ -45,11 +58,26 @@ def test_what_teams_wait_for_is_there_all_the_time(minute: float):
     assert lasting.is_on(minute)
 
 
-def test_ten_pods_wait_each_for_another_reason():
-    made = [each.body for each in lasting() if each.body["kind"] == "ReplicaSet"]
-    specs = [str(body["spec"]["template"]["spec"]) for body in made]
+def why(body: Any) -> tuple[str, str]:
+    """Why a pod of a ReplicaSet waits on a full node of the demo."""
+    spec = body["spec"]["template"]["spec"]
+    meta = {"name": "x", "namespace": body["metadata"]["namespace"], "uid": "u", "creationTimestamp": NOON.isoformat()}
+    seen = msgspec.json.encode({"metadata": meta, "spec": spec, "status": {"phase": "Pending"}})
+    row = pod_row(msgspec.json.decode(seen, type=PodSeen))
+    requests = {**row["resources"], CPU: row["cpu_m"], MEMORY: row["memory_bytes"]}
+    pod = read_pod(row["placement"], name="x/x", requests=requests, claims=row["claims"], created_at=NOON, labels={})
+    full = a_node("gpu-1", used=8, labels={PRODUCT: H100})
+    around = WaitFacts(claims=[], has_events="schedulerName" not in spec)  # nobody plays another scheduler
+    found = explain(pod, NodeIndex([full]), around, now=NOON + timedelta(hours=1))
+    return found.key, found.title
 
-    assert len(set(specs)) == len(specs) == 11  # one of them holds GPUs and waits for none
+
+def test_pods_wait_each_for_another_reason():
+    """The pods of `homework` wait for a quota, before the scheduler, and those of `left-open` for nothing."""
+    made = [each.body for each in lasting() if each.body["kind"] == "ReplicaSet"]
+    reasons = [why(body) for body in made if body["metadata"]["name"] not in ("homework", "left-open")]
+
+    assert len(set(reasons)) == len(reasons) == 9
 
 
 @given(st.integers(0, 2**31 - 1), st.integers(1, 40))
