@@ -154,6 +154,8 @@ _XID = re.compile(
 _ERROR_CODE = re.compile(r"ErrorCode:(?:XID_)?(\d{1,3})\b")
 _IN_JSON = re.compile(r"[{,]\s*\"(\d{1,3})\"\s*:\s*true")
 NONE = "NONE"
+# Recommendations of NVSentinel that no application's Xid explains. A restart of the machine it recommends for many.
+OF_A_VENDOR = frozenset({"CONTACT_SUPPORT", "REPLACE_VM", "RUN_FIELDDIAG", "RUN_DCGMEUD"})
 # About an IMEX daemon, which DCGM's NVLink watch also checks; it runs only while a ComputeDomain is active.
 IMEX_UNHEALTHY = "DCGM_FR_IMEX_UNHEALTHY"
 IMEX_OF_EKS = "DCGMHealthCode122"  # the same by its number (eks-node-monitoring-agent #63)
@@ -162,6 +164,9 @@ NO_SUBNET_MANAGER = "issm character device missing"
 # What DCGM adds to an error that does not hinder work, such as power throttling (NVSentinel #465).
 STILL_WORKS = "can still perform workload"
 ROW_REMAP = 63
+# Errors of NVLink 5 whose text says that the link goes on: "145, RLW_RXPIPE Nonfatal XC0 i0 Link 13" (gpud #1174).
+NVLINK_5 = range(144, 151)
+_NONFATAL = re.compile(r"\bnonfatal\b", re.IGNORECASE)
 # NVSentinel's text of a check without a failure. A check that recovered may stay at True (NVSentinel #1438).
 NO_FAILURES = "no health failures"
 # EKS' agent reports this when it loses DCGM's host engine, and keeps it afterwards (eks-node-monitoring-agent #266).
@@ -247,10 +252,19 @@ def is_applications(xid: int) -> bool:
 
 def _is_harmless(name: str, item: str) -> bool:
     """Tells whether a reported fault needs no action, or names only Xids of applications."""
-    xids = xids_in(name, item)
-    if xids:
-        return all(map(is_applications, xids))
+    if xids := xids_in(name, item):
+        return all(map(is_applications, xids)) and not _asks_for_a_vendor(item)
     return _asks_for_nothing(item)
+
+
+def _asks_for_a_vendor(item: str) -> bool:
+    return not OF_A_VENDOR.isdisjoint(match[1].upper() for match in _ACTION.finditer(item))
+
+
+def _is_less_than_its_xids(xids: Sequence[int], item: str) -> bool:
+    """Tells whether the reported Xids by themselves ask for no drain now, though their reporter asks for something."""
+    is_nonfatal = bool(_NONFATAL.search(item)) and all(xid in NVLINK_5 for xid in xids)
+    return bool(xids) and (is_nonfatal or all(is_applications(xid) or xid == ROW_REMAP for xid in xids))
 
 
 def _asks_for_nothing(item: str) -> bool:
@@ -301,6 +315,8 @@ def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
     if is_of_imex(item) or any(text in item for text in (NO_SUBNET_MANAGER, STILL_WORKS, DCGM_LOST)):
         return ConditionSeverity.WARNING
     error = dcgm_error_in(item)
+    if _is_less_than_its_xids(xids_in(name, item), item):
+        return ConditionSeverity.WARNING
     if _asks_for_nothing(item) or (error and error.severity is DcgmSeverity.MONITOR):
         return ConditionSeverity.WARNING
     if reporter is NVSENTINEL or (is_of_a_gpu(name) and name not in LESS_BAD):

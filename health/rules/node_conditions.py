@@ -143,6 +143,10 @@ def _probable_causes(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[
     xids = sorted({xid for each in bad if each.severity is Severity.NOTE for xid in each.xids if is_applications(xid)})
     if xids:
         yield f"An application failed with Xid {names([str(xid) for xid in xids])}. No GPU is at fault."
+    faults = dict.fromkeys(xid for each in bad if each.severity is not Severity.NOTE for xid in each.xids)
+    yield from (f"{_named_xid(xid)}." for xid in faults if xid in XIDS and XIDS[xid].title)
+    if any(_has_no_routes(each) for each in bad):
+        yield "A new node has no routes for its pods in the first minutes. That says nothing about its GPUs."
 
 
 def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
@@ -165,11 +169,24 @@ def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
         "Wait if auto repair is enabled on EKS: it reboots or replaces the node.": EKS in by,
         "Wait for Nebius: it cordons, drains and restarts the node.": NEBIUS in by,
         "Find the processes that use up the resource before pods are evicted.": bool(rest & RUNS_OUT),
-        "Check the pods of the cluster's network plugin on the node.": NETWORK in rest,
+        "Wait some minutes. If it stays, check the cloud controller manager and the cloud's route table.": (
+            any(map(_has_no_routes, bad))
+        ),
+        "Check the pods of the cluster's network plugin on the node.": (
+            any(each.type == NETWORK and not _has_no_routes(each) for each in bad)
+        ),
         "Read the node's kernel log and events: kubectl describe node NODE": _needs_the_log(by_detector),
         "The hardware needs no action.": not faults,
     }
     yield from (step for step, is_asked in asked.items() if is_asked)
+
+
+def _has_no_routes(condition: NodeCondition) -> bool:
+    """Returns whether a cloud has not set the node's routes yet.
+
+    cloud-provider, controllers/route: NoRouteCreated; Azure/AgentBaker #8797: NodeInitialization.
+    """
+    return condition.type == NETWORK and ("NoRouteCreated" in condition.message or "routes" in condition.message)
 
 
 def _names_part(condition: NodeCondition, part: str) -> bool:

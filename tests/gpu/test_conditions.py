@@ -61,6 +61,27 @@ def test_a_fault_that_hinders_no_work_is_not_critical():
     assert read_condition("GpuPowerWatch", "True", "GpuPowerWatchIsNotHealthy", said).severity == "warning"
 
 
+@pytest.mark.parametrize(
+    ("name", "reason", "said"),
+    [
+        # leptonai/gpud #1174: only "Fatal" ends a link.
+        ("SysLogsXIDError", "SysLogsXIDErrorIsNotHealthy",
+         "NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x0409a0c2)"),
+        # NVSentinel's own test: an application's Xid, and its reporter asks for more.
+        ("GpuXidError", "GpuXidErrorIsNotHealthy", "ErrorCode:44 GPU:0 Recommended Action=CONTACT_SUPPORT;"),
+        ("SysLogsXIDError", "SysLogsXIDErrorIsNotHealthy", "NVRM: Xid (PCI:0000:3b:00): 63, Row Remapper"),
+    ],
+)  # fmt: skip
+def test_an_xid_that_ends_no_work_is_a_warning(name, reason, said):
+    assert read_condition(name, "True", reason, said).severity == "warning"
+
+
+def test_a_fatal_error_of_a_link_stays_critical():
+    said = "NVRM: Xid (PCI:0000:00:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x025001c6)"
+
+    assert read_condition("SysLogsXIDError", "True", "SysLogsXIDErrorIsNotHealthy", said).severity == "critical"
+
+
 def test_a_type_of_the_past_tense_names_a_fault():
     assert read_condition("GPUFellOffBus", "True").severity == ConditionSeverity.CRITICAL
 

@@ -198,6 +198,16 @@ def test_each_of_several_conditions_says_what_helps_against_it(types, asked):
 
 def test_a_network_that_is_away_is_nothing_that_a_machine_runs_out_of():
     assert causes(NodeConditions().evaluate(with_conditions("NetworkUnavailable"))) == ""
+
+
+@pytest.mark.parametrize("reason", ["NoRouteCreated", "NodeInitialization: Waiting for cloud routes"])
+def test_a_new_node_without_routes_is_waited_for(reason):
+    """cloud-provider's route controller, and Azure/AgentBaker #8797."""
+    wrong = evaluated(a_condition("NetworkUnavailable", message=reason))
+
+    assert "new node" in causes(wrong)
+    assert "route table" in steps(wrong)
+    assert "network plugin" not in steps(wrong)
     assert causes(NodeConditions().evaluate(with_conditions("DiskPressure"))) == "The machine runs out of a resource."
 
 
