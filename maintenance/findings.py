@@ -53,7 +53,7 @@ def _why_waiting(facts: CaseFacts, *, now: datetime) -> str:
         return facts.obstacle
     if facts.handed_over and not facts.is_busy:
         return facts.handed_over
-    if facts.state in NEW and not facts.is_busy and now - facts.since >= LIMITS[facts.state]:
+    if facts.state in NEW and now - facts.since >= LIMITS[facts.state]:
         return facts.obstacle or f"The new node is {facts.state} for more than {spell(LIMITS[facts.state])}."
     if facts.state not in BY_ITSELF and not facts.is_busy and now - facts.since >= IDLE_FOR:
         return f"The node is out of service without a next step for more than {spell(IDLE_FOR)}."

@@ -38,6 +38,8 @@ class GateFacts:
     tenants: Sequence[str]  # pods of tenants that run there
     tests: int  # that were started since its case began
     needs_person: bool
+    has_served: bool = False  # a pod of a tenant had GPUs of the node, and ended
+    is_not_free: str = ""  # why no operation may start on the node now; blank: one may
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,12 @@ class GateChoice:
 
 def choose_gate_step(case: CaseFacts, gate: GateFacts) -> GateChoice:
     """Returns the next step. A node that serves is never held, and no unknown answer is a pass."""
+    choice = _choose(case, gate)
+    starts = choice.step in (GateStep.TEST, GateStep.RELEASE, GateStep.LET_GO)
+    return GateChoice(GateStep.WAIT, gate.is_not_free) if starts and gate.is_not_free else choice
+
+
+def _choose(case: CaseFacts, gate: GateFacts) -> GateChoice:
     if case.state not in NEW:
         return GateChoice(GateStep.HAND_OVER, "The test workload failed, or a person took the node out of service.")
     if case.gone or not case.is_seen:
@@ -58,6 +66,8 @@ def choose_gate_step(case: CaseFacts, gate: GateFacts) -> GateChoice:
     if case.is_busy or case.test is not None:
         return GateChoice(GateStep.WAIT, "")
     newest = case.newest
+    if newest is not None and newest.serves and not case.has_quarantine:
+        return GateChoice(GateStep.CLOSE, newest.result)
     if newest is not None and newest.kind in ("quarantine", "release") and newest.progress == NodeProgress.FAILED:
         return GateChoice(GateStep.HAND_OVER, newest.result)
     if not case.is_unschedulable and not case.has_quarantine:
@@ -67,6 +77,9 @@ def choose_gate_step(case: CaseFacts, gate: GateFacts) -> GateChoice:
     if gate.tenants:
         first = gate.tenants[0]
         return GateChoice(GateStep.LET_GO, f"{first} runs there: the node serves already, and is not held.")
+    if gate.has_served:
+        why = "A pod of a tenant had GPUs of the node: it served before its cordon, and is not held."
+        return GateChoice(GateStep.LET_GO, why)
     if gate.lacks:
         return GateChoice(GateStep.WAIT, gate.lacks)
     return _next_state(case, gate)

@@ -103,6 +103,8 @@ class NodeOperation:
     actor: str
     reason: str  # of the actor
     result: str  # what it waits for, or the result
+    asked_at: datetime | None = None
+    serves: bool = False  # it refused to cordon a new node that serves
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,14 @@ import structlog
 from django.db import IntegrityError, transaction
 
 from edges.transition_errors import LostRace
-from fleet.models import Cluster, ClusterMode, Node
-from maintenance.automatic import why_not_now
+from fleet.models import Cluster, Node
 from maintenance.gate_steps import GateChoice, GateFacts, GateStep, choose_gate_step
 from maintenance.lifecycle import CaseFacts, CaseState
 from maintenance.models import NewNodeGate, NodeCase
-from maintenance.new_nodes import ACTOR, facts_of_gate, joined_nodes, tenants_of
+from maintenance.new_nodes import ACTOR, facts_of_gate, joined_nodes, tenants_of, why_gate_waits, why_not_free
 from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
 from operations import commands as operations
-from operations.external_owner import external_owner_of
 from operations.lifecycle import NEW_NODE
 from operations.refusals import BadOperation, OperationRefused
 
@@ -45,7 +43,9 @@ def run_new_nodes(*, now: datetime) -> None:
     for case in rows.select_related("cluster", "finding").order_by("?")[:MOST_A_ROUND]:
         by_cluster[case.cluster].append(case)
     for cluster, cases in by_cluster.items():
-        if cluster.mode == ClusterMode.OPERATE and not why_not_now(cluster, now=now):
+        if why := why_gate_waits(cluster, now=now):
+            _wait(cases, why)
+        else:
             _go_on(cases, now=now)
 
 
@@ -53,11 +53,11 @@ def _hold_joined(gate: NewNodeGate, *, now: datetime) -> None:
     """:raises LostRace: when somebody changed the gate"""
     cluster = gate.pool.cluster
     nodes = list(joined_nodes(gate, now=now).order_by("pk")[:MOST_A_ROUND])
-    if not nodes or cluster.mode != ClusterMode.OPERATE or why_not_now(cluster, now=now):
+    if not nodes or why_gate_waits(cluster, now=now):
         return
-    serving = tenants_of(nodes)
+    serving, not_free = tenants_of(nodes), why_not_free(nodes, now=now)
     for node in nodes:
-        if node.name not in serving and external_owner_of(node) is None:
+        if node.name not in serving and node.uid not in not_free:
             _hold(gate, node, now=now)
 
 
@@ -81,6 +81,13 @@ def _hold(gate: NewNodeGate, node: Node, *, now: datetime) -> None:
     except (IntegrityError, *REFUSALS) as refusal:  # a person has a case of it, or an operation may not start
         log.info("a new node is not held", node=node.name, reason=str(refusal))
         gate.refresh_from_db(fields=["epoch"])
+
+
+def _wait(cases: Sequence[NodeCase], why: str) -> None:
+    for case in cases:
+        if case.waits_for != why:
+            with suppress(LostRace):  # a person moved it
+                case.write(waits_for=why)
 
 
 def _go_on(cases: Sequence[NodeCase], *, now: datetime) -> None:

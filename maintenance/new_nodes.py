@@ -11,12 +11,19 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from edges.transition_errors import LostRace
-from fleet.models import ClusterMode, Node, Pod, PodPlacement, Pool
+from fleet.freshness.cluster import why_unseen
+from fleet.freshness.kinds import PODS
+from fleet.models import Cluster, ClusterMode, Node, Pod, PodPlacement, Pool
+from gpu.cordons import SENTINEL_EVENT
+from gpu.labels import SENTINEL_CORDON, SENTINEL_STATE
 from health.stack import ChecklistAnswer, ChecklistItem, checklist_of, read_stacks
+from maintenance.automatic import AT_REST, why_not_now
 from maintenance.gate_steps import GateFacts
 from maintenance.models import NewNodeGate, NodeCase
 from maintenance.refusals import BadNewNodeGate, CaseRefused
-from operations.models import OperationNode
+from operations.external_owner import external_owner_of
+from operations.models import Disruption, OperationNode, Quarantine
+from operations.restraints import freezes_of
 from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
 from people.models import AuditEntry
 from wording.lists import names
@@ -105,8 +112,42 @@ def tenants_of(nodes: Sequence[Node]) -> Mapping[str, list[str]]:
     return found
 
 
+def why_gate_waits(cluster: Cluster, *, now: datetime) -> str:
+    """Returns why no new node of a cluster is held, tested or released now. Blank: they are.
+
+    "No pods" is believed only where pods are seen now.
+    """
+    if cluster.mode != ClusterMode.OPERATE:
+        return f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}."
+    return why_not_now(cluster, now=now) or why_unseen(cluster.pk, PODS, now=now)
+
+
+def why_not_free(nodes: Sequence[Node], *, now: datetime) -> dict[str, str]:
+    """Returns why no operation of the gate starts on nodes of one cluster, by UID. Four queries at most."""
+    if not nodes:
+        return {}
+    uids = [node.uid for node in nodes]
+    own = {row.node_uid: row.operation.mark for row in Quarantine.objects.of_nodes(uids).select_related("operation")}
+    frozen = freezes_of(nodes[0].cluster_id, uids, now=now)
+    taken = Disruption.objects.in_force().filter(node_uid__in=uids)
+    others = {row.node_uid: row.not_free for row in taken if row.taken_by != own.get(row.node_uid)}
+    found = {node.uid: _owner_of(node) or others.get(node.uid, "") or frozen.get(node.uid, "") for node in nodes}
+    return {uid: why for uid, why in found.items() if why}
+
+
+def _owner_of(node: Node) -> str:
+    """Returns who else works on the node, from its marks. Blank: nobody."""
+    if external := external_owner_of(node):
+        return external.sentence
+    if SENTINEL_EVENT in node.annotations or node.labels.get(SENTINEL_STATE) or node.labels.get(SENTINEL_CORDON):
+        return "NVSentinel quarantines the node."
+    if node.upgrade_state not in AT_REST or node.is_paused or node.reconfiguring:
+        return "The node is being changed."
+    return ""
+
+
 def facts_of_gate(cases: Sequence[NodeCase], *, now: datetime) -> dict[int, GateFacts]:
-    """Returns the facts of new nodes of one cluster by case. 14 queries."""
+    """Returns the facts of new nodes of one cluster by case. 19 queries."""
     uids = [case.node_uid for case in cases]
     nodes = {node.uid: node for node in Node.objects.filter(uid__in=uids).select_related("cluster")}
     if not nodes:
@@ -116,6 +157,8 @@ def facts_of_gate(cases: Sequence[NodeCase], *, now: datetime) -> dict[int, Gate
     peers = _most_gpus(nodes.values())
     tests = OperationNode.objects.of_kinds("test").filter(node_uid__in=uids, operation__asked_by=ACTOR)
     started = list(tests.values_list("node_uid", "operation__asked_at"))
+    served = PodPlacement.objects.filter(cluster=cases[0].cluster_id, node_uid__in=uids)
+    has_served, not_free = set(served.values_list("node_uid", flat=True)), why_not_free(list(nodes.values()), now=now)
     found = {}
     for case in cases:
         if (node := nodes.get(case.node_uid)) is None:
@@ -127,6 +170,8 @@ def facts_of_gate(cases: Sequence[NodeCase], *, now: datetime) -> dict[int, Gate
             tenants=tenants.get(node.name, ()),
             tests=sum(uid == node.uid and at >= case.opened_at for uid, at in started),
             needs_person=gate is not None and gate.needs_person,
+            has_served=node.uid in has_served,
+            is_not_free=not_free.get(node.uid, ""),
         )
     return found
 

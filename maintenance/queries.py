@@ -71,7 +71,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             has_quarantine=case.node_uid in quarantines,
             is_quarantined=case.node_uid in quarantines and quarantines[case.node_uid].placed_at is not None,
             is_cordon_removed=case.node_uid in quarantines and quarantines[case.node_uid].removed_at is not None,
-            begun=begun.get(case.node_uid),
+            begun=_of_its_time(case, begun.get(case.node_uid)),
             newest=newest.get(case.node_uid),
         )
         for case in cases
@@ -114,6 +114,12 @@ def _operations(uids: Collection[str]) -> tuple[dict[str, NodeOperation], dict[s
     )
 
 
+def _of_its_time(case: NodeCase, begun: NodeOperation | None) -> NodeOperation | None:
+    """Returns the operation, unless it was asked before the case of a new node began: its result moves no later case."""
+    is_older = case.is_new and begun is not None and begun.asked_at is not None and begun.asked_at < case.opened_at
+    return None if is_older else begun
+
+
 def _operation(row: OperationNode) -> NodeOperation:
     steps, operation = row.operation.steps, row.operation
     return NodeOperation(
@@ -124,6 +130,8 @@ def _operation(row: OperationNode) -> NodeOperation:
         actor=operation.asked_by,
         reason=operation.reason,
         result=row.reason or (operation.waiting_for if operation.is_in_progress else ""),
+        asked_at=operation.asked_at,
+        serves=row.progress.get("serves") is True,
     )
 
 

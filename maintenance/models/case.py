@@ -120,7 +120,7 @@ class NodeCase(models.Model):
         :raises LostRace: when somebody else moved it first
         """
         was = CaseState(self.state)
-        columns |= {"state_since": now, "state_reason": reason[:LONGEST_REASON], "moved_by": actor}
+        columns |= {"state_since": now, "state_reason": reason[:LONGEST_REASON], "moved_by": actor, "waits_for": ""}
         with transaction.atomic():
             write_move(self, CASE_MOVES, was, to, **columns)
             evidence = {"from": was} | (evidence or {})
@@ -152,6 +152,7 @@ class NodeCase(models.Model):
         :raises LostRace: when they ended already, or the case moved meanwhile
         """
         columns = {"handed_over_at": now, "handed_over_to": to, "handed_over_reason": reason[:LONGEST_REASON]}
+        columns |= {"waits_for": ""}  # no round renews it
         with transaction.atomic():
             same = NodeCase.objects.filter(pk=self.pk, state=self.state, handed_over_at=None)
             if not same.exclude(automatic_at=None).update(**columns):

@@ -5,14 +5,21 @@ from contextlib import suppress
 from datetime import datetime
 from typing import ClassVar
 
+from fleet.models import PodPlacement
+from fleet.observer.mirror.rows.pod import pod_row
 from gpu.cordons import whose_cordon
 from gpu.labels import CORDONED_BY
 from kube import client
 from kube.structs import NodeSeen
+from operations.lifecycle import NEW_NODE
 from operations.models import Operation, OperationNode, Quarantine
 from operations.node_exclusion import exclusion_of, record_values
 from operations.node_writer import NotWritten, change_node
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
+
+
+class _Serves(Exception):
+    """A node that counts as new has or had pods with GPUs."""
 
 
 class CordonStep(NodeStep):
@@ -31,8 +38,17 @@ class CordonStep(NodeStep):
         row = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation").first()
         if row is None:  # an earlier try ended it, and its result was lost; or the node left
             return failed("Quarterdeck has no cordon on the node. Retry to read the node again.")
+
+        def guard() -> None:
+            work.guard()
+            if row.placed_at is None and work.operation.options.get(NEW_NODE) and (pod := pod_served(work)):
+                raise _Serves(f"{pod} has GPUs of the node: it serves already, and is not held.")
+
         try:
-            observed = cordon(row, work.connection, guard=work.guard)
+            observed = cordon(row, work.connection, guard=guard)
+        except _Serves as serves:
+            row.end(now=work.clock())
+            return failed(str(serves), serves=True)
         except NotWritten as trouble:
             row.end(now=work.clock())
             return failed(str(trouble))
@@ -45,6 +61,15 @@ class CordonStep(NodeStep):
         Quarantine.objects.in_force().filter(pk=row.pk, placed_at=None).update(placed_at=now)
         Quarantine.objects.in_force().filter(pk=row.pk).update(removed_at=None)
         return done_result("Cordoned. New pods do not start here; running pods stay.")
+
+
+def pod_served(work: NodeWork) -> str:
+    """Returns a pod of a tenant that has or had GPUs of the node, as the cluster lists them now. Blank: none."""
+    for pod in client.list_pods_on(work.connection, work.node.node_name):
+        if pod_row(pod)["is_tenant"]:
+            return f"{pod.namespace}/{pod.name}"
+    earlier = PodPlacement.objects.filter(cluster=work.operation.cluster_id, node_uid=work.node.node_uid).first()
+    return str(earlier) if earlier else ""
 
 
 def cordon(row: Quarantine, connection: client.Connection, *, guard: Callable[[], None]) -> NodeSeen:

@@ -55,6 +55,11 @@ def an_operation(kind: str, progress: NodeProgress) -> NodeOperation:
         (PASSED | {"fault_at": NOON + timedelta(hours=1)}, {}, GateStep.MOVE, "No validation has passed since"),
         (PASSED | {"has_quarantine": False, "is_quarantined": False}, {}, GateStep.CLOSE, "The test workload passed."),
         ({"state": CaseState.QUARANTINED}, {}, GateStep.HAND_OVER, "The test workload failed"),
+        ({"state": CaseState.LABELLED}, {"has_served": True}, GateStep.LET_GO, "A pod of a tenant had GPUs"),
+        ({"state": CaseState.LABELLED}, {"is_not_free": "Frozen."}, GateStep.WAIT, "Frozen."),
+        (PASSED, {"is_not_free": "plan-7 changes it."}, GateStep.WAIT, "plan-7 changes it."),
+        ({}, {"tenants": ["team/web"], "is_not_free": "Frozen."}, GateStep.WAIT, "Frozen."),
+        ({}, {"is_not_free": "Frozen."}, GateStep.MOVE, "The checklist"),  # no operation starts
     ],
 )
 def test_the_next_step(case: dict[str, Any], gate: dict[str, Any], step: GateStep, reason: str):
@@ -68,6 +73,8 @@ def test_a_step_waits_for_the_operation_before_it():
     assert choose_gate_step(replace(HELD, newest=running), FINE).step is GateStep.WAIT
     failed = an_operation("quarantine", NodeProgress.FAILED)
     assert choose_gate_step(replace(HELD, newest=failed), FINE).step is GateStep.HAND_OVER
+    serves = replace(HELD, newest=replace(failed, serves=True), has_quarantine=False, is_unschedulable=False)
+    assert choose_gate_step(serves, FINE).step is GateStep.CLOSE
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,15 @@ from maintenance.models import NewNodeGate, NodeCase
 from maintenance.new_node_round import run_new_nodes
 from maintenance.new_nodes import ACTOR, GateSettings, facts_of_gate, set_gate
 from maintenance.refusals import BadNewNodeGate, CaseRefused
-from operations.ledger.disruptions import read_budgets
-from operations.models import NodeTestJob, Operation, Quarantine
+from operations.ledger.disruptions import read_budgets, record_disruptions
+from operations.models import Freeze, NodeTestJob, Operation, Quarantine
 from operations.operation_round import end_gone_quarantines
 from operations.quarantine_round import follow_quarantines
 from people.models import AuditEntry
-from simulator.kinds import NODE
+from simulator.kinds import NODE, POD
 from tests.callers import calling
-from tests.make import NOON, a_case, a_cluster, a_node, a_pod, a_pool, a_user
+from tests.make import NOON, a_case, a_cluster, a_node, a_placement, a_pod, a_pool, a_user
+from tests.operations.test_rounds import a_pod as in_cluster
 from tests.operations.test_rounds import begin, is_cordoned, rounds
 from tests.operations.test_test_job_step import ends, finished
 from tests.pages import page, visiting
@@ -84,6 +85,68 @@ def test_nothing_is_held_while_the_gate_is_off_or_before_it(given: dict[str, Any
     assert held() == []
 
 
+def unseen_pods(node: Node) -> None:
+    node.cluster.bookmarks.filter(kind="pods").update(last_seen_at=BEFORE)
+
+
+def a_freeze(node: Node) -> None:
+    Freeze.objects.create(reason="Launch.", by="ada", at=NOON, cluster=node.cluster)
+
+
+def a_plan_changes_it(node: Node) -> None:
+    record_disruptions(node.cluster_id, {node.uid: node.name}, by="plan-7", now=NOON)
+
+
+def is_upgraded(node: Node) -> None:
+    Node.objects.filter(pk=node.pk).update(upgrade_state="pod-restart-required")
+
+
+@pytest.mark.parametrize("hinder", [unseen_pods, a_freeze, a_plan_changes_it, is_upgraded])
+def test_nothing_is_held_that_is_not_seen_or_not_free(hinder: Callable[[Node], None]):
+    pool = a_gated_pool()
+    hinder(a_node(pool.cluster, "gpu-new", pool=pool, created_at=JOINED))
+    run_new_nodes(now=NOON)
+    assert held() == []
+
+
+def test_a_case_says_when_its_pods_are_not_seen_and_nothing_old_after_a_hand_over():
+    """Z25: "no tenant" is not believed."""
+    pool = a_gated_pool()
+    node = a_node(pool.cluster, "gpu-new", pool=pool, is_unschedulable=True)
+    case = a_case(node, is_new=True, automatic_at=NOON, state=CaseState.LABELLED, needed_test="dcgm-3")
+    unseen_pods(node)
+    run_new_nodes(now=NOON)
+    case.refresh_from_db()
+    assert "ods" in case.waits_for
+    assert not Operation.objects.exists()
+
+    case.hand_over("", actor=ACTOR, reason="2 tests without a pass.", now=NOON)
+    assert NodeCase.objects.get().waits_for == ""
+
+
+def test_an_older_release_does_not_close_a_new_case():
+    pool = a_gated_pool()
+    node = a_node(pool.cluster, "gpu-new", pool=pool, created_at=JOINED)
+    release = Operation.objects.create(
+        cluster=pool.cluster, steps=["uncordon"], state="finished", state_since=JOINED, reason="Back.", asked_by="ada",
+        asked_at=JOINED, next_look_at=JOINED, lease_until=JOINED,
+    )  # fmt: skip
+    its = {"node_uid": node.uid, "node_name": node.name, "state": "done", "state_since": JOINED, "step_since": JOINED}
+    release.nodes.create(position=0, **its)
+    run_new_nodes(now=NOON)
+    follow_cases(now=NOON)
+    assert NodeCase.objects.get().state == CaseState.PROVISIONED
+
+
+def test_a_hold_that_does_not_start_is_a_finding():
+    pool = a_gated_pool()
+    a_node(pool.cluster, "gpu-new", pool=pool, created_at=JOINED)
+    run_new_nodes(now=NOON)
+    assert Operation.objects.get().nodes.get().state == "pending"
+    assert list(WAITING.say(pool.cluster, now=NOON + timedelta(minutes=29))) == []
+    assert len(list(WAITING.say(pool.cluster, now=NOON + timedelta(minutes=31)))) == 1
+
+
 def test_a_node_is_not_held_twice():
     pool = a_gated_pool()
     node = a_node(pool.cluster, "gpu-new", pool=pool, created_at=JOINED)
@@ -96,13 +159,13 @@ def test_a_round_that_lost_the_gate_holds_nothing(monkeypatch: pytest.MonkeyPatc
     """A person switches it off between the look and the act."""
     pool = a_gated_pool()
     a_node(pool.cluster, "gpu-new", pool=pool, created_at=JOINED)
-    asked = new_node_round.external_owner_of
+    asked = new_node_round.tenants_of
 
-    def switch_off(node: Node) -> Any:
+    def switch_off(nodes: list[Node]) -> Any:
         NewNodeGate.objects.update(on_since=None, epoch=7)
-        return asked(node)
+        return asked(nodes)
 
-    monkeypatch.setattr(new_node_round, "external_owner_of", switch_off)
+    monkeypatch.setattr(new_node_round, "tenants_of", switch_off)
     run_new_nodes(now=NOON)
     assert (held(), Operation.objects.count()) == ([], 0)
 
@@ -134,12 +197,18 @@ def its_pool(ground: Ground) -> Pool:
     return pool
 
 
-def hold(ground: Ground, pool: Pool, **given: Any) -> NodeCase:
+def hold(
+    ground: Ground, pool: Pool, *, before_the_cordon: Callable[[Ground], None] = lambda _: None, **given: Any
+) -> NodeCase:
     """Returns the case of a node that joined and was cordoned."""
     a_gate(pool, on_since=ground.clock() - timedelta(hours=1), **given)
-    Pod.objects.filter(node_name=CANARY).tenants().delete()
+    tenants = Pod.objects.filter(node_name=CANARY).tenants()
+    for pod in tenants:
+        ground.store.delete(POD, pod.name, pod.namespace, grace_s=0)
+    tenants.delete()
     Node.objects.filter(cluster=ground.cluster, name=CANARY).update(created_at=ground.clock() - timedelta(minutes=1))
     run_new_nodes(now=ground.clock())
+    before_the_cordon(ground)
     rounds(ground, Operation.objects.get())
     return go_on(ground)
 
@@ -181,6 +250,28 @@ def somebody_uncordons_it(ground: Ground) -> None:
     follow_quarantines(clock=ground.clock)
     go_on(ground)
     rounds(ground, begin(ground, "accept-uncordon", CANARY))
+
+
+def a_pod_runs(ground: Ground) -> None:
+    main = {"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    in_cluster(ground, "early", containers=[main])
+
+
+def a_pod_ran(ground: Ground) -> None:
+    node = Node.objects.get(cluster=ground.cluster, name=CANARY)
+    a_placement(node, "early", since=ground.clock(), until=ground.clock())
+
+
+@pytest.mark.parametrize("serves", [a_pod_runs, a_pod_ran])
+def test_a_node_that_served_before_the_cordon_is_not_cordoned(ground: Ground, serves: Callable[[Ground], None]):
+    """The operation waited, and pods started meanwhile."""
+    before = ground.node(CANARY)
+    hold(ground, its_pool(ground), before_the_cordon=serves)
+    case = go_on(ground)
+
+    assert ground.node(CANARY) == before
+    assert (case.state, case.state_reason[:12]) == (CaseState.CLOSED, "team-a/early")
+    assert not Quarantine.objects.in_force().exists()
 
 
 @pytest.mark.parametrize("path", [passes_test, serves_already, person_returns_it, somebody_uncordons_it])
