@@ -39,6 +39,8 @@ class GateFacts:
     tests: int  # that were started since its case began
     needs_person: bool
     has_served: bool = False  # a pod of a tenant had GPUs of the node, and ended
+    has_gate: bool = True  # the gate that held the node still exists
+    is_untestable: str = ""  # why no test can pass; blank: one can
     is_not_free: str = ""  # why no operation may start on the node now; blank: one may
 
 
@@ -57,6 +59,11 @@ def choose_gate_step(case: CaseFacts, gate: GateFacts) -> GateChoice:
 
 
 def _choose(case: CaseFacts, gate: GateFacts) -> GateChoice:
+    return _of_cordon(case) or _of_node(gate) or _next_state(case, gate)
+
+
+def _of_cordon(case: CaseFacts) -> GateChoice | None:
+    """Returns the step of a node whose cordon is not in place. None: it is."""
     if case.state not in NEW:
         return GateChoice(GateStep.HAND_OVER, "The test workload failed, or a person took the node out of service.")
     if case.gone or not case.is_seen:
@@ -65,6 +72,10 @@ def _choose(case: CaseFacts, gate: GateFacts) -> GateChoice:
         return GateChoice(GateStep.HAND_OVER, "Somebody else uncordoned the node.")
     if case.is_busy or case.test is not None:
         return GateChoice(GateStep.WAIT, "")
+    return _after_operation(case)
+
+
+def _after_operation(case: CaseFacts) -> GateChoice | None:
     newest = case.newest
     if newest is not None and newest.serves and not case.has_quarantine:
         return GateChoice(GateStep.CLOSE, newest.result)
@@ -74,15 +85,23 @@ def _choose(case: CaseFacts, gate: GateFacts) -> GateChoice:
         return GateChoice(GateStep.HAND_OVER, "Somebody else cordoned the node first, and ended that cordon.")
     if not case.is_unschedulable:
         return GateChoice(GateStep.WAIT, "The node is being cordoned.")
+    return None
+
+
+def _of_node(gate: GateFacts) -> GateChoice | None:
+    """Returns the step of a node that cannot go on by itself. None: it can."""
     if gate.tenants:
         first = gate.tenants[0]
         return GateChoice(GateStep.LET_GO, f"{first} runs there: the node serves already, and is not held.")
     if gate.has_served:
         why = "A pod of a tenant had GPUs of the node: it served before its cordon, and is not held."
         return GateChoice(GateStep.LET_GO, why)
-    if gate.lacks:
-        return GateChoice(GateStep.WAIT, gate.lacks)
-    return _next_state(case, gate)
+    if not gate.has_gate:
+        why = "The pool that held the node was deleted, so its labels and taints are unknown."
+        return GateChoice(GateStep.HAND_OVER, why)
+    if gate.is_untestable:
+        return GateChoice(GateStep.HAND_OVER, gate.is_untestable)
+    return GateChoice(GateStep.WAIT, gate.lacks) if gate.lacks else None
 
 
 def _next_state(case: CaseFacts, gate: GateFacts) -> GateChoice:
@@ -99,8 +118,11 @@ def _next_state(case: CaseFacts, gate: GateFacts) -> GateChoice:
             why = f"{count(gate.tests, 'test')} without a pass. {case.why_unvalidated}"
             return GateChoice(GateStep.HAND_OVER, why)
         return GateChoice(GateStep.TEST, "The new node needs a pass before its first pod.")
+    why = "The test workload passed on all GPUs."
+    if case.why_unvalidated:
+        why = f"{case.overridden_by} allowed the return without a validation. {case.why_unvalidated}"
     if not case.has_quarantine:
-        return GateChoice(GateStep.CLOSE, "The test workload passed. The cordon is not Quarterdeck's, and stays.")
+        return GateChoice(GateStep.CLOSE, f"{why} The cordon is not Quarterdeck's, and stays.")
     if gate.needs_person:
-        return GateChoice(GateStep.WAIT, "The test workload passed. The pool wants a person to release the node.")
-    return GateChoice(GateStep.RELEASE, "The test workload passed on all GPUs.")
+        return GateChoice(GateStep.WAIT, f"{why} The pool wants a person to release the node.")
+    return GateChoice(GateStep.RELEASE, why)

@@ -171,6 +171,7 @@ class CaseFacts:
     passed_at: datetime | None = None  # of the last validation that passed
     failed_at: datetime | None = None  # of the last one that failed
     overridden_at: datetime | None = None  # when a person allowed the return without a validation
+    overridden_by: str = ""
     is_automatic: bool = False  # its next steps are automatic
     waits_for: str = ""  # of a new node: what it lacks
     handed_over: str = ""  # why the automatic steps ended in this state; blank: they did not

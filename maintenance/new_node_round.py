@@ -20,6 +20,7 @@ from fleet.models import Cluster, Node
 from maintenance.gate_steps import GateChoice, GateFacts, GateStep, choose_gate_step
 from maintenance.lifecycle import CaseFacts, CaseState
 from maintenance.models import NewNodeGate, NodeCase
+from maintenance.models.case import LONGEST_REASON
 from maintenance.new_nodes import ACTOR, facts_of_gate, joined_nodes, tenants_of, why_gate_waits, why_not_free
 from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
@@ -67,7 +68,8 @@ def _hold(gate: NewNodeGate, node: Node, *, now: datetime) -> None:
     :raises LostRace: when somebody changed the gate
     """
     evidence = {"pool": gate.pool_id, "test": gate.test, "node": node.name}
-    columns: dict[str, Any] = {"is_new": True, "needed_test": gate.test, "automatic_at": now}
+    columns: dict[str, Any] = {"is_new": True, "gate": gate, "needed_test": gate.test, "automatic_at": now}
+    epoch = gate.epoch
     try:
         with transaction.atomic():
             gate.change()
@@ -80,7 +82,11 @@ def _hold(gate: NewNodeGate, node: Node, *, now: datetime) -> None:
             _start(case, node, "quarantine", now=now)
     except (IntegrityError, *REFUSALS) as refusal:  # a person has a case of it, or an operation may not start
         log.info("a new node is not held", node=node.name, reason=str(refusal))
-        gate.refresh_from_db(fields=["epoch"])
+        gate.refresh_from_db()
+        if gate.epoch != epoch:
+            raise LostRace("The gate of the pool was changed at the same time.") from refusal
+        why = "A case of the node was opened at the same time." if isinstance(refusal, IntegrityError) else str(refusal)
+        gate.change(refused_at=now, refused_node=node.name, refusal=why[:LONGEST_REASON])
 
 
 def _wait(cases: Sequence[NodeCase], why: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 
 from edges.transition_errors import LostRace
 from fleet.freshness.cluster import why_unseen
@@ -32,7 +32,8 @@ ACTOR = "new node gate"  # in cases, operations and the audit chain
 JOINED_WITHIN = timedelta(hours=24)  # a driver takes minutes, and then the labels by which a pool selects
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 MOST_WANTED, LONGEST_WANTED = 20, 320  # labels or taints; characters of one
-IN_NO_POOL = "The node is in no pool with a gate: nothing tells which labels and taints it needs."
+GATE_TESTS = tuple(key for key in TEMPLATES if not NODE_TESTS[key].is_of_one_gpu)
+PARTITIONED = "The GPUs are partitioned or shared. The test needs whole GPUs, so a person tests and releases the node."
 # Answers that may be unknown: the test workload uses the hardware, the driver and the runtime.
 PROVEN_BY_TEST = frozenset({"hardware", "module", "runtime-class"})
 
@@ -55,6 +56,9 @@ def set_gate(pool: Pool, wanted: GateSettings, *, actor: str, reason: str, now: 
     _check(wanted)
     if wanted.is_on and pool.cluster.mode != ClusterMode.OPERATE:
         raise CaseRefused(f"Quarterdeck may not change {pool.cluster.name}: its mode is {pool.cluster.mode}.")
+    members = pool.nodes.filter(is_gpu_node=True)
+    if wanted.is_on and members.exists() and not _testable(members).exists():
+        raise CaseRefused(f"No node of pool {pool.name} offers whole GPUs, which the test needs. The gate stays off.")
     columns = {
         "test": wanted.test, "labels": list(wanted.labels), "taints": list(wanted.taints),
         "needs_person": wanted.needs_person, "changed_by": actor, "changed_at": now, "reason": reason,
@@ -74,8 +78,8 @@ def set_gate(pool: Pool, wanted: GateSettings, *, actor: str, reason: str, now: 
 
 def _check(wanted: GateSettings) -> None:
     """:raises BadNewNodeGate: naming the field"""
-    if wanted.test not in TEMPLATES:
-        raise BadNewNodeGate("test", f"Choose one of {', '.join(TEMPLATES)}.")
+    if wanted.test not in GATE_TESTS:
+        raise BadNewNodeGate("test", f"Choose one of {', '.join(GATE_TESTS)}.")
     if wanted.is_on and not settings.TEST_IMAGES.get(NODE_TESTS[wanted.test].image):
         raise BadNewNodeGate(
             "test", f"{NODE_TESTS[wanted.test].title} has no image: set QUARTERDECK_TEST_IMAGES first."
@@ -153,8 +157,8 @@ def facts_of_gate(cases: Sequence[NodeCase], *, now: datetime) -> dict[int, Gate
     if not nodes:
         return {}
     stacks, tenants = read_stacks(list(nodes.values()), now=now), tenants_of(list(nodes.values()))
-    gates = _gates_of(nodes.values())
-    peers = _most_gpus(nodes.values())
+    gates = NewNodeGate.objects.in_bulk({case.gate_id for case in cases if case.gate_id})
+    peers = _gpus_of_peers(nodes.values())
     tests = OperationNode.objects.of_kinds("test").filter(node_uid__in=uids, operation__asked_by=ACTOR)
     started = list(tests.values_list("node_uid", "operation__asked_at"))
     served = PodPlacement.objects.filter(cluster=cases[0].cluster_id, node_uid__in=uids)
@@ -163,41 +167,42 @@ def facts_of_gate(cases: Sequence[NodeCase], *, now: datetime) -> dict[int, Gate
     for case in cases:
         if (node := nodes.get(case.node_uid)) is None:
             continue
-        gate = gates.get(node.pk)
+        gate = gates.get(case.gate_id or 0)
         found[case.pk] = GateFacts(
-            lacks=_lacks(node, checklist_of(node, stacks[node.pk]), most=peers.get(_kind_of(node), 0)),
-            unlabelled=_unlabelled(node, gate) if gate else IN_NO_POOL,
+            lacks=_lacks(node, checklist_of(node, stacks[node.pk]), peers.get(_kind_of(node), ())),
+            unlabelled=_unlabelled(node, gate) if gate else "",
             tenants=tenants.get(node.name, ()),
             tests=sum(uid == node.uid and at >= case.opened_at for uid, at in started),
             needs_person=gate is not None and gate.needs_person,
             has_served=node.uid in has_served,
+            has_gate=gate is not None,
+            is_untestable=PARTITIONED if node.slices_expected or node.shares_expected else "",
             is_not_free=not_free.get(node.uid, ""),
         )
     return found
-
-
-def _gates_of(nodes: Iterable[Node]) -> dict[int, NewNodeGate]:
-    """Returns the gate of each node's pool by its key. Two queries."""
-    members = Pool.nodes.through.objects.filter(node__in=[node.pk for node in nodes])
-    pools = dict(members.filter(pool__new_node_gate__isnull=False).order_by("-pool").values_list("node", "pool"))
-    gates = {gate.pool_id: gate for gate in NewNodeGate.objects.filter(pool__in=set(pools.values()))}
-    return {node: gates[pool] for node, pool in pools.items() if pool in gates}
 
 
 def _kind_of(node: Node) -> tuple[str, str]:
     return node.gpu_product, node.instance_type
 
 
-def _most_gpus(nodes: Iterable[Node]) -> dict[tuple[str, str], int]:
-    """Returns the most GPUs that nodes of the same product and instance type have. One query."""
-    kinds = {_kind_of(node) for node in nodes}
+def _gpus_of_peers(nodes: Iterable[Node]) -> dict[tuple[str, str], set[int]]:
+    """Returns the numbers of whole GPUs that other nodes of the same product and instance type have. One query."""
     cluster = next(iter(nodes)).cluster_id
-    rows = Node.objects.filter(cluster=cluster, gpu_product__in=[product for product, _ in kinds]).order_by()
-    most = rows.values_list("gpu_product", "instance_type").annotate(most=Max("gpu_expected"))
-    return {(product, kind): number or 0 for product, kind, number in most}
+    rows = _testable(Node.objects.filter(cluster=cluster, gpu_product__in={node.gpu_product for node in nodes}))
+    rows = rows.exclude(uid__in=[node.uid for node in nodes]).order_by()
+    found: dict[tuple[str, str], set[int]] = {}
+    for product, kind, number in rows.values_list("gpu_product", "instance_type", "gpu_expected").distinct():
+        found.setdefault((product, kind), set()).add(number)
+    return found
 
 
-def _lacks(node: Node, items: Sequence[ChecklistItem], *, most: int) -> str:
+def _testable(nodes: QuerySet[Node]) -> QuerySet[Node]:
+    """Filters to nodes with whole GPUs, which a test can ask for."""
+    return nodes.filter(gpu_expected__gt=0, slices_expected=0, shares_expected=0)
+
+
+def _lacks(node: Node, items: Sequence[ChecklistItem], peers: Collection[int]) -> str:
     """Returns the first reason why the checklist does not hold. Blank: it does."""
     if node.is_ready is not True:
         return "The node is not Ready."
@@ -208,8 +213,11 @@ def _lacks(node: Node, items: Sequence[ChecklistItem], *, most: int) -> str:
             return f"{item.title}: {item.answer}. {item.sentence}{step}"
     if node.missing_in_words:
         return f"Missing: {node.missing_in_words}."
-    if (node.gpu_allocatable or 0) < most:
-        return f"The node offers {node.gpu_allocatable or 0} GPUs. Others with {node.gpu_product} offer {most}."
+    offered = node.gpu_allocatable or 0
+    # Without an instance type, nodes with fewer GPUs may be of another size.
+    if peers and (offered < max(peers) if node.instance_type else offered not in peers):
+        amounts = names([str(number) for number in sorted(peers)])
+        return f"The node offers {offered} GPUs. Others with {node.gpu_product} offer {amounts}."
     return ""
 
 

@@ -62,6 +62,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             passed_at=case.passed_at,
             failed_at=_failed_at(case, tests.get(case.node_uid)),
             overridden_at=case.overridden_at,
+            overridden_by=case.overridden_by,
             is_automatic=case.is_automatic,
             waits_for=case.waits_for,
             handed_over=_handed_over(case),
@@ -115,7 +116,7 @@ def _operations(uids: Collection[str]) -> tuple[dict[str, NodeOperation], dict[s
 
 
 def _of_its_time(case: NodeCase, begun: NodeOperation | None) -> NodeOperation | None:
-    """Returns the operation, unless it was asked before the case of a new node began: its result moves no later case."""
+    """Returns the operation. None for one that was asked before the case of a new node began."""
     is_older = case.is_new and begun is not None and begun.asked_at is not None and begun.asked_at < case.opened_at
     return None if is_older else begun
 

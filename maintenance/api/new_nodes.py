@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, Flat, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
-from maintenance.new_nodes import LONGEST_WANTED, MOST_WANTED, GateSettings, set_gate
-from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
+from maintenance.new_nodes import GATE_TESTS, LONGEST_WANTED, MOST_WANTED, GateSettings, set_gate
+from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import Permission, require
 
 
@@ -46,7 +46,7 @@ class NewNodeGateSerializer(RowSerializer):
 
 class NewNodeGateRequest(Asked):
     is_on = serializers.BooleanField(help_text="Hold nodes that join from now on.")
-    test = serializers.ChoiceField(choices=[(key, NODE_TESTS[key].title) for key in TEMPLATES])
+    test = serializers.ChoiceField(choices=[(key, NODE_TESTS[key].title) for key in GATE_TESTS])
     labels = WantedField(help_text="key or key=value.")
     taints = WantedField(help_text="key:Effect or key=value:Effect.")
     needs_person = serializers.BooleanField(required=False, default=False)

@@ -61,6 +61,8 @@ class NodeCase(models.Model):
     override_reason = models.CharField(max_length=LONGEST_REASON, blank=True)
     automatic_at = models.DateTimeField(null=True)  # of the last automatic step; null: people do all steps
     is_new = models.BooleanField(db_default=False, default=False)  # the node was never in service when it began
+    # The gate that holds the new node. Null: the node is not new, or the pool was deleted.
+    gate = models.ForeignKey("maintenance.NewNodeGate", models.SET_NULL, null=True, related_name="cases")
     needed_test = models.CharField(max_length=32, db_default="", blank=True)  # that validates it; blank: by its fault
     waits_for = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)  # what a new node lacks
     handed_over_at = models.DateTimeField(null=True)  # the end of the automatic steps

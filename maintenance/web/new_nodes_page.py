@@ -12,9 +12,9 @@ from edges.fields import Reason
 from edges.requests import PersonRequest, report_act
 from fleet.models import Pool
 from maintenance.models import NodeCase
-from maintenance.new_nodes import LONGEST_WANTED, MOST_WANTED, GateSettings, set_gate
+from maintenance.new_nodes import GATE_TESTS, LONGEST_WANTED, MOST_WANTED, GateSettings, set_gate
 from maintenance.refusals import BadNewNodeGate, CaseRefused
-from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
+from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, why_not
 
 SHOWN = 100  # pools, and nodes of one pool; all are in REST
@@ -28,7 +28,7 @@ class NewNodeGateForm(forms.Form):
         help_text="Only nodes that join from now on. Nodes in service stay there.",
     )
     test = forms.ChoiceField(
-        choices=[(key, NODE_TESTS[key].title) for key in TEMPLATES], label="Test workload", help_text="On all GPUs."
+        choices=[(key, NODE_TESTS[key].title) for key in GATE_TESTS], label="Test workload", help_text="On all GPUs."
     )
     labels = forms.CharField(
         max_length=LONGEST_LIST, required=False, widget=forms.Textarea({"rows": 3}), label="Labels",
@@ -73,7 +73,7 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
                 form.add_error(problem["field"], problem["sentence"])
         else:
             return redirect("new-node-gate", pool_id=pool_id)
-    held = NodeCase.objects.visible_to(request.user).filter(is_new=True, node_uid__in=row.nodes.values("uid"))
+    held = NodeCase.objects.visible_to(request.user).filter(is_new=True, gate__pool=row)
     context: dict[str, Any] = {
         "pool": row, "gate": gate, "form": form, "cases": held.order_by("-pk")[:SHOWN],
         "test": NODE_TESTS[gate.test].title if gate else "",

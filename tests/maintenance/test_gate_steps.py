@@ -16,6 +16,8 @@ HELD = CaseFacts(
     is_quarantined=True, fault_at=NOON,
 )  # fmt: skip
 FINE = GateFacts(lacks="", unlabelled="", tenants=(), tests=0, needs_person=False)
+TESTED = "The test workload passed on all GPUs."
+OVERRIDDEN = {"state": CaseState.LABELLED, "overridden_at": NOON + timedelta(minutes=1), "overridden_by": "ada"}
 PASSED = {"state": CaseState.TESTED, "passed_at": NOON + timedelta(minutes=1)}
 
 
@@ -51,9 +53,13 @@ def an_operation(kind: str, progress: NodeProgress) -> NodeOperation:
         ({"state": CaseState.LABELLED}, {"tests": 2}, GateStep.HAND_OVER, "2 tests without a pass."),
         (PASSED, {}, GateStep.RELEASE, "The test workload passed on all GPUs."),
         (PASSED, {"lacks": "Allocatable above 0: no."}, GateStep.WAIT, "Allocatable above 0: no."),
-        (PASSED, {"needs_person": True}, GateStep.WAIT, "The test workload passed. The pool wants a person"),
+        (PASSED, {"needs_person": True}, GateStep.WAIT, f"{TESTED} The pool wants a person"),
         (PASSED | {"fault_at": NOON + timedelta(hours=1)}, {}, GateStep.MOVE, "No validation has passed since"),
-        (PASSED | {"has_quarantine": False, "is_quarantined": False}, {}, GateStep.CLOSE, "The test workload passed."),
+        (PASSED | {"has_quarantine": False, "is_quarantined": False}, {}, GateStep.CLOSE, f"{TESTED} The cordon"),
+        (OVERRIDDEN, {}, GateStep.RELEASE, "ada allowed the return without a validation. No validation has passed."),
+        (OVERRIDDEN, {"needs_person": True}, GateStep.WAIT, "ada allowed the return without a validation."),
+        ({}, {"has_gate": False}, GateStep.HAND_OVER, "The pool that held the node was deleted"),
+        ({}, {"is_untestable": "Shared."}, GateStep.HAND_OVER, "Shared."),
         ({"state": CaseState.QUARANTINED}, {}, GateStep.HAND_OVER, "The test workload failed"),
         ({"state": CaseState.LABELLED}, {"has_served": True}, GateStep.LET_GO, "A pod of a tenant had GPUs"),
         ({"state": CaseState.LABELLED}, {"is_not_free": "Frozen."}, GateStep.WAIT, "Frozen."),

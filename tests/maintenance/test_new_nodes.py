@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from operations.ledger.disruptions import read_budgets, record_disruptions
 from operations.models import Freeze, NodeTestJob, Operation, Quarantine
 from operations.operation_round import end_gone_quarantines
 from operations.quarantine_round import follow_quarantines
+from operations.refusals import OperationRefused
 from people.models import AuditEntry
 from simulator.kinds import NODE, POD
 from tests.callers import calling
@@ -168,6 +170,40 @@ def test_a_round_that_lost_the_gate_holds_nothing(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(new_node_round, "tenants_of", switch_off)
     run_new_nodes(now=NOON)
     assert (held(), Operation.objects.count()) == ([], 0)
+
+
+def test_a_refused_hold_adopts_no_newer_gate(monkeypatch: pytest.MonkeyPatch):
+    """A person switches the gate off while an operation is refused."""
+    pool = a_gated_pool()
+    for name in ("gpu-1", "gpu-2"):
+        a_node(pool.cluster, name, pool=pool, created_at=JOINED)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OperationRefused("An approval is missing.")
+
+    def switch_off(*_: Any, **__: Any) -> None:
+        NewNodeGate.objects.update(on_since=None, epoch=7)
+
+    monkeypatch.setattr(new_node_round, "_start", refuse)
+    monkeypatch.setattr(new_node_round, "log", SimpleNamespace(info=switch_off))
+    gate = NewNodeGate.objects.select_related("pool__cluster").get()
+    with pytest.raises(LostRace):
+        new_node_round._hold_joined(gate, now=NOON)
+    assert held() == []
+
+
+def test_a_refused_hold_is_stored_with_its_reason(monkeypatch: pytest.MonkeyPatch):
+    pool = a_gated_pool()
+    a_node(pool.cluster, "gpu-1", pool=pool, created_at=JOINED)
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OperationRefused("An approval is missing.")
+
+    monkeypatch.setattr(new_node_round, "_start", refuse)
+    run_new_nodes(now=NOON)
+    gate = NewNodeGate.objects.get()
+    assert (gate.refused_node, gate.refusal, gate.refused_at) == ("gpu-1", "An approval is missing.", NOON)
+    assert held() == []
 
 
 def test_a_step_that_a_person_overtakes_starts_nothing(monkeypatch: pytest.MonkeyPatch):
@@ -327,23 +363,60 @@ def test_a_held_node_that_left_ends_its_case(ground: Ground):
 
 def test_the_gate_names_what_a_node_lacks():
     pool = a_gated_pool(labels=["team", "rack=7"], taints=["gpu=new:NoSchedule", "dedicated:NoExecute"])
-    a_node(pool.cluster, "gpu-1", pool=pool, gpus=8, gpu_expected=8, gpu_product="NVIDIA-H200")
+    other = a_pool(pool.cluster, "other")  # the node has another pool by now
+    a_gate(other)
     given = {"labels": {"team": "ml"}, "taints": [{"key": "gpu", "value": "new", "effect": "NoSchedule"}]}
-    node = a_node(pool.cluster, "gpu-2", pool=pool, gpus=8, gpu_product="NVIDIA-H200", **given)
-    case = a_case(node, is_new=True, state=CaseState.PROVISIONED)
+    node = a_node(pool.cluster, "gpu-2", pool=other, gpus=8, gpu_product="NVIDIA-H200", **given)
+    case = a_case(node, is_new=True, state=CaseState.PROVISIONED, gate=pool.new_node_gate)
     facts = facts_of_gate([case], now=NOON)[case.pk]
     assert facts.unlabelled == "Labels that the pool wants: rack=7. Taints that the pool wants: dedicated:NoExecute."
     assert facts.lacks  # no operand was ever seen: an unknown answer is no pass
     assert ": unknown." in facts.lacks or ": no." in facts.lacks
 
 
-def test_a_node_that_left_its_pool_lacks_the_labels_that_nobody_names():
-    """Without its gate neither labels, taints nor the wish for a person were asked for."""
-    pool = a_gated_pool(labels=["team"], needs_person=True)
-    node = a_node(pool.cluster, "gpu-1", pool=pool, gpus=8)
-    case = a_case(node, is_new=True, state=CaseState.STACK_VALIDATED)
-    pool.nodes.clear()
-    assert facts_of_gate([case], now=NOON)[case.pk].unlabelled == new_nodes.IN_NO_POOL
+def test_a_node_whose_pool_was_deleted_goes_to_a_person():
+    pool = a_gated_pool()
+    node = a_node(pool.cluster, "gpu-1", pool=pool, is_unschedulable=True)
+    case = a_case(node, is_new=True, state=CaseState.PROVISIONED, gate=pool.new_node_gate)
+    pool.delete()
+    case.refresh_from_db()
+    assert not facts_of_gate([case], now=NOON)[case.pk].has_gate
+
+
+@pytest.mark.parametrize(
+    ("peers", "given", "is_short"),
+    [
+        ([8], {"gpus": 8}, False),
+        ([8], {"gpus": 7}, True),
+        ([8, 4], {"gpus": 4}, False),  # of another size: nothing names its type
+        ([8, 4], {"gpus": 4, "instance_type": "p5"}, True),
+        ([], {"gpus": 4}, False),
+    ],
+)
+def test_a_node_has_as_many_gpus_as_its_peers(peers: list[int], given: dict[str, Any], is_short: bool):
+    cluster = a_cluster()
+    product = {"gpu_product": "NVIDIA-H200", "instance_type": given.get("instance_type", "")}
+    for number, gpus in enumerate(peers):
+        a_node(cluster, f"gpu-old-{number}", gpus=gpus, **product)
+    a_node(cluster, "gpu-mig", gpus=9, slices_expected=7, **product)
+    node = a_node(cluster, "gpu-new", **product | given)
+    found = new_nodes._gpus_of_peers([node]).get(new_nodes._kind_of(node), ())
+    assert ("Others with NVIDIA-H200 offer" in new_nodes._lacks(node, [], found)) is is_short
+
+
+def test_a_node_with_shared_gpus_goes_to_a_person():
+    pool = a_gated_pool()
+    node = a_node(pool.cluster, "gpu-1", pool=pool, slices_expected=7)
+    case = a_case(node, is_new=True, state=CaseState.PROVISIONED, gate=pool.new_node_gate)
+    assert facts_of_gate([case], now=NOON)[case.pk].is_untestable == new_nodes.PARTITIONED
+
+
+def test_a_pool_whose_nodes_no_test_can_pass_gets_no_gate():
+    pool = a_pool(a_cluster(mode=ClusterMode.OPERATE))
+    a_node(pool.cluster, "gpu-1", pool=pool, slices_expected=7)
+    with pytest.raises(CaseRefused, match="offers whole GPUs"):
+        set_gate(pool, GateSettings(is_on=True, test="dcgm-3"), actor="root", reason="x", now=NOON)
+    assert not NewNodeGate.objects.exists()
 
 
 def test_a_state_that_lasts_too_long_is_a_finding():
@@ -359,6 +432,7 @@ def test_a_state_that_lasts_too_long_is_a_finding():
     ("wanted", "field"),
     [
         (GateSettings(is_on=True, test="own"), "test"),
+        (GateSettings(is_on=True, test="vectoradd"), "test"),  # of one GPU
         (GateSettings(is_on=True, test="nccl"), "test"),  # it has no image
         (GateSettings(is_on=True, test="dcgm-3", taints=["gpu"]), "taints"),
         (GateSettings(is_on=True, test="dcgm-3", labels=["=x"]), "labels"),
