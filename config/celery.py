@@ -55,6 +55,7 @@ app.conf.beat_schedule = {
     "decide about automatic quarantine": tick(
         "maintenance.tasks.sweep_automatic_quarantine", every_s=10.0, queue="rollouts"
     ),
+    "hold new nodes": tick("maintenance.tasks.sweep_new_nodes", every_s=10.0, queue="rollouts"),
     "follow quarantines whose cordon is gone": tick(
         "operations.tasks.sweep_quarantines", every_s=10.0, queue="rollouts"
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -47,8 +48,17 @@ class GateSettings:
     needs_person: bool = False
 
 
-def set_gate(pool: Pool, wanted: GateSettings, *, actor: str, reason: str, now: datetime) -> NewNodeGate:
+def settings_version(gate: NewNodeGate | None) -> str:
+    """Returns the version of the settings that a person saw. A hold of a node does not change it."""
+    return gate.changed_at.isoformat() if gate else "none"
+
+
+def set_gate(
+    pool: Pool, wanted: GateSettings, *, actor: str, reason: str, seen: str = "", now: datetime
+) -> NewNodeGate:
     """Sets the gate of a pool. Nodes that joined before are not held, and held ones finish.
+
+    `seen`: the version that the person saw; blank: not compared.
 
     :raises BadNewNodeGate: naming the field
     :raises CaseRefused: when the cluster may not be changed, or somebody changed the gate first
@@ -65,15 +75,22 @@ def set_gate(pool: Pool, wanted: GateSettings, *, actor: str, reason: str, now: 
     }  # fmt: skip
     with transaction.atomic():
         row, is_made = NewNodeGate.objects.get_or_create(pool=pool, defaults=columns)
-        was = {} if is_made else {"on": row.on_since is not None, "test": row.test}
+        if seen and seen != settings_version(None if is_made else row):
+            raise CaseRefused(f"{row.changed_by} changed the gate since you read it. Read it again.")
+        was = {} if is_made else _as_audited(row)
         on_since = (row.on_since or now) if wanted.is_on else None
         try:
             row.change(**columns, on_since=on_since)
         except LostRace as lost:
             raise CaseRefused(f"{lost} Read it again.") from lost
-        evidence = {"from": was, "to": {"on": wanted.is_on, "test": wanted.test, "labels": list(wanted.labels)}}
+        evidence = {"from": was, "to": _as_audited(row)}
         AuditEntry.record(row.mark, verb="new-node-gate.set", actor=actor, reason=reason, evidence=evidence, now=now)
     return row
+
+
+def _as_audited(gate: NewNodeGate) -> dict[str, Any]:
+    names_of_columns = ("test", "labels", "taints", "needs_person")
+    return {"on": gate.on_since is not None} | {name: getattr(gate, name) for name in names_of_columns}
 
 
 def _check(wanted: GateSettings) -> None:
@@ -193,7 +210,7 @@ def _gpus_of_peers(nodes: Iterable[Node]) -> dict[tuple[str, str], set[int]]:
     rows = rows.exclude(uid__in=[node.uid for node in nodes]).order_by()
     found: dict[tuple[str, str], set[int]] = {}
     for product, kind, number in rows.values_list("gpu_product", "instance_type", "gpu_expected").distinct():
-        found.setdefault((product, kind), set()).add(number)
+        found.setdefault((product, kind), set()).add(number or 0)
     return found
 
 

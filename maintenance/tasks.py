@@ -16,12 +16,14 @@ from maintenance.step_round import run_automatic_steps
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_automatic_quarantine(**_: object) -> None:
-    """Decides about new findings and new nodes, and starts automatic steps.
-
-    It ignores unknown arguments: old and new workers mix.
-    """
+    """Decides about new findings, and starts automatic steps. It ignores unknown arguments: old and new workers mix."""
     run_automatic_quarantine(now=timezone.now())
     run_automatic_steps(now=timezone.now())
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def sweep_new_nodes(**_: object) -> None:
+    """Holds nodes that joined, and takes the next step of those that are held."""
     run_new_nodes(now=timezone.now())
 
 

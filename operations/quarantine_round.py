@@ -19,6 +19,7 @@ from gpu.operands import DRIVER
 from gpu.upgrade_controller import NOT_AT_WORK
 from kube import client
 from kube.structs import NodeSeen
+from operations.ledger.disruptions import count_in_service
 from operations.models import Quarantine
 from operations.node_writer import NotWritten
 from operations.steps.cordon import cordon
@@ -63,7 +64,8 @@ def _follow_node(row: Quarantine, connection: client.Connection, *, clock: Calla
     if observed.uid != row.node_uid or observed.is_unschedulable or row.is_being_ended():
         return
     if not is_of_driver(observed, row, now=clock()):
-        Quarantine.objects.in_force().filter(pk=row.pk, removed_at=None).update(removed_at=clock())
+        if Quarantine.objects.in_force().filter(pk=row.pk, removed_at=None).update(removed_at=clock()):
+            count_in_service([row.node_uid])
         return
 
     def guard() -> None:

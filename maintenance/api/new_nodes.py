@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, Flat, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
-from maintenance.new_nodes import GATE_TESTS, LONGEST_WANTED, MOST_WANTED, GateSettings, set_gate
+from maintenance.new_nodes import GATE_TESTS, LONGEST_WANTED, MOST_WANTED, GateSettings, set_gate, settings_version
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import Permission, require
 
@@ -36,11 +36,12 @@ class NewNodeGateSerializer(RowSerializer):
     taints = serializers.ListField(child=serializers.CharField())
     needs_person = serializers.BooleanField(help_text="A person releases a node that passed.")
     changed_by = serializers.CharField()
+    version = serializers.CharField(help_text="Of the settings.")
 
     class Meta:
         model = Pool
         fields: ClassVar[tuple[str, ...]] = (
-            "id", "name", "cluster", "on_since", "test", "labels", "taints", "needs_person", "changed_by",
+            "id", "name", "cluster", "on_since", "test", "labels", "taints", "needs_person", "changed_by", "version",
         )  # fmt: skip
 
 
@@ -50,6 +51,9 @@ class NewNodeGateRequest(Asked):
     labels = WantedField(help_text="key or key=value.")
     taints = WantedField(help_text="key:Effect or key=value:Effect.")
     needs_person = serializers.BooleanField(required=False, default=False)
+    seen = serializers.CharField(
+        required=False, default="", max_length=40, help_text="The version that you read. Refused if it changed since."
+    )
     reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
@@ -62,6 +66,7 @@ class ShownGate:
         self.taints = row.taints if row else []
         self.needs_person = row is not None and row.needs_person
         self.changed_by = row.changed_by if row else ""
+        self.version = settings_version(row)
 
 
 class NewNodeGateEdge(Edge):
@@ -103,6 +108,6 @@ class NewNodeGateSettings(NewNodeGateEdge):
         where = f"cluster {pool.cluster.name}"
         require(self.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where)
         asked = self.read(NewNodeGateRequest)
-        reason = asked.pop("reason")
-        set_gate(pool, GateSettings(**asked), actor=self.user.get_username(), reason=reason, now=timezone.now())
+        given = {name: asked.pop(name) for name in ("reason", "seen")}
+        set_gate(pool, GateSettings(**asked), actor=self.user.get_username(), now=timezone.now(), **given)
         return self.answer(pool_id)

@@ -12,7 +12,7 @@ from edges.fields import Reason
 from edges.requests import PersonRequest, report_act
 from fleet.models import Pool
 from maintenance.models import NodeCase
-from maintenance.new_nodes import GATE_TESTS, LONGEST_WANTED, MOST_WANTED, GateSettings, set_gate
+from maintenance.new_nodes import GATE_TESTS, LONGEST_WANTED, MOST_WANTED, GateSettings, set_gate, settings_version
 from maintenance.refusals import BadNewNodeGate, CaseRefused
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, why_not
@@ -41,6 +41,7 @@ class NewNodeGateForm(forms.Form):
     needs_person = forms.BooleanField(
         required=False, label="A person releases", help_text="Else a node that passed is released by itself."
     )
+    seen = forms.CharField(max_length=40, required=False, widget=forms.HiddenInput)
     reason = Reason()
 
 
@@ -67,7 +68,8 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
                 given = dict(form.cleaned_data)
                 wanted = {name: _lines(given[name]) for name in ("labels", "taints")}
                 asked = GateSettings(given["is_on"], given["test"], needs_person=given["needs_person"], **wanted)
-                set_gate(row, asked, actor=request.user.get_username(), reason=given["reason"], now=timezone.now())
+                by = request.user.get_username()
+                set_gate(row, asked, actor=by, reason=given["reason"], seen=given["seen"], now=timezone.now())
         except BadNewNodeGate as bad:
             for problem in bad.problems:
                 form.add_error(problem["field"], problem["sentence"])
@@ -84,8 +86,13 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
 
 def _initial(gate: Any) -> dict[str, Any]:
     if gate is None:
-        return {}
-    shared = {"is_on": gate.on_since is not None, "test": gate.test, "needs_person": gate.needs_person}
+        return {"seen": settings_version(None)}
+    shared: dict[str, Any] = {
+        "seen": settings_version(gate),
+        "is_on": gate.on_since is not None,
+        "test": gate.test,
+        "needs_person": gate.needs_person,
+    }
     return shared | {"labels": "\n".join(gate.labels), "taints": "\n".join(gate.taints)}
 
 

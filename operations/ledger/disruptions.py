@@ -29,6 +29,7 @@ class _Node(NamedTuple):
     """The columns of a node that the ledger reads; model rows of thousands of nodes would be slow."""
 
     name: str
+    uid: str
     zone: str
     nvlink_domain: str
     is_ready: bool | None
@@ -67,10 +68,13 @@ def record_disruptions(
     Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)
     reading = _Reading(cluster_id, list(taking.values()), is_rollback=is_rollback)
     there = {one.node_uid: one for one in reading.disruptions}
-    if reason := _not_free([there[uid] for uid in taking if uid in there], by, is_rollback=is_rollback):
+    taken = [uid for uid in taking if uid in there]
+    if reason := _not_free([there[uid] for uid in taken], by, is_rollback=is_rollback):
         raise NoPlace(reason)
     if is_budgeted and (reason := reading.budgets().why_not(list(taking.values()))):
         raise NoPlace(reason)
+    if is_budgeted and was_in_service:  # somebody drains a new node: it counts from now on
+        count_in_service(taken)
     Disruption.objects.bulk_create(
         Disruption(
             cluster_id=cluster_id, node_uid=uid, node_name=name, taken_at=now, taken_by=by,
@@ -80,6 +84,11 @@ def record_disruptions(
         for uid, name in taking.items()
         if uid not in there
     )  # fmt: skip
+
+
+def count_in_service(node_uids: Sequence[str]) -> None:
+    """Makes nodes that count as new take a place of their budgets: pods may have started there. One query."""
+    Disruption.objects.in_force().filter(node_uid__in=node_uids, was_in_service=False).update(was_in_service=True)
 
 
 def _not_free(there: Sequence[Disruption], by: str, *, is_rollback: bool) -> str:
@@ -148,10 +157,10 @@ class _Reading:
     def _out(self) -> dict[str, str]:
         if self.is_rollback:
             return {one.node_name: one.words for one in self.disruptions if one.binds_rollbacks}
-        found = {one.node_name: one.words for one in self.disruptions}
-        seen = {name: f"{name} ({why})" for name, node in self.nodes.items() if (why := _why_out(node))}
-        new = {one.node_name for one in self.disruptions if not one.was_in_service}
-        return {name: words for name, words in (seen | found).items() if name not in new}
+        found = {one.node_name: one.words for one in self.disruptions if one.was_in_service}
+        new = {one.node_uid for one in self.disruptions if not one.was_in_service}
+        others = {name: node for name, node in self.nodes.items() if node.uid not in new}
+        return {name: f"{name} ({why})" for name, node in others.items() if (why := _why_out(node))} | found
 
     def _emptied(self) -> set[str]:
         """Returns the unavailable nodes without pods, now or soon. A cordoned node still serves."""

@@ -469,7 +469,7 @@ PARSERS = (
     Parser("switches of automatic drains and repairs", "the actors there are and 1,000 characters", FORM_BYTES,
            _fields(SwitchesForm, "drain", "repair", "reason"), ("maintenance.web.automatic_page",)),
     Parser("gate of new nodes", "6,440 and 1,000 characters", FORM_BYTES,
-           _fields(NewNodeGateForm, "is_on", "test", "labels", "taints", "needs_person", "reason"),
+           _fields(NewNodeGateForm, "is_on", "test", "labels", "taints", "needs_person", "seen", "reason"),
            ("maintenance.web.new_nodes_page",)),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
            ("rollouts.web.freezes_page",)),

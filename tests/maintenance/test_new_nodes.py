@@ -7,18 +7,19 @@ from typing import Any
 
 import pytest
 
+from config.celery import app
 from edges.transition_errors import LostRace
 from fleet.models import ClusterMode, GoneNode, Node, Pod, PodPlacement, Pool
-from maintenance import commands, new_node_round, new_nodes
+from maintenance import commands, new_node_round, new_nodes, tasks
 from maintenance.case_round import follow_cases
 from maintenance.findings import WAITING
 from maintenance.lifecycle import CaseState
 from maintenance.models import NewNodeGate, NodeCase
 from maintenance.new_node_round import run_new_nodes
-from maintenance.new_nodes import ACTOR, GateSettings, facts_of_gate, set_gate
+from maintenance.new_nodes import ACTOR, GateSettings, facts_of_gate, set_gate, settings_version
 from maintenance.refusals import BadNewNodeGate, CaseRefused
 from operations.ledger.disruptions import read_budgets, record_disruptions
-from operations.models import Freeze, NodeTestJob, Operation, Quarantine
+from operations.models import Disruption, Freeze, NodeTestJob, Operation, Quarantine
 from operations.operation_round import end_gone_quarantines
 from operations.quarantine_round import follow_quarantines
 from operations.refusals import OperationRefused
@@ -227,6 +228,42 @@ def test_a_new_node_takes_no_place_of_a_budget(ground: Ground):
     assert read_budgets(ground.cluster.pk, [other], is_rollback=False).why_not([other]) == ""
 
 
+def budget_of(pool: Pool, name: str) -> str:
+    return read_budgets(pool.cluster_id, [name], is_rollback=False).why_not([name])
+
+
+def test_a_new_node_counts_once_somebody_drains_it():
+    pool = a_gated_pool()
+    new, _ = (a_node(pool.cluster, name, pool=pool) for name in ("gpu-new", "gpu-other"))
+    its = {"taking": {new.uid: new.name}, "by": "operation-1", "now": NOON}
+    record_disruptions(pool.cluster_id, **its, is_budgeted=False, was_in_service=False)
+    assert budget_of(pool, "gpu-other") == ""
+    record_disruptions(pool.cluster_id, **its, is_budgeted=False)  # a person tests it
+    assert budget_of(pool, "gpu-other") == ""
+    record_disruptions(pool.cluster_id, **its)
+    assert "gpu-new" in budget_of(pool, "gpu-other")
+
+
+def test_a_later_node_of_the_same_name_takes_its_place():
+    pool = a_gated_pool()
+    a_node(pool.cluster, "gpu-new", pool=pool, is_ready=False)
+    a_node(pool.cluster, "gpu-other", pool=pool)
+    taking = {"uid-before": "gpu-new"}
+    record_disruptions(pool.cluster_id, taking, by="operation-1", is_budgeted=False, was_in_service=False, now=NOON)
+    assert "gpu-new" in budget_of(pool, "gpu-other")
+
+
+def test_the_gate_has_rounds_of_its_own(monkeypatch: pytest.MonkeyPatch):
+    """An error in automatic quarantine does not stop it."""
+    called: list[str] = []
+    monkeypatch.setattr(tasks, "run_new_nodes", lambda **_: called.append("gate"))
+    monkeypatch.setattr(tasks, "run_automatic_quarantine", lambda **_: called.append("quarantine"))
+    scheduled = {entry["task"] for entry in app.conf.beat_schedule.values()}
+    assert tasks.sweep_new_nodes.name in scheduled
+    tasks.sweep_new_nodes()
+    assert called == ["gate"]
+
+
 def its_pool(ground: Ground) -> Pool:
     pool = a_pool(ground.cluster, max_unavailable=1)
     pool.nodes.set(Node.objects.filter(cluster=ground.cluster, is_gpu_node=True))
@@ -284,6 +321,7 @@ def somebody_uncordons_it(ground: Ground) -> None:
     ground.store.patch(NODE, CANARY, {"spec": {"unschedulable": None}}, how="merge")
     go_on(ground)
     follow_quarantines(clock=ground.clock)
+    assert Disruption.objects.in_force().get(node_name=CANARY).was_in_service  # pods may start there
     go_on(ground)
     rounds(ground, begin(ground, "accept-uncordon", CANARY))
 
@@ -453,6 +491,23 @@ def test_a_gate_needs_the_right_to_change_its_cluster():
         set_gate(pool, GateSettings(is_on=True, test="dcgm-3"), actor="root", reason="x", now=NOON)
 
 
+def test_a_gate_that_somebody_changed_first_is_not_overwritten():
+    pool = a_pool(a_cluster(mode=ClusterMode.OPERATE))
+    wanted = GateSettings(is_on=True, test="dcgm-3", taints=["gpu=new:NoSchedule"], needs_person=True)
+    first = settings_version(None)
+    set_gate(pool, wanted, actor="rita", reason="x", seen=first, now=NOON)
+    with pytest.raises(CaseRefused, match="rita changed the gate"):
+        set_gate(pool, GateSettings(is_on=False, test="dcgm-2"), actor="root", reason="x", seen=first, now=JOINED)
+    gate = NewNodeGate.objects.get()
+    assert (gate.test, gate.on_since) == ("dcgm-3", NOON)
+    set_gate(pool, GateSettings(False, "dcgm-2"), actor="root", reason="x", seen=settings_version(gate), now=NOON)
+    before, after = (AuditEntry.objects.latest("number").evidence[side] for side in ("from", "to"))
+    assert before == {
+        "on": True, "test": "dcgm-3", "labels": [], "taints": ["gpu=new:NoSchedule"], "needs_person": True,
+    }  # fmt: skip
+    assert after == {"on": False, "test": "dcgm-2", "labels": [], "taints": [], "needs_person": False}
+
+
 def test_a_gate_is_set_on_its_page_and_by_rest():
     pool = a_pool(a_cluster(mode=ClusterMode.OPERATE), "h200")
     visiting(a_user("root", role="admin")).post(
@@ -465,8 +520,11 @@ def test_a_gate_is_set_on_its_page_and_by_rest():
     assert "rack=7" in page(visiting(a_user("vera", role="viewer")), f"/maintenance/new-nodes/{pool.pk}").text
     assert "h200" in page(visiting(a_user("vic", role="viewer")), "/maintenance/new-nodes").text
 
-    body = {"is_on": False, "test": "dcgm-2", "reason": "Done."}
+    body: dict[str, Any] = {"is_on": False, "test": "dcgm-2", "reason": "Done."}
     address = f"/api/v1/new-node-gates/{pool.pk}/settings"
     assert calling(a_user("oskar", role="operator")).post(address, body, format="json").status_code == 403
-    answer = calling(a_user("rita", role="admin")).post(address, body, format="json")
+    rita = calling(a_user("rita", role="admin"))
+    assert rita.post(address, body | {"seen": "none"}, format="json").status_code == 409
+    body["seen"] = rita.get(f"/api/v1/new-node-gates/{pool.pk}").json()["version"]
+    answer = rita.post(address, body, format="json")
     assert (answer.status_code, answer.json()["on_since"], answer.json()["test"]) == (200, None, "dcgm-2")
