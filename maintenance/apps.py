@@ -8,7 +8,7 @@ class MaintenanceConfig(AppConfig):
         from fleet import retention
         from health.evaluation.finding_sources import register
         from maintenance.automatic import open_every_breaker
-        from maintenance.findings import BREAKER, WAITING
+        from maintenance.findings import BREAKER, UNHELD, WAITING
         from maintenance.queries import why_no_release
         from maintenance.retention import tidy
         from maintenance.web.operation_links import case_that_follows, open_case_with
@@ -19,6 +19,7 @@ class MaintenanceConfig(AppConfig):
         OPENERS.append(open_case_with)
         register(WAITING)
         register(BREAKER)
+        register(UNHELD)
         retention.ALSO.append(tidy)
         AFTER_RESTORE.append(open_every_breaker)
         RELEASE_VETOES.append(why_no_release)

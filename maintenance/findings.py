@@ -11,13 +11,14 @@ from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
 from maintenance.gate_steps import LIMITS
 from maintenance.lifecycle import FINAL, NEW, CaseFacts, CaseState
-from maintenance.models import AutomaticQuarantine, NodeCase
+from maintenance.models import AutomaticQuarantine, NewNodeGate, NodeCase
 from maintenance.queries import facts_of
 from maintenance.triggers import BreakerState, Mode
 from wording.durations import spell
 from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit, instant
 
 IDLE_FOR = timedelta(hours=4)  # a node out of service without a next step
+REFUSED_LATELY = timedelta(minutes=2)  # each round tries again, every 10 s
 SOON = frozenset({CaseState.DRAIN_BLOCKED, CaseState.IN_REPAIR, CaseState.PROBATION})  # their obstacles need a person
 BY_ITSELF = frozenset({CaseState.SUSPECT, CaseState.DRAINING, CaseState.IN_REPAIR, CaseState.PROBATION, *NEW, *FINAL})
 
@@ -97,6 +98,42 @@ def open_breakers(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Pro
                 identity=f"{row.breaker_since}",
             ),
         )
+
+
+def refused_holds(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
+    """Yields gates of new nodes whose last round could not hold a node. One query."""
+    gates = NewNodeGate.objects.filter(pool__cluster=cluster, refused_at__gt=now - REFUSED_LATELY)
+    for gate in gates.exclude(on_since=None).select_related("pool").order_by("pk"):
+        yield (
+            f"new nodes of pool {gate.pool.name}",
+            Problem(
+                severity=Severity.WARNING,
+                title=fit("New node {} is not held", gate.refused_node),
+                summary=fit("Pods start there without a test. {}", gate.refusal, longest=LONGEST_SUMMARY),
+                evidence=(instant("Refused", gate.refused_at), EvidenceItem("Pool", gate.pool.name)),
+                facts={"pool": gate.pool_id},
+                identity=gate.refused_node,
+            ),
+        )
+
+
+def _gate_page(facts: Mapping[str, Any]) -> str:
+    return reverse("new-node-gate", args=[facts["pool"]])
+
+
+UNHELD = FindingSource(
+    "new-node-not-held",
+    "New node is not held",
+    timedelta(minutes=1),
+    refused_holds,
+    "The gate of a pool tried to cordon a new node, and the operation was refused.",
+    _gate_page,
+    (
+        "Open the gate of the pool. It lists nodes that joined and are not held, with the reason.",
+        "Mend what refuses the operation, or quarantine the node by hand.",
+    ),
+    "new nodes",
+)
 
 
 def _pool_page(facts: Mapping[str, Any]) -> str:

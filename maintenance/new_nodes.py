@@ -27,6 +27,7 @@ from operations.models import Disruption, OperationNode, Quarantine
 from operations.restraints import freezes_of
 from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
 from people.models import AuditEntry
+from wording.durations import spell
 from wording.lists import names
 
 ACTOR = "new node gate"  # in cases, operations and the audit chain
@@ -111,6 +112,40 @@ def _check(wanted: GateSettings) -> None:
         key, _, effect = taint.rpartition(":")
         if not key.partition("=")[0] or effect not in EFFECTS:
             raise BadNewNodeGate("taints", f"A taint is key:Effect or key=value:Effect, with {names(EFFECTS)}.")
+
+
+def unheld_nodes(gate: NewNodeGate, *, most: int, now: datetime) -> list[tuple[Node, str]]:
+    """Returns nodes that joined since the gate is on and that it never held, with the reason, the newest first.
+
+    14 queries at most.
+    """
+    if gate.on_since is None:
+        return []
+    had = NodeCase.objects.filter(is_new=True).values("node_uid")
+    rows = gate.pool.nodes.filter(is_gpu_node=True, created_at__gt=gate.on_since).exclude(uid__in=had)
+    nodes = list(rows.order_by("-created_at", "name")[:most])
+    uids = [node.uid for node in nodes]
+    placements = PodPlacement.objects.filter(cluster=gate.pool.cluster_id, node_uid__in=uids)
+    served = set(placements.values_list("node_uid", flat=True))
+    cases = set(NodeCase.objects.open().filter(node_uid__in=uids).values_list("node_uid", flat=True))
+    serving, not_free = tenants_of(nodes), why_not_free(nodes, now=now)
+    waits = why_gate_waits(gate.pool.cluster, now=now) if nodes else ""
+
+    def why(node: Node) -> str:
+        if node.uid in cases:
+            return "The node has an open case."
+        if node.name in serving:
+            return f"{serving[node.name][0]} runs there: the node serves already."
+        if node.uid in served:
+            return "A pod of a tenant had GPUs of the node: it served already."
+        if node.created_at <= now - JOINED_WITHIN:
+            return f"The node joined more than {spell(JOINED_WITHIN)} ago."
+        if node.is_unschedulable:
+            return "Somebody else cordoned the node."
+        refusal = gate.refusal if gate.refused_node == node.name else ""
+        return not_free.get(node.uid, "") or waits or refusal or "The next round decides."
+
+    return [(node, why(node)) for node in nodes]
 
 
 def joined_nodes(gate: NewNodeGate, *, now: datetime) -> QuerySet[Node]:

@@ -12,7 +12,15 @@ from edges.fields import Reason
 from edges.requests import PersonRequest, report_act
 from fleet.models import Pool
 from maintenance.models import NodeCase
-from maintenance.new_nodes import GATE_TESTS, LONGEST_WANTED, MOST_WANTED, GateSettings, set_gate, settings_version
+from maintenance.new_nodes import (
+    GATE_TESTS,
+    LONGEST_WANTED,
+    MOST_WANTED,
+    GateSettings,
+    set_gate,
+    settings_version,
+    unheld_nodes,
+)
 from maintenance.refusals import BadNewNodeGate, CaseRefused
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, why_not
@@ -77,6 +85,7 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
             return redirect("new-node-gate", pool_id=pool_id)
     held = NodeCase.objects.visible_to(request.user).filter(is_new=True, gate__pool=row)
     context: dict[str, Any] = {
+        "unheld": unheld_nodes(gate, most=SHOWN, now=timezone.now()) if gate else [],
         "pool": row, "gate": gate, "form": form, "cases": held.order_by("-pk")[:SHOWN],
         "test": NODE_TESTS[gate.test].title if gate else "",
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where),

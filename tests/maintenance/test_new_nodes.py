@@ -12,7 +12,7 @@ from edges.transition_errors import LostRace
 from fleet.models import ClusterMode, GoneNode, Node, Pod, PodPlacement, Pool
 from maintenance import commands, new_node_round, new_nodes, tasks
 from maintenance.case_round import follow_cases
-from maintenance.findings import WAITING
+from maintenance.findings import UNHELD, WAITING
 from maintenance.lifecycle import CaseState
 from maintenance.models import NewNodeGate, NodeCase
 from maintenance.new_node_round import run_new_nodes
@@ -489,6 +489,30 @@ def test_a_gate_needs_the_right_to_change_its_cluster():
     pool = a_pool(a_cluster(mode=ClusterMode.OBSERVE_ONLY))
     with pytest.raises(CaseRefused, match="may not change"):
         set_gate(pool, GateSettings(is_on=True, test="dcgm-3"), actor="root", reason="x", now=NOON)
+
+
+def test_the_page_names_nodes_that_joined_and_are_not_held(monkeypatch: pytest.MonkeyPatch):
+    pool = a_gated_pool()
+    new = {"pool": pool, "created_at": JOINED}
+    a_pod(a_node(pool.cluster, "gpu-serving", **new), "early", gpus=1)
+    a_node(pool.cluster, "gpu-cordoned", is_unschedulable=True, **new)
+    is_upgraded(a_node(pool.cluster, "gpu-upgraded", **new))
+    a_node(pool.cluster, "gpu-refused", **new)
+    gate = NewNodeGate.objects.get()
+    gate.change(refused_at=NOON, refused_node="gpu-refused", refusal="An approval is missing.")
+    assert {node.name: why for node, why in new_nodes.unheld_nodes(gate, most=9, now=NOON)} == {
+        "gpu-serving": "team-a/early runs there: the node serves already.",
+        "gpu-cordoned": "Somebody else cordoned the node.",
+        "gpu-upgraded": "The node is being changed.",
+        "gpu-refused": "An approval is missing.",
+    }
+    text = page(visiting(a_user("vera", role="viewer")), f"/maintenance/new-nodes/{pool.pk}").text
+    assert "gpu-serving" in text
+    assert "No node joined" not in text
+
+    ((_, problem),) = UNHELD.say(pool.cluster, now=NOON + timedelta(seconds=10))
+    assert "An approval is missing." in problem.summary
+    assert list(UNHELD.say(pool.cluster, now=NOON + timedelta(minutes=3))) == []
 
 
 def test_a_gate_that_somebody_changed_first_is_not_overwritten():
