@@ -552,3 +552,10 @@ def test_a_gate_is_set_on_its_page_and_by_rest():
     body["seen"] = rita.get(f"/api/v1/new-node-gates/{pool.pk}").json()["version"]
     answer = rita.post(address, body, format="json")
     assert (answer.status_code, answer.json()["on_since"], answer.json()["test"]) == (200, None, "dcgm-2")
+
+
+def test_the_checklist_of_a_cordoned_node_holds(ground: Ground):
+    """Nothing that the gate does keeps it from its end."""
+    case = hold(ground, its_pool(ground))
+    assert is_cordoned(ground)
+    assert facts_of_gate([case], now=ground.clock())[case.pk].lacks == ""
