@@ -110,7 +110,7 @@ def refused_holds(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Pro
                 severity=Severity.WARNING,
                 title=fit("New node {} is not held", gate.refused_node),
                 summary=fit("Pods start there without a test. {}", gate.refusal, longest=LONGEST_SUMMARY),
-                evidence=(instant("Refused", gate.refused_at), EvidenceItem("Pool", gate.pool.name)),
+                evidence=(EvidenceItem("Node", gate.refused_node), EvidenceItem("Pool", gate.pool.name)),
                 facts={"pool": gate.pool_id},
                 identity=gate.refused_node,
             ),
