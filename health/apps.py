@@ -17,7 +17,7 @@ class HealthConfig(AppConfig):
         from health.retention import tidy
         from health.sources import cluster_telemetry
         from health.stack import pods
-        from health.web.timeline import events_of_gpu, findings_then, gpus_then, lines_of_xids
+        from health.web.timeline import findings_of_gpu, findings_then, gpus_then, lines_of_acts, lines_of_xids
         from health.web.which_gpus import sicknesses_of
 
         listeners.STATE_CHANGED.append(wake.findings_soon.ask)
@@ -26,7 +26,7 @@ class HealthConfig(AppConfig):
         pod_reasons.READERS.append(pods.reasons)
         GOES_WITH.extend((LIMITS_OF_A_POOL, MUTES_OF_A_POOL))
         SICKNESSES.append(sicknesses_of)
-        lines.MORE.append(lines_of_xids)
-        lines.OF_A_GPU.append(events_of_gpu)
+        lines.MORE += [lines_of_acts, lines_of_xids]
+        lines.OF_A_GPU.append(findings_of_gpu)
         of_pages.MORE.append(cluster_telemetry.numbers)
         moment.TRUE_THEN += [findings_then, gpus_then]

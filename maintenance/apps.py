@@ -6,12 +6,14 @@ class MaintenanceConfig(AppConfig):
 
     def ready(self) -> None:
         from fleet import retention
+        from fleet.history import lines
         from health.evaluation.finding_sources import register
         from maintenance.automatic import open_every_breaker
         from maintenance.findings import BREAKER, UNHELD, WAITING
         from maintenance.queries import why_no_release
         from maintenance.retention import tidy
         from maintenance.web.operation_links import case_that_follows, open_case_with
+        from maintenance.web.timeline import lines_of_cases
         from operations.followers import FOLLOWERS, OPENERS
         from operations.restraints import AFTER_RESTORE, RELEASE_VETOES
 
@@ -21,5 +23,6 @@ class MaintenanceConfig(AppConfig):
         register(BREAKER)
         register(UNHELD)
         retention.ALSO.append(tidy)
+        lines.MORE.append(lines_of_cases)
         AFTER_RESTORE.append(open_every_breaker)
         RELEASE_VETOES.append(why_no_release)

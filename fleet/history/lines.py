@@ -8,10 +8,11 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.expressions import Combinable
 from django.utils import timezone
 
-from fleet.history.event_pages import page_of_event
+from fleet.history.event_pages import page_of_event, page_of_finding
 from fleet.history.placements import (
     BoardsOfPods,
     boards_now,
@@ -72,7 +73,7 @@ class TimelineLine:
 
 LinePosition = tuple[int, int]  # among the lines of one instant: index in `TOLD_BY`, and key of the row
 # The sources of lines, in order within one instant, last first.
-LINE_SOURCES = ("xids", "plans", "operations", "events", "notes", "ended", "begun", "seen")
+LINE_SOURCES = ("xids", "plans", "cases", "operations", "events", "acts", "notes", "ended", "begun", "seen")
 
 
 def position_in(teller: str, key: int) -> LinePosition:
@@ -116,15 +117,17 @@ class Span:
         return since & until
 
 
-# Of apps above: the events that are about one GPU of the node, or about none.
-OF_A_GPU: list[Callable[[Gpu], Q]] = []
+# Of apps above: the keys of the findings about one GPU of the node, or about none.
+OF_A_GPU: list[Callable[[Gpu], Collection[int]]] = []
 # Of apps above: each returns its lines for a person, newest first, within the maximum.
 MORE: list[Callable[[NodeKept, User, Span], Iterable[TimelineLine]]] = []
 
 
 def lines_of(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
-    """Returns the lines, newest first. Five queries, those of `allocations_on` for pods with GPUs, and those of apps
-    above."""
+    """Returns the lines, newest first.
+
+    Five queries, those of `allocations_on` for pods with GPUs, and those of apps above. One more for one GPU.
+    """
     lines, _ = page_of(node, user, span)
     return lines
 
@@ -136,7 +139,9 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
     instant has more lines than a page, the rest follow below the last position.
     """
     wider = replace(span, most=span.most + 1)
-    found = [*_timeline_lines(node, wider), *_events(node, wider), *_notes(node, wider), *_placements(node, wider)]
+    findings = [key for of_gpu in OF_A_GPU for key in of_gpu(span.gpu)] if span.gpu and span.has(FINDING) else []
+    found = [*_timeline_lines(node, wider, findings), *_events(node, wider, findings), *_notes(node, wider)]
+    found += _placements(node, wider)
     found += lines_of_apps(node, user, wider)
     found.sort(key=lambda line: (line.at, line.position), reverse=True)
     if len(found) <= span.most:
@@ -154,30 +159,40 @@ def kinds_in(names: Collection[str]) -> frozenset[str]:
     return frozenset(names) & frozenset(LINE_KINDS)
 
 
-def _timeline_lines(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
+def _timeline_lines(node: NodeKept, span: Span, findings: Collection[int]) -> Iterable[TimelineLine]:
     wanted = [event for event, kind in KIND_OF.items() if span.has(kind)]
     rows = timeline(node).filter(span.of("at", "seen"), kind__in=wanted)
     if span.gpu is not None:
-        rows = rows.filter(~Q(kind=RESET) | Q(detail__gpu=span.gpu.index)).exclude(kind=FINDING)
+        rows = rows.filter(~Q(kind=RESET) | Q(detail__gpu=span.gpu.index))
+        rows = rows.filter(~Q(kind=FINDING) | Q(detail__finding__in=findings))
     for row in rows[: span.most]:
         glyph, position = GLYPHS.get(row.kind, "part"), position_in("seen", row.pk)
-        yield TimelineLine(row.at, KIND_OF[row.kind], row.sentence, glyph=glyph, detail=row.detail, position=position)
+        its_finding = row.detail.get("finding") if row.kind == FINDING else None
+        href = page_of_finding(its_finding) if its_finding else ""
+        yield TimelineLine(row.at, KIND_OF[row.kind], row.sentence, "", href, glyph, row.detail, position)
 
 
-def _events(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
-    """Yields the domain events about the node: those of its findings and cases. One query, and one for one GPU."""
+def _events(node: NodeKept, span: Span, findings: Collection[int]) -> Iterable[TimelineLine]:
+    """Yields the domain events about the node: those of its findings and cases. One query."""
     wanted = [family for family in (FINDING, CASE) if span.has(family)]
     if not wanted:
         return
     about = reduce(or_, (Q(kind__startswith=f"{family}.") for family in wanted))
     rows = DomainEvent.objects.filter(about, span.of("at", "events"), cluster=node.cluster_id, node_uid=node.uid)
     if span.gpu is not None:
-        rows = rows.filter(*(of_one(span.gpu) for of_one in OF_A_GPU))
+        keys = [f"finding/{key}" for key in findings]
+        rows = rows.filter(~Q(kind__startswith="finding.") | Q(key__in=keys))
     for row in rows.order_by("-at", "-pk")[: span.most]:
         yield TimelineLine(
             row.at, row.family, row.sentence, row.actor, page_of_event(row), row.glyph, row.facts,
             position_in("events", row.pk),
         )  # fmt: skip
+
+
+def without_event(node: NodeKept, family: str) -> Combinable:
+    """Returns the filter of rows of an earlier version, which wrote no event about the node at their instant."""
+    events = DomainEvent.objects.filter(kind__startswith=f"{family}.", cluster=node.cluster_id, node_uid=node.uid)
+    return ~Exists(events.filter(at=OuterRef("at")))
 
 
 def _placements(node: NodeKept, span: Span) -> Iterable[TimelineLine]:
