@@ -364,7 +364,7 @@ PARSERS = (
                _query(cluster=text, pool=text, kind=text, severity=text, object=text, hours=text, since=text,
                       until=text, before=text), DomainEvent.objects.none(),
            ).is_valid(), EventView.read(_query(object=text, since=text)).query()),
-           ("notifications.events", "notifications.web.events_page")),
+           ("notifications.web.events_page",)),
     Parser("limit and offset", "8 digits", HEADERS_BYTES, _page, ("edges.pagination",)),
     Parser("key in an address or hidden field", "18 digits", HEADERS_BYTES, whole_number,
            ("rollouts.web.plan_commands", "rollouts.web.draft_page", "fleet.live.consumer")),
