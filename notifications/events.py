@@ -24,7 +24,7 @@ from people.models import User
 from people.rights import Permission, scope_of
 
 MOST_HOURS = 24 * 400
-OBJECT = re.compile(r"(finding|plan|operation|case)[/ #-]{1,2}([0-9]{1,18})", re.ASCII)
+OBJECT = re.compile(r"(finding|plan|operation|case)(?:/|#| #?)([0-9]{1,18})", re.ASCII)  # no name of a node
 KIND_CHOICES = [*FAMILIES.items(), *((kind.key, kind.title) for kind in EVENT_KINDS.values())]
 OF_PLANS = [key for key in EVENT_KINDS if key.startswith(("plan.", "traffic."))]
 

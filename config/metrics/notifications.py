@@ -43,7 +43,7 @@ def _channels() -> Iterator[Metric]:
 def _waiting(now: datetime) -> Iterator[Metric]:
     """Yields the ages of the oldest event without a route and of the oldest message not yet sent; 0 without any."""
     text = "Age of the oldest event that no worker has routed yet."
-    event = DomainEvent.objects.filter(routed_at=None).aggregate(at=Min("at"))["at"]
+    event = DomainEvent.objects.waiting().order_by().aggregate(at=Min("at"))["at"]
     yield GaugeMetricFamily("quarterdeck_event_waiting_seconds", text, value=_age(event, now))
     text = "Age of the oldest message that is to be sent, or sent again."
     created_at = Delivery.objects.waiting().aggregate(at=Min("created_at"))["at"]

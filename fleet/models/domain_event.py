@@ -92,7 +92,7 @@ class DomainEvent(models.Model):
 
     @property
     def sentence(self) -> str:
-        unnamed = {"title": "{} {}".format(*self.subject).capitalize()}  # an event of an earlier version
+        unnamed = {"title": " ".join(self.key.split("/")[:2]).capitalize()}  # an event of another version
         return line_of(self.its_kind, unnamed | self.facts)
 
     @property

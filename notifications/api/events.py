@@ -24,7 +24,7 @@ class DomainEventSerializer(RowSerializer):
     actor = serializers.CharField(help_text="Who made the change. Blank: nobody, as when a finding opens.")
     sentence = serializers.CharField()
     facts = serializers.DictField(help_text="The facts of its kind, as they were then.")
-    page = serializers.SerializerMethodField(help_text="Address of the object's page.")
+    page = serializers.SerializerMethodField(help_text="Address of the object's page. Blank: of a later version.")
 
     class Meta:
         model = DomainEvent

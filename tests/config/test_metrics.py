@@ -8,7 +8,7 @@ from capacity.models import FreeGpuSample
 from config.celery import app as celery
 from config.models import ProcessEnd
 from config.sweeps import SWEEPS
-from fleet.models import Observer, ObservingWorker
+from fleet.models import DomainEvent, Observer, ObservingWorker
 from fleet.models.observer import LEASE
 from fleet.tasks import sweep_observers, tidy_up
 from kube.credential_life import CredentialLife
@@ -230,6 +230,8 @@ def test_open_cases_by_state(bob):
 def test_deliveries_and_what_waits(bob, now):
     finding = a_finding(a_cluster())
     event = happened(finding, at=NOON - timedelta(minutes=2))
+    later = happened(finding, at=NOON - timedelta(hours=9))
+    DomainEvent.objects.filter(pk=later.pk).update(kind="finding.of-a-later-version")
     channel = a_channel("ops", state="failing", delivered_at=NOON)
     row = {"channel": channel, "channel_name": "ops", "key": "k", "act": "open", "message": {}, "next_try_at": NOON}
     Delivery.objects.create(**row, state="waiting", created_at=NOON - timedelta(minutes=1))

@@ -3,8 +3,10 @@
 import csv
 import io
 from datetime import timedelta
+from importlib import import_module
 
 import pytest
+from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -86,6 +88,36 @@ def test_page_file_and_rest_have_the_same_events(ada, query, kinds):
     assert ("No event matches." in shown.text) is not bool(kinds)
 
 
+def test_the_severity_of_an_earlier_version_is_filled_and_found(cluster, ada):
+    for key, facts in enumerate(({"severity": "critical"}, {"severity": "note"}, {})):
+        DomainEvent.write([DomainEvent.of("plan.started", f"plan/{key}", cluster_id=cluster.pk, at=NOON, facts=facts)])
+    DomainEvent.objects.update(severity="")
+
+    import_module("fleet.migrations.0018_severity_of_events").fill_severity(apps, None)
+
+    assert list(DomainEvent.objects.values_list("severity", flat=True)) == ["critical", "note", ""]
+    assert len(listed(ada, "?severity=critical")) == 1
+
+
+def test_an_event_of_a_later_version_has_no_page(cluster, ada):
+    DomainEvent.objects.create(
+        cluster=cluster, kind="room.flooded", key="room/b-7", at=NOON, facts={"reason": "Rain."}, routed_at=NOON
+    )
+
+    (row,) = calling(ada).get("/api/v1/events").json()["results"]
+    shown = page(visiting(ada), "/events")
+
+    assert (row["page"], row["sentence"]) == ("", "Room b-7: Rain.")
+    assert "Room b-7: Rain." in shown.text
+    assert "" not in shown.links
+
+
+def test_a_node_named_like_an_object_has_its_own_events(cluster, ada):
+    make.an_event_of(make.a_finding(cluster, node=make.a_node(cluster, "case-12")))
+
+    assert listed(ada, "?object=case-12") == ["finding.opened"]
+
+
 @pytest.mark.usefixtures("night")
 def test_an_object_has_its_own_events(ada):
     plan = DomainEvent.objects.get(kind="plan.started")
@@ -94,7 +126,7 @@ def test_an_object_has_its_own_events(ada):
     DomainEvent.write([wanted])
 
     assert listed(ada, f"?object={plan.key}") == ["plan.approval-wanted", "plan.started"]
-    assert listed(ada, f"?object={plan.key.replace('/', '-')}")
+    assert listed(ada, f"?object={plan.key.replace('/', ' %23')}")
     assert listed(ada, f"?object={plan.key}0") == []
 
 
