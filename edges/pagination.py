@@ -15,7 +15,8 @@ CURSOR = "cursor"
 class Pages(LimitOffsetPagination):
     """Pagination by `limit`, and by the cursor in `next`. With `offset`, pages are counted instead.
 
-    An invalid value is refused: a silently different page would hide rows.
+    An invalid value is refused: a silently different page would hide rows. A view of a large table sets
+    `count_at_most`: its `count` by cursor ends there.
     """
 
     default_limit = 100
@@ -30,7 +31,8 @@ class Pages(LimitOffsetPagination):
                 raise ValidationError({CURSOR: "Send either a cursor or an offset."})
             return super().paginate_queryset(queryset, request, view) or []
         self.request, self.limit = request, self.get_limit(request)
-        self.count = self.get_count(queryset)
+        most = getattr(view, "count_at_most", None)
+        self.count = self.get_count(queryset if most is None else queryset.order_by()[:most])
         keys, cursor = keys_of(queryset), request.query_params.get(CURSOR, "")
         try:
             rows = list(rows_after(queryset, keys, cursor, of=request.path)[: self.limit + 1])

@@ -1,10 +1,9 @@
 """The filters of domain events, their saved views, and the channels that got them, for pages and REST."""
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 import django_filters as filters
@@ -19,11 +18,13 @@ from fleet.models.domain_event import DomainEventQuerySet
 from health.models.finding import SEVERITIES
 from health.saved_views import ViewTable
 from notifications.models import Delivery
+from notifications.models.delivery import KEEP_LOG
 from people.audit_trail import MOST_KEY, InstantFilter, KeyFilter
 from people.models import User
 from people.rights import Permission, scope_of
 
 MOST_HOURS = 24 * 400
+UNKNOWN = "not known"  # the log of that time is deleted
 OBJECT = re.compile(r"(finding|plan|operation|case)(?:/|#| #?)([0-9]{1,18})", re.ASCII)  # no name of a node
 KIND_CHOICES = [*FAMILIES.items(), *((kind.key, kind.title) for kind in EVENT_KINDS.values())]
 OF_PLANS = [key for key in EVENT_KINDS if key.startswith(("plan.", "traffic."))]
@@ -97,11 +98,16 @@ class EventView:
 EVENT_VIEWS = ViewTable("events", EventView.read)
 
 
-def receivers_of(events: Collection[DomainEvent], user: User) -> Mapping[int, list[str]]:
-    """Returns the channels that got a message of each event, for those who may see the log of all. One query."""
-    found: dict[int, set[str]] = defaultdict(set)
-    if scope_of(user, Permission.SEE).everywhere:
-        rows = Delivery.objects.filter(event__in=[event.pk for event in events]).order_by()
-        for event_id, channel in rows.values_list("event_id", "channel_name"):
-            found[event_id or 0].add(channel)
+def receivers_of(events: Collection[DomainEvent], user: User, *, now: datetime) -> Mapping[int, list[str]] | None:
+    """Returns the channels that got a message about each event itself, so not those of digests. One query.
+
+    None: the user may not see the log of all.
+    """
+    if not scope_of(user, Permission.SEE).everywhere:
+        return None
+    kept_since = now - KEEP_LOG
+    found: dict[int, set[str]] = {event.pk: {UNKNOWN} if event.at < kept_since else set() for event in events}
+    rows = Delivery.objects.filter(event__in=[event.pk for event in events], created_at__gte=kept_since).order_by()
+    for event_id, channel in rows.values_list("event_id", "channel_name"):
+        found[event_id or 0].add(channel)
     return {event_id: sorted(names) for event_id, names in found.items()}

@@ -1,6 +1,6 @@
 """Deletes the old part of the delivery log, and ends conversations whose subject is gone."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 
@@ -11,11 +11,11 @@ from maintenance.models import NodeCase
 from notifications.channels.base import DeliveryAct
 from notifications.models import Conversation, Delivery
 from notifications.models.channel import wake_channels
+from notifications.models.delivery import KEEP_LOG
 from operations.models import Operation
 from rollouts.models import Plan
 
 SUBJECTS = (("finding", Finding), ("plan", Plan), ("operation", Operation), ("case", NodeCase))
-KEEP_LOG = timedelta(days=90)  # lifecycle R69
 GONE = "Its cluster was removed from Quarterdeck."
 
 

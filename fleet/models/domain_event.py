@@ -24,7 +24,8 @@ class DomainEventQuerySet(Visible["DomainEvent"]):
     def in_pools(self, pool_ids: Collection[int] | models.QuerySet) -> Q:
         there = Node.objects.filter(pk__in=members_of(pool_ids)).order_by().values("uid")
         gone = GoneNode.pools.through.objects.filter(pool_id__in=pool_ids).values("gonenode__uid")
-        return Q(node_uid__in=there) | Q(node_uid__in=gone)
+        # Only with the condition of its index may a database use it.
+        return ~Q(node_uid="") & (Q(node_uid__in=there) | Q(node_uid__in=gone))
 
     def waiting(self) -> DomainEventQuerySet:
         """Returns events that nobody has been notified of yet, oldest first.

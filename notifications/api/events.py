@@ -36,8 +36,12 @@ class DomainEventSerializer(RowSerializer):
 
 
 class DomainEventList(Listing):
-    """Lists events, newest first. Events about nodes of a pool are visible with the pool, others with the cluster."""
+    """Lists events, newest first. Events about nodes of a pool are visible with the pool, others with the cluster.
 
+    With a cursor, `count` ends at 10,000.
+    """
+
+    count_at_most = 10_000
     serializer_class = DomainEventSerializer
     filterset_class = EventFilters
     queryset = DomainEvent.objects.none()

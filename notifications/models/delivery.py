@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
 from fleet.models.domain_event import LONGEST_KEY
 from notifications.channels.base import DeliveryAct
+
+KEEP_LOG = timedelta(days=90)  # lifecycle R69
 
 
 class DeliveryState(models.TextChoices):

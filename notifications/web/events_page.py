@@ -28,6 +28,7 @@ PER_PAGE = 50
 SPANS = [("1", "1 hour"), ("8", "8 hours"), ("24", "24 hours"), ("72", "3 days"), ("168", "7 days")]
 MOST_ROWS = 50_000  # of a file
 AT_ONCE = 1000
+NOT_SHOWN = ("not permitted",)  # in place of channels
 HEAD = ("id", "at", "cluster", "kind", "severity", "object", "node", "sentence", "by", "sent_to")
 
 
@@ -89,13 +90,14 @@ def _table(request: PersonRequest) -> dict[str, Any]:
     is_valid = asked.is_valid()
     found = list(asked.qs[: PER_PAGE + 1]) if is_valid else []
     shown = found[:PER_PAGE]
-    receivers = receivers_of(shown, request.user) if shown else {}
+    receivers = receivers_of(shown, request.user, now=timezone.now())
     view = EventView.read(request.GET)
     return {
         "wanted": dict(view.given),
         "query": view.query(),
         "problems": [] if is_valid else _problems(asked),
-        "lines": [(event, page_of_event(event), receivers.get(event.pk, [])) for event in shown],
+        "lines": [(event, page_of_event(event), (receivers or {}).get(event.pk, [])) for event in shown],
+        "has_receivers": receivers is not None,
         "older_than": shown[-1].pk if len(found) > PER_PAGE else None,
         "is_first_page": "before" not in request.GET,
     }
@@ -118,13 +120,13 @@ async def _stream(events: QuerySet[DomainEvent], user: User) -> AsyncIterator[st
         some: list[DomainEvent] = await sync_to_async(partial(list, rows[: min(AT_ONCE, left)]))()
         if not some:
             return
-        receivers = await sync_to_async(receivers_of)(some, user)
-        yield as_csv(_cells(event, receivers.get(event.pk, [])) for event in some)
+        receivers = await sync_to_async(receivers_of)(some, user, now=timezone.now())
+        yield as_csv(_cells(event, NOT_SHOWN if receivers is None else receivers[event.pk]) for event in some)
         last, left = some[-1].pk, left - len(some)
 
 
 def _cells(event: DomainEvent, receivers: Iterable[str]) -> tuple[object, ...]:
     return (
         event.pk, event.at.isoformat(), event.cluster.name, event.kind, event.severity, event.key, event.node_name,
-        event.sentence, event.actor, " ".join(receivers),
+        event.sentence, event.actor, ", ".join(receivers),
     )  # fmt: skip

@@ -12,6 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from fleet.models import DomainEvent, GoneNode
 from maintenance.lifecycle import CaseState
+from notifications.api.events import DomainEventList
+from notifications.events import receivers_of
 from operations import commands
 from tests import make
 from tests.callers import calling, now  # noqa: F401 (a fixture)
@@ -164,7 +166,29 @@ def test_the_page_says_which_channels_were_sent_a_message(ada, cluster, pool, ro
     route_and_send()
 
     assert "pager" in page(visiting(ada), "/parts/events").text
-    assert "pager" not in page(visiting(make.a_user("amy", role="viewer", on=cluster)), "/parts/events").text
+    assert "Sent to" in page(visiting(ada), "/parts/events").text
+    others = page(visiting(make.a_user("amy", role="viewer", on=cluster)), "/parts/events").text
+    assert "pager" not in others
+    assert "Sent to" not in others
+
+
+@pytest.mark.usefixtures("now")
+def test_who_got_an_event_is_unknown_once_its_log_is_deleted(ada, cluster):
+    finding = make.a_finding(cluster)
+    old, new = (make.an_event_of(finding, at=NOON - timedelta(days=days)) for days in (91, 89))
+
+    assert receivers_of([old, new], ada, now=NOON) == {old.pk: ["not known"], new.pk: []}
+    assert "not known" in page(visiting(ada), "/parts/events").text
+
+
+def test_the_count_of_rest_is_bounded_unless_by_offset(ada, cluster, monkeypatch):
+    monkeypatch.setattr(DomainEventList, "count_at_most", 2)
+    finding = make.a_finding(cluster)
+    for _ in range(3):
+        make.an_event_of(finding)
+
+    assert calling(ada).get("/api/v1/events").json()["count"] == 2
+    assert calling(ada).get("/api/v1/events?offset=0").json()["count"] == 3
 
 
 def test_older_ones_are_a_page_further_and_a_page_is_one_query(ada, cluster):
