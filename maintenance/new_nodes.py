@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from edges.transition_errors import LostRace
 from fleet.freshness.cluster import why_unseen
@@ -36,6 +36,8 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 MOST_WANTED, LONGEST_WANTED = 20, 320  # labels or taints; characters of one
 GATE_TESTS = tuple(key for key in TEMPLATES if not NODE_TESTS[key].is_of_one_gpu)
 PARTITIONED = "The GPUs are partitioned or shared. The test needs whole GPUs, so a person tests and releases the node."
+# Nodes with slices or shares in place of whole GPUs. What a node without GPUs will offer is unknown.
+UNTESTABLE = Q(slices_expected__gt=0) | Q(shares_expected__gt=0)
 # Answers that may be unknown: the test workload uses the hardware, the driver and the runtime.
 PROVEN_BY_TEST = frozenset({"hardware", "module", "runtime-class"})
 
@@ -68,7 +70,7 @@ def set_gate(
     if wanted.is_on and pool.cluster.mode != ClusterMode.OPERATE:
         raise CaseRefused(f"Quarterdeck may not change {pool.cluster.name}: its mode is {pool.cluster.mode}.")
     members = pool.nodes.filter(is_gpu_node=True)
-    if wanted.is_on and members.exists() and not _testable(members).exists():
+    if wanted.is_on and members.exists() and not members.exclude(UNTESTABLE).exists():
         raise CaseRefused(f"No node of pool {pool.name} offers whole GPUs, which the test needs. The gate stays off.")
     columns = {
         "test": wanted.test, "labels": list(wanted.labels), "taints": list(wanted.taints),

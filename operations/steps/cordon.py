@@ -40,9 +40,9 @@ class CordonStep(NodeStep):
             return failed("Quarterdeck has no cordon on the node. Retry to read the node again.")
 
         def guard() -> None:
-            work.guard()
             if row.placed_at is None and work.operation.options.get(NEW_NODE) and (pod := pod_served(work)):
                 raise _Serves(f"{pod} has GPUs of the node: it serves already, and is not held.")
+            work.guard()  # the last check: a cancel may come while the pods are listed
 
         try:
             observed = cordon(row, work.connection, guard=guard)

@@ -18,11 +18,13 @@ from maintenance.models import NewNodeGate, NodeCase
 from maintenance.new_node_round import run_new_nodes
 from maintenance.new_nodes import ACTOR, GateSettings, facts_of_gate, set_gate, settings_version
 from maintenance.refusals import BadNewNodeGate, CaseRefused
+from operations.commands import cancel
 from operations.ledger.disruptions import read_budgets, record_disruptions
 from operations.models import Disruption, Freeze, NodeTestJob, Operation, Quarantine
 from operations.operation_round import end_gone_quarantines
 from operations.quarantine_round import follow_quarantines
 from operations.refusals import OperationRefused
+from operations.steps import cordon
 from people.models import AuditEntry
 from simulator.kinds import NODE, POD
 from tests.callers import calling
@@ -348,6 +350,21 @@ def test_a_node_that_served_before_the_cordon_is_not_cordoned(ground: Ground, se
     assert not Quarantine.objects.in_force().exists()
 
 
+def test_a_hold_that_is_cancelled_while_its_pods_are_listed_writes_nothing(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+):
+    """L1: nothing is asked between the last check and the write."""
+
+    def cancel_it(_: Any) -> str:
+        cancel(Operation.objects.get(), actor="ada", reason="Stop.", now=ground.clock())
+        return ""
+
+    monkeypatch.setattr(cordon, "pod_served", cancel_it)
+    before = ground.node(CANARY)
+    hold(ground, its_pool(ground))
+    assert ground.node(CANARY) == before
+
+
 @pytest.mark.parametrize("path", [passes_test, serves_already, person_returns_it, somebody_uncordons_it])
 def test_every_path_out_leaves_no_mark(ground: Ground, monkeypatch: pytest.MonkeyPatch, path: Callable[[Ground], None]):
     """lifecycle R4: the node is as before, but for the history."""
@@ -455,6 +472,14 @@ def test_a_pool_whose_nodes_no_test_can_pass_gets_no_gate():
     with pytest.raises(CaseRefused, match="offers whole GPUs"):
         set_gate(pool, GateSettings(is_on=True, test="dcgm-3"), actor="root", reason="x", now=NOON)
     assert not NewNodeGate.objects.exists()
+
+
+def test_a_pool_whose_nodes_have_no_gpus_yet_gets_a_gate():
+    """Their driver is not installed: what they will offer is unknown."""
+    pool = a_pool(a_cluster(mode=ClusterMode.OPERATE))
+    a_node(pool.cluster, "gpu-1", pool=pool, gpu_expected=None)
+    gate = set_gate(pool, GateSettings(is_on=True, test="dcgm-3"), actor="root", reason="x", now=NOON)
+    assert gate.on_since == NOON
 
 
 def test_a_state_that_lasts_too_long_is_a_finding():
