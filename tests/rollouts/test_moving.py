@@ -85,7 +85,7 @@ def test_browsers_are_told_once_it_is_committed(plan: Plan, monkeypatch, django_
         moved(plan, PlanState.HALTED)
         assert told == []
 
-    ((groups, message),) = told
+    ((groups, message),) = [each for each in told if "topic" in each[1]]
     assert f"plan-{plan.pk}" in groups
     assert message["seq"] == PlanEvent.objects.first().pk
     assert message["topic"] == f"plan-{plan.pk}"

@@ -10,6 +10,7 @@ from rollouts.gates.base import Gate, When
 
 BESIDE_THE_GATES = {
     "__init__",
+    "background",
     "base",
     "first_events",
     "options",
