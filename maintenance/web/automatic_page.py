@@ -1,5 +1,6 @@
 """The pages of automatic quarantine: all pools, and one pool with its breaker, decisions and backtest."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -80,34 +81,28 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
 
 @require_POST
 def change_mode(request: PersonRequest, pool_id: int) -> HttpResponse:
-    row = _load(request, pool_id)
-    with report_act(request, REFUSALS, done="The mode is changed.", ends_form=True):
-        where = f"cluster {row.cluster.name}"
-        require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where)
-        given = cleaned_input(ModeForm(request.POST))
-        automatic.change_mode(row, actor=request.user.get_username(), now=timezone.now(), **given)
-    return redirect("automatic-quarantine", pool_id=pool_id)
+    return _change(request, pool_id, ModeForm, automatic.change_mode, done="The mode is changed.")
 
 
 @require_POST
 def change_rule(request: PersonRequest, pool_id: int) -> HttpResponse:
-    row = _load(request, pool_id)
-    with report_act(request, REFUSALS, done="The rule is changed.", ends_form=True):
-        where = f"cluster {row.cluster.name}"
-        require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where)
-        given = cleaned_input(RuleForm(request.POST))
-        automatic.change_rule(row, actor=request.user.get_username(), now=timezone.now(), **given)
-    return redirect("automatic-quarantine", pool_id=pool_id)
+    return _change(request, pool_id, RuleForm, automatic.change_rule, done="The rule is changed.")
 
 
 @require_POST
 def set_switches(request: PersonRequest, pool_id: int) -> HttpResponse:
+    return _change(request, pool_id, SwitchesForm, automatic_cases.set_switches, done="The switches are set.")
+
+
+def _change(
+    request: PersonRequest, pool_id: int, form: type[forms.Form], change: Callable[..., object], *, done: str
+) -> HttpResponse:
+    """Changes the settings of a pool as an admin of its cluster asked in a form."""
     row = _load(request, pool_id)
-    with report_act(request, REFUSALS, done="The switches are set.", ends_form=True):
-        where = f"cluster {row.cluster.name}"
-        require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where)
-        given = cleaned_input(SwitchesForm(request.POST))
-        automatic_cases.set_switches(row, actor=request.user.get_username(), now=timezone.now(), **given)
+    with report_act(request, REFUSALS, done=done, ends_form=True):
+        require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
+        given = cleaned_input(form(request.POST))
+        change(row, actor=request.user.get_username(), now=timezone.now(), **given)
     return redirect("automatic-quarantine", pool_id=pool_id)
 
 
