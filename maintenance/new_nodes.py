@@ -1,119 +1,32 @@
-"""The gate of new nodes: its settings, and what it reads of a node. Off by default, per pool."""
+"""What the gate of new nodes reads of a node."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from django.conf import settings
-from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
-from edges.transition_errors import LostRace
 from fleet.freshness.cluster import why_unseen
 from fleet.freshness.kinds import PODS
-from fleet.models import Cluster, ClusterMode, Node, Pod, PodPlacement, Pool
+from fleet.models import Cluster, ClusterMode, Node, Pod, PodPlacement
 from gpu.cordons import SENTINEL_EVENT
 from gpu.labels import SENTINEL_CORDON, SENTINEL_STATE
 from health.stack import ChecklistAnswer, ChecklistItem, checklist_of, read_stacks
 from maintenance.automatic import AT_REST, why_not_now
 from maintenance.gate_steps import GateFacts
 from maintenance.models import NewNodeGate, NodeCase
-from maintenance.refusals import BadNewNodeGate, CaseRefused
 from operations.external_owner import external_owner_of
 from operations.models import Disruption, OperationNode, Quarantine
 from operations.restraints import freezes_of
-from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
-from people.models import AuditEntry
 from wording.durations import spell
 from wording.lists import names
 
 ACTOR = "new node gate"  # in cases, operations and the audit chain
 JOINED_WITHIN = timedelta(hours=24)  # a driver takes minutes, and then the labels by which a pool selects
-EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-MOST_WANTED, LONGEST_WANTED = 20, 320  # labels or taints; characters of one
-GATE_TESTS = tuple(key for key in TEMPLATES if not NODE_TESTS[key].is_of_one_gpu)
 PARTITIONED = "The GPUs are partitioned or shared. The test needs whole GPUs, so a person tests and releases the node."
-# Nodes with slices or shares in place of whole GPUs. What a node without GPUs will offer is unknown.
-UNTESTABLE = Q(slices_expected__gt=0) | Q(shares_expected__gt=0)
 # Answers that may be unknown: the test workload uses the hardware, the driver and the runtime.
 PROVEN_BY_TEST = frozenset({"hardware", "module", "runtime-class"})
-
-
-@dataclass(frozen=True)
-class GateSettings:
-    is_on: bool
-    test: str
-    labels: Sequence[str] = ()
-    taints: Sequence[str] = ()
-    needs_person: bool = False
-
-
-def settings_version(gate: NewNodeGate | None) -> str:
-    """Returns the version of the settings that a person saw. A hold of a node does not change it."""
-    return gate.changed_at.isoformat() if gate else "none"
-
-
-def set_gate(
-    pool: Pool, wanted: GateSettings, *, actor: str, reason: str, seen: str = "", now: datetime
-) -> NewNodeGate:
-    """Sets the gate of a pool. Nodes that joined before are not held, and held ones finish.
-
-    `seen`: the version that the person saw; blank: not compared.
-
-    :raises BadNewNodeGate: naming the field
-    :raises CaseRefused: when the cluster may not be changed, or somebody changed the gate first
-    """
-    _check(wanted)
-    if wanted.is_on and pool.cluster.mode != ClusterMode.OPERATE:
-        raise CaseRefused(f"Quarterdeck may not change {pool.cluster.name}: its mode is {pool.cluster.mode}.")
-    members = pool.nodes.filter(is_gpu_node=True)
-    if wanted.is_on and members.exists() and not members.exclude(UNTESTABLE).exists():
-        raise CaseRefused(f"No node of pool {pool.name} offers whole GPUs, which the test needs. The gate stays off.")
-    columns = {
-        "test": wanted.test, "labels": list(wanted.labels), "taints": list(wanted.taints),
-        "needs_person": wanted.needs_person, "changed_by": actor, "changed_at": now, "reason": reason,
-    }  # fmt: skip
-    with transaction.atomic():
-        row, is_made = NewNodeGate.objects.get_or_create(pool=pool, defaults=columns)
-        if seen and seen != settings_version(None if is_made else row):
-            raise CaseRefused(f"{row.changed_by} changed the gate since you read it. Read it again.")
-        was = {} if is_made else _as_audited(row)
-        on_since = (row.on_since or now) if wanted.is_on else None
-        try:
-            row.change(**columns, on_since=on_since)
-        except LostRace as lost:
-            raise CaseRefused(f"{lost} Read it again.") from lost
-        evidence = {"from": was, "to": _as_audited(row)}
-        AuditEntry.record(row.mark, verb="new-node-gate.set", actor=actor, reason=reason, evidence=evidence, now=now)
-    return row
-
-
-def _as_audited(gate: NewNodeGate) -> dict[str, Any]:
-    names_of_columns = ("test", "labels", "taints", "needs_person")
-    return {"on": gate.on_since is not None} | {name: getattr(gate, name) for name in names_of_columns}
-
-
-def _check(wanted: GateSettings) -> None:
-    """:raises BadNewNodeGate: naming the field"""
-    if wanted.test not in GATE_TESTS:
-        raise BadNewNodeGate("test", f"Choose one of {', '.join(GATE_TESTS)}.")
-    if wanted.is_on and not settings.TEST_IMAGES.get(NODE_TESTS[wanted.test].image):
-        raise BadNewNodeGate(
-            "test", f"{NODE_TESTS[wanted.test].title} has no image: set QUARTERDECK_TEST_IMAGES first."
-        )
-    for field, given in (("labels", wanted.labels), ("taints", wanted.taints)):
-        if len(given) > MOST_WANTED or any(len(each) > LONGEST_WANTED for each in given):
-            raise BadNewNodeGate(field, f"At most {MOST_WANTED}, each of at most {LONGEST_WANTED} characters.")
-    for label in wanted.labels:
-        if not label.partition("=")[0]:
-            raise BadNewNodeGate("labels", "A label is key or key=value.")
-    for taint in wanted.taints:
-        key, _, effect = taint.rpartition(":")
-        if not key.partition("=")[0] or effect not in EFFECTS:
-            raise BadNewNodeGate("taints", f"A taint is key:Effect or key=value:Effect, with {names(EFFECTS)}.")
 
 
 def unheld_nodes(gate: NewNodeGate, *, most: int, now: datetime) -> list[tuple[Node, str]]:

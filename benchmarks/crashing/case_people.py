@@ -24,7 +24,7 @@ from maintenance.acts import acts_of
 from maintenance.automatic_cases import set_switches
 from maintenance.lifecycle import FINAL, CaseState, RepairAnswer
 from maintenance.models import AutomaticQuarantine, NodeCase, Repair
-from maintenance.new_nodes import GateSettings, set_gate
+from maintenance.new_node_settings import GateSettings, set_gate
 from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
 from maintenance.repair_round import ANNOTATION_UNCLEAR

@@ -12,7 +12,14 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, Flat, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
-from maintenance.new_nodes import GATE_TESTS, LONGEST_WANTED, MOST_WANTED, GateSettings, set_gate, settings_version
+from maintenance.new_node_settings import (
+    GATE_TESTS,
+    LONGEST_WANTED,
+    MOST_WANTED,
+    GateSettings,
+    set_gate,
+    settings_version,
+)
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import Permission, require
 

@@ -12,15 +12,15 @@ from edges.fields import Reason
 from edges.requests import PersonRequest, report_act
 from fleet.models import Pool
 from maintenance.models import NodeCase
-from maintenance.new_nodes import (
+from maintenance.new_node_settings import (
     GATE_TESTS,
     LONGEST_WANTED,
     MOST_WANTED,
     GateSettings,
     set_gate,
     settings_version,
-    unheld_nodes,
 )
+from maintenance.new_nodes import unheld_nodes
 from maintenance.refusals import BadNewNodeGate, CaseRefused
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, why_not

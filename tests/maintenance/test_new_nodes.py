@@ -16,7 +16,8 @@ from maintenance.findings import UNHELD, WAITING
 from maintenance.lifecycle import CaseState
 from maintenance.models import NewNodeGate, NodeCase
 from maintenance.new_node_round import run_new_nodes
-from maintenance.new_nodes import ACTOR, GateSettings, facts_of_gate, set_gate, settings_version
+from maintenance.new_node_settings import GateSettings, set_gate, settings_version
+from maintenance.new_nodes import ACTOR, facts_of_gate
 from maintenance.refusals import BadNewNodeGate, CaseRefused
 from operations.commands import cancel
 from operations.ledger.disruptions import read_budgets, record_disruptions
