@@ -24,7 +24,7 @@ class GateStep(StrEnum):
     MOVE = "move"
     TEST = "test"
     RELEASE = "release"
-    LET_GO = "let-go"  # it serves already: it is released without a test
+    RELEASE_UNTESTED = "release-untested"  # it serves already
     CLOSE = "close"  # the cordon is somebody else's, and stays
     HAND_OVER = "hand-over"
 
@@ -54,7 +54,7 @@ class GateChoice:
 def choose_gate_step(case: CaseFacts, gate: GateFacts) -> GateChoice:
     """Returns the next step. A node that serves is never held, and no unknown answer is a pass."""
     choice = _choose(case, gate)
-    starts = choice.step in (GateStep.TEST, GateStep.RELEASE, GateStep.LET_GO)
+    starts = choice.step in (GateStep.TEST, GateStep.RELEASE, GateStep.RELEASE_UNTESTED)
     return GateChoice(GateStep.WAIT, gate.is_not_free) if starts and gate.is_not_free else choice
 
 
@@ -92,10 +92,10 @@ def _of_node(gate: GateFacts) -> GateChoice | None:
     """Returns the step of a node that cannot go on by itself. None: it can."""
     if gate.tenants:
         first = gate.tenants[0]
-        return GateChoice(GateStep.LET_GO, f"{first} runs there: the node serves already, and is not held.")
+        return GateChoice(GateStep.RELEASE_UNTESTED, f"{first} runs there: the node serves already, and is not held.")
     if gate.has_served:
         why = "A pod of a tenant had GPUs of the node: it served before its cordon, and is not held."
-        return GateChoice(GateStep.LET_GO, why)
+        return GateChoice(GateStep.RELEASE_UNTESTED, why)
     if not gate.has_gate:
         why = "The pool that held the node was deleted, so its labels and taints are unknown."
         return GateChoice(GateStep.HAND_OVER, why)

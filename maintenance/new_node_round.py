@@ -135,8 +135,8 @@ def _carry_out(case: NodeCase, facts: CaseFacts, choice: GateChoice, *, now: dat
         raise LostRace("The node is not seen in its cluster.")
     with transaction.atomic():
         same = NodeCase.objects.filter(pk=case.pk, state=case.state, automatic_at=case.automatic_at)
-        let_go = {"overridden_at": now, "overridden_by": ACTOR, "override_reason": choice.reason}
-        columns = {"automatic_at": now} | (let_go if choice.step is GateStep.LET_GO else {})
+        untested = {"overridden_at": now, "overridden_by": ACTOR, "override_reason": choice.reason}
+        columns = {"automatic_at": now} | (untested if choice.step is GateStep.RELEASE_UNTESTED else {})
         if not same.filter(handed_over_at=None).update(**columns):
             raise LostRace("The case moved, or a person took it over.")
         case.record(f"gate-{choice.step}", actor=ACTOR, reason=choice.reason, now=now)

@@ -27,7 +27,7 @@ OWNERS_AT_MOST = 50
 
 
 def rejected_owners(cluster: Cluster, *, now: datetime) -> Iterator[RejectedOwner]:
-    """Yields owners that lack pods and had a recent rejection, by their topmost owner.
+    """Yields owners that lack pods and had a recent rejection, by the owner above the direct one.
 
     One query; two more if any has a watched kind, one more if any has another kind. A watched owner that has all its
     pods is left out, and so is another owner that has created a pod since.

@@ -32,7 +32,12 @@ def an_operation(kind: str, progress: NodeProgress) -> NodeOperation:
     [
         ({}, {}, GateStep.MOVE, "The checklist of the GPU stack holds."),
         ({}, {"lacks": "Driver pod: no."}, GateStep.WAIT, "Driver pod: no."),
-        ({}, {"tenants": ["team/web"], "lacks": "x"}, GateStep.LET_GO, "team/web runs there: the node serves already"),
+        (
+            {},
+            {"tenants": ["team/web"], "lacks": "x"},
+            GateStep.RELEASE_UNTESTED,
+            "team/web runs there: the node serves already",
+        ),
         ({"is_unschedulable": False, "is_quarantined": False}, {}, GateStep.WAIT, "The node is being cordoned."),
         (
             {"is_unschedulable": False, "is_quarantined": False, "has_quarantine": False},
@@ -61,7 +66,7 @@ def an_operation(kind: str, progress: NodeProgress) -> NodeOperation:
         ({}, {"has_gate": False}, GateStep.HAND_OVER, "The pool that held the node was deleted"),
         ({}, {"is_untestable": "Shared."}, GateStep.HAND_OVER, "Shared."),
         ({"state": CaseState.QUARANTINED}, {}, GateStep.HAND_OVER, "The test workload failed"),
-        ({"state": CaseState.LABELLED}, {"has_served": True}, GateStep.LET_GO, "A pod of a tenant had GPUs"),
+        ({"state": CaseState.LABELLED}, {"has_served": True}, GateStep.RELEASE_UNTESTED, "A pod of a tenant had GPUs"),
         ({"state": CaseState.LABELLED}, {"is_not_free": "Frozen."}, GateStep.WAIT, "Frozen."),
         (PASSED, {"is_not_free": "plan-7 changes it."}, GateStep.WAIT, "plan-7 changes it."),
         ({}, {"tenants": ["team/web"], "is_not_free": "Frozen."}, GateStep.WAIT, "Frozen."),
