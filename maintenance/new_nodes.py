@@ -1,4 +1,4 @@
-"""What the gate of new nodes reads of a node."""
+"""The facts that the gate of new nodes reads of a node, and the nodes that it holds back."""
 
 from __future__ import annotations
 
