@@ -22,6 +22,7 @@ from django.test import Client
 
 from capacity.compared_nodes import forget_indexes
 from config.garbage import freeze_collector
+from demo import tables
 from fleet.messages import wake
 from health.gpus import roster_cache
 from health.sources import history, snapshots
@@ -35,6 +36,7 @@ from tests.patience import PATIENCE_S, get_through
 from tests.processes import OneBrowser
 
 ROOT = Path(__file__).parent.parent
+TABLES = ROOT / ".data" / "test-tables"  # migrated SQLite databases: one, of the code as it is
 PROGRAMS = {
     "needs_kubectl": ("kubectl",),
     "prometheus": ("prometheus",),
@@ -117,9 +119,18 @@ def _patient() -> Iterator[None]:
 def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None,  # the fixture that this one replaces
 ) -> None:
-    """Two processes of a run on PostgreSQL copy one migrated database: migrations take 12 s of CPU."""
-    if "PYTEST_XDIST_WORKER" in os.environ and connection.vendor == "postgresql":
+    """The processes of a run copy one migrated database: migrations take 12 s of CPU."""
+    if connection.vendor == "sqlite":
+        database = Path(connection.settings_dict["TEST"]["NAME"])
+        tables.put(database, lambda: migrate(f"sqlite:///{database}"), kept_in=TABLES)
+    elif "PYTEST_XDIST_WORKER" in os.environ:
         connection.settings_dict["TEST"]["TEMPLATE"] = migrated_template(os.environ["DATABASE_URL"])
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_keepdb: bool) -> bool:
+    """The copy on SQLite is used as it is. It is in a temporary folder, which ends with the process."""
+    return django_db_keepdb or connection.vendor == "sqlite"
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -196,12 +207,15 @@ def migrated_template(url: str, name: str = "migrated") -> str:
         server.execute("SELECT pg_advisory_lock(1)")
         if not server.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
             server.execute("CREATE DATABASE migrating")
-            own = urlsplit(url)._replace(path="/migrating").geturl()
-            command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-            environment = {**os.environ, "DATABASE_URL": own, "DJANGO_SETTINGS_MODULE": "config.settings.test"}
-            subprocess.run(command, cwd=ROOT, env=environment, check=True)
+            migrate(urlsplit(url)._replace(path="/migrating").geturl())
             server.execute(f"ALTER DATABASE migrating RENAME TO {name}")
     return name
+
+
+def migrate(url: str) -> None:
+    command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+    environment = {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings.test"}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
