@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.rooms import ROOT
+from tests.variants import nightly_but_first
 
 ESCAPE = b"\x1b"
 
@@ -35,7 +36,9 @@ def at_a_terminal(*arguments: str, **variables: str) -> bytes:
 @pytest.mark.parametrize(
     "arguments", [("--help",), ("get", "nodes"), ("get", "nothing")], ids=["help", "refusal", "usage"]
 )
-@pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}], ids=["NO_COLOR", "FORCE_COLOR"])
+@pytest.mark.parametrize(
+    "variables", nightly_but_first([{"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}]), ids=["NO_COLOR", "FORCE_COLOR"]
+)
 def test_a_terminal_gets_no_colors(arguments, variables, tmp_path):
     printed = at_a_terminal(*arguments, TERM="xterm-256color", XDG_CONFIG_HOME=str(tmp_path), **variables)
 

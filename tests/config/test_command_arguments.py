@@ -56,6 +56,7 @@ def test_what_is_no_text_is_refused_in_a_sentence():
     assert done.stderr == "Nothing was done: “St\\udcf6rung” is not UTF-8. Write it in a terminal that speaks UTF-8.\n"
 
 
+@pytest.mark.nightly
 def test_a_database_without_tables_is_said_to_be_one_that_is_to_be_migrated(tmp_path):
     """The first command of who did not read that `migrate` comes before it."""
     env = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}

@@ -40,6 +40,7 @@ class Cut(migrations.Migration):
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.sqlite
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("left_over", [False, True], ids=["before the index", "before its record"])

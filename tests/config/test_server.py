@@ -63,6 +63,7 @@ def test_a_long_request_line_is_answered_with_414(port, headers, length):
     assert status(port, a_request(f"/live/?topics={'a' * length}", headers=headers)) == 414
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("headers", "answer"), [(HANDSHAKE, 101), ("Connection: close\r\n", 200)])
 def test_the_longest_that_a_server_has_to_take_is_taken(port, headers, answer):
     assert status(port, a_request("/".ljust(LONGEST_TARGET, "a"), headers=headers)) == answer

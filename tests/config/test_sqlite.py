@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from config.sqlite3.base import keep_private
+from tests.variants import nightly_but_first
 
 pytestmark = pytest.mark.sqlite
 
@@ -68,7 +69,7 @@ def test_without_a_folder_nothing_is_made(tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022])
+@pytest.mark.parametrize("umask", nightly_but_first([0o000, 0o022]))
 def test_the_first_command_already_makes_it_so(tmp_path, umask):
     data = tmp_path / "data"
     data.mkdir(mode=0o755)

@@ -32,6 +32,7 @@ def collecting() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.mark.nightly
 def test_answers_that_outlived_the_young_do_not_stay(collecting: None):
     """Fifty that are made at once grow old before the first of them is sent."""
     held = Held()
@@ -48,6 +49,7 @@ def test_answers_that_outlived_the_young_do_not_stay(collecting: None):
     assert known() is None
 
 
+@pytest.mark.nightly
 def test_it_is_not_looked_through_after_each(collecting: None):
     """That would take longer than the answers."""
     before = gc.get_stats()[2]["collections"]

@@ -78,6 +78,7 @@ def test_who_is_told_to_end_ends_and_is_not_counted(surroundings, tmp_path):
     assert counted(tmp_path) == []
 
 
+@pytest.mark.nightly
 def test_a_database_that_is_away_costs_only_the_count(surroundings):
     away = {**surroundings, "DATABASE_URL": "sqlite:////nowhere/at/all.sqlite3"}
     ended = supervised("raise SystemExit(7)", away)

@@ -134,7 +134,7 @@ class Writers:
 
 
 @pytest.mark.django_db(transaction=False)
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(steps=st.lists(STEP, max_size=16))
 @example(
     steps=[

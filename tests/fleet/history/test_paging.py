@@ -10,6 +10,7 @@ from tests.callers import calling
 from tests.fleet.history.test_placements import placed
 from tests.make import NOON
 from tests.pages import page, visiting
+from tests.variants import nightly_but_first
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +37,7 @@ def node():
     return row
 
 
-@pytest.mark.parametrize("most", [1, 7, 100])
+@pytest.mark.parametrize("most", nightly_but_first([7, 1, 100]))
 def test_rest_has_each_line_once(node, ada, most):
     lines, asked = [], {"most": most}
     while some := calling(ada).get(f"/api/v1/nodes/{node.pk}/timeline", asked).json():

@@ -93,7 +93,7 @@ STEP = st.one_of(
 
 
 @pytest.mark.django_db(transaction=False)
-@settings(max_examples=120)
+@settings(max_examples=40)
 @given(steps=st.lists(STEP, max_size=16))
 @example(steps=[("list", 2, False), ("change", "gpu-001", "a"), ("flush",)])
 @example(steps=[("list", 2, True), ("change", "gpu-002", None), ("list", 2, False), ("change", "gpu-002", "a")])

@@ -12,6 +12,7 @@ from health.telemetry.metrics import METRICS
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
+from tests.variants import nightly_but_first
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 CALM = "No findings."
@@ -89,7 +90,7 @@ def test_where_nothing_is_wrong_every_page_says_so(node):
     assert "live" in seen["cluster"]
 
 
-@pytest.mark.parametrize("is_evaluated", [True, False])
+@pytest.mark.parametrize("is_evaluated", nightly_but_first([True, False]))
 @pytest.mark.parametrize("wrong", ON_A_NODE)
 def test_what_is_wrong_on_a_node_is_wrong_on_every_page(node, wrong, is_evaluated):
     """Judged or not yet: for 66 s the findings said that all was well while the fleet said that 2 were missing."""

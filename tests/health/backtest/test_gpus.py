@@ -352,7 +352,7 @@ CELSIUS = st.lists(st.sampled_from([None, 60.0, 84.0, 90.0]), min_size=20, max_s
 
 @pytest.mark.rounds
 @given(celsius=CELSIUS, limits=st.sampled_from([Limits(83, 85, 5 * MINUTE, 5 * MINUTE), Limits(83, 85, 9 * MINUTE)]))
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_it_opens_and_resolves_what_the_live_look_does(redis, celsius, limits):
     cluster = a_cluster()
     Observer.objects.create(cluster=cluster, lease_until=NOON + DAY)

@@ -41,6 +41,7 @@ def renumbered(say):
     return say
 
 
+@pytest.mark.nightly
 def test_two_boards_of_one_number_have_a_finding_each(renumbered):
     say, fallen = renumbered, renumbered.devices.index(DEVICES[0])
     say(NOON + MINUTE, xid={fallen: 79})
@@ -73,6 +74,7 @@ def test_a_mute_is_of_the_board_and_not_of_its_number(say):
     assert told == {"GPU-0": FindingState.MUTED, "GPU-1": FindingState.OPEN}
 
 
+@pytest.mark.nightly
 def test_one_that_has_the_number_of_a_fallen_one_falls_too(renumbered):
     say, first = renumbered, renumbered.devices.index(DEVICES[0])
     for minutes in (3, 5):
@@ -86,6 +88,7 @@ def test_one_that_has_the_number_of_a_fallen_one_falls_too(renumbered):
     assert {finding.gpu_uuid for finding in silent} == {"GPU-0", "GPU-1"}
 
 
+@pytest.mark.nightly
 def test_a_board_that_another_took_the_place_of_is_not_missed(say):
     Node.objects.update(gpu_expected=8)
     say(NOON)
@@ -135,6 +138,7 @@ def test_a_board_that_the_frame_forgot_is_still_missed(say):
     assert open_ones() == [("gpu-silent", "GPU 3 of gpu-001", "critical")]
 
 
+@pytest.mark.nightly
 def test_nothing_is_over_reason_redis_lost_it(say):
     say(NOON)
     say(NOON + MINUTE, xid={3: 79})
@@ -171,6 +175,7 @@ def test_nothing_is_over_reason_an_exporter_names_the_gpu_of_another_node(say):
     assert open_ones() == [("gpu-xid", "GPU 0 of gpu-001", "critical")]
 
 
+@pytest.mark.nightly
 def test_what_its_slices_all_say_of_a_board_is_one_finding_and_so_is_its_fall(say):
     say.devices = in_order([*cut(0), *cut(1)])
     say(NOON)
@@ -188,6 +193,7 @@ def test_what_its_slices_all_say_of_a_board_is_one_finding_and_so_is_its_fall(sa
     ]
 
 
+@pytest.mark.nightly
 def test_a_full_slice_is_a_finding_of_its_own(say):
     a_pool(say.cluster, workload_class="development").nodes.add(Node.objects.get())
     say.devices = in_order(cut(0))
@@ -199,6 +205,7 @@ def test_a_full_slice_is_a_finding_of_its_own(say):
     assert open_ones() == [("gpu-memory-nearly-full", "GPU 0 of gpu-001, slice 7 (1g.10gb)", "note")]
 
 
+@pytest.mark.nightly
 def test_a_share_whose_whole_is_not_heard_any_more_stays(say):
     a_pool(say.cluster, workload_class="development").nodes.add(Node.objects.get())
     say.devices = say.devices[:1]
@@ -311,6 +318,7 @@ def test_one_unit_of_a_limit_is_no_slowdown(say):
     assert open_ones() == []
 
 
+@pytest.mark.nightly
 def test_a_limit_that_goes_on_is_a_slowdown_until_it_ends(say):
     say(NOON, throttled_board={})
     for minutes in range(1, 13):
@@ -323,6 +331,7 @@ def test_a_limit_that_goes_on_is_a_slowdown_until_it_ends(say):
     assert open_ones() == []
 
 
+@pytest.mark.nightly
 def test_one_sample_that_is_less_is_no_growth_afterwards(say):
     for at, replays in enumerate((5000.0, 5000.0, 0.0, 5000.0, 5000.0, 5000.0)):
         say(NOON + at * MINUTE, pcie_replays={3: replays}, energy_joules=energy(1000.0 + at))
@@ -330,6 +339,7 @@ def test_one_sample_that_is_less_is_no_growth_afterwards(say):
     assert not Finding.objects.filter(rule="gpu-pcie-replays").exists()
 
 
+@pytest.mark.nightly
 def test_a_counter_that_stays_less_grows_from_nothing(say):
     for at, replays in enumerate((5000.0, 5000.0, 0.0, 3000.0, 6000.0, 9000.0)):
         say(NOON + at * MINUTE, pcie_replays={3: replays}, energy_joules=energy(1000.0 + at))

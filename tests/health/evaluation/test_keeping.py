@@ -158,6 +158,7 @@ def test_a_stuck_upgrade_says_who_keeps_it_and_where_it_stands_now(cluster):
     assert (then.pk, then.opened_at) == (first.pk, first.opened_at)
 
 
+@pytest.mark.nightly
 def test_of_many_that_failed_each_is_told_why(cluster, monkeypatch: pytest.MonkeyPatch):
     """A look asks a few. What it found of them stays, and the others have their turn."""
     monkeypatch.setattr(upgrade_blockers, "ASKED_WHY", 2)

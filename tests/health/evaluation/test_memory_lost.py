@@ -37,6 +37,7 @@ def test_what_grew_is_over_once_it_is_known_not_to(say, metric, rule):
     assert Finding.objects.get().state == "resolved"
 
 
+@pytest.mark.nightly
 def test_who_is_slowed_down_is_so_until_two_samples_say_otherwise(say):
     for minutes in range(12):
         say(NOON + minutes * MINUTE, throttled_board={2: minutes * 60e9})

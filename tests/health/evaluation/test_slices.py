@@ -13,11 +13,11 @@ from health.evaluation import evaluation_round
 from health.inbox import orphaned_findings, rule_mutes, shadow_mode, telemetry_sources
 from health.models import Finding, FindingAct, TelemetrySource
 from rollouts.commands import plan_control
-from tests.make import NOON, a_cluster, a_finding, a_fleet, a_node, a_plan, a_source, a_user
+from tests.make import NOON, a_cluster, a_finding, a_fleet, a_plan, a_source, a_user, some_nodes, unsaved_node
 from tests.patience import PATIENCE_S
 from tests.rollouts.rows import in_state
 
-MANY = 450
+MANY = 210  # two slices
 LATER = NOON + timedelta(days=1)
 LONGEST_CPU_MS = 250  # of the thread: a busy machine takes longer by the clock
 GPU = "nvidia.com/gpu"
@@ -31,8 +31,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
 def cluster():
     cluster = a_cluster()
     Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
-    for number in range(MANY):
-        a_node(cluster, f"gpu-{number:04}", **SICK)
+    some_nodes([unsaved_node(cluster, f"gpu-{number:04}", **SICK) for number in range(MANY)])
     return cluster
 
 
@@ -127,6 +126,7 @@ def test_a_worker_that_dies_between_two_slices_is_followed_by_one_that_ends_the_
     assert counted(cluster) == {0}
 
 
+@pytest.mark.nightly
 def test_a_mute_of_a_whole_cluster_is_in_short_transactions_and_what_it_left_the_next_look_silences(
     cluster, monkeypatch
 ):
@@ -146,6 +146,7 @@ def test_a_mute_of_a_whole_cluster_is_in_short_transactions_and_what_it_left_the
     assert muted.longest_cpu_ms <= LONGEST_CPU_MS
 
 
+@pytest.mark.nightly
 def test_what_a_mute_silenced_opens_in_short_transactions_when_it_is_lifted(cluster):
     look(cluster, 0)
     look(cluster, 2)
@@ -186,6 +187,7 @@ def test_what_a_removed_source_found_ends_in_short_transactions_and_the_next_loo
     assert removed.longest_cpu_ms <= LONGEST_CPU_MS
 
 
+@pytest.mark.nightly
 def test_a_source_that_is_added_before_all_is_ended_keeps_the_rest(cluster, hot, monkeypatch):
     monkeypatch.setattr(orphaned_findings, "TIMEOUT_S", 0.0)
     telemetry_sources.remove_source(hot, actor="ada", now=NOON)

@@ -50,6 +50,7 @@ def lose(redis: str) -> None:
     Redis.from_url(redis).flushall()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("hiding", [45, 31], ids=["one that is ignored", "one that is less bad"])
 def test_what_the_gauge_hides_is_not_over_when_redis_is_emptied(cluster, redis, hiding):
     reporting_devices(cluster, NOON, xid=0, replays=1)
@@ -137,6 +138,7 @@ def test_what_the_gauge_shows_after_a_reset_is_neither_over_nor_new(cluster, red
     assert (after.pk, after.state, after.fingerprint, after.times) == (before.pk, "open", before.fingerprint, 1)
 
 
+@pytest.mark.nightly
 def test_a_gauge_that_is_back_a_round_late_shows_what_was_there_before(cluster, redis):
     reporting_devices(cluster, NOON, xid=0, replays=1)
     reporting_devices(cluster, NOON + MINUTE, xid=31, replays=1)
@@ -184,6 +186,7 @@ def test_the_others_of_a_finding_of_before_are_known_by_their_numbers(cluster):
     assert {number: past.since for number, past in snapshot.past_xids[BOARD.key].items()} == {31: at, 63: at, 79: at}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("booted_at", "is_over"),
     [(NOON - 7 * MINUTE, False), (NOON + 2 * MINUTE, True)],
@@ -203,6 +206,7 @@ def test_it_ends_with_a_boot_of_its_node_also_where_redis_is_emptied_in_the_same
     assert unresolved() == ([] if is_over else [(79, "open")])
 
 
+@pytest.mark.nightly
 def test_it_ends_with_a_boot_that_is_seen_late(cluster, redis):
     reporting_devices(cluster, NOON, xid=0, replays=5)
     reporting_devices(cluster, NOON + MINUTE, xid=79, replays=5)
@@ -255,6 +259,7 @@ def test_what_a_frame_remembers_is_asked_of_nobody(cluster, django_assert_num_qu
     assert cut.past_xids == {}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("gauge", [45, None], ids=["a gauge that shows another", "no gauge"])
 def test_what_was_counted_is_not_over_when_its_window_is(cluster, redis, gauge):
     """The processes that a fault ends leave a 45 each, within one look of the exporter: its gauge shows the last."""

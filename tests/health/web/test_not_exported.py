@@ -31,6 +31,7 @@ from tests.health.telemetry.prometheus.a_prometheus import Playing
 from tests.health.telemetry.prometheus.a_server import a_server, saying
 from tests.make import NOON
 from tests.pages import page, visiting
+from tests.variants import nightly_but_first
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now", "redis")]
 # All that there is, each metric by DCGM's names for it where it has any.
@@ -100,7 +101,7 @@ def hear(node, text, *, by_prometheus):
         make.an_exporter_round(node.cluster, read_at=NOON - timedelta(seconds=5), answered=1)
 
 
-@pytest.mark.parametrize("by_prometheus", [True, False])
+@pytest.mark.parametrize("by_prometheus", nightly_but_first([True, False]))
 def test_each_place_says_what_is_not_exported(node, root, by_prometheus):
     for missing in ((), *((key,) for key in METRICS), tuple(METRICS)):
         hear(node, a_text(missing), by_prometheus=by_prometheus)
@@ -351,6 +352,7 @@ def test_the_table_of_all_columns_and_its_files_have_no_number_for_it(recorded, 
 READINGS = ("", "zero", "fresh", "never", "stale")
 
 
+@pytest.mark.nightly
 def test_no_filter_by_its_value_finds_it(recorded, root):
     _, missing = recorded
     turn = list(WALKED.values()).index(missing)

@@ -63,6 +63,7 @@ def ends_of_processes_that_read_at_once(*words: str) -> dict[str, int]:
     return json.loads(ran.stdout)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("words", [[], ["--watched"]], ids=["as it is", "watched"])
 def test_no_process_dies_of_its_first_lists(words):
     """Built lazily, 41 of 200 died of SIGSEGV (-11)."""

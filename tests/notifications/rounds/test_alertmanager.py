@@ -170,6 +170,7 @@ def test_a_silence_is_shown_on_its_finding_until_it_ends(alertmanager):
     assert Channel.objects.get().silences == []
 
 
+@pytest.mark.nightly
 def test_silences_that_cannot_be_read_keep_their_age(alertmanager):
     catch_all(a_channel("alerts", "alertmanager", address=alertmanager.url, lease_until=timezone.now()))
     happened(a_finding(a_cluster("eu-1"), rule="xid"), at=timezone.now())
@@ -276,6 +277,7 @@ def test_a_silence_that_was_not_recorded_is_found_again(alertmanager, alerted, m
     assert Conversation.objects.get().silence_id == created["id"]
 
 
+@pytest.mark.nightly
 def test_a_silence_that_a_person_ends_there_stays_ended_and_a_lost_one_comes_back(alertmanager, alerted):
     muted(alerted)
     for silence in alertmanager.silences():

@@ -73,6 +73,7 @@ def test_who_has_to_wait_does_not_write_their_name_again(ada):
     assert 'autofocus value="ada"' in shown
 
 
+@pytest.mark.nightly
 def test_no_number_of_other_tries_pushes_a_name_out(ada):
     for _ in range(TRIES):
         on_page()
@@ -89,6 +90,7 @@ def test_an_attack_from_elsewhere_does_not_keep_the_engineer_out(ada):
     assert on_page(password=PASSWORD, at="192.0.2.1").status_code == 302
 
 
+@pytest.mark.nightly
 def test_an_address_has_a_budget_of_its_own(ada):
     for number in range(TRIES_OF_AN_ADDRESS):
         throttle.count_password(Client(REMOTE_ADDR="192.0.2.1").get("/sign-in").wsgi_request, f"n{number}", now=NOON)

@@ -247,7 +247,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.django_db
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_whatever_is_said_by_whomever_under_which_key_done_is_so(told: Plan, steps: list[tuple[str, str, str]]):
     users = {name: User.objects.get(username=name) for name in PEOPLE}

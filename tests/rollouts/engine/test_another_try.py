@@ -39,6 +39,7 @@ def resume(ground: Ground) -> None:
     plan_control.resume(ground.plan, actor=ground.ada, reason="Go on.", now=ground.clock())
 
 
+@pytest.mark.nightly
 def test_it_is_held_at_once_and_goes_once_the_plan_goes_on(failed: Ground):
     before = failed.target().baseline
     again(failed)
@@ -59,6 +60,7 @@ def test_it_is_held_at_once_and_goes_once_the_plan_goes_on(failed: Ground):
     assert {*REST} <= failed.held()
 
 
+@pytest.mark.nightly
 def test_paused_it_stays_held(failed: Ground):
     again(failed)
     resume(failed)
@@ -80,6 +82,7 @@ def test_a_rollback_brings_it_back_like_the_others(failed: Ground):
     assert {*NODES} <= failed.held()
 
 
+@pytest.mark.nightly
 def test_one_that_is_asked_for_while_rows_are_read_is_no_escape(ground: Ground, monkeypatch):
     """Targets are read before holds: what is told in between shows a node that failed, and that somebody freed."""
     mark = {"metadata": {"labels": {"controller-revision-hash": "of-before"}}}

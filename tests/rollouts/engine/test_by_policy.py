@@ -59,6 +59,7 @@ def test_only_the_driver_of_the_policy_is_its_daemonset(ground: Ground):
     assert not ground.plan.template_change
 
 
+@pytest.mark.nightly
 def test_what_changes_in_another_operand_is_not_its_template(ground: Ground):
     armed(ground)
     ground.change_policy(toolkit={"version": "v99"})
@@ -68,6 +69,7 @@ def test_what_changes_in_another_operand_is_not_its_template(ground: Ground):
     assert ground.plan.state == PlanState.PROMOTING, ground.plan.waiting_for
 
 
+@pytest.mark.nightly
 def test_somebody_elses_env_of_the_driver_halts_it(ground: Ground):
     """Z11."""
     armed(ground)

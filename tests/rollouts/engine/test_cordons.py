@@ -31,6 +31,7 @@ from tests.rollouts.engine.test_test_jobs import (
     pods_go,
     under_test,
 )
+from tests.variants import nightly_but_first
 
 pytestmark = pytest.mark.rounds
 
@@ -118,6 +119,7 @@ def test_it_takes_pods_again_once_its_test_has_completed_and_its_stage_passes_af
     assert PlanEvent.objects.filter(to="uncordoned", reason="The node takes pods again.").exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("gates", [{"test_job": {"cordon": False}}, {"test_job": {"advisory": True}}, {}])
 def test_where_nobody_asks_for_it_nothing_is_cordoned(ground: Ground, gates: dict[str, Any]):
     released(ground, gates={"driver_version": {}, "failure_budget": {}} | gates)
@@ -161,6 +163,7 @@ def test_a_person_who_uncordons_it_before_it_is_proven_is_undone_and_it_is_a_fin
     assert wrong.title == f"{CANARY} was uncordoned before its test Job completed"
 
 
+@pytest.mark.nightly
 def test_once_the_operator_is_through_its_note_is_not_written_again(ground: Ground):
     """It would leave the node cordoned after some later upgrade."""
     under_test(ground)
@@ -184,6 +187,7 @@ def test_what_is_called_back_takes_pods_again_in_the_same_patch(ground: Ground):
     assert {"op": "remove", "path": "/spec/unschedulable"} in again["body"]
 
 
+@pytest.mark.nightly
 def test_the_next_node_waits_for_the_proof_and_once_that_takes_too_long_a_person_is_asked(ground: Ground):
     """No wave of two untested nodes, and no silence: the budget is used up until it is proven."""
     ground.armed(gates=GATES, canaries=2)
@@ -203,6 +207,7 @@ def test_the_next_node_waits_for_the_proof_and_once_that_takes_too_long_a_person
     assert "a person decides" in ground.plan.waiting_for
 
 
+@pytest.mark.nightly
 def test_tenants_are_waited_for_from_then_on_and_lose_no_wait_timeout_before(ground: Ground):
     under_test_with_tenants(ground)
     answer = GateAnswer.objects.get(stage=ground.stage(), gate="workloads_ready", is_current=True)
@@ -239,6 +244,7 @@ def test_our_cordon_is_nobody_elses_change(ground: Ground):
     assert ground.stage().state == StageState.PASSED
 
 
+@pytest.mark.nightly
 def test_what_failed_its_test_stays_cordoned_when_the_plan_is_given_up_with_its_owner_named(ground: Ground):
     under_test(ground)
     fails(ground)
@@ -268,6 +274,7 @@ def settle(ground: Ground) -> None:
             break
 
 
+@pytest.mark.nightly
 def test_what_was_not_tested_takes_pods_when_the_plan_is_given_up(ground: Ground):
     under_test(ground)
     say(plan_control.abort, ground)
@@ -278,6 +285,7 @@ def test_what_was_not_tested_takes_pods_when_the_plan_is_given_up(ground: Ground
     assert marks(ground) == {}
 
 
+@pytest.mark.nightly
 def test_one_that_the_operator_gave_up_on_is_the_operators_again(ground: Ground):
     """It has cordoned the node itself, and takes that away once somebody has mended it: no note of ours keeps it."""
     released(ground)
@@ -293,6 +301,7 @@ def test_one_that_the_operator_gave_up_on_is_the_operators_again(ground: Ground)
     assert row().left_reason == "The node is still cordoned, by the operator, which has not finished its change."
 
 
+@pytest.mark.nightly
 def test_in_a_rollback_it_takes_no_pods_before_it_is_back(ground: Ground):
     """Not in the moment either in which no stage has it as its target."""
     under_test(ground)
@@ -306,6 +315,7 @@ def test_in_a_rollback_it_takes_no_pods_before_it_is_back(ground: Ground):
         assert marks(ground)[CORDONED_BY] == ground.plan.mark
 
 
+@pytest.mark.nightly
 def test_a_gate_that_is_overridden_lets_pods_in(ground: Ground):
     under_test(ground)
     break_glass.override_gate(
@@ -317,6 +327,7 @@ def test_a_gate_that_is_overridden_lets_pods_in(ground: Ground):
     assert not is_cordoned(ground)
 
 
+@pytest.mark.nightly
 def test_a_failed_node_that_is_taken_out_is_the_operators_again(ground: Ground):
     released(ground, canaries=2, gates={"driver_version": {}, "failure_budget": {"tolerate": 1}, "test_job": {}})
     goes(ground, "cordon-required", "pod-restart-required", "upgrade-failed")
@@ -328,6 +339,7 @@ def test_a_failed_node_that_is_taken_out_is_the_operators_again(ground: Ground):
     assert not Cordon.objects.in_force().filter(node_name=CANARY).exists()
 
 
+@pytest.mark.nightly
 def test_while_the_plan_is_halted_nothing_comes_to_what_changed(ground: Ground):
     under_test(ground)
     completes(ground)
@@ -403,7 +415,7 @@ def test_a_release_that_loses_cordons_nothing(ground: Ground):
     assert not is_cordoned(ground)
 
 
-@pytest.mark.parametrize("is_after", [False, True], ids=["before the write", "after the write"])
+@pytest.mark.parametrize("is_after", nightly_but_first([True, False]), ids=["after the write", "before the write"])
 @pytest.mark.parametrize("when", ["released", "uncordoned"])
 def test_a_killed_worker_leaves_none_and_lets_nothing_in(
     ground: Ground, monkeypatch: pytest.MonkeyPatch, when: str, *, is_after: bool
@@ -442,6 +454,7 @@ def test_a_killed_worker_leaves_none_and_lets_nothing_in(
     assert ground.stage().state == StageState.PASSED
 
 
+@pytest.mark.nightly
 def test_one_that_rows_do_not_know_is_found_before_the_plan_ends(ground: Ground):
     """Of a worker that was lost with its database, or a copy of one: nothing of it may outlive the plan."""
     under_test(ground)
@@ -454,6 +467,7 @@ def test_one_that_rows_do_not_know_is_found_before_the_plan_ends(ground: Ground)
     assert marks(ground) == {}
 
 
+@pytest.mark.nightly
 def test_who_leaves_the_cluster_leaves_none(ground: Ground, capsys: pytest.CaptureFixture[str]):
     """Z33."""
     under_test(ground)

@@ -67,6 +67,7 @@ def test_what_the_halting_gate_named_stays_affected_when_the_gate_passes_by_now(
     assert [node.name for node in affected_nodes(halted.plan).to_cordon] == [CANARY]
 
 
+@pytest.mark.nightly
 def test_somebody_who_uncordons_it_meanwhile_is_noted_and_it_is_cordoned_again(halted: Ground):
     cordoned(halted)
     uncordon(halted)
@@ -76,6 +77,7 @@ def test_somebody_who_uncordons_it_meanwhile_is_noted_and_it_is_cordoned_again(h
     assert halted.plan.events.filter(to="cordon-removed").exists()
 
 
+@pytest.mark.nightly
 def test_a_resumption_takes_it_off_a_changed_node(halted: Ground):
     cordoned(halted)
     GateAnswer.objects.filter(gate="workloads_ready").delete()
@@ -86,6 +88,7 @@ def test_a_resumption_takes_it_off_a_changed_node(halted: Ground):
     assert marks(halted) == {}
 
 
+@pytest.mark.nightly
 def test_an_abort_takes_it_off_before_the_plan_ends(halted: Ground):
     cordoned(halted)
     say(plan_control.abort, halted)
@@ -96,6 +99,7 @@ def test_an_abort_takes_it_off_before_the_plan_ends(halted: Ground):
     assert not Cordon.objects.in_force().exists()
 
 
+@pytest.mark.nightly
 def test_in_a_rollback_it_stays_until_the_node_is_back(halted: Ground):
     cordoned(halted)
     say(plan_control.roll_back, halted)
@@ -131,6 +135,7 @@ def test_a_cordon_of_somebody_else_in_between_is_left_alone_and_stays(halted: Gr
     assert row().left_reason == "Somebody else had cordoned it before."
 
 
+@pytest.mark.nightly
 def test_a_node_that_was_made_again_under_its_name_is_not_cordoned(halted: Ground):
     ask(halted)
     halted.delete(CANARY)
@@ -168,6 +173,7 @@ def test_it_is_refused_where_it_means_nothing(halted: Ground):
         ask(halted)
 
 
+@pytest.mark.nightly
 def test_a_failed_node_that_the_operator_cordoned_stays_so_when_the_operator_lets_it_go(ground: Ground):
     """Z7: the operator uncordons it once its driver pod is in sync, though it failed."""
     ground.armed(gates={"driver_version": {}, "failure_budget": {"tolerate": 0}})
@@ -202,6 +208,7 @@ def by_itself(ground: Ground) -> Ground:
     return ground
 
 
+@pytest.mark.nightly
 def test_the_plan_cordons_affected_nodes_by_itself_and_undoes_it(by_itself: Ground):
     by_itself.rounds(2)
 
@@ -219,6 +226,7 @@ def test_the_plan_cordons_affected_nodes_by_itself_and_undoes_it(by_itself: Grou
     assert not Cordon.objects.in_force().exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("stopped", ["stop", "switch"])
 def test_a_stop_forbids_it_and_the_page_says_so(by_itself: Ground, stopped: str):
     if stopped == "switch":
@@ -233,6 +241,7 @@ def test_a_stop_forbids_it_and_the_page_says_so(by_itself: Ground, stopped: str)
     assert any("unless a stop" in said for said in plan_on_page(by_itself.plan, now=by_itself.clock()).besides)
 
 
+@pytest.mark.nightly
 def test_by_itself_a_cordon_of_somebody_else_is_left_alone_once(by_itself: Ground):
     by_itself.set_state(CANARY, "upgrade-done")
     by_itself.cordon(CANARY)

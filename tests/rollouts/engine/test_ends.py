@@ -16,6 +16,7 @@ from rollouts.queries.plan_view import plan_on_page
 from simulator.kinds import JOB
 from tests.make import NOON
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, REST, UPGRADE_SKIP, UPGRADE_STATE, Ground
+from tests.variants import nightly_but_first
 from wording.instants import to_the_second
 
 pytestmark = pytest.mark.rounds
@@ -65,6 +66,7 @@ def test_an_abort_in_the_rollback_does_not_end_on_old_rows(ground: Ground):
     assert CANARY in ground.held()
 
 
+@pytest.mark.nightly
 def test_an_abort_calls_back_what_was_released_before_anything_else(ground: Ground):
     ground.armed()
     ground.rounds(2)
@@ -78,7 +80,7 @@ def test_an_abort_calls_back_what_was_released_before_anything_else(ground: Grou
     assert ground.version() == NEW
 
 
-@pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
+@pytest.mark.parametrize("verb", nightly_but_first([plan_control.roll_back, plan_control.abort]))
 def test_no_hold_is_left_on_a_node_that_left_the_driver_object(ground: Ground, verb):
     ground.armed()
     ground.leave(REST[0])
@@ -92,6 +94,7 @@ def test_no_hold_is_left_on_a_node_that_left_the_driver_object(ground: Ground, v
     assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_an_old_version_that_we_did_not_put_back_ourselves_is_back_all_the_same(ground: Ground, verb):
     """Somebody else did, or a worker that died right after its write."""
@@ -108,6 +111,7 @@ def test_an_old_version_that_we_did_not_put_back_ourselves_is_back_all_the_same(
     assert not ground.plan.is_armed
 
 
+@pytest.mark.nightly
 def test_an_old_version_that_is_gone_again_is_put_back_and_told(ground: Ground):
     """A write of ours that came late, or somebody else's."""
     ground.armed()
@@ -129,6 +133,7 @@ def test_an_old_version_that_is_gone_again_is_put_back_and_told(ground: Ground):
     assert not ground.plan.is_armed
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_a_node_that_somebody_else_held_and_freed_since_is_released_as_well(ground: Ground, verb):
     """The plan held it then, as every node of an armed object: that label is ours, whoever had one there before."""
@@ -173,6 +178,7 @@ def test_a_hold_that_no_row_shows_is_found_before_the_plan_ends(ground: Ground):
     assert ground.version() == OLD
 
 
+@pytest.mark.nightly
 def test_a_rollback_that_ends_while_it_is_paused_says_how_it_ended(ground: Ground):
     """A pause lets nothing more go, and there is nothing to let go back: the plan ends, and the pause with it."""
     ground.armed()
@@ -186,6 +192,7 @@ def test_a_rollback_that_ends_while_it_is_paused_says_how_it_ended(ground: Groun
     assert plan_on_page(ground.plan, now=ground.clock()).why == ground.plan.reason
 
 
+@pytest.mark.nightly
 def test_a_node_that_leaves_in_the_middle_is_released_and_out_of_its_stage(ground: Ground):
     ground.armed()
     ground.leave(REST[0])
@@ -198,6 +205,7 @@ def test_a_node_that_leaves_in_the_middle_is_released_and_out_of_its_stage(groun
     assert REST[0] not in ground.held()
 
 
+@pytest.mark.nightly
 def test_a_node_that_leaves_before_its_label_is_placed_keeps_no_version_from_being_written(ground: Ground):
     """The worker died between the row of the hold and its label: it was wanted of a node that nobody could hold."""
     ground.start()
@@ -251,6 +259,7 @@ def test_a_node_that_is_made_again_is_a_late_node_and_no_target(ground: Ground):
     assert REST[0] in ground.held()
 
 
+@pytest.mark.nightly
 def test_a_node_deleted_while_all_are_being_held_keeps_the_version_from_nothing(ground: Ground):
     ground.start()
     ground.round()
@@ -298,6 +307,7 @@ def changed_canary(ground: Ground) -> None:
     assert ground.target().state == TargetState.CHANGED
 
 
+@pytest.mark.nightly
 def test_a_node_that_is_made_again_in_the_rollback_is_another_target_of_its_name(ground: Ground):
     """With all that it carried, as whoever restores nodes makes it: two targets of a stage have one name then."""
     changed_canary(ground)
@@ -319,6 +329,7 @@ def test_a_node_that_is_made_again_in_the_rollback_is_another_target_of_its_name
     assert (new.node_uid, new.state) == (ground.node(CANARY)["metadata"]["uid"], TargetState.HELD)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_a_changed_node_that_is_deleted_in_the_rollback_did_not_come_back(ground: Ground, verb):
     """Nor was it never changed: what the end says of it is what became of it."""
@@ -363,6 +374,7 @@ def test_the_end_names_nodes_that_somebody_left_cordoned_and_what_lets_pods_in(g
     assert ground.plan.waiting_for.endswith(said)
 
 
+@pytest.mark.nightly
 def test_the_end_of_a_promotion_names_them_too(ground: Ground):
     ground.armed()
     while ground.plan.is_under_way and ground.clock() < NOON + timedelta(minutes=2):
@@ -377,6 +389,7 @@ def test_the_end_of_a_promotion_names_them_too(ground: Ground):
     assert f"{REST[0]} is cordoned: kubectl uncordon {REST[0]}." in ground.plan.reason
 
 
+@pytest.mark.nightly
 def test_the_end_names_holds_of_others_annotations_and_jobs(ground: Ground):
     ground.label(REST[1], **{UPGRADE_SKIP: "true"})
     ground.look()

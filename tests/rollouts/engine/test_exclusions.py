@@ -18,6 +18,7 @@ from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Exclusion, Plan, PlanEvent, Target
 from simulator.kinds import CONFIG_MAP
 from tests.rollouts.engine.ground import CANARY, NODES, UPGRADE_SKIP, Ground
+from tests.variants import nightly_but_first
 
 pytestmark = pytest.mark.rounds
 
@@ -117,6 +118,7 @@ def test_each_controller_has_its_own_and_what_was_there_is_kept(ground: Ground):
     assert {row.controller: row.was for row in rows()} == {"nvsentinel": None, "karpenter": "false"}
 
 
+@pytest.mark.nightly
 def test_the_cluster_autoscaler_is_known_by_its_status(ground: Ground):
     status = {"metadata": {"name": "cluster-autoscaler-status"}, "data": {"status": "Healthy"}}
     ground.store.create(CONFIG_MAP, status, "kube-system")
@@ -127,6 +129,7 @@ def test_the_cluster_autoscaler_is_known_by_its_status(ground: Ground):
     assert annotations(ground)[STAY] == "true"
 
 
+@pytest.mark.nightly
 def test_where_its_status_may_not_be_read_its_marks_on_the_node_count(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     read = client.get_config_map
 
@@ -163,6 +166,7 @@ def test_a_changed_node_is_put_back_before_its_stage_soaks(ground: Ground):
     assert row.left_reason == ""
 
 
+@pytest.mark.nightly
 def test_another_value_is_restored_and_not_taken_away(ground: Ground):
     ground.label(CANARY, **{OPT_OUT: "true"})
     released(ground)
@@ -174,6 +178,7 @@ def test_another_value_is_restored_and_not_taken_away(ground: Ground):
     assert annotations(ground).keys() & {BY, BACK} == set()
 
 
+@pytest.mark.nightly
 def test_what_left_the_node_alone_before_is_not_ours_and_stays(ground: Ground):
     ground.label(CANARY, **{OPT_OUT: "false"})
     watched(ground)
@@ -226,6 +231,7 @@ def test_who_is_called_back_is_put_back_in_the_same_patch(ground: Ground, verb):
     assert not Exclusion.objects.in_force().exists()
 
 
+@pytest.mark.nightly
 def test_what_has_begun_when_somebody_halts_is_put_back_when_it_is_through(ground: Ground):
     released(ground)
     ground.set_state(CANARY, "drain-required")
@@ -241,6 +247,7 @@ def test_what_has_begun_when_somebody_halts_is_put_back_when_it_is_through(groun
     assert ours(ground) == {}
 
 
+@pytest.mark.nightly
 def test_one_that_is_taken_out_of_its_stage_is_put_back(ground: Ground):
     released(ground)
     ground.set_state(CANARY, "upgrade-failed")
@@ -252,6 +259,7 @@ def test_one_that_is_taken_out_of_its_stage_is_put_back(ground: Ground):
     assert ours(ground) == {}
 
 
+@pytest.mark.nightly
 def test_a_node_that_leaves_the_object_is_put_back(ground: Ground):
     released(ground)
     ground.leave(CANARY)
@@ -294,7 +302,7 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", nightly_but_first(POINTS))
 def test_a_worker_killed_in_the_release_forgets_nothing(ground: Ground, monkeypatch: pytest.MonkeyPatch, point: str):
     watched(ground)
     where, name, is_after = POINTS[point]
@@ -329,7 +337,7 @@ BACK_POINTS = {
 }
 
 
-@pytest.mark.parametrize("point", BACK_POINTS)
+@pytest.mark.parametrize("point", nightly_but_first(BACK_POINTS))
 def test_a_worker_killed_as_it_puts_back_does_it_again(ground: Ground, monkeypatch: pytest.MonkeyPatch, point: str):
     released(ground, CANARY)
     change(ground)
@@ -450,6 +458,7 @@ def test_a_foreign_write_in_between_is_read_and_not_overwritten(ground: Ground, 
     assert BY not in annotations(ground)
 
 
+@pytest.mark.nightly
 def test_what_may_not_be_put_back_keeps_the_stage_from_its_soak_and_is_named(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ):
@@ -472,6 +481,7 @@ def test_what_may_not_be_put_back_keeps_the_stage_from_its_soak_and_is_named(
     assert ground.stage().state == StageState.SOAKING
 
 
+@pytest.mark.nightly
 def test_the_soak_is_counted_from_when_it_was_put_back(ground: Ground):
     ground.label(CANARY, **WATCHED)
     gates = {"driver_version": {}, "failure_budget": {}, "soak": {"duration_s": 600}}
@@ -489,6 +499,7 @@ def test_the_soak_is_counted_from_when_it_was_put_back(ground: Ground):
     assert stage.evidence.others_passing_since >= row.ended_at
 
 
+@pytest.mark.nightly
 def test_a_plan_whose_rows_forgot_it_does_not_end_before_it_is_put_back(ground: Ground):
     """What the API server's own list shows counts."""
     released(ground)

@@ -42,6 +42,7 @@ def test_the_cause_of_a_failed_node_is_the_halt_of_stage_and_plan(failed: Ground
     assert failed.target().reason == REASON
 
 
+@pytest.mark.nightly
 def test_what_it_was_then_stays_when_the_budget_allows_one_again(failed: Ground):
     DisruptionBudget.objects.filter(cluster=failed.cluster).update(disruptions_allowed=1)
 

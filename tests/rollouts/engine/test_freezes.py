@@ -98,6 +98,7 @@ def test_lifting_it_lets_the_plan_go_on(ground: Ground):
     assert ground.releases() == [CANARY]
 
 
+@pytest.mark.nightly
 def test_a_frozen_pool_keeps_its_own_nodes_and_the_others_go(ground: Ground):
     ground.armed(max_unavailable=3)
     ground.rounds(2)
@@ -140,6 +141,7 @@ def test_a_freeze_holds_a_rollback_only_where_it_says_so(ground: Ground, also_ro
     assert (plan_on_page(ground.plan, now=ground.clock()).why == SAYS) is also_rollbacks
 
 
+@pytest.mark.nightly
 def test_the_stop_holds_a_rollback_until_it_is_lifted(ground: Ground):
     changed_and_going_back(ground)
     row = fleet_freezes.stop(actor="bea", reason="Smoke.", now=ground.clock())

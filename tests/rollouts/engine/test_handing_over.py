@@ -24,12 +24,13 @@ from simulator.run import Simulation
 from tests.rollouts.engine.ground import CANARY, NODES, OLD, REST, UPGRADE_STATE, Ground, a_ground
 from tests.rollouts.engine.test_ends import rolled_back, say
 from tests.simulator.wire.conftest import start  # noqa: F401 (fixture)
+from tests.variants import nightly_but_first
 
 pytestmark = pytest.mark.rounds
 OTHER = "590.44.1"
 
 
-@pytest.fixture(params=[Mode.NVIDIA_DRIVER, Mode.CLUSTER_POLICY])
+@pytest.fixture(params=nightly_but_first([Mode.NVIDIA_DRIVER, Mode.CLUSTER_POLICY]))
 def either_ground(request, db: None, start: Callable[..., Simulation]) -> Iterator[Ground]:  # noqa: F811
     simulation = start()
     made = a_ground(simulation, request.param)
@@ -185,6 +186,7 @@ def test_every_freeze_binds_what_is_handed_over(ground: Ground, *, binds_rollbac
     assert len(ground.releases()) == 1
 
 
+@pytest.mark.nightly
 def test_a_freeze_holds_again_what_was_handed_over_and_has_not_begun(ground: Ground):
     """Z3."""
     given_up(ground)
@@ -236,6 +238,7 @@ def test_the_configmap_is_asked_before_each_node_that_is_released(ground: Ground
     assert ground.releases() == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("act", [LiftHolds, ReleaseUnmanagedNodes])
 def test_nor_is_a_node_released_that_nothing_changes(ground: Ground, act: type):
     ground.start()
@@ -261,6 +264,7 @@ def test_a_version_that_is_written_between_decision_and_release_keeps_every_node
     assert ground.releases() == []
 
 
+@pytest.mark.nightly
 def test_a_killed_worker_neither_loses_nor_doubles_a_node_that_is_handed_over(ground: Ground, monkeypatch):
     given_up(ground)
     hand(ground)
@@ -279,6 +283,7 @@ def test_a_killed_worker_neither_loses_nor_doubles_a_node_that_is_handed_over(gr
     assert Disruption.objects.in_force().count() == 1
 
 
+@pytest.mark.nightly
 def test_an_abort_after_the_write_holds_them_too(ground: Ground):
     ground.armed()
     ground.write_version(OTHER)
@@ -315,6 +320,7 @@ def test_a_node_that_another_driver_object_would_change_stays_held(ground: Groun
     assert REST[0] in ground.held()
 
 
+@pytest.mark.nightly
 def test_and_its_plan_ends_and_says_so(ground: Ground):
     ground.armed()
     left_for_another_object(ground, REST[0])

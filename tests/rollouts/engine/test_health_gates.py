@@ -94,6 +94,7 @@ def test_a_healthy_canary_passes_once_samples_and_rules_are_of_after_the_change(
     assert fleet.ground.stage().state == StageState.PASSED
 
 
+@pytest.mark.nightly
 def test_the_xid_that_a_node_had_before_its_change_does_not_halt_it(fleet: Fleet):
     fleet.report(xids={(CANARY, 1): 79})
     assert fleet.ground.target().baseline["findings"]
@@ -106,6 +107,7 @@ def test_the_xid_that_a_node_had_before_its_change_does_not_halt_it(fleet: Fleet
     assert fleet.answer().value_of("Before the change").startswith(f"GPU 1 of {CANARY}: Xid 79")
 
 
+@pytest.mark.nightly
 def test_an_exporter_that_stays_silent_after_the_change_holds_the_stage(fleet: Fleet):
     fleet.change_canary()
 
@@ -115,6 +117,7 @@ def test_an_exporter_that_stays_silent_after_the_change_holds_the_stage(fleet: F
     assert fleet.ground.stage().state == StageState.SOAKING
 
 
+@pytest.mark.nightly
 def test_a_reset_in_the_soak_makes_it_wait_for_new_samples(fleet: Fleet):
     fleet.change_canary()
     fleet.soak()
@@ -127,6 +130,7 @@ def test_a_reset_in_the_soak_makes_it_wait_for_new_samples(fleet: Fleet):
     assert fleet.answer().cause == "counters-restarted"
 
 
+@pytest.mark.nightly
 def test_findings_of_unchanged_nodes_are_read_for_comparison(fleet: Fleet):
     fleet.change_canary()
     fleet.soak()

@@ -54,6 +54,7 @@ def test_it_waits_for_a_tenant_and_goes_on_once_one_has_worked_for_long_enough(g
     assert ground.stage().state == StageState.PASSED
 
 
+@pytest.mark.nightly
 def test_nobody_comes_and_a_person_is_asked(ground: Ground):
     soaking(ground, wait_timeout_s=120)
     assert not ground.plan.commands.in_force().exists()
@@ -65,6 +66,7 @@ def test_nobody_comes_and_a_person_is_asked(ground: Ground):
     assert ground.stage().state == StageState.SOAKING
 
 
+@pytest.mark.nightly
 def test_where_it_is_only_advisory_it_says_so_and_holds_nothing(ground: Ground):
     soaking(ground, advisory=True)
     ground.rounds(2)

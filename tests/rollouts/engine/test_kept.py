@@ -41,6 +41,7 @@ def patches(ground: Ground) -> list[dict]:
     return [one for one in ground.simulation.log.since(0) if one["method"] == "PATCH"]
 
 
+@pytest.mark.nightly
 def test_it_has_the_rows_and_the_cluster_that_the_walk_led_to(walked: Ground, request: pytest.FixtureRequest):
     its_rows, at = rows(), walked.clock()
     its_nodes = [walked.node(name) for name in NODES]
@@ -95,6 +96,7 @@ def test_on_what_was_not_there_it_is_planted_anew(ground: Ground, start: Callabl
     later.connection.close()
 
 
+@pytest.mark.nightly
 def test_who_touched_the_cluster_or_a_row_before_walks(later: Ground):
     later.label(CANARY, **{"example.com/touched": "true"})
     later.look()
@@ -105,6 +107,7 @@ def test_who_touched_the_cluster_or_a_row_before_walks(later: Ground):
     later.connection.close()
 
 
+@pytest.mark.nightly
 def test_labels_that_nodes_have_before_are_part_of_the_way(
     later: Ground,
     start: Callable[..., Simulation],  # noqa: F811
@@ -125,6 +128,7 @@ def test_labels_that_nodes_have_before_are_part_of_the_way(
     third.connection.close()
 
 
+@pytest.mark.nightly
 def test_a_plan_that_is_given_something_else_is_another_way(later: Ground):
     later.armed(canaries=2)
 

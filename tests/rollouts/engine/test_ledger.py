@@ -162,6 +162,7 @@ def test_one_that_changed_and_is_not_ready_keeps_its_place(ground: Ground):
     assert disruptions() == [CANARY]
 
 
+@pytest.mark.nightly
 def test_one_that_failed_keeps_its_place_until_it_is_taken_out(ground: Ground):
     ground.armed(canaries=2)
     ground.rounds(2)
@@ -179,6 +180,7 @@ def test_one_that_failed_keeps_its_place_until_it_is_taken_out(ground: Ground):
     assert out not in disruptions()
 
 
+@pytest.mark.nightly
 def test_a_recalled_node_gives_its_place_back_once_it_is_seen_not_to_have_begun(ground: Ground):
     """Z3."""
     ground.armed()
@@ -221,6 +223,7 @@ def test_a_broken_node_of_another_object_counts_in_its_zone(ground: Ground):
     assert said in ground.plan.waiting_for
 
 
+@pytest.mark.nightly
 def test_a_rollback_takes_places_too(ground: Ground):
     ground.armed()
     ground.rounds(2)

@@ -46,6 +46,7 @@ def test_a_round_records_a_node_only_when_something_changed_there(ground: Ground
     assert of_stage.has_health
 
 
+@pytest.mark.nightly
 def test_a_node_has_so_many_looks_at_most(ground: Ground):
     changed(ground)
     before = len(looks(ground))
@@ -59,6 +60,7 @@ def test_a_node_has_so_many_looks_at_most(ground: Ground):
     assert read_seen(last, NODE_LOOKS) is None
 
 
+@pytest.mark.nightly
 def test_old_looks_are_deleted(ground: Ground):
     changed(ground)
 

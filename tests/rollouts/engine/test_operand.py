@@ -61,6 +61,7 @@ def says_no_hold(exporters: Exporters) -> None:
         assert not {"hold", "held", "holding", "label"} & set(sentence.lower().replace(".", "").split()), sentence
 
 
+@pytest.mark.nightly
 def test_every_pod_goes_once_by_its_uid_a_wave_at_a_time_and_no_node_is_labelled(exporters: Exporters):
     before = {node: exporters.pod_on(node)["metadata"]["uid"] for node in exporters.nodes()}
     exporters.plan()
@@ -89,6 +90,7 @@ def test_another_plan_may_not_change_its_nodes_meanwhile(exporters: Exporters):
     assert (shown.held, shown.to_hold, shown.placed, shown.freed) == (0, 0, [], []), "and no label is waited for"
 
 
+@pytest.mark.nightly
 def test_the_operators_throttle_is_not_its(exporters: Exporters):
     """The upgrade controller throttles drivers: switched off, it keeps no exporter from changing."""
     exporters.ground.change_driver(upgradePolicy={"autoUpgrade": False, "maxUnavailable": 0})
@@ -99,6 +101,7 @@ def test_the_operators_throttle_is_not_its(exporters: Exporters):
     assert plan.state == PlanState.PROMOTED, plan.waiting_for
 
 
+@pytest.mark.nightly
 def test_a_halt_calls_nothing_back_whose_pod_was_deleted_and_says_so(exporters: Exporters):
     node = first_deleted(exporters)
     halt(exporters)
@@ -136,6 +139,7 @@ def killed_before_the_delete(exporters: Exporters, monkeypatch) -> None:
     exporters.ground.clock.move(seconds=15)
 
 
+@pytest.mark.nightly
 def test_a_worker_killed_before_the_delete_loses_and_doubles_nothing(exporters: Exporters, monkeypatch):
     killed_before_the_delete(exporters, monkeypatch)
 
@@ -164,6 +168,7 @@ def test_a_worker_killed_after_the_delete_doubles_nothing(exporters: Exporters, 
     exporters.until(lambda: canary(exporters).state == TargetState.CHANGED)
 
 
+@pytest.mark.nightly
 def test_a_halt_calls_back_what_has_its_pod_still(exporters: Exporters, monkeypatch):
     killed_before_the_delete(exporters, monkeypatch)
     halt(exporters)
@@ -184,6 +189,7 @@ def ready_to_go(exporters: Exporters):
     return exporters.ground.writer(), ReleaseWave(0, (canary(exporters).node_name,), "1 node.")
 
 
+@pytest.mark.nightly
 def test_a_halt_between_the_look_and_the_delete_wins(exporters: Exporters, monkeypatch):
     writer, wave = ready_to_go(exporters)
     old_pods = by_pod._old_pods
@@ -204,6 +210,7 @@ def test_a_halt_between_the_look_and_the_delete_wins(exporters: Exporters, monke
     assert canary(exporters).state == TargetState.HELD
 
 
+@pytest.mark.nightly
 def test_a_worker_that_slept_through_its_turn_deletes_nothing(exporters: Exporters, monkeypatch):
     writer, wave = ready_to_go(exporters)
     old_pods = by_pod._old_pods
@@ -222,6 +229,7 @@ def test_a_worker_that_slept_through_its_turn_deletes_nothing(exporters: Exporte
     assert exporters.deletes() == []
 
 
+@pytest.mark.nightly
 def test_a_pod_made_anew_under_the_same_name_stays(exporters: Exporters, monkeypatch):
     """Its UID is another: the delete loses, and what is there is of the newest template already."""
     writer, wave = ready_to_go(exporters)
@@ -248,6 +256,7 @@ def test_a_pod_made_anew_under_the_same_name_stays(exporters: Exporters, monkeyp
     assert exporters.deletes() == []
 
 
+@pytest.mark.nightly
 def test_a_pod_that_somebody_wrote_since_it_was_listed_is_listed_again(exporters: Exporters, monkeypatch):
     writer, wave = ready_to_go(exporters)
     node = canary(exporters).node_name
@@ -283,6 +292,7 @@ def sent_late(exporters: Exporters, monkeypatch) -> Callable[[], object]:
     return lambda: by_pod.delete_pod(*sent[0])
 
 
+@pytest.mark.nightly
 def test_a_delete_that_is_still_on_its_way_when_it_is_called_back_comes_too_late(exporters: Exporters, monkeypatch):
     """Z3: the pod is as it was but for the fence, which the delete did not see."""
     arrive = sent_late(exporters, monkeypatch)
@@ -301,6 +311,7 @@ def test_a_delete_that_is_still_on_its_way_when_it_is_called_back_comes_too_late
     assert exporters.ground.plan.waiting_for == "Halted. A person decides: roll back, resume or abort."
 
 
+@pytest.mark.nightly
 def test_called_back_and_wanted_again_it_goes_once(exporters: Exporters, monkeypatch):
     arrive = sent_late(exporters, monkeypatch)
     halt(exporters)
@@ -315,6 +326,7 @@ def test_called_back_and_wanted_again_it_goes_once(exporters: Exporters, monkeyp
         arrive()
 
 
+@pytest.mark.nightly
 def test_a_delete_that_arrives_as_the_fence_is_put_up_wins_and_is_said(exporters: Exporters, monkeypatch):
     arrive, patch = sent_late(exporters, monkeypatch), by_pod.patch_pod
     halt(exporters)
@@ -335,6 +347,7 @@ def test_a_delete_that_arrives_as_the_fence_is_put_up_wins_and_is_said(exporters
     assert exporters.ground.plan.waiting_for == f"Halted. {going} A person decides: roll back, resume or abort."
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_fenced_is_not_called_back_and_says_why(exporters: Exporters, monkeypatch):
     sent_late(exporters, monkeypatch)
     halt(exporters)
@@ -354,6 +367,7 @@ def test_what_cannot_be_fenced_is_not_called_back_and_says_why(exporters: Export
     assert exporters.ground.plan.waiting_for == "Halted. A person decides: roll back, resume or abort."
 
 
+@pytest.mark.nightly
 def test_a_worker_that_lost_its_turn_puts_up_no_fence(exporters: Exporters, monkeypatch):
     sent_late(exporters, monkeypatch)
     halt(exporters)
@@ -396,6 +410,7 @@ def test_given_up_before_anything_changed_it_is_as_before(exporters: Exporters):
     says_no_hold(exporters)
 
 
+@pytest.mark.nightly
 def test_given_up_later_it_names_who_changed_and_what_puts_that_back(exporters: Exporters):
     ground = exporters.ground
     exporters.plan()

@@ -46,6 +46,7 @@ def with_one_to_go(ground: Ground) -> str:
     raise AssertionError(ground.plan.waiting_for)
 
 
+@pytest.mark.nightly
 def test_a_stage_waits_for_an_approval_once_a_node_of_it_is_production(ground: Ground):
     canary_passed(ground)
     move_into_production(ground, REST[0])
@@ -93,6 +94,7 @@ def test_a_label_that_no_row_shows_yet_is_seen_on_the_node_itself(ground: Ground
     assert ground.target().state == TargetState.HELD
 
 
+@pytest.mark.nightly
 def test_a_pool_that_becomes_production_halts_what_has_begun_in_it(ground: Ground):
     given = {"selector": "nvidia.com/gpu.present=true", "approval": "required"}
     pool = create_pool(cluster=ground.cluster, actor="root", now=NOON, name="lab", **given | {"approval": "none"})
@@ -108,6 +110,7 @@ def test_a_pool_that_becomes_production_halts_what_has_begun_in_it(ground: Groun
     assert ground.releases() == []
 
 
+@pytest.mark.nightly
 def test_what_has_changed_already_asks_nobody(ground: Ground):
     canary_passed(ground)
     move_into_production(ground, CANARY)

@@ -48,6 +48,7 @@ def aborting_after(ground: Ground, nodes: int) -> Callable:
     return hold_and_tell
 
 
+@pytest.mark.nightly
 def test_an_abort_in_the_middle_of_holding_counts_down_what_is_still_held(ground: Ground, monkeypatch):
     for number in range(MORE):
         ground.join(f"more-{number:03}")

@@ -270,6 +270,7 @@ def test_that_nothing_is_left_rests_on_what_was_read_after_the_last_write(
     assert "no objects of Quarterdeck are left" in capsys.readouterr().out
 
 
+@pytest.mark.nightly
 def test_what_lands_after_all_was_taken_off_is_said(
     ground: Ground, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -288,6 +289,7 @@ def test_what_lands_after_all_was_taken_off_is_said(
     assert "no objects of Quarterdeck are left" not in capsys.readouterr().out
 
 
+@pytest.mark.nightly
 def test_a_pod_that_has_not_ended_yet_is_waited_for(
     ground: Ground, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -421,6 +423,7 @@ def test_what_was_before_an_exclusion_and_cannot_be_read_is_said_and_left(
     assert ground.held() == {CANARY}
 
 
+@pytest.mark.nightly
 def test_a_node_that_cannot_be_read_is_named_and_nothing_is_said_to_be_left_clean(
     ground: Ground, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -457,6 +460,7 @@ def test_what_changes_while_it_is_written_is_tried_again(ground: Ground, monkeyp
     assert marked(ground) == set()
 
 
+@pytest.mark.nightly
 def test_a_node_that_went_meanwhile_is_nothing_that_could_not_be_done(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     held(ground)
 
@@ -560,6 +564,7 @@ def test_nor_to_a_template_of_somebody_else(ground: Ground):
     assert ground.held() == set(NODES)
 
 
+@pytest.mark.nightly
 def test_with_the_flag_they_go(ground: Ground):
     changed_by_somebody(ground)
 

@@ -20,6 +20,7 @@ from rollouts.models import GateAnswer, Hold, Plan
 from rollouts.models.plan import LEASE
 from simulator.faults.error_500 import Error500
 from tests.rollouts.engine.ground import CANARY, NEW, NODES, OLD, REST, Ground
+from tests.variants import nightly_but_first
 from wording.lists import names
 
 
@@ -350,7 +351,7 @@ def specs(ground: Ground) -> dict[str, dict]:
     return {name: ground.node(name)["spec"] for name in NODES}
 
 
-@pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
+@pytest.mark.parametrize("verb", nightly_but_first([plan_control.roll_back, plan_control.abort]))
 def test_of_a_node_only_labels_and_annotations_are_written_on_the_way_there_and_back(ground: Ground, verb: Callable):
     """Z19, Z20: no taint, and no cordon that nobody asked for."""
     before = specs(ground)
@@ -386,6 +387,7 @@ def test_a_rollback_puts_the_version_back_and_frees_whom_nobody_changed(ground: 
     assert ground.version() == OLD
 
 
+@pytest.mark.nightly
 def test_a_rollback_does_not_end_with_a_node_that_failed_on_its_way_and_says_what_helps(ground: Ground):
     """Z5: the driver pod was made anew and crashes; once it is Ready the operator goes on by itself."""
     ground.armed()
@@ -505,6 +507,7 @@ def test_nodes_that_could_not_be_written_come_last(ground: Ground, monkeypatch):
     assert tried[-2:] == [*NODES[:2]]
 
 
+@pytest.mark.nightly
 def test_a_label_that_may_not_be_taken_off_is_named_with_why(ground: Ground, monkeypatch):
     ground.start()
     ground.rounds(2)

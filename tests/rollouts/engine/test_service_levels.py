@@ -97,6 +97,7 @@ def test_a_service_that_is_slower_on_the_canary_halts_the_plan(service: Service)
     assert float(before["time"]) < service.released_at
 
 
+@pytest.mark.nightly
 def test_a_service_as_fast_as_before_passes_and_is_asked_twice_a_minute(service: Service):
     service.change_canary()
 
@@ -110,6 +111,7 @@ def test_a_service_as_fast_as_before_passes_and_is_asked_twice_a_minute(service:
     assert ServiceLevelSample.objects.count() == kept
 
 
+@pytest.mark.nightly
 def test_a_source_that_falls_silent_holds_the_stage(service: Service):
     service.change_canary()
     service.answers = False
@@ -121,6 +123,7 @@ def test_a_source_that_falls_silent_holds_the_stage(service: Service):
     assert service.ground.stage().state == StageState.SOAKING
 
 
+@pytest.mark.nightly
 def test_with_fewer_than_four_nodes_a_side_only_their_own_past_counts(service: Service):
     service.ground.plan.stages.filter(index=0).update(gate_options=GATES | {"slo": {"baseline": "peers"}})
     service.change_canary()
@@ -131,6 +134,7 @@ def test_with_fewer_than_four_nodes_a_side_only_their_own_past_counts(service: S
     assert "[30m]" in past or "[1800s]" in past
 
 
+@pytest.mark.nightly
 def test_unchanged_nodes_with_the_same_gpus_are_the_other_baseline(service: Service, monkeypatch):
     monkeypatch.setattr(service_levels, "FEWEST_PEERS", 1)
     service.ground.plan.stages.filter(index=0).update(gate_options=GATES | {"slo": {"baseline": "peers"}})
@@ -174,6 +178,7 @@ def test_windows_stay_until_enough_of_them_can_prove_a_difference(ground: Ground
     assert {level.nodes for level in windows} == {()}
 
 
+@pytest.mark.nightly
 def test_each_objective_of_a_stage_is_measured_and_judged_by_itself(service: Service):
     errors = {"expression": 'sum(errors{pod=~"{{pods}}"})', "at_most": 0.1, "at_most_worse_percent": 0}
     service.ground.plan.stages.filter(index=0).update(gate_options=GATES | {"slo_2": errors})

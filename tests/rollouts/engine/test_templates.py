@@ -90,6 +90,7 @@ def test_no_value_of_the_spec_is_kept(ground: Ground):
     assert "secret" not in str((ground.plan.templates, ground.plan.template_change, ground.plan.reason))
 
 
+@pytest.mark.nightly
 def test_who_resumes_takes_it_and_each_stage_is_approved_again(ground: Ground):
     somebody_who_approves()
     gates = {"driver_version": {}, "failure_budget": {}, "approval": {}}
@@ -127,6 +128,7 @@ def on_the_way_to_another_template(ground: Ground, verb) -> None:
     make_a_template(ground, "old2")
 
 
+@pytest.mark.nightly
 def test_the_rollback_asks_a_person_where_the_old_version_has_another_template_now(ground: Ground):
     """Z32: waiting for the earlier one has no end."""
     on_the_way_to_another_template(ground, plan_control.roll_back)
@@ -150,6 +152,7 @@ def test_a_rollback_then_takes_every_node_to_it_in_waves(ground: Ground):
     assert len(ground.releases()) <= 1
 
 
+@pytest.mark.nightly
 def test_an_abort_then_holds_every_node_until_they_are_handed_over_and_lets_them_go_in_waves(ground: Ground):
     """Z38: the operator has queued them, and would take all of them."""
     on_the_way_to_another_template(ground, plan_control.abort)

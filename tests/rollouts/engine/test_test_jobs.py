@@ -111,6 +111,7 @@ def test_it_is_made_once_the_operator_is_through_and_asks_for_a_gpu_on_that_node
     assert "vectoradd" in row().image
 
 
+@pytest.mark.nightly
 def test_a_stage_may_name_another_image_and_more_gpus(ground: Ground):
     under_test(ground, image="registry.example/burn:1", gpus=4)
 
@@ -149,6 +150,7 @@ def test_one_that_fails_halts_with_its_last_words(ground: Ground):
     assert PlanEvent.objects.filter(to="test-failed", reason__contains=WORDS).exists()
 
 
+@pytest.mark.nightly
 def test_who_resumes_has_it_run_again(ground: Ground):
     under_test(ground)
     fails(ground)
@@ -167,6 +169,7 @@ def test_who_resumes_has_it_run_again(ground: Ground):
     assert TestJob.objects.count() == 2
 
 
+@pytest.mark.nightly
 def test_one_that_was_kept_from_running_shows_nothing_and_is_made_again(ground: Ground):
     """No answer is no pass, and no fault of the node."""
     under_test(ground)
@@ -195,6 +198,7 @@ def test_an_answer_from_before_the_change_is_none(ground: Ground):
     assert answer(ground).answer == "wait"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_a_plan_that_goes_another_way_leaves_none(ground: Ground, verb):
     under_test(ground)
@@ -210,6 +214,7 @@ def test_a_plan_that_goes_another_way_leaves_none(ground: Ground, verb):
     assert row().gone_at is not None
 
 
+@pytest.mark.nightly
 def test_no_plan_ends_before_it_is_gone(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     under_test(ground)
     deleted = client.delete_job
@@ -341,6 +346,7 @@ def test_a_job_of_that_name_that_is_not_ours_is_left_alone(ground: Ground, monke
     assert len(jobs(ground)) == 1
 
 
+@pytest.mark.nightly
 def test_a_plan_without_the_gate_asks_nothing_and_makes_nothing(ground: Ground):
     ground.armed()
     ground.round()

@@ -45,6 +45,7 @@ def test_an_idle_canary_does_not_pass(idle: Ground):
     assert idle.stage().state == StageState.SOAKING
 
 
+@pytest.mark.nightly
 def test_it_passes_once_a_test_job_that_somebody_added_has_passed(idle: Ground):
     add_test_jobs(idle.stage(), actor=idle.ada, reason="The canary is idle.", now=idle.clock())
     idle.rounds(2)
@@ -59,6 +60,7 @@ def test_it_passes_once_a_test_job_that_somebody_added_has_passed(idle: Ground):
     assert idle.stage().state == StageState.PASSED
 
 
+@pytest.mark.nightly
 def test_what_a_tenant_has_shown_outlasts_its_pod(idle: Ground):
     pod = serves(idle)
     idle.rounds(1)

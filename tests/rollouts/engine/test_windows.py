@@ -61,6 +61,7 @@ def test_a_recorded_release_is_not_carried_out_once_the_window_is_closed(ground:
     assert CANARY in ground.held()
 
 
+@pytest.mark.nightly
 def test_a_closing_window_calls_back_what_has_not_begun_and_says_when_it_opens(ground: Ground):
     ground.armed()
     ground.rounds(2)
@@ -134,6 +135,7 @@ def asks_for_one(ground: Ground, **options) -> None:
     ground.plan.stages.filter(index=0).update(gate_options={"window": options, "driver_version": {}}, state="opening")
 
 
+@pytest.mark.nightly
 def test_a_stage_that_asks_for_a_window_waits_for_its_opening_and_asks_nobody_meanwhile(ground: Ground):
     ground.armed()
     asks_for_one(ground)
@@ -252,6 +254,7 @@ def test_what_was_released_is_held_again_where_no_window_covers_it_any_more(grou
     assert f"No maintenance window covers {CANARY}." in ground.plan.waiting_for
 
 
+@pytest.mark.nightly
 def test_what_had_begun_when_the_window_was_removed_goes_on(ground: Ground):
     window = in_its_window(ground)
     ground.rounds(2)
@@ -281,6 +284,7 @@ def test_a_release_that_nobody_finished_in_time_waits_for_the_next_window(ground
     assert ground.target().state == TargetState.HELD
 
 
+@pytest.mark.nightly
 def test_who_went_in_time_is_not_called_back_before_the_window_closes(ground: Ground):
     in_its_window(ground, minutes_left=40, must_last_s=1800)
     released(ground)

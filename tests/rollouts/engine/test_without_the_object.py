@@ -61,6 +61,7 @@ def test_it_halts_before_the_version_is_written(ground: Ground, happens, says: s
     assert (ground.plan.state, says in ground.plan.reason) == (PlanState.HALTED, True)
 
 
+@pytest.mark.nightly
 @GONE
 @pytest.mark.parametrize("is_rolling_back", [False, True])
 def test_an_abort_then_frees_every_hold(ground: Ground, happens, says: str, is_rolling_back: bool):
@@ -102,6 +103,7 @@ def moved_canary(ground: Ground) -> None:
     ground.rounds(2)
 
 
+@pytest.mark.nightly
 def test_without_auto_upgrade_the_rollback_frees_what_never_changed_and_names_what_it_cannot_bring_back(ground: Ground):
     moved_canary(ground)
     switch_off(ground)
@@ -115,6 +117,7 @@ def test_without_auto_upgrade_the_rollback_frees_what_never_changed_and_names_wh
     assert "or abort" in ground.plan.waiting_for
 
 
+@pytest.mark.nightly
 def test_without_auto_upgrade_an_abort_ends_and_lists_what_has_changed(ground: Ground):
     moved_canary(ground)
     switch_off(ground)
@@ -141,6 +144,7 @@ def test_with_sandbox_workloads_the_rollback_names_what_it_cannot_bring_back(gro
     assert "Switch it off in the ClusterPolicy, or abort" in ground.plan.waiting_for
 
 
+@pytest.mark.nightly
 def test_without_auto_upgrade_and_nothing_changed_the_rollback_ends(ground: Ground):
     ground.armed()
     switch_off(ground)

@@ -55,7 +55,7 @@ def test_what_was_written_is_verified(file):
     assert found.last_hash == json.loads(file)["audit"][-1]["hash"]
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_one_altered_byte_is_found(file, data):
     at = data.draw(st.integers(0, len(file) - 1))
@@ -64,7 +64,7 @@ def test_one_altered_byte_is_found(file, data):
     assert is_found(file[:at] + bytes([byte]) + file[at + 1 :])
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_bytes_put_in_or_left_out_are_found(file, data):
     at = data.draw(st.integers(0, len(file)))
@@ -87,7 +87,7 @@ def places(content: Any, at: tuple = ()) -> list[tuple]:
     return [*([at] if at else []), *(place for key, value in inside for place in places(value, (*at, key)))]
 
 
-@settings(max_examples=200)
+@settings(max_examples=50)
 @given(
     data=st.data(), value=st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just([]) | st.just({})
 )

@@ -265,6 +265,7 @@ def test_it_comes_through_when_every_gate_has_passed_for_a_soak(others: Others):
     assert (others.rollout.state, others.rollout.to_version) == (ExternalRolloutState.STANDING, NEW)
 
 
+@pytest.mark.nightly
 def test_what_is_not_seen_is_no_pass_and_moves_no_node(others: Others):
     rollout = others.begin()
     for number in range(3):
@@ -380,6 +381,7 @@ def test_another_version_meanwhile_is_followed_anew_and_compared_with_what_was_b
     assert len(ExternalRollout.objects.open()) == 1
 
 
+@pytest.mark.nightly
 def test_what_was_not_reached_when_the_earlier_version_came_back_is_not_evaluated(others: Others):
     """Its validator has not run since, and need not: it has the driver pod that it had all along."""
     others.begin()

@@ -29,6 +29,7 @@ def cost_s(key: str, nodes: int) -> float:
     return best
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("key", GATES)
 def test_its_cost_grows_with_the_nodes_and_no_faster(key: str):
     assert cost_s(key, MANY) < max(MOST_TIMES * cost_s(key, FEW), 0.005)

@@ -29,6 +29,7 @@ def first_findings(dice: random.Random, changed: int, peers: int, odds: float) -
     return trials
 
 
+@pytest.mark.nightly
 def test_without_an_effect_a_hundred_looks_halt_at_most_as_often_as_promised():
     dice = random.Random(7)
 

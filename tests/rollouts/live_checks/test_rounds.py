@@ -162,6 +162,7 @@ def test_what_admission_refuses_is_found(checking: Checking, monkeypatch: pytest
     assert checking.is_untouched()
 
 
+@pytest.mark.nightly
 def test_a_webhook_that_takes_no_dry_run_gives_way_to_a_reason(one: Checking, monkeypatch: pytest.MonkeyPatch):
     refuse(monkeypatch, client.Refused(f'admission webhook "a.example.com" {client.NO_DRY_RUN}'))
 
@@ -367,6 +368,7 @@ def test_a_cluster_that_may_not_be_changed_any_more_is_sent_nothing(one: Checkin
     assert one.written() == []
 
 
+@pytest.mark.nightly
 def test_a_plan_that_lets_nodes_go_is_asked_again_of_those_still_to_go(one: Checking):
     """Z42: what an approver reads of the cluster is as old as the start, unless somebody asks again."""
     one.start().round()

@@ -62,6 +62,7 @@ def test_each_fault_stops_in_the_canary(key: str):
     assert "node-4" in outcome.unseen
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("key", ["", *FAULTS])
 def test_skipped_quiet_rounds_and_kept_evidence_change_no_outcome(key: str, monkeypatch):
     def figures() -> RehearsalResult:

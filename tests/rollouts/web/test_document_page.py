@@ -114,6 +114,7 @@ def test_what_was_written_after_the_look_is_shown_before_it_is_drafted(ada):
     assert Plan.objects.get().to_version == "580.126.16"
 
 
+@pytest.mark.nightly
 def test_a_draft_that_another_document_changed_since_the_look_is_not_changed_unseen(ada):
     text = TEXT.format(a_fleet().name) + "title: New driver\n"
     paste(ada, text=text, seen=seen_in(paste(ada, text=text)))

@@ -103,7 +103,7 @@ def take_over(truth: Truth) -> None:
 
 
 @pytest.mark.django_db(transaction=False)
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(steps=st.lists(STEP, max_size=14))
 def test_the_sums_are_those_of_a_recount(steps):
     with walked() as mirror:

@@ -113,7 +113,7 @@ EVENTS = st.lists(
 
 
 @given(EVENTS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_the_row_is_as_the_node_last_said(mirror: Mirror, events: list[str]):
     says = {"ready": {}, "not ready": {"ready": "False"}, "seven": {"allocatable": 7}}
     mirror.list("nodes", [])
