@@ -187,7 +187,7 @@ def cluster() -> Iterator[None]:
     kubectl("delete", "node", NODE)
     kubectl("delete", "crd", *(one["metadata"]["name"] for one in (*definitions(is_26_7=True), *repairs)))
     kubectl("delete", "job", "j")
-    kubectl("delete", "pod", "p", "--now")
+    kubectl("delete", "pod", "p", "r", "--ignore-not-found", "--force", "--grace-period=0")  # no kubelet ends them
 
 
 OWN = [
@@ -302,12 +302,29 @@ def test_an_eviction_names_its_pod_and_keeps_the_grace_period(options, sentence)
 
 @real
 @pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("options", "is_refused"), [({}, False), ({"gracePeriodSeconds": 0}, True), ({"preconditions": {}}, True)]
+)
+def test_a_running_pod_is_deleted_by_its_uid_within_its_grace_period(options, is_refused):
+    spec = {"nodeName": NODE, "containers": [{"name": "c", "image": "i"}], "automountServiceAccountToken": False}
+    apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "r", "namespace": "default"}, "spec": spec})
+    uid = kubectl("get", "pod", "r", "-o", "jsonpath={.metadata.uid}").stdout
+    deletion = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"], "preconditions": {"uid": uid}}
+    path = "/api/v1/namespaces/default/pods/r"
+
+    ended = kubectl("delete", "--raw", path, "-f", "-", f"--as={ACCOUNT}", text=json.dumps(deletion | options))
+
+    assert ("may not create or change pods" in ended.stderr) == is_refused == bool(ended.returncode)
+
+
+@real
+@pytest.mark.usefixtures("cluster")
 def test_pods_and_leases_of_others_are_left_alone():
     def lease(name: str) -> str:
         metadata = {"name": name, "namespace": "default"}
         return json.dumps({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata})
 
-    assert "may not create, change or delete pods" in refusal("delete", "pod", "p")
+    assert "may not create or change pods" in refusal("delete", "pod", "p")
     assert refusal("create", "-f", "-", text=lease("quarterdeck")) == ""
     assert "only its own Lease" in refusal("create", "-f", "-", text=lease("other"))
 
