@@ -1,12 +1,16 @@
 """Two processes that migrate at once take turns."""
 
+from threading import Event
+
 import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import DatabaseError, connection, migrations, models
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 
-from config.management.commands import migrate
+from config import health
+from config.management.commands import migrate, wait_for_migrations
 from edges.online_index import AddIndexOnline, columns_added_once
 
 
@@ -24,6 +28,25 @@ def test_a_migration_waits_for_another_one_to_end(monkeypatch):
 
         assert waited == [migrate.POLL_S]
         assert ask(other, "pg_try_advisory_lock"), "the lock is still held after the migration"
+
+
+@pytest.mark.django_db
+def test_a_pod_waits_for_all_migrations_and_names_what_is_missing(monkeypatch, capsys):
+    monkeypatch.setattr(health, "_migrated", Event())
+    (newest,) = MigrationExecutor(connection).loader.graph.leaf_nodes("fleet")
+    MigrationRecorder(connection).record_unapplied(*newest)
+    applied = []
+
+    def apply(_seconds: float) -> None:
+        MigrationRecorder(connection).record_applied(*newest)
+        applied.append(True)
+
+    monkeypatch.setattr(wait_for_migrations.time, "sleep", apply)
+
+    call_command("wait_for_migrations")
+
+    assert applied == [True]
+    assert "1 of this version's migrations is not applied" in capsys.readouterr().err
 
 
 def ask(session: "psycopg.Connection[tuple[bool]]", function: str) -> bool:

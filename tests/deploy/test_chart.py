@@ -164,7 +164,7 @@ def test_pods_wait_for_the_setup_job_whose_name_changes_with_its_pod():
     for name, pod in pods(before):
         if name.removeprefix("qd-quarterdeck-") in PROCESSES:
             (waits,) = pod["initContainers"]
-            assert "migrate --check" in waits["command"][-1]
+            assert waits["command"][-1] == "wait_for_migrations"
 
 
 def test_a_digest_names_the_image_of_every_container_and_not_the_tag():
