@@ -167,6 +167,17 @@ def test_pods_wait_for_the_setup_job_whose_name_changes_with_its_pod():
             assert waits["command"][-1] == "wait_for_migrations"
 
 
+def test_a_worker_ends_only_after_the_new_one_had_time_to_start():
+    """It has no port that a probe could ask. Web has one."""
+    waits = {
+        one["metadata"]["name"].removeprefix("qd-quarterdeck-"): one["spec"].get("minReadySeconds", 0)
+        for one in rendered(*EXTERNAL)
+        if one["kind"] == "Deployment"
+    }
+
+    assert waits == {"web": 0, "observe": 30, "rollouts": 30, "default": 30, "beat": 30}
+
+
 def test_a_digest_names_the_image_of_every_container_and_not_the_tag():
     digest = f"sha256:{'ab' * 32}"
     given = ("--set=image.registry=registry.example.com", "--set=image.tag=1.0.1", f"--set=image.digest={digest}")
