@@ -46,6 +46,7 @@ def main() -> None:
     figures.at_most("phantoms", found.phantoms, 0, "events")  # of transactions that were rolled back
     figures.at_most("out_of_order", found.out_of_order, 0, "events")
     figures.at_most("p99_s", round(found.p99_s, 2), P99_S, "s")
+    figures.beside("brief", found.brief, "findings")
     figures.beside("median_s", round(found.median_s, 2), "s")
     figures.beside("drained_s", round(found.drained_s, 1), "s")  # until the failing receiver had everything
     figures.end()
