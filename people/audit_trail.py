@@ -39,8 +39,8 @@ class InstantFilter(filters.IsoDateTimeFilter):
 
 
 class KeyFilter(filters.NumberFilter):
-    def __init__(self, **given: Any) -> None:
-        super().__init__(field_name="pk", min_value=1, max_value=MOST_KEY, decimal_places=0, **given)
+    def __init__(self, field_name: str = "pk", **given: Any) -> None:
+        super().__init__(field_name=field_name, min_value=1, max_value=MOST_KEY, decimal_places=0, **given)
 
 
 class AuditFilters(filters.FilterSet):

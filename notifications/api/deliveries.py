@@ -14,6 +14,7 @@ from notifications.channels.base import DeliveryAct
 from notifications.commands.channels import resend
 from notifications.models import Delivery, DeliveryState
 from notifications.queries import deliveries, traffic_calls
+from people.audit_trail import KeyFilter
 from rollouts.models import Plan
 
 
@@ -21,6 +22,9 @@ class DeliverySerializer(RowSerializer):
     channel = serializers.CharField(source="channel_name")
     channel_id = serializers.IntegerField(allow_null=True, help_text="Null: the channel was removed.")
     route = serializers.CharField(source="route_name", help_text="Blank: an update, a test, or a resend.")
+    event = serializers.IntegerField(
+        source="event_id", allow_null=True, help_text="Id in `events`. Null: about none, as a digest and a test are."
+    )
     key = serializers.CharField(help_text="Key of the subject. Messages with the same key are sent in order.")
     act = serializers.ChoiceField(choices=[act.value for act in DeliveryAct])
     state = serializers.ChoiceField(choices=DeliveryState.values)
@@ -38,7 +42,7 @@ class DeliverySerializer(RowSerializer):
     class Meta:
         model = Delivery
         fields = (
-            "id", "channel", "channel_id", "route", "key", "act", "state", "title", "severity", "digest", "created_at",
+            "id", "channel", "channel_id", "route", "event", "key", "act", "state", "title", "severity", "digest", "created_at",
             "next_try_at", "attempts", "tried_at", "ended_at", "status", "sentence", "took_ms", "ref", "asked_by",
         )  # fmt: skip
 
@@ -46,6 +50,7 @@ class DeliverySerializer(RowSerializer):
 class DeliveryFilters(filters.FilterSet):
     channel = Text(field_name="channel_name", label="Name of the channel.")
     state = filters.ChoiceFilter(choices=DeliveryState.choices, label="State of the delivery.")
+    event = KeyFilter(field_name="event_id", label="Id of an event.")
     key = Text(label="Key of the subject.")
 
     class Meta:

@@ -4,7 +4,7 @@ import pytest
 
 from notifications.models import Channel, Delivery, Route
 from tests.callers import calling
-from tests.make import a_cluster, a_pool, a_user
+from tests.make import NOON, a_cluster, a_finding, a_pool, a_user, an_event_of
 from tests.notifications.make import a_channel, a_route, catch_all
 
 BASE = "/api/v1"
@@ -43,6 +43,18 @@ def test_a_repeated_key_adds_one_channel(root):
 
     assert [answer.status_code for answer in answers] == [201, 201]
     assert Channel.objects.count() == 1
+
+
+def test_deliveries_name_their_event_as_the_page_of_events_does(root):
+    event, other = (an_event_of(a_finding(a_cluster(name))) for name in ("one", "two"))
+    row = {"channel": a_channel(), "key": "finding/1", "act": "open", "message": {"title": "t", "severity": "note"}}
+    sent, *_ = [
+        Delivery.objects.create(**row, event=about, created_at=NOON, next_try_at=NOON) for about in (event, other, None)
+    ]
+
+    found = root.get(f"{BASE}/notification-deliveries", {"event": event.pk}).data["results"]
+
+    assert [(one["id"], one["event"]) for one in found] == [(sent.pk, event.pk)]
 
 
 def test_a_viewer_of_the_fleet_sees_no_place_of_a_secret_and_changes_nothing(viewer):
