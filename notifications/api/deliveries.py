@@ -42,8 +42,9 @@ class DeliverySerializer(RowSerializer):
     class Meta:
         model = Delivery
         fields = (
-            "id", "channel", "channel_id", "route", "event", "key", "act", "state", "title", "severity", "digest", "created_at",
-            "next_try_at", "attempts", "tried_at", "ended_at", "status", "sentence", "took_ms", "ref", "asked_by",
+            "id", "channel", "channel_id", "route", "event", "key", "act", "state", "title", "severity", "digest",
+            "created_at", "next_try_at", "attempts", "tried_at", "ended_at", "status", "sentence", "took_ms", "ref",
+            "asked_by",
         )  # fmt: skip
 
 
