@@ -33,7 +33,7 @@ from tests import (
 )
 from tests.api_server import ApiServer, an_api_server
 from tests.patience import PATIENCE_S, get_through
-from tests.processes import OneBrowser
+from tests.processes import GroupScheduling
 
 ROOT = Path(__file__).parent.parent
 TABLES = ROOT / ".data" / "test-tables"  # migrated SQLite databases: one, of the code as it is
@@ -197,8 +197,8 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneBrowser | None:
-    return OneBrowser(config, log) if config.getoption("dist") == "loadfile" else None
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling | None:
+    return GroupScheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def migrated_template(url: str, name: str = "migrated") -> str:
