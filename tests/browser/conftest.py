@@ -50,7 +50,15 @@ def draft_id(stack: Stack) -> int:
         return int(ada.post("/api/v1/plans", asked)["id"])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package", autouse=True)
+def _asks_the_database_beside_playwright() -> Iterator[None]:
+    """Playwright leaves its event loop in the thread of the tests, and Django would refuse to ask a database there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        yield
+
+
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = launch(playwright)

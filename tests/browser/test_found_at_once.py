@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import time_machine
-from playwright.sync_api import Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 
 from fleet.map_cells.cell import CRITICAL, GpuState, NodeCells
 from fleet.models import Cluster, Gpu, Node
@@ -17,7 +17,6 @@ from fleet.states.node import NodeState
 from health.evaluation.finding_counts import count_on_nodes
 from tests import make
 from tests.browser.conftest import PHONE, WIDE
-from tests.browser.launching import launch
 from tests.browser.outside import tell
 from tests.browser.test_map import legend
 from tests.make import NOON
@@ -77,26 +76,26 @@ def a_row(cluster, number: int) -> Node:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [{"width": 1600, "height": 900}, PHONE], ids=["screen", "phone"])
-def test_the_first_screen_names_it_and_leads_to_it(fleet, size):
+def test_the_first_screen_names_it_and_leads_to_it(fleet, chromium):
     client = visiting(make.a_user("ada", role="viewer"))
-    with home(client, viewport=size) as page:
-        first = page.locator("#findings-strip .finding").first
-        expect(first).to_contain_text(HOT, timeout=PATIENCE_MS)
-        ends_at = first.evaluate("element => element.getBoundingClientRect().bottom")
-        links = [first.locator("a").nth(number).get_attribute("href") for number in range(first.locator("a").count())]
+    for size in ({"width": 1600, "height": 900}, PHONE):
+        with home(chromium, client, viewport=size) as page:
+            first = page.locator("#findings-strip .finding").first
+            expect(first).to_contain_text(HOT, timeout=PATIENCE_MS)
+            ends_at = first.evaluate("element => element.getBoundingClientRect().bottom")
+            links = [link.get_attribute("href") for link in first.locator("a").all()]
+        assert ends_at <= size["height"]
 
-    assert ends_at <= size["height"]
     finding, gpu = (client.get(link, follow=True) for link in links)
     assert HOT in finding.content.decode()
     assert gpu.request["PATH_INFO"] == f"/nodes/{fleet.pk}/gpus/3"
     assert HOT in client.get(f"/parts/nodes/{fleet.pk}/gpus/3/findings").content.decode()
 
 
-def test_the_map_tells_the_sick_node_from_those_that_are_warned(fleet):
+def test_the_map_tells_the_sick_node_from_those_that_are_warned(fleet, chromium):
     """The thirty others have open findings, too: by the state of a node they are alike."""
     client = visiting(make.a_user("ada", role="viewer"))
-    with home(client, viewport=WIDE) as page:
+    with home(chromium, client, viewport=WIDE) as page:
         counted = legend(page)
         page.keyboard.press("Tab")
         page.locator("[data-map]").focus()
@@ -117,15 +116,16 @@ def test_the_map_tells_the_sick_node_from_those_that_are_warned(fleet):
     assert "1 critical finding" in rows
 
 
-def test_an_address_that_asks_for_findings_asks_for_both_kinds(fleet):
-    with home(visiting(make.a_user("ada", role="viewer")), "?map_only=has-findings", viewport=WIDE) as page:
+def test_an_address_that_asks_for_findings_asks_for_both_kinds(fleet, chromium):
+    client = visiting(make.a_user("ada", role="viewer"))
+    with home(chromium, client, "?map_only=has-findings", viewport=WIDE) as page:
         expect(page.locator("[data-map]")).to_have_attribute("data-drawn", "31")
 
 
-def test_a_finding_that_becomes_critical_is_drawn_from_its_message_and_counted(fleet):
+def test_a_finding_that_becomes_critical_is_drawn_from_its_message_and_counted(fleet, chromium):
     (cluster,) = Cluster.objects.all()
     warned = Node.objects.get(name="gpu-0003")
-    with home(visiting(make.a_user("ada", role="viewer")), viewport=WIDE) as page:
+    with home(chromium, visiting(make.a_user("ada", role="viewer")), viewport=WIDE) as page:
         before = drawn_pixels(page)
         cells = NodeCells(NodeState.HAS_FINDINGS | CRITICAL, bytes(8))
         told = [[warned.pk, NodeState.HAS_FINDINGS, b64encode(cells.alone).decode()]]
@@ -136,38 +136,39 @@ def test_a_finding_that_becomes_critical_is_drawn_from_its_message_and_counted(f
         assert drawn_pixels(page) != before
 
 
-@pytest.mark.parametrize(
-    ("state", "gpus", "kind"),
-    [
-        (NodeState.GPUS_MISSING, bytes([0] * 7 + [GpuState.MISSING]), "GPUs missing, critical"),
-        (NodeState.HAS_FINDINGS, bytes(8), "critical findings"),
-        (NodeState.UPGRADING, bytes(8), "upgrading"),
-        (NodeState.NOT_READY, bytes(8), "not ready"),
-    ],
-)
-def test_each_node_is_of_one_kind_whatever_else_is_true_of_it(fleet, state, gpus, kind):
+KINDS = [
+    (NodeState.GPUS_MISSING, bytes([0] * 7 + [GpuState.MISSING]), "GPUs missing, critical"),
+    (NodeState.HAS_FINDINGS, bytes(8), "critical findings"),
+    (NodeState.UPGRADING, bytes(8), "upgrading"),
+    (NodeState.NOT_READY, bytes(8), "not ready"),
+]
+
+
+def test_each_node_is_of_one_kind_whatever_else_is_true_of_it(fleet, chromium):
     (cluster,) = Cluster.objects.all()
-    ready = Node.objects.get(name="gpu-0999")
-    with home(visiting(make.a_user("ada", role="viewer")), viewport=WIDE) as page:
-        before = legend(page)
-        told = [[ready.pk, state, b64encode(NodeCells(state | CRITICAL, gpus).alone).decode()]]
-        tell(page, topic=f"cluster-{cluster.pk}", seq=1, prev=0, nodes=told)
-        expect(page.locator("[data-kind='ready'] b")).to_have_text("968")
-        after = legend(page)
+    ready = Node.objects.filter(name__gte="gpu-0990")
+    with home(chromium, visiting(make.a_user("ada", role="viewer")), viewport=WIDE) as page:
+        counted = legend(page)
+        for seq, (node, (state, gpus, kind)) in enumerate(zip(ready, KINDS, strict=False), 1):
+            told = [[node.pk, state, b64encode(NodeCells(state | CRITICAL, gpus).alone).decode()]]
+            tell(page, topic=f"cluster-{cluster.pk}", seq=seq, prev=seq - 1, nodes=told)
+            expect(page.locator("[data-kind='ready'] b")).to_have_text(str(969 - seq))
+            before, counted = counted, legend(page)
 
-    assert after == before | {"ready": 968, kind: before.get(kind, 0) + 1}
-    assert sum(after.values()) == 1000
+            assert counted == before | {"ready": 969 - seq, kind: before.get(kind, 0) + 1}
+            assert sum(counted.values()) == 1000
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_is_told_apart_where_no_colour_is_seen(fleet, scheme):
+def test_it_is_told_apart_where_no_colour_is_seen(fleet, chromium):
     """By the lightness of each pixel alone, in the legend: with another pattern, not with another colour."""
-    with home(visiting(make.a_user("ada", role="viewer")), viewport=WIDE, color_scheme=scheme) as page:
-        looks = page.evaluate(GREY_SWATCHES)
+    client = visiting(make.a_user("ada", role="viewer"))
+    for scheme in ("light", "dark"):
+        with home(chromium, client, viewport=WIDE, color_scheme=scheme) as page:
+            looks = page.evaluate(GREY_SWATCHES)
 
-    assert sorted(looks) == ["findings-critical", "findings-warned", "ready"]
-    assert len(looks["findings-critical"]) == 2
-    assert len(looks["findings-warned"]) == len(looks["ready"]) == 1
+        assert sorted(looks) == ["findings-critical", "findings-warned", "ready"]
+        assert len(looks["findings-critical"]) == 2
+        assert len(looks["findings-warned"]) == len(looks["ready"]) == 1
 
 
 def drawn_pixels(page: Page) -> str:
@@ -175,16 +176,14 @@ def drawn_pixels(page: Page) -> str:
 
 
 @contextmanager
-def home(client, query: str = "", **given) -> Iterator[Page]:
+def home(chromium: Browser, client, query: str = "", **given) -> Iterator[Page]:
     """The home page as that person has it, with its map drawn; there is no stack behind it."""
     answers = {path: answer_of(client.get(path)) for path in ("/", *PARTS)}
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        page = browser.new_context(**given).new_page()
+    with chromium.new_context(**given) as context:
+        page = context.new_page()
         opened(page, answers, query)
         expect(page.locator("[data-map]")).to_have_attribute("data-state", "drawn", timeout=PATIENCE_MS)
         yield page
-        browser.close()
 
 
 def answer_of(response) -> tuple[bytes, str]:

@@ -25,7 +25,7 @@ class Place:
     shows: str  # what stays to be seen, whatever becomes of the link
 
 
-@pytest.fixture(params=["fleet", "plan"])
+@pytest.fixture(params=["fleet", pytest.param("plan", marks=pytest.mark.nightly)])
 def place(request: pytest.FixtureRequest, draft_id: int) -> Place:
     if request.param == "fleet":
         return Place("/", "**/parts/fleet/overview*", "#fleet-overview", "GPU node")

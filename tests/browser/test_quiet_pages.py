@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 import time_machine
-from playwright.sync_api import Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route
 
 from fleet.messages.announce import cluster_group
 from health.announce import telemetry_group
 from tests import make
-from tests.browser.launching import launch
 from tests.browser.outside import tell
 from tests.make import NOON
 from tests.pages import visiting
@@ -85,15 +84,11 @@ class Opened:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Opened]:
+def opened(chromium: Browser, path: str) -> Iterator[Opened]:
     html = visiting(make.a_user("ada", role="viewer")).get(path).content
-    # Django asks no database in a thread that Playwright is in.
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        page = browser.new_page()
+    with chromium.new_page() as page:
         page.set_default_timeout(PATIENCE_MS)
         yield Opened(page, html, path)
-        browser.close()
 
 
 def place(cluster, name: str) -> tuple[str, str]:
@@ -108,10 +103,10 @@ def place(cluster, name: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("name", ["cluster", "findings", "node", "gpu"])
-def test_nothing_is_fetched_while_nothing_is_told_and_what_is_told_of_within_two_seconds(cluster, name):
+def test_nothing_is_fetched_while_nothing_is_told_and_what_is_told_of_within_two_seconds(cluster, chromium, name):
     path, part = place(cluster, name)
 
-    with opened(path) as page:
+    with opened(chromium, path) as page:
         before = page.asked_within(MINUTES_MS)
         page.told(topic=cluster_group(cluster.pk), kinds=["findings"], nodes=[], seq=1, prev=1)
         told = page.asked_within(2000)
@@ -122,20 +117,20 @@ def test_nothing_is_fetched_while_nothing_is_told_and_what_is_told_of_within_two
     assert after.count(part) == 0
 
 
-def test_a_round_of_telemetry_is_news_for_what_says_it_on_the_page_of_a_cluster_alone(cluster):
+def test_a_round_of_telemetry_is_news_for_what_says_it_on_the_page_of_a_cluster_alone(cluster, chromium):
     path, part = place(cluster, "cluster")
 
-    with opened(path) as page:
+    with opened(chromium, path) as page:
         page.told(topic=telemetry_group(cluster.pk), seq=1)
         told = page.asked_within(20_000)
 
     assert told == [f"{part}/telemetry"]
 
 
-def test_an_hour_that_is_written_down_is_news_for_the_bars_of_a_node_alone(cluster):
+def test_an_hour_that_is_written_down_is_news_for_the_bars_of_a_node_alone(cluster, chromium):
     path, part = place(cluster, "node")
 
-    with opened(path) as page:
+    with opened(chromium, path) as page:
         page.told(topic=cluster_group(cluster.pk), kinds=["hours"], nodes=[], seq=1, prev=1)
         told = page.asked_within(20_000)
 

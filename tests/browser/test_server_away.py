@@ -1,10 +1,8 @@
 """A server that does not answer is said once above the page, and by each part that holds something."""
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from tests import make
-from tests.browser.launching import launch
 from tests.browser.test_found_at_once import PARTS, answer_of, opened
 from tests.pages import visiting
 
@@ -18,19 +16,16 @@ FAIL = """([state, ids]) => {
 }"""
 
 
-def test_while_nothing_has_telemetry_only_what_holds_something_says_so_beside_the_link():
+def test_while_nothing_has_telemetry_only_what_holds_something_says_so_beside_the_link(chromium):
     make.a_cluster("demo")
     client = visiting(make.a_user("ada", role="viewer"))
     answers = {path: answer_of(client.get(path)) for path in ("/", *PARTS)}
 
-    with sync_playwright() as playwright:
-        browser = launch(playwright)
-        page = browser.new_context(viewport={"width": 1600, "height": 900}).new_page()
+    with chromium.new_page(viewport={"width": 1600, "height": 900}) as page:
         opened(page, answers, "")
         high = page.locator(".topbar").evaluate("bar => bar.offsetHeight")
         ids = [*ABOVE, PANEL, "approvals-count"]
         seen = {state: page.evaluate(FAIL, [state, ids]) for state in ("live", "stale", "lost")}
-        browser.close()
 
     assert seen["live"] == [["block", "block", "block", "inline"], high]
     assert seen["stale"] == seen["lost"] == [["none", "none", "block", "inline"], high]
