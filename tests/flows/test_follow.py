@@ -20,6 +20,7 @@ from tests.flows.recorded import RecordedStack
 
 pytestmark = [
     pytest.mark.promote,
+    pytest.mark.nightly,
     pytest.mark.skipif(
         "QUARTERDECK_TEST_KUBECONFIG" in os.environ, reason="the API server that is given has NVIDIADrivers"
     ),

@@ -76,6 +76,7 @@ def fails_now_and_then(asked: Asked) -> bool:
     return not asked.is_watch and asked.n % 31 == 0
 
 
+@pytest.mark.nightly
 def test_410_in_all_three_places_is_a_new_list(gpu_cluster: Cluster, proxy: Proxy, operator: Visitor):
     """What was forgotten stays forgotten: whoever asks again, also under the next lease, is told so until it lists."""
     name = gpu_cluster.names("h100")[0]

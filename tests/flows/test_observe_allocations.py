@@ -43,21 +43,17 @@ def test_a_held_gpu_has_the_name_of_its_pod_from_the_labels_of_its_exporter(
     )
 
     assert [one for one in proxy.requests() if one.path.endswith(":9400/proxy/metrics") and one.code == 200]
-
-
-def test_the_page_of_a_node_says_by_what_an_allocation_is_known(viewer: Visitor, gpu_cluster: Cluster):
-    name = gpu_cluster.nodes("h100")[0].metadata.name
-    wait_until(lambda: named(viewer, name), what="a pod that metrics name", timeout_s=ROUND_S)
     (node,) = viewer.all("/api/v1/nodes", search=name)
 
-    text = viewer.http.get(f"/nodes/{node['id']}").text
+    def is_on_page() -> bool:
+        page = viewer.http.get(f"/nodes/{node['id']}").text
+        names = {name for pair in told(gpu_cluster, name).items() for name in pair}
+        return "seen by the node's exporter" in page and all(name in page for name in names)
 
-    for uuid, pod in told(gpu_cluster, name).items():
-        assert uuid in text
-        assert pod in text
-    assert "seen by the node's exporter" in text
+    wait_until(is_on_page, what="each GPU and its pod on the node's page", timeout_s=ROUND_S, every_s=1)
 
 
+@pytest.mark.nightly
 def test_an_xid_that_an_exporter_tells_is_found(viewer: Visitor, gpu_cluster: Cluster, stack: RecordedStack):
     """Without a Prometheus. An application's: a note that passes, so that no node is the worse for it afterwards."""
     name = gpu_cluster.nodes("a100")[0].metadata.name

@@ -66,6 +66,7 @@ def test_a_worker_that_is_killed_is_followed_by_one_that_misses_nothing(
     assert newest == ["Uncordoned.", "Cordoned by OpenAPI-Generator, as the API server has it."]  # its Python client
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_asked_to_stop_does_so_and_hands_on(
     viewer: Visitor, gpu_cluster: Cluster, stack: RecordedStack
 ):

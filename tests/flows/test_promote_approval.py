@@ -7,7 +7,7 @@ import pytest
 from demo.visitor import Visitor
 from tests.flows.plans import Plan, canary, refused, the_others
 
-pytestmark = pytest.mark.promote
+pytestmark = [pytest.mark.promote, pytest.mark.nightly]
 
 
 @pytest.fixture

@@ -75,6 +75,7 @@ def test_every_gpu_node_is_held_then_the_policy_is_written_and_all_go(plan: Plan
     assert shown["reason"] == "Every stage passed."
 
 
+@pytest.mark.nightly
 def test_what_only_the_cluster_knows_bars_a_start_that_touches_nothing(plan: Plan, in_it: ByPolicy):
     """Z2, Z10."""
     plan.draft(canary(), the_others())

@@ -9,7 +9,7 @@ from tests.flows.asked import Asked
 from tests.flows.cluster import PATIENCE_S, Cluster
 from tests.flows.plans import MISSING, Plan, Shown
 
-pytestmark = pytest.mark.promote
+pytestmark = [pytest.mark.promote, pytest.mark.nightly]
 UNUSED = "580.173.02"  # no other flow promotes it, so no node of a shared stack has its image
 
 

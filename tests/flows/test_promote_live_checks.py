@@ -9,7 +9,7 @@ from tests.flows.cluster import Cluster
 from tests.flows.lies import barred_by_each
 from tests.flows.plans import Plan, canary, the_others
 
-pytestmark = pytest.mark.promote
+pytestmark = [pytest.mark.promote, pytest.mark.nightly]
 
 
 def asks_which_cluster(asked: Asked) -> bool:

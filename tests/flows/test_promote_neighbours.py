@@ -8,7 +8,7 @@ from tests.flows.asked import Asked
 from tests.flows.cluster import Cluster
 from tests.flows.plans import Plan, is_release, node_of
 
-pytestmark = pytest.mark.promote
+pytestmark = [pytest.mark.promote, pytest.mark.nightly]
 
 WATCHED = "nvsentinel.dgxc.nvidia.com/driver.installed"
 OPT_OUT = "k8saas.nvidia.com/ManagedByNVSentinel"

@@ -12,7 +12,7 @@ from tests.flows.plans import APPROVED, Plan, canary, is_hold, is_release, is_ve
 from tests.flows.proxy import Proxy
 from tests.patience import PATIENCE_S
 
-pytestmark = pytest.mark.promote
+pytestmark = [pytest.mark.promote, pytest.mark.nightly]
 Planner = Callable[..., Plan]
 
 

@@ -12,6 +12,7 @@ NEW = "gpu-a100-new"
 Planner = Callable[..., Plan]
 
 
+@pytest.mark.nightly
 def test_a_foreign_change_of_the_version_halts_and_keeps_the_holds(plan_for: Planner, gpu_cluster: Cluster):
     """Z9."""
     plan = plan_for().draft().start().until_opening()
@@ -38,6 +39,7 @@ def test_the_stop_config_map_stops_everything_until_it_is_gone(plan_for: Planner
     assert shown["state"] == "promoting"
 
 
+@pytest.mark.nightly
 def test_another_quarterdeck_in_the_cluster_pauses_the_plan(plan_for: Planner, gpu_cluster: Cluster):
     """Z10."""
     plan = plan_for().draft(canary()).start().until_opening()
@@ -54,6 +56,7 @@ def test_another_quarterdeck_in_the_cluster_pauses_the_plan(plan_for: Planner, g
     assert while_paused == []
 
 
+@pytest.mark.nightly
 def test_a_node_that_joins_in_the_middle_is_held(plan_for: Planner, gpu_cluster: Cluster):
     """Z4: it takes the new driver with its first pod, which no hold can keep from it, and stops nobody's plan."""
     plan = plan_for().draft().start().until_opening()
@@ -71,6 +74,7 @@ def test_a_node_that_joins_in_the_middle_is_held(plan_for: Planner, gpu_cluster:
     assert shown["state"] == "promoting", shown["reason"]
 
 
+@pytest.mark.nightly
 def test_a_node_that_others_cordoned_is_left_out_and_left_cordoned(plan_for: Planner, gpu_cluster: Cluster):
     """Z6."""
     plan = plan_for()

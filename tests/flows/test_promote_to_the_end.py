@@ -1,4 +1,4 @@
-"""A promotion that goes well, from the draft to its last node."""
+"""A promotion that goes well, from the draft to its last node, with the rights of quarterdeck.yaml and no more."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.flows.cluster import Cluster
 from tests.flows.plans import APPROVED, Plan, canary, the_others
+from tests.flows.rights import is_authorized_by_roles, refused_requests, rights_of_promotion, used_rights
 
 pytestmark = pytest.mark.promote
 Planner = Callable[..., Plan]
@@ -26,3 +27,6 @@ def test_goes_through_two_stages_to_its_end(plan_for: Planner, gpu_cluster: Clus
     assert plan.released() == plan.all_targets()
     assert gpu_cluster.marked() == set()
     assert shown["reason"] == "Every stage passed."
+    if is_authorized_by_roles(gpu_cluster):
+        assert refused_requests(plan) == []
+        assert used_rights(plan) == rights_of_promotion()

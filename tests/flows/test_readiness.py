@@ -30,6 +30,7 @@ def test_says_what_is_away_while_redis_is_and_mends_by_itself(stack: Stack):
     assert without["database"] == "ok"
 
 
+@pytest.mark.nightly
 def test_a_web_process_that_was_killed_is_back_at_its_address(stack: Stack):
     stack.kill("web")
     stack.restart("web")
@@ -37,6 +38,7 @@ def test_a_web_process_that_was_killed_is_back_at_its_address(stack: Stack):
     assert readiness(stack)["status"] == "ready"
 
 
+@pytest.mark.nightly
 def test_the_threads_of_a_worker_count_as_long_as_it_runs(stack: Stack, admin: Visitor):
     wait_until(lambda: threads(admin) == QUEUES["observe"], what="the worker's threads", timeout_s=PATIENCE_S)
 

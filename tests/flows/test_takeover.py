@@ -9,7 +9,7 @@ from tests.flows.cluster import Cluster
 from tests.flows.plans import Plan
 from tests.flows.recorded import RecordedStack
 
-pytestmark = pytest.mark.act
+pytestmark = [pytest.mark.act, pytest.mark.nightly]
 
 
 def test_release_all_takes_off_everything_of_ours(
