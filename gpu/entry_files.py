@@ -4,8 +4,9 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 E = TypeVar("E")
 
@@ -38,10 +39,15 @@ def entry_of(row: Mapping[str, Any], kind: type[E]) -> E:
     :raises TypeError: for a key that is unknown or lacking, or a value of another type.
     :raises ValueError: for no member of the enum.
     """
-    hints = get_type_hints(kind)
+    hints = _hints_of(cast("Any", kind))
     if unknown := row.keys() - hints.keys():
         raise TypeError(f"unknown {', '.join(sorted(unknown))}")
     return kind(**{name: _convert_value(name, value, hints[name]) for name, value in row.items()})
+
+
+@cache  # typing evaluates every annotation, for each of 570 causes at the start of a process
+def _hints_of(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind)
 
 
 def _convert_value(name: str, value: Any, hint: Any) -> Any:

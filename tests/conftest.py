@@ -3,16 +3,12 @@
 import gc
 import os
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-import psycopg
 import pytest
 from celery import current_app
 from django.core.management.commands import flush
@@ -22,7 +18,6 @@ from django.test import Client
 
 from capacity.compared_nodes import forget_indexes
 from config.garbage import freeze_collector
-from demo import tables
 from fleet.messages import wake
 from health.gpus import roster_cache
 from health.sources import history, snapshots
@@ -32,11 +27,10 @@ from tests import (
     profiles,  # noqa: F401 - a test file's settings are made from the profile that is loaded
 )
 from tests.api_server import ApiServer, an_api_server
+from tests.migrated import migrated_template, put_migrated
 from tests.patience import PATIENCE_S, get_through
 from tests.processes import GroupScheduling
 
-ROOT = Path(__file__).parent.parent
-TABLES = ROOT / ".data" / "test-tables"  # migrated SQLite databases: one, of the code as it is
 PROGRAMS = {
     "needs_kubectl": ("kubectl",),
     "prometheus": ("prometheus",),
@@ -119,10 +113,9 @@ def _patient() -> Iterator[None]:
 def django_db_modify_db_settings(
     django_db_modify_db_settings_parallel_suffix: None,  # the fixture that this one replaces
 ) -> None:
-    """The processes of a run copy one migrated database: migrations take 12 s of CPU."""
+    """The processes of a run copy one migrated database."""
     if connection.vendor == "sqlite":
-        database = Path(connection.settings_dict["TEST"]["NAME"])
-        tables.put(database, lambda: migrate(f"sqlite:///{database}"), kept_in=TABLES)
+        put_migrated(Path(connection.settings_dict["TEST"]["NAME"]))
     elif "PYTEST_XDIST_WORKER" in os.environ:
         connection.settings_dict["TEST"]["TEMPLATE"] = migrated_template(os.environ["DATABASE_URL"])
 
@@ -199,23 +192,6 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling | None:
     return GroupScheduling(config, log) if config.getoption("dist") == "loadfile" else None
-
-
-def migrated_template(url: str, name: str = "migrated") -> str:
-    """Returns the name of a migrated database of that server. The first process makes it, the others wait."""
-    with psycopg.connect(url, autocommit=True) as server:
-        server.execute("SELECT pg_advisory_lock(1)")
-        if not server.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone():
-            server.execute("CREATE DATABASE migrating")
-            migrate(urlsplit(url)._replace(path="/migrating").geturl())
-            server.execute(f"ALTER DATABASE migrating RENAME TO {name}")
-    return name
-
-
-def migrate(url: str) -> None:
-    command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    environment = {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings.test"}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -13,6 +13,7 @@ from demo.parts import Fleet
 from demo.stack import PASSWORD, Stack
 from demo.visitor import Visitor
 from tests.browser.launching import launch
+from tests.flows.recorded import MigratedStack
 from tests.patience import PATIENCE_MS
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -36,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="package")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with Stack(tmp_path_factory.mktemp("browser"), Fleet(nodes=NODES)) as running:
+    with MigratedStack(tmp_path_factory.mktemp("browser"), Fleet(nodes=NODES)) as running:
         yield running
 
 

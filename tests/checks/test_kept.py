@@ -22,6 +22,7 @@ REMEMBERS = {
     "fleet/observer/persistence/upsert_statement.py:_statement": "a key a model and choice of its columns, in code",
     "fleet/observer/persistence/upsert.py:columns_of": A_KIND,
     "gpu/compatibility/matrix.py:the_matrix": "no key",
+    "gpu/entry_files.py:_hints_of": "a key a dataclass of entries",
     "health/telemetry/prometheus/client.py:_trusted_by_all": "no key",
     "rollouts/windows/schedule.py:zone_named": "a key a time zone that there is: of another name it raises",
     "rollouts/windows/schedule.py:zones": "no key",

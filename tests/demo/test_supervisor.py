@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
 
 from demo.ports import LOOPBACK
 from demo.stack import PASSWORD
@@ -41,21 +42,28 @@ def wait_until_nothing_runs(folder: Path, timeout_s: float = PATIENCE_S) -> dict
     return left
 
 
-def test_a_demo_from_its_first_start_to_a_reset(demo: Callable[..., Terminal]):
-    """Each start is the whole stack, so one life of a demo shows what it must do at every end."""
+def test_a_demo_and_the_next_start_of_it(demo: Callable[..., Terminal]):
+    """Each start is the whole stack, so two starts show what a demo does until it ends."""
     first = on_a_taken_port(demo)
     has_its_folder_to_itself(demo)
     before = seen(first)
+    says_of_what_a_worker_died_and_starts_it_again(first)
     ends_on_ctrl_c(first)
 
     second = demo()
     assert seen(second) == before
-    leaves_nothing_behind_when_killed(second)
+    ends_with_its_cluster(second)
 
-    third = demo("--reset")
-    assert seen(third)[0] != before[0]
-    says_of_what_a_worker_died_and_starts_it_again(third)
-    ends_with_its_cluster(third)
+
+@pytest.mark.nightly
+def test_a_demo_that_is_killed_and_one_that_forgets(demo: Callable[..., Terminal]):
+    first = demo()
+    before = seen(first)
+    leaves_nothing_behind_when_killed(first)
+
+    second = demo("--reset")
+    assert seen(second)[0] != before[0]
+    ends_on_ctrl_c(second)
 
 
 def test_a_demo_that_is_told_to_end_while_it_starts_leaves_nothing_behind(demo: Callable[..., Terminal]):

@@ -2,15 +2,26 @@
 
 from pathlib import Path
 
+from demo.kept import DATABASE
 from demo.parts import QUEUES
 from demo.stack import Stack
 from tests.flows.proxy import CONTEXT, Proxy
+from tests.migrated import put_migrated
 
 # Whom deploy/rbac/quarterdeck.yaml gives its rights: all that the flows see Quarterdeck do, it does with these alone.
 QUARTERDECK = "system:serviceaccount:quarterdeck:quarterdeck"
 
 
-class RecordedStack(Stack):
+class MigratedStack(Stack):
+    """A stack whose tables are those of the tests' own databases."""
+
+    def _migrate(self) -> None:
+        if not self._database_url:
+            put_migrated(self.folder / DATABASE)
+        super()._migrate()
+
+
+class RecordedStack(MigratedStack):
     """Everything Quarterdeck asks of the cluster goes through `proxy`; the flows themselves ask the API server."""
 
     proxy: Proxy
