@@ -114,7 +114,12 @@ def problem_of(response: httpx.Response) -> dict[str, Any]:
 
 
 def wait_until(
-    look: Callable[[], T], *, what: str | Callable[[], str], timeout_s: float, every_s: float | None = None
+    look: Callable[[], T],
+    *,
+    what: str | Callable[[], str],
+    timeout_s: float,
+    every_s: float | None = None,
+    longest_pause_s: float = LONGEST_PAUSE_S,
 ) -> T:
     """Return the first true answer of a look; raise with what was waited for, worked out at the end where it can be.
 
@@ -128,4 +133,4 @@ def wait_until(
         if time.monotonic() > until:
             raise TooSlowError(f"Waited {timeout_s:.0f} s for {what if isinstance(what, str) else what()}.")
         time.sleep(pause_s)
-        pause_s = every_s or min(LONGEST_PAUSE_S, pause_s * 1.2)
+        pause_s = every_s or min(longest_pause_s, pause_s * 1.2)

@@ -26,6 +26,7 @@ GATES: dict[str, dict[str, float]] = {
     "soak": {"duration_s": 1},
 }
 APPROVED = {"approval": {"needed": 1}, **GATES}
+PAUSE_S = 1.0  # a plan with its gates is the most that the web process is asked for
 FINAL = {"promoted", "rolled-back", "aborted", "discarded"}
 Shown = dict[str, Any]
 
@@ -119,7 +120,13 @@ class Plan:
             shown = self.now()
             return shown if is_so(shown) else None
 
-        return wait_until(look, what=lambda: f"{what}; {told(self.now())}", timeout_s=timeout_s) or {}
+        shown = wait_until(
+            look,
+            what=lambda: f"{what}; {told(self.now())}",
+            timeout_s=timeout_s,
+            longest_pause_s=PAUSE_S,
+        )
+        return shown or {}
 
     def until_state(self, *states: str) -> Shown:
         """Wait for one of them; a plan that has ended otherwise will not get there."""
