@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED, unavailable_of
+from gpu.upgrade_controller import CORDON_REQUIRED, UPGRADE_DONE, UPGRADE_REQUIRED, unavailable_of
 from rollouts.rehearsal.fleet import VirtualFleet, VirtualNode
 
 AT_ONCE = 1  # maxParallelUpgrades
@@ -24,18 +24,26 @@ def nodes_broken_alone(nodes: Sequence[VirtualNode]) -> int:
         node.version = "old"
     now = moved_at = BEGINS
     limit = unavailable_of({}, len(nodes)) or len(nodes)
-    began: list[VirtualNode] = []
-    while now - moved_at < STILL and not all(node.is_changed for node in fleet.nodes.values()):
+    began: dict[str, VirtualNode] = {}
+    going: dict[str, VirtualNode] = {}  # of those, that are not changed
+    may_be_lost: list[VirtualNode] = []  # of those
+    is_full = False
+    while now - moved_at < STILL and (going or len(began) < len(nodes)):
         # A node that is not Ready takes a slot of maxUnavailable, and none of maxParallelUpgrades.
-        is_full = sum(not node.is_ready(now) for node in began) >= limit
-        states = [node.state for node in fleet.nodes.values()]
-        for node in fleet.nodes.values():
-            node.is_held = is_full and node.state == UPGRADE_REQUIRED
-        fleet.reconcile(now)
-        began = [node for node in fleet.nodes.values() if node.state != UPGRADE_REQUIRED and node.since]
-        if states != [node.state for node in fleet.nodes.values()]:
+        was_full, is_full = is_full, sum(not node.is_ready(now) for node in may_be_lost) >= limit
+        if is_full != was_full:
+            for node in fleet.nodes.values():
+                node.is_held = is_full and node.state == UPGRADE_REQUIRED
+        moved = fleet.reconcile(now)
+        for node in moved:
+            if node.state == CORDON_REQUIRED:
+                began[node.name] = going[node.name] = node
+                may_be_lost += [node] if node.defect.node else []
+            elif node.state == UPGRADE_DONE:
+                del going[node.name]
+        if moved:
             moved_at, now = now, now + AT_ONCE_AGAIN
             continue
-        coming = [at for node in began if node.state != UPGRADE_DONE for at in node.changes_at(now) if at > now]
+        coming = [at for node in going.values() for at in node.changes_at(now) if at > now]
         now = min([*coming, now + LOOKS_EVERY])
-    return sum(node.first_sign(now + LAST_SIGN) is not None for node in began)
+    return sum(node.first_sign(now + LAST_SIGN) is not None for node in began.values())

@@ -135,9 +135,9 @@ class FindingComparison:
 def past_kinds(past: EarlierFindings, rules: Collection[str] | None, severity: str) -> set[FindingKind]:
     """Returns the kinds of the past findings that a gate counts; None: every rule."""
     return {
-        FindingKind(one.rule, one.severity)
-        for one in past.findings
-        if (rules is None or one.rule in rules) and RANKS[one.severity] <= RANKS[severity]
+        FindingKind(rule, its)
+        for rule, its in past.kinds
+        if (rules is None or rule in rules) and RANKS[its] <= RANKS[severity]
     }
 
 

@@ -105,6 +105,11 @@ class EarlierFindings:
     ends_at: datetime
     findings: tuple[EarlierFinding, ...] = ()
 
+    @cached_property
+    def kinds(self) -> frozenset[tuple[str, str]]:
+        """Returns rule and severity of each finding."""
+        return frozenset((one.rule, one.severity) for one in self.findings)
+
 
 @dataclass(frozen=True)
 class GpuTelemetry:

@@ -65,8 +65,7 @@ def unmeasured(
         return _wait_for_samples(silent, items)
     if by is None:
         return None
-    known = [(name, each) for name, each in telemetry.items() if each is not None]
-    blind = {name: each for name, each in known if not _can_measure(by, each)}
+    blind = {name: each for name, each in telemetry.items() if each is not None and not _can_measure(by, each)}
     return _wait_for_metric(blind, by, items) if blind else None
 
 
@@ -98,7 +97,8 @@ def _wait_for_samples(silent: ByNode, items: Items) -> GateResult:
 
 
 def _can_measure(rule: GpuRule, telemetry: GpuTelemetry) -> bool:
-    return is_any_metric_exported(rule, [key for key, gpus in telemetry.fresh.items() if gpus >= telemetry.gpus])
+    measured = [key for key in rule.metrics if telemetry.fresh.get(key, 0) >= telemetry.gpus]
+    return is_any_metric_exported(rule, measured)
 
 
 def _wait_for_metric(blind: Mapping[str, GpuTelemetry], rule: GpuRule, items: Items) -> GateResult:

@@ -256,25 +256,35 @@ class VirtualFleet:
     def __post_init__(self) -> None:
         self.version = self.version or self.from_version
 
-    def reconcile(self, now: datetime) -> None:
-        """Moves every node on, as the operator and the kubelets would by now."""
-        busy = sum(node.state not in (UPGRADE_DONE, UPGRADE_REQUIRED) for node in self.nodes.values())
+    def reconcile(self, now: datetime) -> list[VirtualNode]:
+        """Moves every node on, as the operator and the kubelets would by now. Returns the nodes in another state."""
+        moved, busy = [], self._busy()
         for node in self.nodes.values():
-            if node.state == UPGRADE_DONE and node.version != self.version:
-                self._enter(node, UPGRADE_REQUIRED, now)
-            elif node.state == UPGRADE_REQUIRED and not node.is_held and (not self.at_once or busy < self.at_once):
+            before = node.state
+            if before == UPGRADE_DONE:
+                if node.version != self.version:
+                    self._enter(node, UPGRADE_REQUIRED, now)
+            elif before != UPGRADE_REQUIRED:
+                self._go_on(node, now)
+            elif not node.is_held and (not self.at_once or busy < self.at_once):
                 node.is_out, busy = True, busy + 1
                 self._enter(node, CORDON_REQUIRED, now)
-            else:
-                self._go_on(node, now)
-            if node.is_changed and not node.is_cordoned and not node.is_out:
-                node.open_since = node.open_since or now
+            if node.open_since is None and node.is_changed and not node.is_cordoned and not node.is_out:
+                node.open_since = now
+            if node.state != before:
+                moved.append(node)
+        return moved
 
     def has_free_slot(self) -> bool:
         """Returns whether the operator begins with a node at the next look."""
         waits = any(node.state == UPGRADE_REQUIRED and not node.is_held for node in self.nodes.values())
-        busy = sum(node.state not in (UPGRADE_DONE, UPGRADE_REQUIRED) for node in self.nodes.values())
-        return waits and (not self.at_once or busy < self.at_once)
+        return waits and (not self.at_once or self._busy() < self.at_once)
+
+    def _busy(self) -> int:
+        """Returns how many nodes are being changed; 0 where that limits nothing."""
+        if not self.at_once:
+            return 0
+        return sum(node.state not in (UPGRADE_DONE, UPGRADE_REQUIRED) for node in self.nodes.values())
 
     def _go_on(self, node: VirtualNode, now: datetime) -> None:
         spent = now - (node.since or now)
