@@ -108,7 +108,16 @@ class StageSnapshot:
         return self.evidence.targets
 
     def in_state(self, *states: TargetState) -> tuple[TargetEvidence, ...]:
+        if len(states) == 1:
+            return self._by_state.get(states[0], ())
         return tuple(target for target in self.targets if target.state in states)
+
+    @cached_property
+    def _by_state(self) -> Mapping[TargetState, tuple[TargetEvidence, ...]]:
+        found: dict[TargetState, list[TargetEvidence]] = {}
+        for target in self.targets:
+            found.setdefault(target.state, []).append(target)
+        return {state: tuple(its) for state, its in found.items()}
 
 
 @dataclass(frozen=True)

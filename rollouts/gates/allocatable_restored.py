@@ -24,10 +24,10 @@ class AllocatableRestored(Gate):
     when: ClassVar[When] = When.THROUGH
 
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
-        short = [target for target in evidence.changed if fewer(target)]
+        short = [target for target in evidence.changed if target.offers_fewer]
         seen = [target for target in evidence.changed if target.is_seen]
-        was = _sum_offers(target.baseline.allocatable for target in seen if target.baseline)
-        has = _sum_offers(target.allocatable for target in seen)
+        was = sum_offers(target.baseline.allocatable for target in seen if target.baseline)
+        has = sum_offers(target.allocatable for target in seen)
         offers = before_and_now(was, has)
         if settled := [target for target in short if now - target.state_since > self.settle]:
             nodes = tuple(target.name for target in settled)
@@ -46,13 +46,6 @@ class AllocatableRestored(Gate):
             return to_come(evidence, offers)
         title = f"{count(len(seen), 'changed node')} {either(len(seen), 'offers', 'offer')} as many GPUs as before"
         return passed(title, "No resource has a smaller allocatable number.", evidence=offers)
-
-
-def fewer(target: TargetEvidence) -> bool:
-    """Returns whether the node offers less of some resource. The offer of an unseen node is unknown."""
-    if not target.is_seen or target.baseline is None or target.baseline.allocatable is None:
-        return False
-    return any(target.allocatable.get(name, 0) < number for name, number in target.baseline.allocatable.items())
 
 
 def missing_resources(target: TargetEvidence, before: Mapping[str, int]) -> str:
@@ -74,9 +67,10 @@ def _allocatable_before(target: TargetEvidence) -> Mapping[str, int]:
     return (target.baseline.allocatable if target.baseline else None) or {}
 
 
-def _sum_offers(offers: Iterable[Mapping[str, int] | None]) -> Counter[str]:
+def sum_offers(offers: Iterable[Mapping[str, int] | None]) -> Counter[str]:
     """Returns the offers by resource; whole GPUs, slices and shares are never added up."""
     total: Counter[str] = Counter()
     for offer in offers:
-        total.update(offer or {})
+        for name, number in offer.items() if offer else ():
+            total[name] += number
     return total

@@ -158,7 +158,9 @@ def compare_with_past(
     for one in past.findings:
         if kind.has(one.rule, one.severity):
             before[one.node] = min(before.get(one.node, one.since), one.since)
-    times = sum(_times(past.nodes, before, past.ends_at), timedelta(0))
+    seen_before = {name: past.nodes[name] for name in before if name in past.nodes}
+    after_firsts = past.time_of(seen_before) - sum(_times(seen_before, before, past.ends_at), timedelta(0))
+    times = past.time - after_firsts
     here = sum(_times(released, firsts, now), timedelta(0))
     if not before or times <= timedelta(0):
         return None

@@ -1,7 +1,7 @@
 """The evidence that gates are given and the results that they return. Pure: no Django, no I/O."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -104,6 +104,14 @@ class EarlierFindings:
     nodes: Mapping[str, datetime]  # by name: since when it is observed, in these days
     ends_at: datetime
     findings: tuple[EarlierFinding, ...] = ()
+
+    @cached_property
+    def time(self) -> timedelta:
+        """Returns for how long all nodes together are observed."""
+        return self.time_of(self.nodes)
+
+    def time_of(self, nodes: Iterable[str]) -> timedelta:
+        return sum((max(timedelta(0), self.ends_at - self.nodes[name]) for name in nodes), timedelta(0))
 
     @cached_property
     def kinds(self) -> frozenset[tuple[str, str]]:
@@ -262,6 +270,25 @@ class TargetEvidence:
     def driver_since(self) -> datetime:
         """Returns since when what becomes Ready on the changed node uses the new driver."""
         return driver_since(self.state_since, self.driver_started_at, self.baseline.at if self.baseline else None)
+
+    @cached_property
+    def missing_operands_text(self) -> str:
+        """Returns text on operands that were Ready before and are not now; empty if none is missing."""
+        if self.baseline is None:
+            return "what was ready before is not known"
+        now_ready = {operand.operand for operand in self.operands if operand.is_ready}
+        gone = [operand for operand in self.baseline.operands if operand not in now_ready]
+        if not gone:
+            return ""
+        reasons = {operand.operand: operand.reason for operand in self.operands}
+        return f"{gone[0]} is not ready" + (f" ({reasons[gone[0]]})" if reasons.get(gone[0]) else "")
+
+    @cached_property
+    def offers_fewer(self) -> bool:
+        """Returns whether the node offers less of some resource. The offer of an unseen node is unknown."""
+        if not self.is_seen or self.baseline is None or self.baseline.allocatable is None:
+            return False
+        return any(self.allocatable.get(name, 0) < number for name, number in self.baseline.allocatable.items())
 
 
 def driver_since(changed_at: datetime, driver_started_at: datetime | None, released_at: datetime | None) -> datetime:

@@ -5,7 +5,7 @@ takes idle nodes first. A passed test Job is load where there is no tenant: it c
 container, and with a GPU-minute at least, since many tests are shorter.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
@@ -37,16 +37,19 @@ class Exposure(Gate):
     def evaluate(self, evidence: Evidence, *, now: object) -> GateResult:
         if not evidence.counted:
             return no_target()
-        worked = [target for target in evidence.changed if _worked(target) >= MINUTE]
-        minutes = sum((_worked(target) for target in evidence.changed), timedelta()) // MINUTE
-        tests = sum((_tested(target) for target in evidence.changed), timedelta()) // MINUTE
+        by_tenants = [(target, _tenants_time(target)) for target in evidence.changed]
+        by_tests = [_tested(target) for target in evidence.changed]
+        times = [(target, time + tested) for (target, time), tested in zip(by_tenants, by_tests, strict=True)]
+        worked = [target for target, time in times if time >= MINUTE]
+        minutes = sum((time for _, time in times), timedelta()) // MINUTE
+        tests = sum(by_tests, timedelta()) // MINUTE
         shown = (
             EvidenceItem("Work", minutes, "GPU-min"),
             *([EvidenceItem("Of test Jobs", tests, "GPU-min")] if tests else []),
             EvidenceItem("Work needed", self.gpu_minutes, "GPU-min"),
             EvidenceItem("Nodes with work", names([target.name for target in worked]) or "none"),
             EvidenceItem("Nodes needed", self.nodes),
-            *_sources(evidence.changed),
+            *_sources(by_tenants),
         )
         if self.nodes > len(evidence.counted):
             title = f"The gate needs work on {count(self.nodes, 'node')}; the stage has {len(evidence.counted)}"
@@ -75,11 +78,6 @@ class Exposure(Gate):
         return wait(title, asked, cause="idle", nodes=nodes, evidence=shown)
 
 
-def _worked(target: TargetEvidence) -> timedelta:
-    """Returns the GPU time of tenants and of a passed test Job; a node that is not seen now has none of tenants."""
-    return _tenants_time(target) + _tested(target)
-
-
 def _tenants_time(target: TargetEvidence) -> timedelta:
     """Returns the GPU time of tenants. Where utilisation counts, that of the test Job is in it, and is taken off."""
     if not (target.work and target.is_seen):
@@ -93,10 +91,10 @@ def _tested(target: TargetEvidence) -> timedelta:
     return max(MINUTE, job.gpu_time) if job and job.outcome is TestJobOutcome.PASSED else timedelta()
 
 
-def _sources(changed: Collection[TargetEvidence]) -> Iterator[EvidenceItem]:
+def _sources(times: Sequence[tuple[TargetEvidence, timedelta]]) -> Iterator[EvidenceItem]:
     """Yields how the time was counted: utilisation by complete hours, or allocated time without utilisation."""
-    if busy := [target.name for target in changed if target.work and target.work.has_telemetry]:
+    if busy := [target.name for target, _ in times if target.work and target.work.has_telemetry]:
         yield EvidenceItem("Counted by complete hours of utilisation", names(busy))
-    worked = (target for target in changed if _tenants_time(target) >= MINUTE)
+    worked = (target for target, time in times if time >= MINUTE)
     if allocated := [target.name for target in worked if not (target.work and target.work.has_telemetry)]:
         yield EvidenceItem("Counted as allocated time", names(allocated))

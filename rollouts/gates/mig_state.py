@@ -4,14 +4,13 @@ missing.
 `mig.config.state` may be from before the change (Z27), so the node's offer counts as well.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from gpu.labels import MIG_RESOURCES
-from rollouts.gates.allocatable_restored import before_and_now, missing_resources
+from rollouts.gates.allocatable_restored import before_and_now, missing_resources, sum_offers
 from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
 from rollouts.gates.results import fail, passed, sentence_of_first_node, subject, to_come, unknown_before, wait
 from wording.numbers import count, either
@@ -34,8 +33,8 @@ class MigState(Gate):
         cut = [target for target in seen if had_mig(target)]
         watched = [target for target in seen if had_mig(target) or _was_managed(target)]
         was, has = (
-            _sum_slices(_slices_before(target) for target in cut),
-            _sum_slices(slices(target.allocatable) for target in cut),
+            sum_offers(_slices_before(target) for target in cut),
+            sum_offers(slices(target.allocatable) for target in cut),
         )
         items = (EvidenceItem("Changed nodes with MIG", len(cut)), *before_and_now(was, has))
         if failed := tuple(target.name for target in watched if target.mig_config_state == FAILED):
@@ -100,10 +99,3 @@ def _was_managed(target: TargetEvidence) -> bool:
 
 def _lost_slices(target: TargetEvidence) -> str:
     return missing_resources(target, _slices_before(target))
-
-
-def _sum_slices(offers) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for offer in offers:
-        total.update(offer)
-    return total

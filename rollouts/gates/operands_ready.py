@@ -31,7 +31,7 @@ class OperandsReady(Gate):
 
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         seen = [target for target in evidence.changed if target.is_seen]
-        down = [target for target in seen if target.baseline and missing_operands_text(target)]
+        down = [target for target in seen if target.baseline and target.missing_operands_text]
         counts = (
             EvidenceItem("Nodes with all operands Ready", len(seen) - len(down)),
             EvidenceItem("Nodes of the stage", len(evidence.counted)),
@@ -39,11 +39,11 @@ class OperandsReady(Gate):
         if down:
             nodes = tuple(target.name for target in down)
             title = f"{subject(nodes)} {either(len(nodes), 'lacks', 'lack')} a Ready operand"
-            items = (*counts, *first_items(EvidenceItem(target.name, missing_operands_text(target)) for target in down))
+            items = (*counts, *first_items(EvidenceItem(target.name, target.missing_operands_text) for target in down))
             overdue = any(now - target.state_since > self.timeout for target in down)
             say = fail if overdue else wait
-            summary = sentence_of_first_node(nodes, missing_operands_text(down[0]))
-            return say(title, summary, cause=missing_operands_text(down[0]), nodes=nodes, evidence=items, steps=STEPS)
+            summary = sentence_of_first_node(nodes, down[0].missing_operands_text)
+            return say(title, summary, cause=down[0].missing_operands_text, nodes=nodes, evidence=items, steps=STEPS)
         if unknown := tuple(target.name for target in seen if target.baseline is None):
             return unknown_before(unknown, "The list of Ready operands", counts)
         if blind := tuple(target.name for target in seen if not _had_any(target)):
@@ -60,16 +60,3 @@ class OperandsReady(Gate):
 
 def _had_any(target: TargetEvidence) -> bool:
     return target.baseline is not None and bool(target.baseline.operands)
-
-
-def missing_operands_text(target: TargetEvidence) -> str:
-    """Returns text on missing operands; empty if none is missing."""
-    if target.baseline is None:
-        return "what was ready before is not known"
-    now_ready = {operand.operand for operand in target.operands if operand.is_ready}
-    gone = [operand for operand in target.baseline.operands if operand not in now_ready]
-    if not gone:
-        return ""
-    reasons = {operand.operand: operand.reason for operand in target.operands}
-    first = gone[0]
-    return f"{first} is not ready" + (f" ({reasons[first]})" if reasons.get(first) else "")

@@ -181,7 +181,7 @@ class Run:
             self.moved_at = self.moved_at if idle else self.now
             self.now += max(self._until_something_happens() if idle else timedelta(seconds=1), decision.look_again_in)
             self.fleet.reconcile(self.now)
-            if self.first_sign is None and any(self._shows_fault(node) for node in self._released()):
+            if self.first_sign is None and any(node.fault and self._shows_fault(node) for node in self._released()):
                 self.first_sign = self.now
         return self._outcome()
 

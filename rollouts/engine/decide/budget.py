@@ -10,9 +10,7 @@ from datetime import datetime
 from rollouts.components.base import Phase
 from rollouts.components.throttle import Room
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
-from rollouts.gates.allocatable_restored import fewer
 from rollouts.gates.base import TargetEvidence
-from rollouts.gates.operands_ready import missing_operands_text
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from wording.numbers import count
 
@@ -69,7 +67,7 @@ def _room(
 
 def is_back(target: TargetEvidence) -> bool:
     """Returns whether a changed node works again: Ready, GPU stack up, GPUs allocatable."""
-    return target.is_seen and target.is_ready is True and not missing_operands_text(target) and not fewer(target)
+    return target.is_seen and target.is_ready is True and not target.missing_operands_text and not target.offers_fewer
 
 
 def given_back(snapshot: Snapshot) -> frozenset[str]:

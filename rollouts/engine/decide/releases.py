@@ -211,9 +211,9 @@ def _has_failed(node: NodeSnapshot) -> bool:
 
 def unfinished_releases(snapshot: Snapshot, stage: StageSnapshot) -> FinishRelease | None:
     """Returns the releases that a killed worker left between intent and act."""
-    kept = {node.uid for node in snapshot.nodes if not snapshot.is_released(node)}
-    releasing = stage.in_state(TargetState.RELEASING)
-    left = tuple(target.name for target in releasing if target.uid in kept)
+    releasing = {target.uid for target in stage.in_state(TargetState.RELEASING)}
+    kept = {node.uid for node in snapshot.nodes if node.uid in releasing and not snapshot.is_released(node)}
+    left = tuple(target.name for target in stage.targets if target.uid in kept)
     return FinishRelease(stage.index, left) if left else None
 
 

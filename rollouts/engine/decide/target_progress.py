@@ -84,7 +84,12 @@ def _next_state(
     if node.phase is Phase.FAILED:
         return TargetState.FAILED, target.failed_reason or GAVE_UP
     if is_changed(snapshot, stage, node):
-        return TargetState.CHANGED, snapshot.says.changed.format(loaded=node.driver_version)
+        says = snapshot.says.changed
+        return (
+            None
+            if target.state is TargetState.CHANGED
+            else (TargetState.CHANGED, says.format(loaded=node.driver_version))
+        )
     if node.has_begun:
         return TargetState.CHANGING, snapshot.says.begun.format(state=node.upgrade_state)
     if target.state is TargetState.RELEASING and snapshot.is_released(node):

@@ -58,10 +58,9 @@ def _due(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> dict[str
         return {}
     busy = {one.uid for one in snapshot.test_jobs}
     changed = stage.in_state(TargetState.CHANGED)
-    ready = (
-        one for one in changed if one.uid not in busy and is_back(one) and one.uid not in snapshot.orders.restrained
-    )
-    return {one.uid: one.name for one in ready if gate.request_on(one.allocatable)[0] and _is_due(one, now=now)}
+    due = (one for one in changed if _is_due(one, now=now) and one.uid not in snapshot.orders.restrained)
+    ready = (one for one in due if one.uid not in busy and is_back(one))
+    return {one.uid: one.name for one in ready if gate.request_on(one.allocatable)[0]}
 
 
 def _is_due(target: TargetEvidence, *, now: datetime) -> bool:

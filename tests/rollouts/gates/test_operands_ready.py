@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 from rollouts.gates.base import Answer, OperandEvidence
-from rollouts.gates.operands_ready import OperandsReady, missing_operands_text
+from rollouts.gates.operands_ready import OperandsReady
 from tests.make import NOON
 from tests.rollouts.make import a_baseline, a_held_target, a_target, evidence, ready, values_of
 
@@ -44,7 +44,7 @@ def test_where_no_operand_was_ready_before_nothing_shows_that_the_stack_is_back(
 
 
 def test_an_operand_without_a_pod_lacks():
-    assert missing_operands_text(a_target(operands=ready("Driver", "Validator"))) == "Device plugin is not ready"
+    assert a_target(operands=ready("Driver", "Validator")).missing_operands_text == "Device plugin is not ready"
 
 
 def test_a_node_of_which_nothing_is_known_before_is_no_pass():
