@@ -30,6 +30,8 @@ ROLLOUTS, TOLD_EVERY = 510, 50
 
 def main() -> None:
     asked = arguments()
+    if asked.faults:
+        check_faults(asked.faults)
     seed = secrets.randbelow(10**9) if asked.seed is None else asked.seed
     print(f"seed {seed}", file=sys.stderr, flush=True)
     if asked.rollout is not None:
@@ -51,6 +53,17 @@ def main() -> None:
         conditions = f"{len(rollouts)} rehearsed rollouts, seed {seed}; the operator with its defaults"
         asked.plot.write_text(safety_plot(*broken_by_fault(rollouts), conditions), encoding="utf-8")
     figures.end()
+
+
+def check_faults(path: Path) -> None:
+    """:raises SystemExit: for a file of faults that cannot be read."""
+    set_up()
+    from rollouts.rehearsal.faults import read_faults
+
+    try:
+        read_faults(path)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"The faults cannot be read: {error}") from error
 
 
 def set_up() -> None:

@@ -16,7 +16,11 @@ class BadEntry(ValueError):
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    """:raises BadEntry: for a file that is no TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadEntry(f"{path.name}: {error}") from error
 
 
 def make_entries(
@@ -58,7 +62,8 @@ def _convert_value(name: str, value: Any, hint: Any) -> Any:
     if container in (tuple, frozenset):
         return container(_checked(name, each, get_args(hint)[0]) for each in _checked(name, value, list))
     if container is Mapping:
-        return {key: _checked(name, each, str) for key, each in _checked(name, value, dict).items()}
+        kinds = (float, int) if get_args(hint)[1] is float else (str,)
+        return {key: _checked(name, each, *kinds) for key, each in _checked(name, value, dict).items()}
     kinds = tuple(kind for kind in get_args(hint) or (hint,) if kind in (str, bool, int, date))
     return _checked(name, value, *kinds)
 

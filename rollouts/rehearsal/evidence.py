@@ -24,7 +24,7 @@ from rollouts.gates.base import (
 from rollouts.gates.slo import Slo
 from rollouts.gates.test_job import MetricRule, TestJobGate
 from rollouts.lifecycle import TargetState
-from rollouts.rehearsal.faults import RULE_TITLES, ValidatorFault
+from rollouts.rehearsal.faults import GPU_RULE_KEYS, RULE_TITLES, PodFault, ValidatorFault
 from rollouts.rehearsal.fleet import HARMLESS_AFTER, VALIDATION, VirtualFleet, VirtualNode
 
 OPERANDS = ("Device plugin", "Driver", "Validator")
@@ -53,9 +53,9 @@ class VirtualTarget:
         return timedelta(0) < self.node.gpu_time(now) < self.work_needed
 
 
-def baseline_of(node: VirtualNode, now: datetime) -> Baseline:
+def baseline_of(node: VirtualNode, fleet: VirtualFleet, now: datetime) -> Baseline:
     """Returns the state of a node before its release."""
-    findings = {one.key: one.severity for one in _findings(node, now)}
+    findings = {one.key: one.severity for one in _findings(node, _telemetry(node, fleet, now), now)}
     return Baseline(
         at=now,
         driver_version=node.version,
@@ -75,7 +75,7 @@ def owner_of(node: VirtualNode) -> str:
 
 def target_evidence(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -> TargetEvidence:
     node = target.node
-    ready = node.is_ready(now)
+    ready, telemetry = node.is_ready(now), _telemetry(target.node, fleet, now)
     validator, fails = None, node.defect.validator is ValidatorFault.FAILS
     began = (node.changed_at or now) - node.validates_for
     if node.is_changed:
@@ -108,8 +108,8 @@ def target_evidence(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -
         has_served=target.has_served,
         facts=node.facts,
         work=SeenWork(min(node.gpu_time(now), target.work_needed)) if node.is_changed else None,
-        findings=_findings(node, now),
-        telemetry=None if fleet.trouble or not fleet.has_source else _telemetry(node, now),
+        findings=_findings(node, telemetry, now),
+        telemetry=telemetry,
     )
 
 
@@ -139,7 +139,7 @@ def _test_job(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -> Test
     done_at = since + node.pace.test
     if now < done_at:
         return TestJobEvidence(None, "It runs.")
-    if node.pods_crash(done_at):
+    if node.defect.pods is PodFault.CRASH and node.shows_since(done_at):
         return TestJobEvidence(TestJobOutcome.FAILED, "It failed.", "CUDA error: no kernel image", told_at=done_at)
     numbers = (
         {path: result for rule in target.test.rules for path, result in _of_rule(rule, node, fleet, done_at)}
@@ -174,8 +174,10 @@ def _measured(usual: float, rate: float, *, is_higher_better: bool) -> float:
     return usual * rate if is_higher_better else usual / rate
 
 
-def _findings(node: VirtualNode, now: datetime) -> tuple[FindingEvidence, ...]:
+def _findings(node: VirtualNode, telemetry: GpuTelemetry | None, now: datetime) -> tuple[FindingEvidence, ...]:
+    """Returns the open findings. Without telemetry of the node, no rule about GPUs sees anything."""
     found = []
+    is_blind = telemetry is None or not telemetry.reporting
     if node.is_sick_before:
         before = now - timedelta(days=3)
         title = f"{node.name} is often not Ready"
@@ -184,17 +186,24 @@ def _findings(node: VirtualNode, now: datetime) -> tuple[FindingEvidence, ...]:
         title = f"GPU 2 of {node.name} uses nearly all of its memory"
         found.append(FindingEvidence("memory", "gpu-memory", Severity.NOTE, title, node.changed_at))
     for one in node.own_findings:
-        if one.begins_at <= now < one.ends_at:
+        if one.begins_at <= now < one.ends_at and not (is_blind and one.rule in GPU_RULE_KEYS):
             title = f"GPU 5 of {node.name}: {RULE_TITLES[one.rule]}"
             found.append(FindingEvidence(f"{one.rule} 5", one.rule, one.severity, title, one.begins_at))
     first = node.shows_since(now)
-    for rule, severity in node.defect.findings.items() if first else ():
-        title = f"GPU 3 of {node.name}: {RULE_TITLES[rule]}"
-        found.append(FindingEvidence(f"{rule} 3", rule, severity, title, first or now))
-    return tuple(found)
+    opened: dict[str, FindingEvidence] = {}  # by rule: one that got worse began with its first opening
+    for one in node.defect.opens if first else ():
+        is_measured = not one.metrics or (telemetry and not one.metrics.isdisjoint(telemetry.fresh))
+        if first is None or now < first + one.after or not is_measured or (is_blind and one.rule in GPU_RULE_KEYS):
+            continue
+        since = opened[one.rule].since if one.rule in opened else first + one.after
+        title = f"GPU 3 of {node.name}: {RULE_TITLES[one.rule]}"
+        opened[one.rule] = FindingEvidence(f"{one.rule} 3", one.rule, one.severity, title, since)
+    return (*found, *opened.values())
 
 
-def _telemetry(node: VirtualNode, now: datetime) -> GpuTelemetry | None:
+def _telemetry(node: VirtualNode, fleet: VirtualFleet, now: datetime) -> GpuTelemetry | None:
+    if fleet.trouble or not fleet.has_source:
+        return None
     is_late = node.changed_at is not None and now < node.changed_at + node.exporter_after
     is_silent = is_late or (node.defect.is_exporter_silent and node.shows_since(now))
     if node.telemetry is None or not is_silent:
@@ -205,7 +214,11 @@ def _telemetry(node: VirtualNode, now: datetime) -> GpuTelemetry | None:
 def health_evidence(fleet: VirtualFleet, first_change: datetime | None, now: datetime) -> HealthEvidence:
     """Returns the health of the cluster, with the findings of unchanged nodes since the first change of a node."""
     unchanged = {
-        name: tuple(one for one in _findings(node, now) if first_change and one.since >= first_change)
+        name: tuple(
+            one
+            for one in _findings(node, _telemetry(node, fleet, now), now)
+            if first_change and one.since >= first_change
+        )
         if node.own_findings
         else ()
         for name, node in fleet.nodes.items()

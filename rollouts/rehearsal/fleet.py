@@ -24,6 +24,8 @@ CRASH_EVERY = timedelta(minutes=2)
 RESTART_TAKES = timedelta(minutes=2)
 FLAP_EVERY = timedelta(minutes=3)
 HARMLESS_AFTER = timedelta(minutes=6)
+CRASHES = (PodFault.CRASH, PodFault.TENANTS_CRASH)
+SOURCE_SILENT = "The telemetry source does not answer."
 GPUS = 8
 EVERY_METRIC = GpuTelemetry(GPUS, GPUS, dict.fromkeys(METRICS, GPUS), frozenset(METRICS))
 
@@ -97,6 +99,13 @@ class VirtualNode:
 
     def shows_since(self, now: datetime) -> datetime | None:
         """Returns since when the changed node shows its fault; None if it does not, or was not changed."""
+        first = self.began_to_show(now)
+        if first is None or not self.defect.on:
+            return first
+        return first if (now - first) % (self.defect.on + self.defect.off) < self.defect.on else None
+
+    def began_to_show(self, now: datetime) -> datetime | None:
+        """Returns when the changed node first showed its fault, which may have gone since."""
         first = self.changed_at + self.fault.after if self.changed_at and self.fault else None
         return first if first is not None and first <= now else None
 
@@ -109,7 +118,7 @@ class VirtualNode:
         if self.fault.validator and (self.changed_at or self.state == VALIDATION):
             return self.changed_at or self.since
         is_seen = self.pods > 0 or self.fault.shows_on_idle_nodes
-        return self.shows_since(now) if is_seen else None
+        return self.began_to_show(now) if is_seen else None
 
     def is_ready(self, now: datetime) -> bool:
         first = self.shows_since(now)
@@ -127,7 +136,7 @@ class VirtualNode:
         return self.throughput * (1 - (1 - fault.throughput_percent / 100) * fallen)
 
     def pods_crash(self, now: datetime) -> bool:
-        return self.defect.pods is PodFault.CRASH and self.shows_since(now) is not None
+        return self.defect.pods in CRASHES and self.shows_since(now) is not None
 
     def restarts(self, now: datetime) -> int:
         """Returns the restarts of the tenants' pods."""
@@ -149,8 +158,9 @@ class VirtualNode:
         if self.changed_at and self.fault:
             first = self.changed_at + self.fault.after
             yield first
-            for every in self._looks_different_every() if now >= first else ():
-                yield first + ((now - first) // every + 1) * every
+            yield from (first + one.after for one in self.fault.opens)
+            for every, offset in self._looks_different_every() if now >= first else ():
+                yield first + offset + ((now - first - offset) // every + 1) * every
 
     def _scattered_changes(self) -> Iterator[datetime]:
         """Yields when findings, pods and the exporter change by themselves."""
@@ -168,14 +178,17 @@ class VirtualNode:
     def validates_for(self) -> timedelta:
         return VALIDATION_LIMIT if self.defect.validator is ValidatorFault.FAILS else self.pace.validation
 
-    def _looks_different_every(self) -> Iterator[timedelta]:
-        """Yields how often a fault shows something else again and again."""
-        if self.defect.node is NodeFault.FLAPS:
-            yield FLAP_EVERY
-        if self.defect.pods is PodFault.CRASH:
-            yield CRASH_EVERY
-        if self.defect.ramp_minutes:
-            yield timedelta(seconds=30)
+    def _looks_different_every(self) -> Iterator[tuple[timedelta, timedelta]]:
+        """Yields how often a fault shows something else again and again, and the offset of that from its first sign."""
+        begins, defect = timedelta(0), self.defect
+        if defect.node is NodeFault.FLAPS:
+            yield FLAP_EVERY, begins
+        if defect.pods in CRASHES:
+            yield CRASH_EVERY, begins
+        if defect.throughput_percent < 100 and defect.ramp_minutes:
+            yield timedelta(seconds=30), begins
+        if defect.on:
+            yield from ((defect.on + defect.off, offset) for offset in (begins, defect.on))
 
     def pods_ready(self, now: datetime) -> bool:
         """Returns whether the tenants' pods are Ready again on the changed node."""
@@ -255,9 +268,12 @@ class VirtualFleet:
 
     def __post_init__(self) -> None:
         self.version = self.version or self.from_version
+        self._silencing = [node for node in self.nodes.values() if node.defect.is_source_silent]
 
     def reconcile(self, now: datetime) -> list[VirtualNode]:
         """Moves every node on, as the operator and the kubelets would by now. Returns the nodes in another state."""
+        if any(node.shows_since(now) for node in self._silencing):
+            self.trouble = SOURCE_SILENT
         moved, busy = [], self._busy()
         for node in self.nodes.values():
             before = node.state
@@ -313,6 +329,8 @@ class VirtualFleet:
 def afflict(fault: DriverFault, nodes: Sequence[VirtualNode], value: str, dice: random.Random) -> list[VirtualNode]:
     """Gives the fault to its share of the nodes that have the value of its property, and returns them."""
     able = [node for node in nodes if not fault.factor or node.facts.get(fault.factor, "") == value]
+    if not able:
+        return []
     chosen = dice.sample(able, max(1, round(fault.share_percent / 100 * len(able))))
     for node in chosen:
         node.fault = fault

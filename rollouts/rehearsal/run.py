@@ -160,7 +160,7 @@ class Run:
         node = self.fleet.nodes[name]
         return VirtualTarget(node, TargetState.HELD, self.begins, test=stage.test, work_needed=stage.work_needed)
 
-    def to_the_end(self, tell: Callable[[timedelta, int], None]) -> RehearsalResult:
+    def to_the_end(self, tell: Callable[[timedelta, int], None] = lambda *_: None) -> RehearsalResult:
         """Rehearses until the plan is complete, halted, or asks a person.
 
         `tell` gets the virtual time of each round, and the number of released nodes.
@@ -183,7 +183,7 @@ class Run:
             self.fleet.reconcile(self.now)
             if self.first_sign is None and any(node.fault and self._shows_fault(node) for node in self._released()):
                 self.first_sign = self.now
-        return self._outcome()
+        return self.outcome()
 
     def _until_something_happens(self) -> timedelta:
         """Returns the time to the next round after one that decided nothing: a node shows something else then.
@@ -231,7 +231,7 @@ class Run:
         node = target.node
         inputs = (
             target.state, target.since, target.baseline, target.tested_since, target.has_served, node.state,
-            node.is_cordoned, node.is_out, node.version, node.changed_at, node.open_since,
+            node.is_cordoned, node.is_out, node.version, node.changed_at, node.open_since, self.fleet.trouble,
         )  # fmt: skip
         known = self.shown.get(node.name)
         if known is not None and self.now < known.until and known.inputs == inputs:
@@ -313,7 +313,7 @@ class Run:
 
     def _release(self, row: _Stage, target: VirtualTarget) -> None:
         node = target.node
-        target.baseline = see.baseline_of(node, self.now)
+        target.baseline = see.baseline_of(node, self.fleet, self.now)
         target.state, target.since = TargetState.RELEASING, self.now
         node.is_held, self.released[node.name] = False, self.now
         if cordons_by(row.plan.gates):
@@ -490,7 +490,8 @@ class Run:
     def _shows_fault(self, node: VirtualNode) -> bool:
         return node.first_sign(self.now) is not None
 
-    def _outcome(self) -> RehearsalResult:
+    def outcome(self) -> RehearsalResult:
+        """Returns what came of the plan until now."""
         is_complete = self.state is PlanState.PROMOTED
         stopped = None if is_complete else self._stopped_stage()
         sign = self.first_sign

@@ -14,6 +14,7 @@ from health.sources.cluster_telemetry import telemetry_of_clusters
 from rollouts.engine.gpu_health import past_findings
 from rollouts.gates.drift import Drift
 from rollouts.models import Plan
+from rollouts.node_order.node_selection import FACTORS
 from rollouts.preflight.picks import forward, pick
 from rollouts.queries.compatibility import combinations
 from rollouts.queries.driver_nodes import nodes_of, upgrade_policy
@@ -30,7 +31,7 @@ NOT_REHEARSED = (Drift,)
 
 
 class NothingToRehearse(ValueError):
-    """No stage of the plan has a node now."""
+    """No stage of the plan has a node now, or no node can have the fault."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,9 @@ def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datet
         if picks.by_stage[stage.index]
     ]
     dice = random.Random(seed)
-    value = dice.choice(nodes).facts.get(fault.factor, "") if fault and fault.factor else ""
-    if fault:
-        afflict(fault, nodes, value, dice)
+    value = (fault.value or dice.choice(nodes).facts.get(fault.factor, "")) if fault and fault.factor else ""
+    if fault and not afflict(fault, nodes, value, dice):
+        raise NothingToRehearse(f"No node of the plan has the {FACTORS[fault.factor]} {value}.")
     policy = upgrade_policy(plan.cluster.driver_objects.get(uid=plan.object_uid))
     windows = restraints_of(plan, now=now).windows
     pools = {node.name: frozenset(pool.pk for pool in node.pools.all()) for node in picks.nodes}

@@ -2,13 +2,16 @@
 
 import json
 import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from benchmarks.figures import Figures
 from benchmarks.rehearsing.operator_alone import nodes_broken_alone
-from benchmarks.rehearsing.scenarios import play
-from benchmarks.safety import report
+from benchmarks.rehearsing.scenarios import HEALTHY, kind_of, play
+from benchmarks.safety import check_faults, report
 from benchmarks.safety_plot import safety_plot
 from rollouts.rehearsal.faults import FAULTS
 from rollouts.rehearsal.fleet import VirtualNode
@@ -18,11 +21,40 @@ def test_a_rollout_is_the_same_whoever_plays_it_again():
     assert play(5, 3) == play(5, 3)
 
 
+def kinds_of(rollouts: int) -> list[str]:
+    return [kind_of(number, tuple(FAULTS)) for number in range(rollouts)]
+
+
+def test_a_quarter_of_the_rollouts_is_healthy_and_each_fault_is_as_frequent():
+    rollouts = Counter(kinds_of(510))
+
+    assert rollouts.pop(HEALTHY) >= 100
+    assert max(rollouts.values()) - min(rollouts.values()) <= 1
+    assert rollouts.keys() == FAULTS.keys()
+
+
+def test_a_fault_of_a_file_keeps_its_share_and_its_value():
+    fault = replace(FAULTS["bad-kernel"], key="own", factor="zone", value="b", share_percent=50)
+
+    rollouts = [play(5, number, faults={"own": fault}) for number in (1, 2, 3)]
+
+    assert all(0 < one.affected < one.nodes / 2 or not one.affected for one in rollouts)
+    assert any(one.affected for one in rollouts)
+
+
+def test_a_wrong_file_of_faults_ends_the_bench_before_it_begins(tmp_path: Path):
+    path = tmp_path / "own.toml"
+    path.write_text('[[faults]]\nkey = "own"\ntitle = "Own"\nmetrics = { heat = 1 }')
+
+    with pytest.raises(SystemExit, match=r"own.toml: \[\[faults\]\] 1 own: metrics: no metric is called heat"):
+        check_faults(path)
+
+
 def test_its_figures_add_up(capsys: pytest.CaptureFixture[str]):
     figures = Figures("safety", {})
 
-    follow_nothing = [number for number, fault in enumerate(FAULTS.values(), 1) if not fault.factor]
-    report(figures, [play(5, number) for number in (*follow_nothing[:2], len(FAULTS) + 1)])
+    numbers = [kinds_of(510).index(key) for key in ("bad-driver", "bad-for-half", HEALTHY)]
+    report(figures, [play(5, number) for number in numbers])
 
     said = {line["name"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
     assert said["rollouts"]["value"] == 3
