@@ -5,7 +5,7 @@ its metric.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from statistics import median
 from typing import Any
@@ -14,7 +14,8 @@ from fleet.models import Node, Pool
 from operations.models import NodeTestJob
 from operations.models.test_job import TestJobOnNode
 from operations.test_jobs.node_tests import NODE_TESTS, NodeTest, TestMetric
-from operations.test_jobs.test_progress import TestJobOutcome
+from operations.test_jobs.test_progress import TestJobOutcome, TestJobProgress
+from wording.lists import names
 from wording.numbers import count
 
 FEWEST = 5  # nodes with a pass
@@ -43,10 +44,29 @@ class Threshold:
         return f"{shown}, of {side} {self.limit:.4g} by {passed} of the pool."
 
 
-def thresholds_of(row: TestJobOnNode, *, now: datetime) -> Sequence[Threshold]:
-    """Returns the thresholds of a test by metric. Three queries, none without metrics."""
+def compared(result: TestJobProgress, numbers: Mapping[str, float], thresholds: Sequence[Threshold]) -> TestJobProgress:
+    """Returns the result of a test that passed, with its numbers against those of the pool (lifecycle R35).
+
+    A number that is not printed is unknown. A number without a threshold is measured, and not judged.
+    """
+    missing = [each.metric.title for each in thresholds if each.metric.path not in numbers]
+    if missing:
+        return replace(result, says=f"It printed no {names(missing)}.", outcome=TestJobOutcome.UNKNOWN)
+    judged = [(each, numbers[each.metric.path]) for each in thresholds]
+    shown = " ".join(each.sentence(value) for each, value in judged)
+    if any(not each.is_met(value) for each, value in judged):
+        return replace(result, says=f"It is slower than the pool. {shown}", outcome=TestJobOutcome.FAILED)
+    return replace(result, says=f"{result.says} {shown}".strip())
+
+
+def thresholds_of(row: TestJobOnNode, *, now: datetime, worse_percent: int = 0) -> Sequence[Threshold]:
+    """Returns the thresholds of a test by metric. Three queries, none without metrics.
+
+    `worse_percent` replaces the percentage of each metric; 0 replaces none.
+    """
     test = NODE_TESTS.get(row.test)
-    metrics = [metric for metric in test.metrics if metric.worse_percent] if test else []
+    judged = [metric for metric in test.metrics if metric.worse_percent] if test else []
+    metrics = [replace(metric, worse_percent=worse_percent or metric.worse_percent) for metric in judged]
     if test is None or not metrics or not test.is_run_by(row.command):
         return []
     passes = _passes(row, test, now=now)

@@ -7,10 +7,9 @@ import pytest
 
 from fleet.models import Node, Pool
 from operations.models import NodeTestJob
-from operations.steps.test_job import compared
 from operations.test_jobs.node_tests import NODE_TESTS
 from operations.test_jobs.test_progress import TestJobOutcome, TestJobProgress
-from operations.test_thresholds import FEWEST, thresholds_of
+from operations.test_thresholds import FEWEST, compared, thresholds_of
 from tests.make import NOON, a_cluster, a_node, a_pool, an_operation
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +49,12 @@ def test_a_number_is_compared_with_the_median_of_the_pool():
         "It is slower than the pool. Bus bandwidth 413 GB/s, of at least 414 by 5 other nodes of the pool."
     )
     assert judged(row, 415).outcome is TestJobOutcome.PASSED
+
+
+def test_a_percentage_of_the_gate_replaces_that_of_the_metric():
+    _, row = a_pool_with_passes(440, 450, 460, 470, 480)
+    (threshold,) = thresholds_of(row, now=NOON, worse_percent=50)
+    assert threshold.limit == 230
 
 
 def test_too_few_passes_judge_nothing():

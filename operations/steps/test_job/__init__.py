@@ -4,8 +4,7 @@ The row of the Job is the intent. An operation that ended leaves no Job: `clean_
 """
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -32,8 +31,7 @@ from operations.test_jobs.job_metrics import numbers_at
 from operations.test_jobs.node_tests import NODE_TESTS, result_of
 from operations.test_jobs.test_job import resource_of
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
-from operations.test_thresholds import Threshold, thresholds_of
-from wording.lists import names
+from operations.test_thresholds import compared, thresholds_of
 
 AGAIN_AFTER = timedelta(seconds=5)
 SHOWN = 32  # results of a diagnostic that failed or are unknown, on the operation's page
@@ -54,21 +52,6 @@ class _NodeTracker(TestJobTracker):
         if "dcgmi" in row.command and (report := read_diag(lines)) is not None:
             columns["diag"] = report.as_kept
         return TestJobProgress(result.says, result.said or trouble, result.outcome, result.has_run), columns
-
-
-def compared(result: TestJobProgress, numbers: Mapping[str, float], thresholds: Sequence[Threshold]) -> TestJobProgress:
-    """Returns the result of a test that passed, with its numbers against those of the pool (lifecycle R35).
-
-    A number that is not printed is unknown. A number without a threshold is measured, and not judged.
-    """
-    missing = [each.metric.title for each in thresholds if each.metric.path not in numbers]
-    if missing:
-        return replace(result, says=f"It printed no {names(missing)}.", outcome=TestJobOutcome.UNKNOWN)
-    judged = [(each, numbers[each.metric.path]) for each in thresholds]
-    shown = " ".join(each.sentence(value) for each, value in judged)
-    if any(not each.is_met(value) for each, value in judged):
-        return replace(result, says=f"It is slower than the pool. {shown}", outcome=TestJobOutcome.FAILED)
-    return replace(result, says=f"{result.says} {shown}".strip())
 
 
 class TestJobStep(NodeStep):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -17,6 +18,7 @@ from operations.test_jobs.job_metrics import numbers_at
 from operations.test_jobs.job_status import ran_s
 from operations.test_jobs.node_tests import NODE_TESTS, result_of
 from operations.test_jobs.test_progress import TIMED_OUT, ObservedTestJob, TestJobOutcome, TestJobProgress
+from operations.test_thresholds import compared, thresholds_of
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import CreateTestJobs, TrackTestJobs
 from rollouts.engine.live_state import stopped_in_cluster
@@ -66,7 +68,19 @@ class _PlanTracker(TestJobTracker):
         printed = " ".join(f"{path} is {numbers[path]:g}." for path in paths if path in numbers)
         missing = next((path for path in paths if path not in numbers), "")
         says = printed or trouble or f"Its output has no number at {missing}."
-        return replace(progress, said=says), columns
+        return self.judged_by_pool(row, replace(progress, said=says), numbers), columns
+
+    def judged_by_pool(self, row: Any, progress: TestJobProgress, numbers: Mapping[str, float]) -> TestJobProgress:
+        """Compares the numbers of a template with passes of the pool, as operations do, where these are enough.
+
+        A number that was not printed is the gate's to name.
+        """
+        target = Target.objects.filter(stage__plan=row.plan_id, node_uid=row.node_uid).select_related("stage").first()
+        gates = target.stage.gates if target else ()
+        gate = next((gate for gate in gates if isinstance(gate, TestJobGate)), None)
+        found = thresholds_of(row, now=self.writer.clock(), worse_percent=gate.at_most_worse_percent if gate else 0)
+        known = [each for each in found if each.limit is not None and each.metric.path in numbers]
+        return compared(progress, numbers, known) if known else progress
 
 
 def create_test_jobs(writer: Writer, act: CreateTestJobs) -> str:

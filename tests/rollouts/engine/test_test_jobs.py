@@ -7,7 +7,9 @@ import pytest
 from django.core.management import call_command
 
 from edges.transition_errors import LostRace
+from fleet.models import Node
 from kube import client
+from operations.models import NodeTestJob
 from rollouts.commands import plan_control
 from rollouts.engine.act import test_jobs
 from rollouts.engine.decide.acts import CreateTestJobs
@@ -17,6 +19,7 @@ from rollouts.live_checks.questions import Questions, facts_of
 from rollouts.live_checks.required_rights import needed
 from rollouts.models import GateAnswer, Plan, PlanEvent, Target, TestJob
 from simulator.kinds import JOB, POD
+from tests.make import a_node, a_pool, an_operation
 from tests.rollouts.engine.ground import CANARY, NEW, Ground
 from tests.rollouts.live_checks.rights import asked_in, unnamed
 
@@ -24,6 +27,7 @@ pytestmark = pytest.mark.rounds
 
 NAMESPACE = "gpu-operator"
 GATES = {"driver_version": {}, "failure_budget": {}, "test_job": {}}
+BANDWIDTH = "average_bus_bandwidth.bandwidth"
 WORDS = "CUDA error: no kernel image is available"
 
 
@@ -474,3 +478,35 @@ def test_a_template_names_command_resources_deadline_and_what_its_exit_code_mean
     assert job["spec"]["template"]["spec"]["volumes"][0]["emptyDir"] == {"medium": "Memory", "sizeLimit": "1Gi"}
     assert answer(ground).answer == answer_
     assert says in TestJob.objects.earliest("pk").said
+
+
+@pytest.mark.parametrize(("percent", "answer_"), [(0, "fail"), (40, "wait")])
+def test_a_template_is_judged_by_the_passes_of_the_pool_too(ground: Ground, settings, percent: int, answer_: str):
+    settings.TEST_IMAGES = {"nccl": "registry.example/nccl-tests:2.19.6"}
+    under_test(ground, template="nccl", at_most_worse_percent=percent)
+    job, others = row(), []
+    pool = a_pool(ground.cluster)
+    pool.nodes.add(Node.objects.get(uid=job.node_uid))
+    for number in range(5):
+        node = a_node(ground.cluster, f"passed-{number}", pool=pool)
+        others.append(NodeTestJob(
+            operation=an_operation(ground.cluster, steps=("test_job",)), node_uid=node.uid, node_name=node.name,
+            test="nccl", outcome="passed", gpu_product=job.gpu_product, amount=job.amount, command=job.command,
+            numbers={BANDWIDTH: 450}, namespace="x", image="x", resource=job.resource, deadline_s=1800,
+            intended_at=ground.clock(), told_at=ground.clock(), gone_at=ground.clock(), driver_version=NEW,
+        ))  # fmt: skip
+    NodeTestJob.objects.bulk_create(others)
+    ground.simulation.ends.read_log = lambda *_: [
+        '2026-01-08T12:00:09Z {"average_bus_bandwidth": {"bandwidth": 312.5}}'
+    ]
+    play(ground, {"terminated": {"exitCode": 0, "reason": "Completed"}}, "Succeeded", node=CANARY)
+
+    completes(ground)
+    ground.rounds(2)
+
+    assert answer(ground).answer == answer_
+    if answer_ == "fail":
+        assert "slower than the pool" in answer(ground).sentence
+    else:
+        assert row().outcome == "passed"  # with a percentage of its own, the gate waits for a baseline
+    assert row().numbers == {BANDWIDTH: 312.5}
