@@ -7,6 +7,7 @@ The gates and decisions are the product's own; the fleets, the operator and the 
 
 import argparse
 import os
+import resource
 import secrets
 import statistics
 import sys
@@ -48,6 +49,8 @@ def main() -> None:
             if len(rollouts) % TOLD_EVERY == 0:
                 print(f"{len(rollouts)} of {asked.rollouts} rollouts", file=sys.stderr, flush=True)
     figures.at_most("minutes", (time.monotonic() - began) / 60, 15, "min")
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    figures.at_most("cpu_s_a_rollout", (spent.ru_utime + spent.ru_stime) / len(rollouts), 3.4, "s")
     report(figures, rollouts)
     if asked.plot:
         conditions = f"{len(rollouts)} rehearsed rollouts, seed {seed}; the operator with its defaults"
