@@ -191,13 +191,13 @@ def _findings(node: VirtualNode, telemetry: GpuTelemetry | None, now: datetime) 
             found.append(FindingEvidence(f"{one.rule} 5", one.rule, one.severity, title, one.begins_at))
     first = node.shows_since(now)
     opened: dict[str, FindingEvidence] = {}  # by rule: one that got worse began with its first opening
-    for one in node.defect.opens if first else ():
-        is_measured = not one.metrics or (telemetry and not one.metrics.isdisjoint(telemetry.fresh))
-        if first is None or now < first + one.after or not is_measured or (is_blind and one.rule in GPU_RULE_KEYS):
+    for opens in node.defect.opens if first else ():
+        is_measured = not opens.metrics or (telemetry and not opens.metrics.isdisjoint(telemetry.fresh))
+        if first is None or now < first + opens.after or not is_measured or (is_blind and opens.rule in GPU_RULE_KEYS):
             continue
-        since = opened[one.rule].since if one.rule in opened else first + one.after
-        title = f"GPU 3 of {node.name}: {RULE_TITLES[one.rule]}"
-        opened[one.rule] = FindingEvidence(f"{one.rule} 3", one.rule, one.severity, title, since)
+        since = opened[opens.rule].since if opens.rule in opened else first + opens.after
+        title = f"GPU 3 of {node.name}: {RULE_TITLES[opens.rule]}"
+        opened[opens.rule] = FindingEvidence(f"{opens.rule} 3", opens.rule, opens.severity, title, since)
     return (*found, *opened.values())
 
 
