@@ -44,6 +44,7 @@ def test_a_stage_is_moved_with_the_mouse_and_says_where_it_is_now(page: Page):
     expect(page.locator("#announcer")).to_have_text("The last is stage 2 of 3.")
 
 
+@pytest.mark.nightly
 def test_a_stage_is_moved_with_keys_alone_and_keeps_the_focus(page: Page):
     canary, pool, last = order(page)
 
@@ -58,6 +59,7 @@ def test_a_stage_is_moved_with_keys_alone_and_keeps_the_focus(page: Page):
     expect(button(page, pool, "Earlier")).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_who_removes_a_stage_is_at_the_one_that_comes_to_its_place(page: Page):
     canary, pool, last = order(page)
 
@@ -71,6 +73,7 @@ def test_who_removes_a_stage_is_at_the_one_that_comes_to_its_place(page: Page):
     expect(page.locator("[data-add-stage]")).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_the_ends_stay_the_ends(page: Page):
     before = order(page)
 
@@ -93,6 +96,7 @@ def test_the_order_is_saved_and_there_when_the_draft_is_edited_again(page: Page)
     assert order(page) == [canary, last, pool]
 
 
+@pytest.mark.nightly
 def test_an_order_that_cannot_be_is_refused_as_it_was_written(page: Page, drafting: Watched):
     canary, pool, last = order(page)
     button(page, canary, "Later").click()
@@ -104,6 +108,7 @@ def test_an_order_that_cannot_be_is_refused_as_it_was_written(page: Page, drafti
     drafting.complaints.clear()  # the browser logs the 400 that carries the form
 
 
+@pytest.mark.nightly
 def test_why_a_button_is_locked_shows_at_a_touch(window):
     page = window("viewer").page
     page.goto("/plans")

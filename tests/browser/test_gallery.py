@@ -164,6 +164,7 @@ def test_an_empty_fleet_page_says_what_keeps_it_empty_and_how_to_fill_it(window)
     expect(page.locator("#nodes")).to_contain_text("Clear the filter")
 
 
+@pytest.mark.nightly
 def test_an_empty_plan_page_says_that_nothing_was_touched(window, draft_id: int):
     page = window("viewer").page
     page.goto(f"/plans/{draft_id}")

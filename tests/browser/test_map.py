@@ -107,6 +107,7 @@ def test_the_map_is_walked_by_keyboard_and_says_where_it_is(window):
     expect(page.locator("h1")).to_have_text(name)
 
 
+@pytest.mark.nightly
 def test_the_ground_between_the_nodes_is_the_panels(window):
     page = window("viewer", color_scheme="light").page
     drawn(page)
@@ -185,6 +186,7 @@ def test_a_change_from_outside_is_drawn_from_its_message_and_counted(stack, wind
     assert asked == []
 
 
+@pytest.mark.nightly
 def test_a_group_counts_a_fault_before_its_nodes_stand_in_their_new_order(window):
     page = window("viewer").page
     page.add_init_script(NEVER_REORDERED)
@@ -201,6 +203,7 @@ def test_a_group_counts_a_fault_before_its_nodes_stand_in_their_new_order(window
     wait_until(lambda: "1 fault" in page.evaluate("written.join()"), what="its fault", timeout_s=PATIENCE_S)
 
 
+@pytest.mark.nightly
 def test_a_change_before_the_first_picture_is_in_it(stack, window):
     """A tab behind others gets no picture drawn; its page hears of changes all the same."""
     watched = window("viewer")
@@ -271,6 +274,7 @@ def test_a_metric_colours_each_gpu_and_unknown_is_not_zero(window):
         expect(page.locator(f"[data-kind='{kind}'] b")).to_have_text("1")
 
 
+@pytest.mark.nightly
 def test_a_metric_that_is_not_had_is_said_and_never_drawn_as_it_was(window):
     watched = window("viewer")
     page = watched.page
@@ -299,6 +303,7 @@ def coloured_by_temperature(page, values: dict[str, int]) -> tuple[int, list[str
     return int(page.request.get("/api/v1/clusters").json()["results"][0]["id"]), asked
 
 
+@pytest.mark.nightly
 def test_newer_telemetry_colours_the_map_anew_with_the_bytes_of_its_cluster(window):
     watched = window("viewer")
     watched.is_live()
@@ -313,6 +318,7 @@ def test_newer_telemetry_colours_the_map_anew_with_the_bytes_of_its_cluster(wind
     assert asked[-1].endswith(f"&cluster={cluster}")
 
 
+@pytest.mark.nightly
 def test_a_map_that_nobody_sees_asks_nothing_and_is_anew_when_somebody_looks(window):
     watched = window("viewer")
     page, values = watched.page, {"celsius": 61}
@@ -334,6 +340,7 @@ def test_a_map_that_nobody_sees_asks_nothing_and_is_anew_when_somebody_looks(win
     expect(page.locator("[data-kind='4'] b")).to_have_text(str(8 * len(drawn(page))))
 
 
+@pytest.mark.nightly
 def test_a_cluster_that_is_not_heard_any_more_has_the_frame_fetched_again(window):
     """No message tells of it: only the heartbeat says when it was heard last."""
     watched = window("viewer")
@@ -387,6 +394,7 @@ def test_a_drag_over_the_map_selects_nodes_for_an_action_and_keys_do_too(window)
     assert "2 nodes" in page.inner_text("main")
 
 
+@pytest.mark.nightly
 def test_who_may_not_act_selects_nothing_by_a_drag(window):
     page = window("viewer").page
     drawn(page)

@@ -159,6 +159,7 @@ def test_newer_telemetry_is_fetched_since_what_is_drawn_and_drawn_on(looking):
     assert page.evaluate("canvas.isConnected")
 
 
+@pytest.mark.nightly
 def test_what_comes_while_the_first_answer_is_awaited_is_fetched_after_it(looking, answers):
     page = looking.page
     answers.give(OWN, lambda _: None if len(answers.asked) == 1 else said("1h"))
@@ -174,6 +175,7 @@ def test_what_comes_while_the_first_answer_is_awaited_is_fetched_after_it(lookin
         answers.let_go(said("1h"))
 
 
+@pytest.mark.nightly
 def test_what_no_longer_fits_what_is_drawn_is_fetched_as_a_whole(looking):
     page = looking.page
     followed = Followed(page)
@@ -199,6 +201,7 @@ def test_plots_stay_when_their_source_falls_silent_and_are_said_to_be_of_before(
     expect(page.locator("#node-plots [data-said]")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_telemetry_of_another_cluster_and_of_a_tab_that_nobody_sees_is_not_fetched(looking):
     page = looking.page
     page.clock.install()
@@ -225,6 +228,7 @@ def test_what_a_plan_did_is_marked_and_leads_to_its_plan(looking, answers):
     expect(page.locator("#node-plots [data-marks] a", has_text="To 580: halted.")).to_have_attribute("href", "/plans/7")
 
 
+@pytest.mark.nightly
 def test_a_link_that_is_lost_has_plots_ask_as_the_other_parts_do(looking):
     page = looking.page
     Followed(page)
@@ -233,6 +237,7 @@ def test_a_link_that_is_lost_has_plots_ask_as_the_other_parts_do(looking):
         tell(page, "live:poll")
 
 
+@pytest.mark.nightly
 def test_a_finding_is_asked_for_until_its_time_and_what_came_late_is_drawn(looking, answers):
     page = looking.page
     answers.give(OWN, said)
@@ -255,6 +260,7 @@ def test_a_finding_is_asked_for_until_its_time_and_what_came_late_is_drawn(looki
     assert answers.number(ANOTHER) == 1
 
 
+@pytest.mark.nightly
 def test_a_section_that_is_about_another_now_is_drawn_anew(looking, answers):
     page = looking.page
     answers.give(OWN, said)
@@ -272,6 +278,7 @@ def test_a_section_that_is_about_another_now_is_drawn_anew(looking, answers):
     expect(page.locator("#finding-plots [data-said]")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_an_answer_of_the_window_before_comes_too_late(looking, answers):
     page = looking.page
     answers.give(OWN, said)
@@ -287,6 +294,7 @@ def test_an_answer_of_the_window_before_comes_too_late(looking, answers):
     drawn(page, "6h")
 
 
+@pytest.mark.nightly
 def test_a_twin_that_answers_after_nobody_compares_is_not_drawn(looking, answers):
     page = looking.page
     answers.give(OWN, said)
@@ -325,6 +333,7 @@ def test_comparing_is_told_and_who_ends_it_is_at_its_button(looking, answers):
     expect(page.locator("#comparable-node")).to_be_empty()
 
 
+@pytest.mark.nightly
 def test_a_twin_that_the_server_does_not_find_is_said(looking, answers):
     page = looking.page
     answers.give(OWN, said)
@@ -342,6 +351,7 @@ def test_a_twin_that_the_server_does_not_find_is_said(looking, answers):
     expect(page.locator("[data-comparable]")).to_have_count(1)
 
 
+@pytest.mark.nightly
 def test_a_findings_plot_says_whom_it_is_about_and_its_limits(looking, answers):
     page = looking.page
     lines = [{"name": f"GPU {index}", "values": [60, 92 - index], "is_subject": not index} for index in range(3)]
@@ -361,6 +371,7 @@ def test_a_findings_plot_says_whom_it_is_about_and_its_limits(looking, answers):
     expect(page.locator("#finding-plots figcaption")).to_have_text("Memory used, GiB warning from 75.7 GiB")
 
 
+@pytest.mark.nightly
 def test_comparing_ends_also_before_anything_was_drawn(looking, answers):
     page = looking.page
     answers.give(OWN, lambda _: None)
@@ -375,6 +386,7 @@ def test_comparing_ends_also_before_anything_was_drawn(looking, answers):
     expect(page.locator("#comparable-node")).to_be_empty()
 
 
+@pytest.mark.nightly
 def test_what_links_move_is_told_in_units_that_fit(looking, answers):
     its = {"key": "nvlink_mib_per_s", "title": "NVLink traffic", "unit": "MiB/s"}
     answers.give(OWN, lambda window: said(window, value=167 * 1024, **its))
@@ -384,6 +396,7 @@ def test_what_links_move_is_told_in_units_that_fit(looking, answers):
     expect(looking.page.locator("#node-plots .plot-values")).to_contain_text("167.00")
 
 
+@pytest.mark.nightly
 def test_plots_name_their_source_what_it_does_not_keep_and_where_to_add_one(looking, answers):
     page = looking.page
     lone = {"lines": [{"name": "GPU 0", "values": [None, 61], "is_subject": False}]}
@@ -398,6 +411,7 @@ def test_plots_name_their_source_what_it_does_not_keep_and_where_to_add_one(look
     assert page.locator("#node-plots canvas").evaluate(COLOURED) > 0
 
 
+@pytest.mark.nightly
 def test_where_there_is_no_line_no_source_is_named(looking, answers):
     page = looking.page
     none = {"plots": [], "trouble": "The first points appear within two minutes.", "drawn_from": "exporters"}

@@ -1,3 +1,4 @@
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
@@ -34,6 +35,7 @@ def test_a_pool_is_made_from_what_was_chosen_and_deleted_again(window):
     expect(page.locator("#pools")).not_to_contain_text(NAME)
 
 
+@pytest.mark.nightly
 def test_a_file_is_compared_before_it_is_taken_over(window):
     watched = window("admin")
     page = watched.page
@@ -60,6 +62,7 @@ def test_a_file_is_compared_before_it_is_taken_over(window):
     expect(page.locator("#pools")).not_to_contain_text("from-a-file")
 
 
+@pytest.mark.nightly
 def test_suggestions_come_after_the_page(window):
     page = window("admin").page
 

@@ -1,5 +1,6 @@
 """A stage that needs two people: each in a browser of their own, neither of whom loads a page again."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_promotion import draft, tell
@@ -11,6 +12,7 @@ def open_request(page: Page, reason: str) -> None:
     page.fill("#reason", reason)
 
 
+@pytest.mark.nightly
 def test_two_approvers_let_a_stage_go_and_neither_alone(window):
     ada, amy, ann = window("operator"), window("approver"), window("admin")
     draft(ada.page, approvals=2)
