@@ -126,6 +126,7 @@ MANAGED_BY, OURS = "app.kubernetes.io/managed-by", "quarterdeck"  # label and va
 PULLS_FOR = "quarterdeck.io/pulls-for"  # label: "plan-<id>"
 IMAGE_PULL = "quarterdeck.io/image-pull"  # label: the number of the pull
 PROVES_FOR = "quarterdeck.io/proves-for"  # label of test Jobs and their pods: "plan-<id>"
+MAINTENANCE_OF = "quarterdeck.io/maintenance-of"  # annotation of a MaintenanceRequest: operation and node UID
 PROOF = "quarterdeck.io/proof"  # label: the number of the test Job
 ASKED_AT = "quarterdeck.io/asked-at"  # annotation: distinguishes Jobs of another database with the same numbers
 KURED_NEEDED = "weave.works/kured-most-recent-reboot-needed"  # kubereboot/kured, --annotate-nodes

@@ -38,6 +38,8 @@ EXPLANATIONS: Mapping[str, str] = {
     "debug": "Runs nvidia-smi in a pod on the node and shows its output.",
     "try-drain": "Asks for each eviction of a drain as a dry run. Nothing in the cluster changes.",
     "delete-pod": "Deletes one pod that blocks a drain, past the budget that you name.",
+    "start-maintenance": "Creates a MaintenanceRequest: NVSentinel cordons and drains the nodes.",
+    "end-maintenance": "Deletes Quarterdeck's MaintenanceRequest: NVSentinel uncordons the nodes.",
 }
 MOST_DEBUGGED = 5
 

@@ -69,15 +69,15 @@ class OperationImpact:
     why_unknown: str = ""  # why the losses are unknown; blank: they are known
 
     @property
-    def is_drain(self) -> bool:
-        return "drain" in self.steps
+    def evicts(self) -> bool:
+        return evicts(self.steps)
 
     @property
     def sentence(self) -> str:
         """Returns the impact in one line."""
         gpus = "GPUs unknown" if self.gpus is None else count(self.gpus, "GPU")
         what = f"{count(len(self.nodes), 'node')}, {gpus}"
-        if not self.is_drain:
+        if not self.evicts:
             return f"{what}. {STEPS[self.steps[-1]].effect}"
         others = f", at most {count(self.other_pods, 'other pod')}" if self.other_pods else ""
         worst = f" {self.services[0]}" if self.services else ""
@@ -113,28 +113,28 @@ def impact_of(
     `pod_uid`: of the only pod that the step deletes, for steps that delete one.
     """
     node_names = [node.name for node in nodes]
-    is_drain = "drain" in steps
+    is_evicting = evicts(steps)
     deletes = "delete_pod" in steps
-    pods = _pods(cluster, node_names) if is_drain or deletes else []
+    pods = _pods(cluster, node_names) if is_evicting or deletes else []
     if deletes:
         pods = [pod for pod in pods if pod.uid == pod_uid]
     evictions = evictions_of(pods, Consent(unmanaged=True, empty_dir=True), now=now)
     known = [node.physical_gpus for node in nodes]
-    harms = list(harm_of(cluster.pk, nodes, now=now).values()) if is_drain else []
+    harms = list(harm_of(cluster.pk, nodes, now=now).values()) if is_evicting else []
     jobs = {job.name: job for harm in harms for job in harm.jobs}
-    leaves_service = "cordon" in steps
+    leaves_service = is_evicting or "cordon" in steps
     returning = [pod.uid for pod in evictions.to_evict if pod.owner_kind]
-    headroom, pending = pending_after(cluster, nodes, returning) if is_drain else ("", [])
+    headroom, pending = pending_after(cluster, nodes, returning) if is_evicting else ("", [])
     shares = shares_of(cluster, nodes, taken=taken_by(actor, cluster, now=now) if leaves_service else ())
     return OperationImpact(
         nodes=nodes,
         steps=steps,
         gpus=None if None in known else sum(number or 0 for number in known),
-        gpu_pods=len(evictions.to_evict) if is_drain else 0,
-        other_pods=OtherPod.objects.filter(cluster=cluster, node_name__in=node_names).count() if is_drain else 0,
+        gpu_pods=len(evictions.to_evict) if is_evicting else 0,
+        other_pods=OtherPod.objects.filter(cluster=cluster, node_name__in=node_names).count() if is_evicting else 0,
         jobs=[str(job) for job in sorted(jobs.values(), key=lambda job: (-job.gpu_hours, job.name))],
         cost=costs(harms),
-        services=_services(cluster, node_names) if is_drain else [],
+        services=_services(cluster, node_names) if is_evicting else [],
         pools=[share.sentence for share in shares if share.pool],
         domains=domains_of(cluster, nodes) if leaves_service else [],
         unmanaged=[pod.title for pod in evictions.to_evict if not pod.owner_kind],
@@ -151,7 +151,7 @@ def impact_of(
         headroom=headroom,
         pending=pending,
         why_unknown=UNKNOWN if deletes and not pods else "",
-        duration=drain_times(cluster, nodes=len(nodes), at_once=AT_ONCE_MOST, now=now) if is_drain else "",
+        duration=drain_times(cluster, nodes=len(nodes), at_once=AT_ONCE_MOST, now=now) if "drain" in steps else "",
         needs_typed_count=not is_dry_run(steps)
         and (len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares)),
     )
@@ -159,6 +159,10 @@ def impact_of(
 
 def is_dry_run(steps: Sequence[str]) -> bool:
     return all(STEPS[key].is_dry_run for key in steps)
+
+
+def evicts(steps: Sequence[str]) -> bool:
+    return any(STEPS[key].evicts for key in steps)
 
 
 def _services(cluster: Cluster, node_names: Collection[str]) -> list[str]:
@@ -215,7 +219,7 @@ def vetoes_of(nodes: Sequence[Node], steps: Sequence[str]) -> dict[str, str]:
     """Returns why nodes may not be changed so, by node UID."""
     if any(STEPS[key].is_release for key in steps):
         return release_vetoes([node.uid for node in nodes])
-    if "cordon" not in steps:
+    if "cordon" not in steps and not evicts(steps):
         return {}
     roles = {node.uid: next((label for label in CONTROL_PLANE if label in node.labels), "") for node in nodes}
     why = "is a control-plane node. Quarterdeck neither quarantines nor drains it: use kubectl."
@@ -244,7 +248,7 @@ def _waits(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now
 def _unseen(cluster: Cluster, steps: Sequence[str], *, now: datetime):
     """Yields what of the impact rests on rows that are not current. No pod and no budget may be no data."""
     by_kind = load_cluster_freshness(cluster, now=now).by_kind
-    for kind in (NODES, PODS, DISRUPTION_BUDGETS.name) if "drain" in steps or "delete_pod" in steps else (NODES,):
+    for kind in (NODES, PODS, DISRUPTION_BUDGETS.name) if evicts(steps) or "delete_pod" in steps else (NODES,):
         found = by_kind.get(kind) or never_listed(kind)
         if found.state not in {Freshness.LIVE, Freshness.ABSENT}:
             yield f"The impact may differ: {found.sentence}"
@@ -254,7 +258,9 @@ def _warnings(nodes: Sequence[Node], steps: Sequence[str]):
     silent = [node.name for node in nodes if node.is_ready is not True]
     if silent and "drain" in steps:
         yield f"{names(silent)} {are(len(silent))} not Ready: the kubelet cannot end pods there, so the drain fails."
-    if not is_dry_run(steps):
+    if "start_maintenance" in steps:
+        yield "NVSentinel drains by its own settings: it may wait without end, or delete pods past their budgets."
+    if not is_dry_run(steps) and "end_maintenance" not in steps:
         held = ((node, external_owner_of(node)) for node in nodes)
         yield from (f"{node.name} is held by another: {owner.sentence}" for node, owner in held if owner)
     cordoned = [node.name for node in nodes if node.is_unschedulable]

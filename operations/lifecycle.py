@@ -50,6 +50,8 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "debug": ("debug_pod",),
     "try-drain": ("eviction_trial",),
     "delete-pod": ("delete_pod",),
+    "start-maintenance": ("start_maintenance",),
+    "end-maintenance": ("end_maintenance",),
 }
 # Steps that decide whether pods start or run on a node: its case follows them. Every other step leaves the case alone.
 CASE_STEPS = frozenset({"cordon", "drain", "uncordon", "disown"})
@@ -57,10 +59,12 @@ CASE_KINDS = tuple(kind for kind, steps in KINDS.items() if not CASE_STEPS.isdis
 ENDING_KINDS = ("release", "accept-uncordon")  # they end quarantines
 UNDOING_KINDS: Mapping[str, tuple[str, ...]] = {  # the kinds of operations that undo a kind
     "quarantine": ENDING_KINDS, "drain": ENDING_KINDS, "label": ("label",),
+    "start-maintenance": ("end-maintenance",),
     "release": ("quarantine", "drain"), "accept-uncordon": ("quarantine", "drain"),
 }  # fmt: skip
 TITLES: Mapping[str, str] = {
     "quarantine": "Quarantine", "drain": "Drain", "release": "Release", "accept-uncordon": "Accept uncordon",
     "test": "Test", "label": "Label pool", "note": "Note", "debug": "Debug pod", "try-drain": "Try drain",
-    "delete-pod": "Evict past budget",
+    "delete-pod": "Evict past budget", "start-maintenance": "Ask NVSentinel for maintenance",
+    "end-maintenance": "End maintenance",
 }  # fmt: skip

@@ -62,7 +62,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         "--state", type=Path, metavar="FILE", help="keep the cluster there, and go on with what is there"
     )
     parser.add_argument("--tells-devices", action="store_true", help="kubelets with the gate ResourceHealthStatus")
-    parser.add_argument("--janitor", action="store_true", help="NVSentinel's janitor: it reboots nodes and resets GPUs")
+    parser.add_argument("--janitor", action="store_true", help="NVSentinel: reboots, GPU resets, maintenance requests")
     parser.add_argument("--kubeconfig-out", type=Path)
     parser.add_argument("--request-log", type=Path)
     parser.add_argument("--faults", action="append", default=[], metavar="NAME[:SETTING=VALUE,...]")

@@ -29,7 +29,8 @@ KIND_CHOICES = [(kind, kind) for kind in KINDS]
 class OperationSerializer(RowSerializer):
     cluster = RefSerializer()
     kind = serializers.CharField(
-        help_text="quarantine, drain, release, test, debug, try-drain, delete-pod, label or note."
+        help_text="quarantine, drain, release, test, debug, try-drain, delete-pod, start-maintenance, "
+        "end-maintenance, label or note."
     )
     steps = serializers.ListField(
         child=serializers.CharField(),

@@ -9,6 +9,7 @@ from operations.steps.drain import DrainStep
 from operations.steps.eviction_trial import EvictionTrialStep
 from operations.steps.label import LabelStep
 from operations.steps.note import NoteStep
+from operations.steps.nvsentinel_maintenance import EndMaintenanceStep, StartMaintenanceStep
 from operations.steps.test_job import TestJobStep
 from operations.steps.uncordon import UncordonStep
 
@@ -25,5 +26,7 @@ STEPS: dict[str, NodeStep] = {
         DebugPodStep(),
         EvictionTrialStep(),
         DeletePodStep(),
+        StartMaintenanceStep(),
+        EndMaintenanceStep(),
     )
 }

@@ -59,6 +59,7 @@ class NodeStep(ABC):
     key: ClassVar[str]
     title: ClassVar[str]  # a verb, for buttons: "Quarantine"
     effect: ClassVar[str] = "Running pods stay."  # of the preview, after the nodes and GPUs
+    evicts: ClassVar[bool] = False  # pods leave the node
     needs_place: ClassVar[bool] = False  # waits for a free place in the budgets of the node's failure domains
     is_dry_run: ClassVar[bool] = False  # it writes nothing, so the asker confirms no number of nodes
     takes_node: ClassVar[bool] = True  # the node is its own in the ledger while it runs

@@ -33,7 +33,7 @@ class Janitor:
         obj = self._world[REBOOT_NODE].get(asked)
         if obj is None:
             return
-        self._write(REBOOT_NODE, asked, SignalSent=("True", "Succeeded", f"reboot-{uid(obj)[:8]}"))
+        write_conditions(self._world, REBOOT_NODE, asked, SignalSent=("True", "Succeeded", f"reboot-{uid(obj)[:8]}"))
         yield from self._reboots.run(obj["spec"]["nodeName"], [])
         node = self._world[NODE].get(obj["spec"]["nodeName"])
         if node is not None:
@@ -45,16 +45,20 @@ class Janitor:
         self._end(GPU_RESET, asked, Complete=("True", "Succeeded", "GPU reset is complete"))
 
     def _end(self, kind: Kind, asked: str, **conditions: tuple[str, str, str]) -> None:
-        self._write(kind, asked, {"completionTime": stamp(self._world.loop.clock.now())}, **conditions)
+        ended = {"completionTime": stamp(self._world.loop.clock.now())}
+        write_conditions(self._world, kind, asked, ended, **conditions)
 
-    def _write(self, kind: Kind, asked: str, more: Obj | None = None, **conditions: tuple[str, str, str]) -> None:
-        there = self._world[kind].get(asked)
-        if there is None:  # whoever asked took it back
-            return
-        kept = [each for each in status(there).get("conditions", []) if each["type"] not in conditions]
-        at = stamp(self._world.loop.clock.now())
-        new = [
-            {"type": key, "status": value, "reason": reason, "message": message, "lastTransitionTime": at}
-            for key, (value, reason, message) in conditions.items()
-        ]
-        self._world.patch_status(kind, there, {"conditions": [*kept, *new], **(more or {})})
+
+def write_conditions(
+    world: World, kind: Kind, asked: str, more: Obj | None = None, **conditions: tuple[str, str, str]
+) -> None:
+    there = world[kind].get(asked)
+    if there is None:  # whoever asked took it back
+        return
+    kept = [each for each in status(there).get("conditions", []) if each["type"] not in conditions]
+    at = stamp(world.loop.clock.now())
+    new = [
+        {"type": key, "status": value, "reason": reason, "message": message, "lastTransitionTime": at}
+        for key, (value, reason, message) in conditions.items()
+    ]
+    world.patch_status(kind, there, {"conditions": [*kept, *new], **(more or {})})

@@ -36,12 +36,13 @@ from simulator.actors.kubelet.kubelets import Kubelets
 from simulator.actors.kubelet.reboot import Reboots
 from simulator.actors.kubelet.resource_health import ResourceHealth
 from simulator.actors.kubelet.runtime_races import RuntimeRaces
+from simulator.actors.lifecycle_manager import LifecycleManager
 from simulator.actors.loop import Loop
 from simulator.actors.node_taints import NodeTaints
 from simulator.actors.objects import Obj, labels
 from simulator.actors.propagation import Propagation
 from simulator.actors.quota_status import QuotaStatus
-from simulator.actors.repairers import GPU_RESET, REBOOT_NODE
+from simulator.actors.repairers import GPU_RESET, MAINTENANCE_REQUEST, REBOOT_NODE
 from simulator.actors.replicaset import ReplicaSets
 from simulator.actors.scheduler import Scheduler
 from simulator.actors.stateful_set import StatefulSets
@@ -82,7 +83,7 @@ OWNERS = (DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB, CLUSTER_POLICY
 
 
 def _kinds(dra: Api | None, release: Release, *, has_janitor: bool) -> tuple[Kind, ...]:
-    kinds = (*KINDS, *((REBOOT_NODE, GPU_RESET) if has_janitor else ()))
+    kinds = (*KINDS, *((REBOOT_NODE, GPU_RESET, MAINTENANCE_REQUEST) if has_janitor else ()))
     if dra is None:
         return kinds
     return (*kinds, dra.slice, dra.claim, dra.template, *([GPU_CLUSTER] if release.is_26_7 else []))
@@ -109,7 +110,8 @@ class Play:
         """`keeps_budgets`: nobody else in this cluster writes the status of disruption budgets. `dra`: how its group
         is served; None: nobody here claims devices. `tells_devices`: kubelets name devices in pods' status.
         `is_on_nodes_alone`: the cluster has its own controllers, scheduler and GPU Operator; kubelets are played, and
-        what pods would do on their nodes. `has_janitor`: NVSentinel's janitor is installed.
+        what pods would do on their nodes. `has_janitor`: NVSentinel's janitor and lifecycle-manager are
+        installed.
         """
         release, self._durations = release or Release(), durations or Durations()
         self.loop = loop
@@ -155,6 +157,7 @@ class Play:
             *([GpuClusters(world)] if GPU_CLUSTER in world.caches else []),
         )
         if has_janitor:
+            self.actors += (LifecycleManager(world),)
             self.actors += (Janitor(world, Reboots(world, self.heartbeats, self._durations, faults)),)
         if tells_devices:
             self._tell_devices(faults)

@@ -1,6 +1,7 @@
-"""The kinds of controllers that repair nodes: NVSentinel's janitor and Metal3, as their CRDs define them.
+"""The kinds of controllers that repair nodes: NVSentinel's janitor and lifecycle-manager, and Metal3, as their CRDs
+define them.
 
-NVIDIA/NVSentinel, charts/janitor/crds; metal3-io/baremetal-operator, docs/api.md.
+NVIDIA/NVSentinel, charts/janitor/crds and charts/lifecycle-manager/crds; metal3-io/baremetal-operator, docs/api.md.
 """
 
 from typing import Any
@@ -8,18 +9,19 @@ from typing import Any
 from simulator.kinds import Kind
 
 Obj = dict[str, Any]
-JANITOR, METAL3 = "janitor.dgxc.nvidia.com", "metal3.io"
+JANITOR, LIFECYCLE, METAL3 = "janitor.dgxc.nvidia.com", "nvsentinel.dgxc.nvidia.com", "metal3.io"
 ANYTHING: Obj = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
-def _kind(group: str, plural: str, name: str, *, namespaced: bool = False) -> Kind:
+def _kind(group: str, plural: str, name: str, *, version: str = "v1alpha1", namespaced: bool = False) -> Kind:
     return Kind(
-        group, "v1alpha1", plural, name, namespaced=namespaced, has_status=True, has_generation=True, is_custom=True
+        group, version, plural, name, namespaced=namespaced, has_status=True, has_generation=True, is_custom=True
     )
 
 
 REBOOT_NODE = _kind(JANITOR, "rebootnodes", "RebootNode")
 GPU_RESET = _kind(JANITOR, "gpuresets", "GPUReset")
+MAINTENANCE_REQUEST = _kind(LIFECYCLE, "maintenancerequests", "MaintenanceRequest", version="v1")
 BARE_METAL_HOST = _kind(METAL3, "baremetalhosts", "BareMetalHost", namespaced=True)
 _REBOOT_SPEC: Obj = {
     "type": "object",
@@ -37,6 +39,10 @@ _RESET_SPEC: Obj = {
 
 def janitor_definitions() -> list[Obj]:
     return [_definition(REBOOT_NODE, _REBOOT_SPEC), _definition(GPU_RESET, _RESET_SPEC)]
+
+
+def lifecycle_definitions() -> list[Obj]:
+    return [_definition(MAINTENANCE_REQUEST, ANYTHING)]
 
 
 def metal3_definitions() -> list[Obj]:

@@ -11,7 +11,7 @@ from simulator.actors.loop import Loop
 from simulator.actors.objects import name
 from simulator.actors.play import Play
 from simulator.actors.pod_logs import PodLogs
-from simulator.actors.repairers import janitor_definitions
+from simulator.actors.repairers import janitor_definitions, lifecycle_definitions
 from simulator.actors.store_cluster import StoreCluster
 from simulator.faults import Board
 from simulator.fleets import FLEETS
@@ -59,7 +59,7 @@ def raise_curtain(
     else:
         Planting(cluster, plan, store.clock.now(), resource_api).plant()
     there = {name(each) for each in cluster.list(DEFINITION)[0]}
-    for definition in janitor_definitions() if has_janitor else ():
+    for definition in (*janitor_definitions(), *lifecycle_definitions()) if has_janitor else ():
         if name(definition) not in there:
             cluster.create(DEFINITION, definition)
     dra = Api(resource_api) if plan.has_claims else None

@@ -18,7 +18,7 @@ from maintenance.actors.base import ClusterActor
 from operations.writer_lease import LEASE_NAME
 from rollouts.components.driver_crd import DriverCrd
 from rollouts.components.driver_policy import DriverPolicy
-from simulator.actors.repairers import janitor_definitions, metal3_definitions
+from simulator.actors.repairers import janitor_definitions, lifecycle_definitions, metal3_definitions
 from simulator.fleets.definitions import definitions
 from tests.patience import PATIENCE_S
 
@@ -161,9 +161,9 @@ def cluster() -> Iterator[None]:
     policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": DRIVER}}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "default"}}
     pod["spec"] = {"containers": [{"name": "c", "image": "i"}], "automountServiceAccountToken": False}
-    repairs = [*janitor_definitions(), *metal3_definitions()]
+    repairs = [*janitor_definitions(), *lifecycle_definitions(), *metal3_definitions()]
     apply(*definitions(is_26_7=True), *repairs, node, admin, pod)
-    served = ("get", "nvidiadrivers,clusterpolicies,rebootnodes,gpuresets,baremetalhosts")
+    served = ("get", "nvidiadrivers,clusterpolicies,rebootnodes,gpuresets,maintenancerequests,baremetalhosts")
     wait_until(lambda: kubectl(*served).returncode == 0, what="the driver objects", timeout_s=PATIENCE_S)
     apply(
         driver | {"spec": {"version": "570.1", "image": "driver"}},
@@ -333,6 +333,10 @@ REBOOT = {"nodeName": NODE, "force": False}
 OURS = {labels.MANAGED_BY: "quarterdeck"}
 
 
+def maintenance(action: str) -> dict:
+    return {"healthEvent": {"nodeName": NODE, "recommendedAction": action}}
+
+
 @real
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize(
@@ -342,10 +346,14 @@ OURS = {labels.MANAGED_BY: "quarterdeck"}
         ("GPUReset", OURS, {"nodeName": NODE}, ""),
         ("RebootNode", {}, REBOOT, "only its own RebootNodes"),
         ("RebootNode", OURS, REBOOT | {"force": True}, "may not force a reboot"),
+        ("MaintenanceRequest", OURS, maintenance("NONE"), ""),
+        ("MaintenanceRequest", {}, maintenance("NONE"), "only its own RebootNodes"),
+        ("MaintenanceRequest", OURS, maintenance("RESTART_VM"), "for no action after them"),
     ],
 )
 def test_a_repair_is_ours_and_forces_nothing(kind, marks, spec, sentence):
-    group = "janitor.dgxc.nvidia.com/v1alpha1"
+    is_request = kind == "MaintenanceRequest"
+    group = "nvsentinel.dgxc.nvidia.com/v1" if is_request else "janitor.dgxc.nvidia.com/v1alpha1"
     asked = {"apiVersion": group, "kind": kind, "metadata": {"name": "r", "labels": marks}, "spec": spec}
 
     refused = refusal("create", "-f", "-", text=json.dumps(asked))

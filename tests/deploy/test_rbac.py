@@ -59,10 +59,11 @@ def test_nothing_is_deleted_but_our_own_objects_and_pods_are_only_evicted():
 
     deleting = [rule for rule in rules("quarterdeck.yaml") if "delete" in rule["verbs"]]
 
-    assert {resource for resource, verb in writes if verb == "delete"} == {"jobs", "leases", "rebootnodes", "gpuresets"}
+    by_nvsentinel = {"rebootnodes", "gpuresets", "maintenancerequests"}
+    assert {resource for resource, verb in writes if verb == "delete"} == {"jobs", "leases"} | by_nvsentinel
     assert [rule["resourceNames"] for rule in deleting if "leases" in rule["resources"]] == [["quarterdeck"]]
     kinds = {"nodes", "nvidiadrivers", "clusterpolicies", "leases", "jobs", "pods/eviction"}
-    kinds |= {"rebootnodes", "gpuresets", "baremetalhosts"}  # the policy narrows these to our own, and one annotation
+    kinds |= by_nvsentinel | {"baremetalhosts"}  # the policy narrows these to our own, and one annotation
     assert {resource for resource, _ in writes} == kinds
 
 

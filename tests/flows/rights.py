@@ -24,6 +24,7 @@ BY_REPAIRS = {
         for verb in ("create", "delete")
         for kind in ("rebootnodes", "gpuresets")
     ),
+    *((verb, "nvsentinel.dgxc.nvidia.com", "maintenancerequests") for verb in ("create", "delete")),
 }
 BY_OTHERS = {*BY_PULLS, *BY_REPAIRS, BY_LEAVING, BY_DRAINS}
 Right = tuple[str, str, str]  # verb, API group, resource

@@ -1,0 +1,77 @@
+"""NVSentinel's lifecycle-manager, with what it makes its other parts do: cordon, drain and uncordon of one node.
+
+A MaintenanceRequest takes its node out of service, and its deletion gives it back. Pods leave by evictions alone, and
+are waited for without end.
+"""
+
+from simulator.actors.janitor import write_conditions
+from simulator.actors.kubelet.script import Player, Script, Wait
+from simulator.actors.objects import Obj, is_terminating, name, namespace, owners, uid
+from simulator.actors.repairers import MAINTENANCE_REQUEST
+from simulator.actors.world import World
+from simulator.kinds import NODE, POD
+from simulator.refusals import Refused
+
+FINALIZER = "nvsentinel.dgxc.nvidia.com/maintenance-request"
+STATE, CORDON = "dgxc.nvidia.com/nvsentinel-state", "k8saas.nvidia.com/cordon-by"
+AGAIN_S = 5.0  # cluster time
+
+
+class LifecycleManager:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._begun: set[str] = set()
+        world[MAINTENANCE_REQUEST].on_change(lambda _was, asked: self._take(asked))
+
+    def _take(self, asked: Obj | None) -> None:
+        if asked is None:
+            return
+        script = self._give_back if is_terminating(asked) else self._prepare
+        if (step := f"{script.__name__} {uid(asked)}") not in self._begun:
+            self._begun.add(step)
+            self._world.loop.soon(lambda: Player(self._world.loop, script(name(asked))).step())
+
+    def _prepare(self, asked: str) -> Script:
+        request = self._world[MAINTENANCE_REQUEST].get(asked)
+        if request is None:
+            return
+        node = request["spec"]["healthEvent"]["nodeName"]
+        self._world.patch(MAINTENANCE_REQUEST, request, {"metadata": {"finalizers": [FINALIZER]}})
+        emitted = ("True", "Emitted", "The health event was published")
+        write_conditions(self._world, MAINTENANCE_REQUEST, asked, HealthEventEmitted=emitted)
+        self._mark(node, "draining", is_cordoned=True)
+        while pods := self._tenants(node):
+            for pod in pods:
+                try:
+                    self._world.cluster.evict(name(pod), namespace(pod), uid=uid(pod))
+                except Refused as refusal:
+                    if refusal.status not in (404, 409, 429):
+                        raise
+            yield Wait(AGAIN_S)
+            if not self._is_asked(asked):
+                return
+        self._mark(node, "drain-succeeded", is_cordoned=True)
+
+    def _give_back(self, asked: str) -> Script:
+        yield Wait(1.0)
+        request = self._world[MAINTENANCE_REQUEST].get(asked)
+        if request is not None:
+            self._mark(request["spec"]["healthEvent"]["nodeName"], None, is_cordoned=False)
+            self._world.patch(MAINTENANCE_REQUEST, request, {"metadata": {"finalizers": None}})
+
+    def _is_asked(self, asked: str) -> bool:
+        request = self._world[MAINTENANCE_REQUEST].get(asked)
+        return request is not None and not is_terminating(request)
+
+    def _tenants(self, node: str) -> list[Obj]:
+        """Returns the pods on the node that are neither of a DaemonSet nor static."""
+        kinds = ("DaemonSet", "Node")
+        pods = self._world[POD].by("node", node)
+        return [pod for pod in pods if not any(owner["kind"] in kinds for owner in owners(pod))]
+
+    def _mark(self, node: str, state: str | None, *, is_cordoned: bool) -> None:
+        there = self._world[NODE].get(node)
+        if there is not None:
+            labels = {STATE: state, CORDON: "NVSentinel" if is_cordoned else None}
+            change = {"metadata": {"labels": labels}, "spec": {"unschedulable": is_cordoned or None}}
+            self._world.patch(NODE, there, change)

@@ -1,0 +1,32 @@
+"""A MaintenanceRequest takes a node out of service, and its deletion gives it back."""
+
+from simulator.actors.gpu_operator.release import Release
+from simulator.actors.lifecycle_manager import CORDON, STATE
+from simulator.actors.objects import condition, labels
+from simulator.actors.repairers import MAINTENANCE_REQUEST, janitor_definitions, lifecycle_definitions
+from simulator.faults.board import Board
+from simulator.kinds import DEFINITION
+from tests.simulator.actors.stage import Stage, a_fleet
+
+NODE = "gpu-h100-001"
+
+
+def test_a_request_cordons_and_drains_and_its_deletion_gives_back():
+    planted = a_fleet(2)
+    for definition in (*janitor_definitions(), *lifecycle_definitions()):
+        planted.store.create(DEFINITION, definition)
+    stage = Stage(planted.store, planted.time, Board(), Release(), has_janitor=True)
+    asked = {"metadata": {"name": "m"}, "spec": {"healthEvent": {"nodeName": NODE}}}
+
+    stage.store.create(MAINTENANCE_REQUEST, asked)
+    stage.run(600)
+
+    out = stage.node(NODE)
+    assert condition(stage.store.get(MAINTENANCE_REQUEST, "m"), "HealthEventEmitted")["status"] == "True"
+    assert (labels(out)[STATE], labels(out)[CORDON]) == ("drain-succeeded", "NVSentinel")
+    assert out["spec"]["unschedulable"] is True
+    stage.store.delete(MAINTENANCE_REQUEST, "m")
+    stage.run(5)
+    assert not {STATE, CORDON} & set(labels(stage.node(NODE)))
+    assert "unschedulable" not in stage.node(NODE)["spec"]
+    assert stage.store.list(MAINTENANCE_REQUEST)[0] == []
