@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from simulator.actors.objects import Obj, is_terminating, name, owners, status, uid
+from simulator.actors.objects import Obj, is_terminating, name, owners, spec, status, uid
 from simulator.actors.replicaset import pod_from
 from simulator.clock import stamp
 from simulator.kinds import JOB, POD
@@ -46,7 +46,7 @@ class Jobs:
         for job_uid in jobs.keys() - pods.keys():
             if self.fate is not Fate.NO_POD and not is_terminating(jobs[job_uid]):
                 pod = pod_from(jobs[job_uid], api_version="batch/v1", kind="Job")
-                if self.fate is not Fate.NO_ROOM:
+                if self.fate is not Fate.NO_ROOM and "affinity" in spec(pod):  # somebody else's Job names no node
                     pod["spec"]["nodeName"] = node_of(jobs[job_uid])
                 self.store.create(POD, pod, NAMESPACE)
 
@@ -82,7 +82,7 @@ class Jobs:
 
 
 def node_of(job: Obj) -> str:
-    """Returns the only node on which its pod may start."""
+    """Returns the only node on which the pod of a Job of ours may start."""
     terms = job["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
     term = terms["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"][0]
     return str(term["matchFields"][0]["values"][0])

@@ -3,7 +3,11 @@
 import pytest
 
 from benchmarks.crashing.job_reading import JobReading, jobs_at_the_end
+from benchmarks.crashing.jobs import NAMESPACE, Jobs
 from benchmarks.crashing.words import Word
+from simulator import kinds
+from simulator.kinds import JOB, POD
+from simulator.store import Store
 
 JOBS = "/apis/batch/v1/namespaces/gpu-operator/jobs"
 NAME = "quarterdeck-pull-1-1"
@@ -74,3 +78,14 @@ def test_who_has_asked_anything_since_another_began_has_lost_his_turn():
 def test_what_is_left_of_a_pull_is_found_and_what_is_not_ours_is_left():
     ours, theirs = ({"metadata": {"name": NAME, "labels": labels}} for labels in (LABELS, {}))
     assert [one.figure for one in jobs_at_the_end([ours, theirs], [ours])] == ["leaked_jobs"] * 2
+
+
+def test_the_pod_of_somebody_elses_job_is_put_on_no_node():
+    store = Store()
+    store.create(kinds.NAMESPACE, {"metadata": {"name": NAMESPACE}})
+    theirs = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
+    template = {"template": {"metadata": {}, "spec": theirs}}
+    store.create(JOB, {"metadata": {"name": NAME, "namespace": NAMESPACE}, "spec": template}, NAMESPACE)
+    Jobs(store).step()
+    (pod,) = store.list(POD, NAMESPACE)[0]
+    assert "nodeName" not in pod["spec"]
