@@ -6,7 +6,16 @@ from django.conf import settings
 
 from fleet.models import Pod
 from fleet.retention import delete
-from health.models import CrashLog, Finding, NamespaceUsage, OwnerUsage, TelemetryTrial, UsageDay, WorkloadActivity
+from health.models import (
+    CrashLog,
+    EvaluationRun,
+    Finding,
+    NamespaceUsage,
+    OwnerUsage,
+    TelemetryTrial,
+    UsageDay,
+    WorkloadActivity,
+)
 from health.sources import hours, minutes
 
 USAGE = (UsageDay, NamespaceUsage, OwnerUsage, WorkloadActivity)
@@ -20,5 +29,5 @@ def tidy(*, before: datetime, now: datetime) -> int:
     gone += sum(delete(model.objects.filter(day__lt=before.date())) for model in USAGE)
     tried = TelemetryTrial.objects.filter(asked_at__lt=now - KEEP_TRIALS)
     old = Finding.objects.filter(resolved_at__lt=before)
-    gone += delete(minutes.too_old(now=now))
+    gone += delete(minutes.too_old(now=now)) + delete(EvaluationRun.objects.filter(until__lt=before))
     return gone + delete(old) + delete(tried) + delete(CrashLog.objects.exclude(pod_uid__in=Pod.objects.values("uid")))

@@ -30,6 +30,7 @@ from maintenance.automatic import (
     why_wait,
 )
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
+from maintenance.probation import observed_for
 from maintenance.refusals import CaseRefused
 from maintenance.triggers import (
     DAY,
@@ -189,7 +190,7 @@ class PoolRound:
         if self.row.breaker != BreakerState.HALF_OPEN:
             return
         acts = self._acts_since_reset()
-        if acts and self.now - acts[0].at >= WATCHED:
+        if acts and observed_for(self.cluster.pk, since=acts[0].at, now=self.now) >= WATCHED:
             reason = f"Nothing happened for {spell(WATCHED)} after the first act."
             set_breaker(self.row, BreakerState.CLOSED, actor=ACTOR, reason=reason, now=self.now)
 

@@ -14,6 +14,7 @@ from health.backtest.nodes import READ, REPLAYED, replay_node
 from health.backtest.replay import WouldBe
 from health.backtest.timelines import pasts
 from health.evaluation.limits_in_force import LimitsInForce
+from health.evaluation.runs import spans_without_rounds
 from health.evaluation.signals import AnyRule
 from health.inbox.pool_limits import COMPARING
 from health.inbox.rulebook import every_rule
@@ -199,4 +200,8 @@ def _unseen(cluster: Cluster, begin: datetime, end: datetime) -> list[Gap]:
     """Returns the periods in which the cluster was not observed, from the findings about it."""
     over = Q(resolved_at=None) | Q(resolved_at__gt=begin)
     rows = Finding.objects.filter(over, cluster=cluster, rule__in=UNSEEING, opened_at__isnull=False, since__lt=end)
-    return [Gap(max(row.since, begin), row.resolved_at or end, row.title) for row in rows.order_by("since", "pk")]
+    unseen = [Gap(max(row.since, begin), row.resolved_at or end, row.title) for row in rows.order_by("since", "pk")]
+    away = spans_without_rounds(cluster.pk, since=begin, now=end)
+    return sorted(
+        [*unseen, *(Gap(since, until, "Quarterdeck did not run") for since, until in away)], key=lambda gap: gap.begin
+    )

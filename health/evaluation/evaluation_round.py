@@ -35,6 +35,7 @@ from health.evaluation.late_pods import claims_waiting
 from health.evaluation.node_evaluation import evaluate_nodes
 from health.evaluation.placements import split_gangs, taint_counts
 from health.evaluation.rejected_owners import rejected_owners
+from health.evaluation.runs import record_round
 from health.evaluation.shadow_transitions import move_findings
 from health.evaluation.signals import Signal, Subject
 from health.evaluation.stuck_drivers import driver_conflict, stuck_drivers, stuck_policy
@@ -88,7 +89,7 @@ WRITTEN_AGAIN = (
 def evaluate_cluster(cluster: Cluster, *, now: datetime) -> int:
     """Evaluates a cluster by its rows, and returns how many findings opened or were resolved.
 
-    54 queries at most, and those of the changes.
+    56 queries at most, and those of the changes.
     """
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
@@ -131,6 +132,7 @@ def evaluate_cluster(cluster: Cluster, *, now: datetime) -> int:
         evaluated |= OF_GONE_NODES
     told = _write(cluster, signals, evaluated, gpus.can_resolve, now=now)
     told += unmute(cluster, now=now) + correlate(cluster, now=now)
+    record_round(cluster, now=now)
     nodes = count_on_nodes(cluster)
     if told or nodes:
         announce_findings(cluster.pk, nodes=nodes, at=now)

@@ -1,6 +1,7 @@
 """Findings, acts on them, crash logs of operands, and telemetry sources."""
 
 from health.models.crash_log import CrashLog
+from health.models.evaluation_run import EvaluationRun
 from health.models.finding import Finding, FindingAct
 from health.models.gpu_hour import GpuHour, GpuMinuteBlock
 from health.models.mute import Mute
@@ -11,7 +12,7 @@ from health.models.telemetry_source import SourceState, TelemetrySource, Telemet
 from health.models.usage import NamespaceUsage, OwnerUsage, UsageDay, WorkloadActivity
 
 __all__ = [
-    "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuMinuteBlock", "Mute", "NamespaceUsage", "OwnerUsage",
-    "PoolLimits", "RuleShadow", "SavedView", "SourceState", "TelemetrySource", "TelemetryTrial", "TrialState",
-    "UsageDay", "WorkloadActivity",
+    "CrashLog", "EvaluationRun", "Finding", "FindingAct", "GpuHour", "GpuMinuteBlock", "Mute", "NamespaceUsage",
+    "OwnerUsage", "PoolLimits", "RuleShadow", "SavedView", "SourceState", "TelemetrySource", "TelemetryTrial",
+    "TrialState", "UsageDay", "WorkloadActivity",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 
 from edges.transition_errors import LostRace
 from fleet.models import Node, Pool
+from health.models import EvaluationRun
 from maintenance import automatic
 from maintenance.automatic_round import PoolRound, run_automatic_quarantine
 from maintenance.findings import BREAKER
@@ -223,6 +224,11 @@ def test_a_reset_is_half_open_for_one_act_and_closes_after_a_quiet_while():
     run_automatic_quarantine(now=NOON)
     assert AutomaticQuarantine.objects.get().breaker == BreakerState.HALF_OPEN, "nobody saw what happened"
     pool.cluster.bookmarks.update(last_seen_at=seen_at)
+    for began_at, until in ((NOON - WATCHED, NOON - timedelta(minutes=20)), (NOON - timedelta(minutes=2), NOON)):
+        EvaluationRun.objects.create(cluster=pool.cluster, began_at=began_at, until=until)
+    run_automatic_quarantine(now=NOON)
+    assert AutomaticQuarantine.objects.get().breaker == BreakerState.HALF_OPEN, "Quarterdeck did not run"
+    EvaluationRun.objects.all().delete()
     run_automatic_quarantine(now=NOON)
     assert AutomaticQuarantine.objects.get().breaker == BreakerState.CLOSED
     with pytest.raises(CaseRefused, match="Only an open one is reset"):

@@ -8,6 +8,7 @@ import time_machine
 
 from edges.transition_errors import LostRace
 from fleet.models import GoneNode, Node
+from health.models import EvaluationRun
 from maintenance import commands
 from maintenance.acts import acts_of
 from maintenance.case_round import _take_test, follow_cases
@@ -230,6 +231,24 @@ def test_a_time_in_which_nobody_saw_the_node_is_no_part_of_its_probation(hiding:
 
     assert states == ["probation", "probation", "closed"]
     assert longer == [True, True, False]
+
+
+def test_an_outage_of_quarterdeck_is_no_part_of_a_probation():
+    """Without a round, nobody saw a fault come and go: the cluster is live again as soon as Quarterdeck runs."""
+    node = a_node(a_cluster(), "gpu-1")
+    case = a_case(node, state="probation")
+    back_at = NOON + timedelta(hours=1) + UNSEEN_FOR
+    ends = (NOON + timedelta(hours=1), NOON + PROBATION_FOR + UNSEEN_FOR)
+    for began_at, until in zip((NOON - timedelta(hours=9), back_at), ends, strict=True):
+        EvaluationRun.objects.create(cluster=node.cluster, began_at=began_at, until=until)
+    states = []
+    for now in (NOON + PROBATION_FOR, NOON + PROBATION_FOR + UNSEEN_FOR):
+        node.cluster.bookmarks.update(last_seen_at=now)
+        follow_cases(now=now)
+        case.refresh_from_db()
+        states.append(case.state)
+
+    assert states == ["probation", "closed"]
 
 
 def test_only_one_case_of_a_node_is_open():
