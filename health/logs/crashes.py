@@ -5,7 +5,7 @@ A worker reads a few at a time, and each crash once, since every read loads the 
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,13 +22,15 @@ from gpu.operands import (
     DEVICE_PLUGIN,
     DRA_DRIVER,
     DRIVER,
+    EXPORTERS,
     GAUDI_PLUGIN,
+    GFD,
     INTEL_DRA,
     INTEL_PLUGIN,
     MIG_MANAGER,
     VALIDATOR,
 )
-from health.models import CrashLog
+from health.models import CrashLog, Finding
 from health.stack.causes.base import CC_STATE, VGPU_STATE
 from health.stack.causes.images import PULLING
 from kube import client
@@ -66,6 +68,12 @@ OFFERS = {
     AMD_DRA: "plugin",
     INTEL_DRA: "",
 }
+# By the rule whose finding says that the work of an operand is missing on a node: the operands, ready nonetheless.
+MISSED: Mapping[str, Mapping[str, str]] = {
+    "exporter-silent": {"dcgm": "", **dict.fromkeys(EXPORTERS, "")},
+    "gpus-never-offered": {DRIVER: MAIN_CONTAINER[DRIVER], GFD: ""},
+    "allocatable-below-expected": {DRIVER: MAIN_CONTAINER[DRIVER], **OFFERS},
+}
 SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR, COMPUTE_DOMAIN)  # the init containers of the others only wait for these
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 PROGRESS = re.compile(r"^[\s.]*(?:\[[#=>\s.-]*\]\s*\d+\s*%[\s.]*)?$")
@@ -81,13 +89,14 @@ class Due:
 
 
 def read_due_logs(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
-    """Reads logs and returns how many. Six queries if none is due."""
+    """Reads logs and returns how many. Seven queries if none is due."""
     due = [
         *_due(cluster, now=clock()),
         *_failed_by_label(cluster, now=clock()),
         *_offering_nothing(cluster, now=clock()),
+        *_missed(cluster, now=clock()),
     ]
-    due = sorted(due, key=_urgency)[:AT_MOST]
+    due = sorted({(one.pod.uid, one.container): one for one in due}.values(), key=_urgency)[:AT_MOST]
     if not due:
         return 0
     CrashLog.objects.filter(cluster=cluster).exclude(pod_uid__in=_operands(cluster).values("uid")).delete()
@@ -147,6 +156,21 @@ def _offering_nothing(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
         known = CrashLog.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
         if _is_new(known, pod, now=now):
             yield Due(pod, OFFERS[pod.operand], has_crashed=False)
+
+
+def _missed(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
+    """Yields ready operands whose work is missing by a finding of their node. One query, and one for each result."""
+    found = Finding.objects.open().filter(cluster=cluster, rule__in=MISSED, node__isnull=False)
+    nodes: dict[str, set[str]] = {}
+    for rule, name in found.order_by("pk").values_list("rule", "node__name")[:LOOKED_AT]:
+        nodes.setdefault(rule, set()).add(name)
+    for rule, names in nodes.items():
+        pods = _operands(cluster).filter(operand__in=MISSED[rule], is_ready=True, deleted_at=None, node_name__in=names)
+        for pod in pods.filter(started_at__lt=now - SLOW).order_by("pk")[:AT_MOST]:
+            container = MISSED[rule][pod.operand]
+            known = CrashLog.objects.filter(cluster=cluster, pod_uid=pod.uid, container=container).first()
+            if _is_new(known, pod, now=now):
+                yield Due(pod, container, has_crashed=False)
 
 
 def _urgency(due: Due) -> tuple[bool, bool]:

@@ -1,6 +1,6 @@
 """Converts rows to the input of the rules in `health.stack.causes`."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from fleet.models import Node, Operand, Pod
 from gpu.operands import DRIVER, title_of
@@ -12,6 +12,7 @@ from health.stack.rows import StackRows
 # How long an operand may take to come up. A driver is compiled first; its startup probe gives it 20 minutes.
 TIMEOUT = timedelta(minutes=5)
 TIMEOUT_WITH_DRIVER = timedelta(minutes=15)
+RECENT_LOG = timedelta(minutes=40)  # the log of a ready operand is read every 15 minutes while its work is missing
 
 
 def signs_of(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
@@ -57,11 +58,18 @@ def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
         last_words=pod.last_words,
         more_words=tuple(pod.more_words.splitlines()),
         log=tuple(line for line in log.lines.splitlines() if line.strip()) if log else (),
+        is_log_of_ready=log is not None and _is_of_ready(pod, log, rows.now),
         events=rows.events_by_uid.get(pod.uid, []),
         image=pod.image,
         restarts=pod.restarts,
         is_overdue=pod.started_at is not None and rows.now - pod.started_at >= timeout,
     )
+
+
+def _is_of_ready(pod: Pod, log: CrashLog, now: datetime) -> bool:
+    """Returns whether the log is of the ready container and is still read again and again."""
+    is_since = pod.is_ready and pod.ready_since is not None and log.read_at > pod.ready_since
+    return is_since and now - log.read_at <= RECENT_LOG
 
 
 def split(text: str) -> tuple[str, str]:

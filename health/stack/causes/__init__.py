@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
+from gpu.operands import DRIVER
 from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Event, FreeRoom, PodSigns, Signs, Weight
 from health.stack.causes.entries import entry, table
 from health.stack.causes.images import image_pull
@@ -28,6 +29,9 @@ __all__ = [
     "waiting_rule",
     "why_waits",
 ]
+
+
+USELESS = "The pod is ready, but a finding of the node says that its work is missing."
 
 
 def _if(condition: str, *tables: str, begins: str = "") -> CauseRule:
@@ -52,6 +56,28 @@ CONFIGURATION: tuple[CauseRule, ...] = (
 MIG_STATE: tuple[CauseRule, ...] = (_if("mig_failed", "mig.rule"), *table("mig.state"))
 CC_STATE: tuple[CauseRule, ...] = (_if("cc_failed", "confidential.rule"), *table("confidential.state"))
 
+# A ready driver writes the errors that its installer survived: only these take its GPUs away.
+OF_A_READY_DRIVER: tuple[CauseRule, ...] = tuple(
+    entry(key)
+    for key in (
+        "fabric_version", "fabric_no_switch", "fabric_config", "fabric_no_start", "gpu_not_supported", "gpu_no_bar",
+        "gpu_off_bus", "gpu_not_started", "gsp_firmware",
+    )
+)  # fmt: skip
+OF_A_READY_OPERAND: tuple[CauseRule, ...] = (
+    *table("ready.rule", "runtime.first", "dcgm.rule", "dcgm.last"),
+    *(entry(key) for key in ("started_before_driver", "no_nvml", "devices_taken", "too_old_for_health")),
+)
+
+
+def _when_useless(signs: Signs) -> Cause | None:
+    """The cause why a ready operand does not do its work, by a log that was read for that."""
+    if signs.pod is None or not signs.pod.is_log_of_ready:
+        return None
+    cause = _first(OF_A_READY_DRIVER if signs.operand == DRIVER else OF_A_READY_OPERAND, signs)
+    return replace(cause, summary=f"{USELESS} {cause.summary}") if cause else None
+
+
 WITHOUT_POD: tuple[CauseRule, ...] = table("placement.without_pod", "missing.rule")
 WHEN_READY: tuple[CauseRule, ...] = (
     _if(
@@ -61,6 +87,7 @@ WHEN_READY: tuple[CauseRule, ...] = (
         "vendors.rule",
         begins="The pod is ready, but the node offers no GPU.",
     ),
+    _when_useless,
     *table("device_plugin.lost", "device_plugin.never", "device_plugin.unlabelled"),
     *MIG_STATE,
     *CC_STATE,
@@ -152,7 +179,7 @@ def waiting_rule(signs: Signs) -> CauseRule | None:
     turns: tuple[tuple[Iterable[CauseRule], Callable[[Signs], Signs]], ...] = (
         (TENANTS_FIRST, _with_all),
         (BY_THE_LAST_LINE if signs.is_placed else UNPLACED_BY_LINES, _without_events),
-        (table("tenants.program") if signs.is_placed else (), _with_more_words),
+        ((*table("tenants.program"), entry("devices_taken")) if signs.is_placed else (), _with_more_words),
         (OF_A_WORKER if signs.is_placed else (), _without_events),
         (OF_A_WORKER if signs.is_placed else (), _with_more_words),
         (by_lines, _without_events),

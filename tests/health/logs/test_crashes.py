@@ -196,6 +196,34 @@ def test_what_is_ready_and_offers_nothing_is_read():
     assert (due.pod.node_name, due.container, due.has_crashed) == (node.name, "plugin", False)
 
 
+def test_what_is_ready_is_read_where_a_finding_misses_its_work_and_again_while_it_does():
+    silent = make.a_node(make.a_cluster())
+    well = make.a_node(silent.cluster)
+    long_ago = {"gpus": 0, "is_ready": True, "started_at": make.NOON - timedelta(hours=1)}
+    for each in (silent, well):
+        make.a_pod(each, operand="dcgm-exporter", **long_ago)
+        make.a_pod(each, operand="driver", **long_ago)
+    make.a_finding(silent.cluster, node=silent, rule="exporter-silent")
+    make.a_finding(silent.cluster, "node away", rule="exporter-silent")
+
+    (due,) = crashes._missed(silent.cluster, now=make.NOON)
+
+    assert (due.pod.node_name, due.pod.operand, due.has_crashed) == (silent.name, "dcgm-exporter", False)
+    make.a_crash_log(due.pod, "x", container="", read_at=make.NOON)
+    assert not list(crashes._missed(silent.cluster, now=make.NOON + timedelta(minutes=14)))
+    assert list(crashes._missed(silent.cluster, now=make.NOON + timedelta(minutes=15)))
+
+
+def test_a_ready_driver_is_read_where_gpus_are_missing():
+    node = make.a_node(make.a_cluster())
+    make.a_pod(node, operand="driver", gpus=0, is_ready=True, started_at=make.NOON - timedelta(hours=1))
+    make.a_finding(node.cluster, node=node, rule="allocatable-below-expected")
+
+    (due,) = crashes._missed(node.cluster, now=make.NOON)
+
+    assert (due.pod.operand, due.container) == ("driver", "nvidia-driver-ctr")
+
+
 def test_what_crashed_comes_before_what_is_slow_and_a_driver_first():
     node, long_ago = make.a_node(make.a_cluster()), make.NOON - timedelta(hours=1)
     stuck = {"gpus": 0, "is_ready": False, "stuck_container": "c", "started_at": long_ago}

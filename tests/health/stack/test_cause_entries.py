@@ -39,6 +39,10 @@ UNVERIFIED = {
     "placement.without_pod.no_driver_made",
     "placement.without_pod.no_driver_managed",
     "placement.without_pod.no_driver_selects",
+    "ready.rule.exporter_collects_nothing",
+    "runtime.first.gpu_node_dead",
+    "runtime.first.wsl_without_gpu",
+    "runtime.rule.kubelet_resolv_conf",
     "sandbox.rule.vfio_not_bound",
     "sandbox.vgpu.vgpu_not_made",
     "tenants.dra.claim_not_made",
@@ -82,6 +86,8 @@ def signs_of_example(table: str, rule: CauseMatcher) -> Signs:
         pod = a_pod(phase="Pending", reason=next(iter(entry.reasons), "CreateContainerError"), message=line)
     elif table.startswith("tenants.placing"):
         pod = a_pod(phase="Pending", events=[an_event(line, "Unschedulable")])
+    elif table == "ready.rule":
+        pod = a_pod(is_ready=True, log=[line], is_log_of_ready=True)
     elif table in ("runtime.pod", "runtime.rule", "runtime.first"):
         pod = a_pod(phase="Pending", events=[an_event(line)])
     else:

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.stack.causes import Weight, cause_of
+from health.stack.causes import Weight, cause_of, why_waits
 from tests.health.stack.signs import a_pod, crashing, signs
 
 
@@ -126,3 +128,39 @@ def test_a_ready_plugin_with_a_known_cause_says_first_that_the_node_offers_no_gp
 
     assert cause.key == "gpu_lost"
     assert cause.summary.startswith("The pod is ready, but the node offers no GPU. ")
+
+
+NOT_LOADED = "nvidia driver modules are not yet loaded, invoking /usr/local/bin/runc directly"
+
+
+@pytest.mark.parametrize(
+    ("operand", "line", "key"),
+    [
+        ("dcgm", NOT_LOADED, "started_before_driver"),
+        ("amd-metrics-exporter", "rocpclient.go:66: exec error :signal: aborted (core dumped)", "amd_profiler_crashes"),
+        ("driver", "NVRM: GPU 0000:0a:00.0: RmInitAdapter failed! (0x24:0x72:1568)", "gpu_not_started"),
+    ],
+)
+def test_a_ready_operand_that_does_not_do_its_work_has_a_cause_by_its_log(operand, line, key):
+    ready = a_pod(is_ready=True, is_overdue=True, log=[line], is_log_of_ready=True)
+
+    cause = cause_of(signs(operand, ready))
+
+    assert cause.key == key
+    assert cause.summary.startswith("The pod is ready, but a finding of the node says that its work is missing.")
+    assert cause_of(signs(operand, replace(ready, is_log_of_ready=False))) is None
+
+
+def test_what_the_installation_of_a_ready_driver_survived_is_no_cause():
+    said = "ERROR: Unable to open 'kernel/dkms.conf' for copying (No such file or directory)"
+
+    assert cause_of(signs("driver", a_pod(is_ready=True, log=[said], is_log_of_ready=True))) is None
+
+
+def test_a_program_that_lost_its_devices_says_so_after_the_library_around_it():
+    pod = a_pod(
+        container="main", reason="CrashLoopBackOff", restarts=3, last_words="NVML error at line 135: 1",
+        more_words=["Failed to initialize NVML: Unknown Error"],
+    )  # fmt: skip
+
+    assert why_waits(signs("", pod)).key == "devices_taken"
