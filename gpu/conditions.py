@@ -114,6 +114,7 @@ LESS_BAD = frozenset({
     "GPUClockThrottling", "UnhealthyNvidiaDCGMServices", "UnhealthyNvidiaGridLicenseStatus",
     "NvidiaPersistencedDown",  # jobs go on, the next one starts slower
 })  # fmt: skip
+WORST = frozenset({"UnhealthyNvidiaDevicePlugin", "CperHardwareErrorFatal"})  # not of a GPU, and critical
 # DCGM and the GPUs are away while a driver is replaced, and detectors report these on a healthy node (Z18).
 USUAL_DURING_UPGRADE = frozenset({
     "GpuDcgmConnectivityFailure", "GpuDriverWatch", "GPUMissing", "UnhealthyNvidiaDevicePlugin",
@@ -321,7 +322,7 @@ def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
         return ConditionSeverity.WARNING
     if reporter is NVSENTINEL or (is_of_a_gpu(name) and name not in LESS_BAD):
         return ConditionSeverity.CRITICAL
-    return ConditionSeverity.CRITICAL if name == "UnhealthyNvidiaDevicePlugin" else ConditionSeverity.WARNING
+    return ConditionSeverity.CRITICAL if name in WORST else ConditionSeverity.WARNING
 
 
 def _is_notice(name: str) -> bool:

@@ -170,6 +170,7 @@ WARNING = any_pattern(
     r"^WARN\[",
     r"^Warning\b",
     r"(?:^|[\[\s-])(?-i:WARN(?:ING)?)[\]:\s]",
+    r"^\[(?:HAMI-core|4pdvGPU) Warn\b",
 )
 NOTE = any_pattern(
     r"\blevel=\"?(?:info|debug)",
@@ -258,7 +259,8 @@ def message_of(line: str, longest: int) -> str:
         kept = f"{callers.pop()}: {kept}"
     if callers and SHORTEST <= len(kept) <= longest - len("… "):
         return f"… {kept}"
-    return f"{line[: longest - 1].rstrip()}…"
+    end = f"…: {kept}" if callers and len(kept) < SHORTEST else "…"  # a bare reason, such as "input/output error"
+    return f"{line[: longest - len(end)].rstrip()}{end}"
 
 
 def _unescaped(text: str) -> str:

@@ -19,19 +19,22 @@ from gpu.conditions import (
     NETWORK,
     NO_SUBNET_MANAGER,
     NVSENTINEL,
+    ROW_REMAP,
     RUNS_OUT,
     USUAL_DURING_UPGRADE,
     is_applications,
     is_of_imex,
 )
 from gpu.dcgm_errors import DcgmSeverity, dcgm_error_in
-from gpu.xids import ACTIONS, XIDS
+from gpu.xids import ACTIONS, XIDS, verdict_of
 from health.rules.base import NODE, NODES, RANKS, NodeCondition, NodeFacts, Problem, Severity
 from wording.instants import to_the_minute
 from wording.lists import names
 from wording.reports import LONGEST_SUMMARY, EvidenceItem, first_items, fit
 
 SHOWN = 4
+RECOVERY = 154  # "GPU recovery action changed": its text names the action
+REMAP = ("Reset the GPU once no pod uses it. The remapped row takes effect then.",)  # Xid 63 alone asks for no drain
 # NVSentinel's RecommendedAction, data-models/protobufs/health_event.proto.
 RECOMMENDED = {
     "NONE": "do nothing",
@@ -52,6 +55,11 @@ OF_PARTS = {
     "persistenced": "Check the service on the node: systemctl status nvidia-persistenced",
     "license": "Check the license on the node: nvidia-smi -q, and its license server.",
     "dcgm": "Check DCGM's host engine on the node: systemctl status nvidia-dcgm, or its pod.",
+    "hardwareerror": "Drain the node. Read the machine's hardware log (ipmitool sel elist) for the part that failed.",
+    "kerneldeadlock": "Drain and reboot the node. Check its disks and network storage for what the task waited for.",
+    "readonlyfilesystem": "Drain the node. Check the disk of the message (kernel log, smartctl).",
+    "xfsshutdown": "Drain the node. Check the disk of the message (kernel log, smartctl), then run xfs_repair.",
+    "ntpproblem": "Check the time service on the node: chronyc tracking, or timedatectl timesync-status",
 }
 
 
@@ -159,6 +167,7 @@ def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
         "Read both logs (journalctl -u kubelet -u containerd), and restart the runtime first.": rest != types,
         **dict.fromkeys(_recommended(bad), True),
         **dict.fromkeys(_xid_steps(faults), True),
+        **dict.fromkeys(_recovery_steps(faults), True),
         **dict.fromkeys(_dcgm_steps(faults), True),
         **{step: any(_names_part(each, part) for each in faults) for part, step in OF_PARTS.items()},
         "Follow NVSentinel's actions: if its quarantine is enabled, it cordons the node itself.": NVSENTINEL in by,
@@ -225,9 +234,18 @@ def _dcgm_steps(faults: Sequence[NodeCondition]) -> Iterator[str]:
             yield "Drain the node, then reset the GPU or reboot the node."
 
 
+def _recovery_steps(faults: Sequence[NodeCondition]) -> Iterator[str]:
+    """Yields the steps for the recovery action that an Xid 154 names, where its reporter recommends nothing."""
+    for verdict in (
+        verdict_of(each.message) for each in faults if RECOVERY in each.xids and not each.recommended_action
+    ):
+        if verdict.action and (steps := ACTIONS[verdict.action].steps):
+            yield f"Xid {RECOVERY} ({verdict.title}): {' '.join(steps)}"
+
+
 def _xid_steps(faults: Sequence[NodeCondition]) -> list[str]:
     """Returns the steps for the Xids that a condition names without an action."""
     xids = dict.fromkeys(xid for each in faults if not each.recommended_action for xid in each.xids)
     known = [xid for xid in xids if xid in XIDS and not is_applications(xid)]
-    steps = {xid: ACTIONS[XIDS[xid].action].steps for xid in known}
+    steps = {xid: ACTIONS[XIDS[xid].action].steps or (REMAP if xid == ROW_REMAP else ()) for xid in known}
     return [f"Xid {xid}: {' '.join(its)}" for xid, its in steps.items() if its][:SHOWN]
