@@ -95,6 +95,11 @@ def _forbidden(connection: Connection) -> Iterator[str]:
 
 
 def _notes(connection: Connection) -> Iterator[str]:
+    if not connection.is_verified:
+        yield (
+            "The server's certificate is not verified (insecure-skip-tls-verify): whoever is in between can read our "
+            "token. Name its certificate-authority instead."
+        )
     for resource in WELCOME:
         try:
             connection.get(resource.path(), {"limit": 1})

@@ -22,6 +22,7 @@ from kubernetes.client import ApiClient
 from kubernetes.client.rest import tcp_keepalive_socket_options
 from urllib3.exceptions import (
     ConnectTimeoutError,
+    InsecureRequestWarning,
     LocationValueError,
     NameResolutionError,
     ProtocolError,
@@ -83,6 +84,8 @@ def connect(kubeconfig_path: str, context: str) -> "Connection":
         settings = kubeconfig.load(kubeconfig_path, context)
     settings.connection_pool_maxsize = 64  # a watch per kind, and requests beside them
     settings.socket_options = tcp_keepalive_socket_options(**KEEP_ALIVE)
+    if not settings.verify_ssl:  # `add_cluster` and `doctor` name it once, and not each request on stderr
+        urllib3.disable_warnings(InsecureRequestWarning)
     try:
         return Connection(ApiClient(settings))
     except Exception as error:  # any class: a proxy's scheme, a CA file
@@ -117,6 +120,7 @@ class Connection:
         self._client = client
         self._renewing = threading.Lock()
         self.server = str(client.configuration.host)
+        self.is_verified = bool(client.configuration.verify_ssl)  # false: the kubeconfig says so
         self.clock = ServerClock()
         self._peer: bytes | None = None  # the server's certificate
         self._sent: deque[tuple[str, SentSecrets]] = deque(maxlen=TOKENS_KNOWN)

@@ -3,9 +3,12 @@
 import http.server
 import json
 import threading
+import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import yaml
 from django.core.management import CommandError, call_command
 
 from fleet.management.commands.add_cluster import kubeconfig_for
@@ -81,6 +84,21 @@ def test_says_that_the_credentials_are_not_accepted(tmp_path, guarded):
 
     with pytest.raises(CannotAdd, match="does not accept the credentials of context “c”"):
         ask(path, "c")
+
+
+def test_an_unverified_certificate_is_a_note_and_not_a_warning_for_each_request(tmp_path, guarded):
+    given = yaml.safe_load(Path(guarded.kubeconfig).read_text())
+    user = next(one["context"]["user"] for one in given["contexts"] if one["name"] == guarded.context)
+    token = next(one["user"]["token"] for one in given["users"] if one["name"] == user)
+    path = a_kubeconfig(tmp_path, guarded.url, known_by=token, more=", insecure-skip-tls-verify: true")
+
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        found = ask(path, "c")
+
+    assert [one for one in found.notes if "certificate is not verified" in one] == [found.notes[0]]
+    assert [str(one.message) for one in shown if "Unverified HTTPS" in str(one.message)] == []
+    assert not any("not verified" in note for note in ask(guarded.kubeconfig, guarded.context).notes)
 
 
 def test_names_every_rule_that_is_missing(guarded):
