@@ -46,6 +46,8 @@ def run_operation(
     target = _target_of(server, asked)
     impact = server.post("operations/previews", target)
     _show_impact(impact)
+    if impact["needs_typed_count"] and asked.count != (number := len(target["nodes"])):
+        raise Failure(f"Nothing was changed. To confirm so many nodes, add --count {number}.", ExitCode.USAGE)
     _confirm(asked, is_confirmed=is_confirmed)
     body = {**target, "reason": asked.reason, **asked.options}
     if asked.count:

@@ -205,6 +205,19 @@ def test_an_operation_shows_its_impact_and_needs_a_yes(signed_in):
     assert [node.node_name for node in operation.nodes.all()] == ["gpu-0"]
 
 
+def test_an_operation_on_many_nodes_needs_their_number(signed_in):
+    a_fleet("prod", nodes=11)
+    run = signed_in()
+    names = [f"gpu-{number}" for number in range(11)]
+    command = ("node", "quarantine", *names, "--cluster", "prod", "--reason", "Xid 79", "--yes")
+
+    refused = run(*command, "--count", "10")
+    assert (refused.code, Operation.objects.count()) == (2, 0)
+    assert "add --count 11" in refused.err
+
+    assert run(*command, "--count", "11").code == 0
+
+
 def test_a_pod_that_comes_after_the_impact_was_shown_keeps_the_node(signed_in, monkeypatch):
     fleet = a_fleet("prod")
     node = Node.objects.get(cluster=fleet, name="gpu-0")
