@@ -154,17 +154,13 @@ def compare_with_past(
 
     `firsts` has the first finding of changed nodes that have one, and `released` the release of every changed node.
     """
-    before: dict[str, datetime] = {}
-    for one in past.findings:
-        if kind.has(one.rule, one.severity):
-            before[one.node] = min(before.get(one.node, one.since), one.since)
-    seen_before = {name: past.nodes[name] for name in before if name in past.nodes}
-    after_firsts = past.time_of(seen_before) - sum(_times(seen_before, before, past.ends_at), timedelta(0))
-    times = past.time - after_firsts
+    before = past.until_first(*kind)
     here = sum(_times(released, firsts, now), timedelta(0))
-    if not before or times <= timedelta(0):
+    if not before.nodes or before.time <= timedelta(0):
         return None
-    return BackgroundRate(kind, len(firsts), len(released), max(here, timedelta(minutes=1)), len(before), times, tests)
+    return BackgroundRate(
+        kind, len(firsts), len(released), max(here, timedelta(minutes=1)), before.nodes, before.time, tests
+    )
 
 
 def _times(begins: Mapping[str, datetime], firsts: Mapping[str, datetime], ends_at: datetime) -> Iterator[timedelta]:

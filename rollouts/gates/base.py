@@ -1,14 +1,15 @@
 """The evidence that gates are given and the results that they return. Pure: no Django, no I/O."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import ClassVar, NewType
+from typing import ClassVar, NamedTuple, NewType
 
 from gpu.compatibility.verdicts import Support
+from health.rules.base import RANKS
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.lifecycle import TargetState
 from wording.reports import EvidenceItem, Report
@@ -97,6 +98,11 @@ class EarlierFinding:
     since: datetime
 
 
+class FirstsBefore(NamedTuple):
+    nodes: int  # with such a finding
+    time: timedelta  # of all nodes, each until its first one
+
+
 @dataclass(frozen=True)
 class EarlierFindings:
     """The findings of changed nodes and of nodes like them, in the days before the first change."""
@@ -105,13 +111,21 @@ class EarlierFindings:
     ends_at: datetime
     findings: tuple[EarlierFinding, ...] = ()
 
-    @cached_property
-    def time(self) -> timedelta:
-        """Returns for how long all nodes together are observed."""
-        return self.time_of(self.nodes)
+    def until_first(self, rule: str, severity: str) -> "FirstsBefore":
+        """Returns the first finding of each node that is at least as severe. Computed once for each kind."""
+        if (rule, severity) not in self._by_kind:
+            firsts: dict[str, datetime] = {}
+            for one in self.findings:
+                if one.rule == rule and RANKS[one.severity] <= RANKS[severity]:
+                    firsts[one.node] = min(firsts.get(one.node, one.since), one.since)
+            ends = ((began, min(firsts.get(name, self.ends_at), self.ends_at)) for name, began in self.nodes.items())
+            time = sum((max(timedelta(0), end - began) for began, end in ends), timedelta(0))
+            self._by_kind[rule, severity] = FirstsBefore(len(firsts), time)
+        return self._by_kind[rule, severity]
 
-    def time_of(self, nodes: Iterable[str]) -> timedelta:
-        return sum((max(timedelta(0), self.ends_at - self.nodes[name]) for name in nodes), timedelta(0))
+    @cached_property
+    def _by_kind(self) -> "dict[tuple[str, str], FirstsBefore]":
+        return {}
 
     @cached_property
     def kinds(self) -> frozenset[tuple[str, str]]:
