@@ -217,6 +217,7 @@ def values_of(forecast: Forecast) -> dict[str, float | None]:
         "services": forecast.services,
         "jobs": forecast.jobs,
         "gpu_hours": None if forecast.gpu_hours is None else round(forecast.gpu_hours, 1),
+        "warm_up_s": max((one.took_s for one in forecast.warm_ups or ()), default=None),
         "without_room": forecast.headroom.without_room if forecast.headroom else None,
         **_seconds(forecast.times, forecast.times.typical, is_slow=False),
     }

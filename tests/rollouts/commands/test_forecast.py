@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Node
+from fleet.models import Node, PodPlacement
 from rollouts.commands.forecast_rows import outcome_of
 from rollouts.commands.plan_start import start
 from rollouts.commands.preview import forecast_on_page, preview
@@ -104,8 +104,41 @@ def test_a_started_plan_keeps_its_forecast_and_shows_what_came_of_it(cluster, ow
     assert {key: row.forecast for key, row in rows.items()} == sealed["values"]
     assert (rows["pods"].forecast, rows["pods"].outcome) == (1, 3)
     assert [rows[key].outcome for key in ("nodes", "node_s", "wave_s", "total_s")] == [1, 480, 540, 600]
-    assert rows["jobs"].outcome_text == "not measured"
+    assert rows["without_room"].outcome_text == "not measured"
     assert shown.cohorts[0].outcome_s == 480
+
+
+def test_jobs_services_and_warm_up_of_a_started_plan_are_measured(cluster, owner):
+    plan = a_draft(cluster, owner)
+    start(plan, actor=owner, reason="It is time.", expected_revision=1, override_reason="x", now=NOON)
+    plan.refresh_from_db()
+    target = Target.objects.filter(stage__plan=plan, stage__index=0).get()
+    ready = {"ReplicaSet ml/chat": 3, "ReplicaSet ml/alone": 1, "PyTorchJob ml/llama": 4}
+    Target.objects.filter(pk=target.pk).update(
+        state="changed", released_at=NOON + MINUTE, state_since=NOON + 9 * MINUTE,
+        baseline={"workloads": dict.fromkeys(ready, 1), "owners_ready": ready},
+    )  # fmt: skip
+    begins, whole = NOON - timedelta(hours=5), {"nvidia.com/gpu": 8}
+    for name, uid, owner_kind, until, ended in (
+        ("llama-0", target.node_uid, "PyTorchJob", 3, "Error"),
+        ("llama-1", "elsewhere", "PyTorchJob", 4, ""),  # the rest of its gang ended too
+        ("done-0", target.node_uid, "Job", 3, "Completed"),
+        ("later-0", target.node_uid, "Job", 30, "Error"),
+        ("chat-0", target.node_uid, "ReplicaSet", 3, ""),
+    ):
+        PodPlacement.objects.create(
+            cluster=cluster, node_uid=uid, node_name="n", pod_uid=name, namespace="ml", name=name,
+            owner_kind=owner_kind, owner_name=name.rpartition("-")[0], resources=whole, since=begins,
+            until=NOON + until * MINUTE, ended=ended,
+        )  # fmt: skip
+    node = Node.objects.get(uid=target.node_uid)
+    started = {"started_at": NOON + 10 * MINUTE, "is_ready": True, "ready_since": NOON + 17 * MINUTE}
+    a_pod(node, owner_kind="ReplicaSet", owner_name="chat", namespace="ml", **started)
+
+    values = outcome_of(plan, now=NOON + 40 * MINUTE).values
+
+    assert (values["jobs"], values["services"], values["warm_up_s"]) == (1, 1, 420)
+    assert values["gpu_hours"] == pytest.approx(8 * (5 + 3 / 60) + 8 * (5 + 4 / 60), abs=0.1)
 
 
 def test_a_plan_that_was_started_without_a_forecast_has_none(cluster, owner):
