@@ -14,10 +14,11 @@ from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import CatchSerializer, DraftSerializer
 from rollouts.api.plans import drafted
 from rollouts.api.serializers import Option
-from rollouts.backtest.review import review_plan, try_gate
+from rollouts.backtest.review import MOST_PAST, review_plan, try_gate, try_gate_on_past
 from rollouts.commands.added_gates import draft_with_gate, usual_options
 from rollouts.gates import GATES
 from rollouts.gates.options import read_gates
+from rollouts.models import Plan
 
 LONGEST_OPTIONS = 4000
 
@@ -42,6 +43,20 @@ class GateReviewSerializer(serializers.Serializer):
         return [past.gate.key for past in review.passed]
 
 
+class PastTrialSerializer(serializers.Serializer):
+    """The gate on the record of an earlier plan."""
+
+    plan = serializers.IntegerField(source="plan.pk")
+    until = serializers.DateTimeField(source="end", help_text="Last halt of that plan, else its last move.")
+    is_halt = serializers.BooleanField(help_text="Whether that plan halted at `until`.")
+    catches = CatchSerializer(many=True, help_text="Stages that the gate would have stopped before `until`.")
+    unknown = UnknownGateSerializer(many=True, help_text="The gate, where evidence was not recorded. This is no pass.")
+
+
+class GateTrialSerializer(GateReviewSerializer):
+    past = PastTrialSerializer(many=True, help_text="Newest earlier plans of the cluster, as many as `past` asks for.")
+
+
 class GateAdditionRequest(Asked):
     gate = serializers.ChoiceField(choices=[(key, gate.title) for key, gate in GATES.items()])
     options = serializers.DictField(
@@ -59,6 +74,11 @@ class GateTrialAsked(Asked):
         help_text='Options of `gate` as JSON, such as {"timeout_s": 600}. Absent: the default options.',
     )  # fmt: skip
 
+    past = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=MOST_PAST,
+        help_text="So many earlier plans of the cluster are evaluated with `gate`, too.",
+    )  # fmt: skip
+
     def validate_options(self, text: str) -> dict[str, Any]:
         try:
             read = json.loads(text)
@@ -70,7 +90,7 @@ class GateTrialAsked(Asked):
 
 
 class GateReview(PlanEdge):
-    @extend_schema(parameters=[GateTrialAsked], responses=GateReviewSerializer)
+    @extend_schema(parameters=[GateTrialAsked], responses=GateTrialSerializer)
     def get(self, request, plan_id: int) -> Response:
         """Returns which gate would have stopped the plan earlier, or what one gate with other options would have done.
 
@@ -80,9 +100,13 @@ class GateReview(PlanEdge):
         asked = GateTrialAsked(data=request.query_params.dict())
         asked.is_valid(raise_exception=True)
         if not (key := asked.validated_data.get("gate")):
-            return Response(GateReviewSerializer(review_plan(plan, usual_options)).data)
+            return Response(GateReviewSerializer(review_plan(plan, usual_options)).data | {"past": []})
         (gate,) = read_gates({key: asked.validated_data.get("options", usual_options(key))})
-        return Response(GateReviewSerializer(try_gate(plan, gate)).data)
+        visible, most = Plan.objects.visible_to(self.user), asked.validated_data["past"]
+        past = try_gate_on_past(visible, plan, gate, most=most) if most else []
+        return Response(
+            GateReviewSerializer(try_gate(plan, gate)).data | {"past": PastTrialSerializer(past, many=True).data}
+        )
 
 
 class GateAdditions(PlanEdge):

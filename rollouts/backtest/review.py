@@ -6,6 +6,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
+from django.db.models import QuerySet
+
 from rollouts.backtest.record import PlanRecord, StageSpan
 from rollouts.backtest.record_rows import read_record
 from rollouts.backtest.recorded import MOMENT, durations_of, evaluate_past, missing_for, wait_without_end
@@ -15,7 +17,7 @@ from rollouts.gates.options import read_gates
 from rollouts.gates.slo import Slo
 from rollouts.gates.soak import Soak
 from rollouts.gates.test_job import TestJobGate
-from rollouts.lifecycle import TargetState
+from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import GateAnswer, Plan, Stage, TestJob
 from rollouts.queries.gpu_telemetry import metrics_of, reads_health
 from wording.lists import names
@@ -24,6 +26,9 @@ from wording.reports import sentence_of, written_report
 MOST_MOMENTS, LEAST_MOMENTS = 150, 20  # of a stage and a gate
 MOST_EVALUATIONS = 6_000  # nodes times moments: large stages are evaluated at fewer moments
 NONE: Mapping[int, GateAnswer] = MappingProxyType({})
+MOST_PAST = 10  # plans that are evaluated together
+REVIEWED = frozenset({PlanState.HALTED, PlanState.ROLLING_BACK, PlanState.ROLLED_BACK, PlanState.PROMOTED,
+                      PlanState.ABORTING, PlanState.ABORTED})  # fmt: skip
 BEFORE_RELEASES = "the evidence before a release"
 
 
@@ -113,6 +118,12 @@ def try_gate(plan: Plan, gate: Gate) -> PlanReview:
     record = read_record(plan)
     past = _past_gate(gate, record, record.spans)
     return PlanReview(plan, record.end, record.is_halt, bool(record.spans), [past])
+
+
+def try_gate_on_past(visible: QuerySet[Plan], plan: Plan, gate: Gate, *, most: int) -> list[PlanReview]:
+    """Evaluates one gate on the newest plans of the same cluster that have ended or halted, the newest first."""
+    past = visible.filter(cluster=plan.cluster_id, state__in=REVIEWED, sealed_at__isnull=False).exclude(pk=plan.pk)
+    return [try_gate(one, gate) for one in past.select_related("cluster").order_by("-state_since", "-pk")[:most]]
 
 
 def _is_counted(key: str, stage: Stage) -> bool:

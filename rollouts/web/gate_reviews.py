@@ -15,21 +15,18 @@ from edges.requests import PersonRequest, report_act
 from fleet.models import Pool
 from people.models import User
 from people.rights import NotAllowed, Permission, require, why_not
-from rollouts.backtest.review import review_plan, try_gate
+from rollouts.backtest.review import MOST_PAST, REVIEWED, review_plan, try_gate, try_gate_on_past
 from rollouts.commands.added_gates import draft_with_gate, usual_options
 from rollouts.commands.refusals import Refusal
 from rollouts.gates import GATES
 from rollouts.gates.base import Gate, When
 from rollouts.gates.options import LONGEST_TEXT, BadGate, kinds_of, read_gates, wire_name, write_options
 from rollouts.gates.soak import Soak
-from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Target
 from rollouts.web.stage_form import NumberField, TextField
 from rollouts.web.visible_objects import plan_for
 
 MOST_POOLS = 5  # buttons beside a gate
-REVIEWED = frozenset({PlanState.HALTED, PlanState.ROLLING_BACK, PlanState.ROLLED_BACK, PlanState.PROMOTED,
-                      PlanState.ABORTING, PlanState.ABORTED})  # fmt: skip
 
 
 class GateForm(forms.Form):
@@ -103,7 +100,11 @@ def _trial(request: PersonRequest, plan: Plan) -> dict[str, Any]:
         (gate,) = read_gates({kind.key: form.options()})
     except (BadForm, BadGate) as refusal:
         return shown | {"trial_problem": str(refusal)}
-    return shown | {"trial": try_gate(plan, gate)}
+    shown |= {"trial": try_gate(plan, gate), "is_of_past": "past" in request.GET}
+    if shown["is_of_past"]:
+        visible = Plan.objects.visible_to(request.user)
+        shown["past_trials"] = try_gate_on_past(visible, plan, gate, most=MOST_PAST)
+    return shown
 
 
 @require_POST

@@ -46,3 +46,16 @@ def test_an_option_that_the_gate_lacks_and_a_viewer_are_refused(ada):
 
     assert ada.post(path, {"gate": "xid", "options": {"colour": 1}}, format="json").status_code == 400
     assert bob.post(path, {"gate": "xid"}, format="json").status_code == 403
+
+
+def test_one_gate_is_tried_on_earlier_plans_of_the_cluster_together(ada):
+    plan, other = a_halted_plan(), a_halted_plan()
+    an_xid(other, severity="warning")
+    Plan.objects.filter(pk=plan.pk).update(cluster=other.cluster)
+    path = f"/api/v1/plans/{plan.pk}/gate-review"
+
+    (past,) = ada.get(path, {"gate": "xid", "past": 5}).json()["past"]
+
+    assert (past["plan"], past["is_halt"]) == (other.pk, True)
+    assert ada.get(path, {"gate": "xid"}).json()["past"] == []
+    assert ada.get(path, {"gate": "xid", "past": 99}).status_code == 400

@@ -37,3 +37,14 @@ def test_other_options_of_a_gate_are_tried_on_the_plan():
     assert "Did not fail by the end: node-0." in page(ada, f"{address}120").text
     assert "Driver version with these options stops no stage." in page(ada, f"{address}3600").text
     assert "“soon” is not a number." in page(ada, f"{address}soon").text
+
+
+def test_a_gate_is_tried_on_earlier_plans_too():
+    plan, ada = a_halted_plan(), visiting(a_user("ada", role="operator"))
+    address = f"/parts/plans/{plan.pk}/gate-review?gate=driver_version&run=1&option-timeout_s=120&past=on"
+    assert "This cluster has no earlier plan that ended." in page(ada, address).text
+
+    other = a_halted_plan()
+    Plan.objects.filter(pk=plan.pk).update(cluster=other.cluster)
+
+    assert "fails in Canary at" in page(ada, address).text
