@@ -1,8 +1,6 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE
-
 NAME = "made-in-a-browser"
 
 
@@ -69,15 +67,3 @@ def test_suggestions_come_after_the_page(window):
     page.goto("/pools")
 
     expect(page.locator("#suggestions .skeleton")).to_have_count(0)
-
-
-def test_the_pages_fit_a_phone(window):
-    watched = window("admin", viewport=PHONE)
-
-    for path in ("/segments", "/pools", "/pools/new", "/pools/file"):
-        watched.page.goto(path)
-        watched.is_drawn()
-        assert watched.fits(), path
-        for words in ("Make it", "Pools as a file"):  # a button's words stay on one line
-            for button in watched.page.get_by_role("link", name=words).all():
-                assert button.bounding_box()["height"] < 50, f"{words} on {path}"

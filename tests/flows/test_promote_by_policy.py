@@ -94,6 +94,7 @@ def test_what_only_the_cluster_knows_bars_a_start_that_touches_nothing(plan: Pla
     assert in_it.version(POLICY) == plan.from_version
 
 
+@pytest.mark.nightly
 def test_a_driver_that_fails_on_one_kernel_halts_a_busy_canary_and_goes_back(plan: Plan, in_it: ByPolicy):
     """Z5, Z24: the page names the kernel, shows what a rollback does, and offers the gate that was missing."""
     in_it.run_alone("sweep", replicas=8 * NODES)
@@ -117,7 +118,7 @@ def test_a_driver_that_fails_on_one_kernel_halts_a_busy_canary_and_goes_back(pla
     assert in_it.marked() == set()
 
 
-def test_a_driver_that_fails_on_one_kernel_halts_an_idle_canary(plan: Plan, in_it: ByPolicy):
+def test_a_driver_that_fails_on_one_kernel_halts_an_idle_canary_and_goes_back(plan: Plan, in_it: ByPolicy):
     """Z41: no tenant is there to fail, so that a test Job does."""
     in_it.run_alone()
     wait_until(lambda: not in_it.gpu_pods(), what="no tenants", timeout_s=PATIENCE_S)
@@ -125,9 +126,14 @@ def test_a_driver_that_fails_on_one_kernel_halts_an_idle_canary(plan: Plan, in_i
     plan.draft(canary(2, gate_options=tested), the_others(), to=FAULTY).start().until_opening()
     plan.approve()
     halted = plan.until_state("halted")
-    page = plan.page()
+    page, released = plan.page(), plan.released()
+    plan.notify("rollbacks", "The test Jobs of the canary do not run.")
+    plan.until_state("rolled-back")
 
-    assert set(plan.released()) <= set(plan.targets(0))
+    assert set(released) <= set(plan.targets(0))
     assert [said["answer"] for said in halted["stages"][0]["answers"] if said["gate"] == "test_job"] == ["fail"]
     assert f"kernel {KERNEL}" in page or "failed: nothing to compare" in page
     assert "back to" in page
+    assert in_it.version(POLICY) == plan.from_version
+    assert set(in_it.loaded(POLICY).values()) == {plan.from_version}
+    assert in_it.marked() == set()
