@@ -20,6 +20,7 @@ expect.set_options(timeout=PATIENCE_MS)
 
 FOLDER = Path(__file__).parent
 WIDE, PHONE = {"width": 1600, "height": 1000}, {"width": 390, "height": 844}
+USUAL: dict[str, Any] = {"viewport": WIDE, "reduced_motion": "reduce"}  # motion is drawn on the CPU
 
 Sessions = dict[str, tuple[float, Any]]  # role → when it signed in, and its cookies as the browser takes them
 RECENT_S = 120  # an approval asks for a sign-in of the last five minutes
@@ -71,7 +72,7 @@ class Watched:
     """One person's window, and everything it complained of."""
 
     def __init__(self, chromium: Browser, stack: Stack, sessions: Sessions, role: str, **given) -> None:
-        self.context = chromium.new_context(base_url=stack.url, **{"viewport": WIDE} | given)
+        self.context = chromium.new_context(base_url=stack.url, **USUAL | given)
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)
         self.complaints: list[str] = []

@@ -19,5 +19,5 @@ NOT_NEEDED = (
 def launch(playwright: Playwright) -> Browser:
     program = next(filter(None, map(shutil.which, PROGRAMS)))
     return playwright.chromium.launch(
-        executable_path=program, args=["--no-sandbox", f"--disable-features={','.join(NOT_NEEDED)}"]
+        executable_path=program, args=["--no-sandbox", "--disable-gpu", f"--disable-features={','.join(NOT_NEEDED)}"]
     )

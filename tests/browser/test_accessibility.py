@@ -19,7 +19,7 @@ def violations(page, rules=RULES) -> list[str]:
 
 
 def test_no_page_breaks_a_rule(window, draft_id: int):
-    watched = window("admin", viewport=WIDE, reduced_motion="reduce")
+    watched = window("admin", viewport=WIDE)
     watched.is_live()
     a_node = watched.page.locator("#nodes tbody tr .name a").first.get_attribute("href")
     a_cluster = watched.page.locator("#fleet-clusters a[href^='/clusters/']").first.get_attribute("href")
