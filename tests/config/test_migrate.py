@@ -5,7 +5,7 @@ from threading import Event
 import psycopg
 import pytest
 from django.core.management import call_command
-from django.db import DatabaseError, connection, migrations, models
+from django.db import DatabaseError, connection, connections, migrations, models
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
@@ -47,6 +47,26 @@ def test_a_pod_waits_for_all_migrations_and_names_what_is_missing(monkeypatch, c
 
     assert applied == [True]
     assert "1 of this version's migrations is not applied" in capsys.readouterr().err
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no server that restarts")
+def test_a_pod_that_waits_connects_again_when_postgresql_restarted(monkeypatch, capsys):
+    monkeypatch.setattr(health, "_migrated", Event())
+    turns = iter([None])  # a second turn without an answer ends the test
+    monkeypatch.setattr(wait_for_migrations.time, "sleep", lambda _: next(turns))
+    of_test, alone = connections["default"], connection.copy()
+    with alone.cursor() as cursor, of_test.cursor() as other:
+        cursor.execute("SELECT pg_backend_pid()")
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", cursor.fetchone())
+    connections["default"] = alone
+    try:
+        call_command("wait_for_migrations")
+    finally:
+        connections["default"] = of_test
+        alone.close()
+
+    assert capsys.readouterr().err.count("Waiting") == 1
 
 
 def ask(session: "psycopg.Connection[tuple[bool]]", function: str) -> bool:

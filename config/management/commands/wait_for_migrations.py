@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from config.health import migrations_trouble
+from fleet.observer.lease.connections import give_back
 
 POLL_S = 3.0
 
@@ -20,3 +21,4 @@ class Command(BaseCommand):
         while trouble := migrations_trouble():
             self.stderr.write(f"Waiting for the setup Job to apply migrations. {trouble}")
             time.sleep(POLL_S)
+            give_back()  # PostgreSQL may have ended it; Django replaces it only after a request
