@@ -54,6 +54,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "end-maintenance": ("end_maintenance",),
 }
 # Steps that decide whether pods start or run on a node: its case follows them. Every other step leaves the case alone.
+# In maintenance by NVSentinel, NVSentinel decides about pods.
 CASE_STEPS = frozenset({"cordon", "drain", "uncordon", "disown"})
 CASE_KINDS = tuple(kind for kind, steps in KINDS.items() if not CASE_STEPS.isdisjoint(steps))
 ENDING_KINDS = ("release", "accept-uncordon")  # they end quarantines

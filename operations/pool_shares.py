@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from fleet.models import Cluster, Node, Pool
 from operations.lifecycle import OperationState
-from operations.models import OperationNode, Quarantine
+from operations.models import MaintenanceRequest, OperationNode, Quarantine
 from wording.numbers import are, count
 
 LARGE = 0.05  # of a pool; of nodes without one: of the cluster's GPU nodes
@@ -56,10 +56,11 @@ def taken_by(actor: str, cluster: Cluster, *, now: datetime) -> set[int]:
     """
     its = OperationNode.objects.filter(
         operation__cluster=cluster, operation__asked_by=actor, operation__asked_at__gte=now - SUMMED,
-        operation__steps__0="cordon", operation__preview__approvals=[],
+        operation__steps__0__in=["cordon", "start_maintenance"], operation__preview__approvals=[],
     ).exclude(operation__state=OperationState.PROPOSED)  # fmt: skip
     quarantines = Quarantine.objects.in_force().filter(node_uid=OuterRef("node_uid"), operation=OuterRef("operation"))
-    out = its.filter(Q(pk__in=its.unfinished()) | Exists(quarantines))
+    asked = MaintenanceRequest.objects.in_force().filter(node_uid=OuterRef("node_uid"), operation=OuterRef("operation"))
+    out = its.filter(Q(pk__in=its.unfinished()) | Exists(quarantines) | Exists(asked))
     return set(Node.objects.filter(cluster=cluster, uid__in=out.values("node_uid")).values_list("pk", flat=True))
 
 

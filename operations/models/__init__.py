@@ -1,5 +1,6 @@
 from operations.models.disruption import Disruption, DomainBudget
 from operations.models.freeze import Freeze
+from operations.models.maintenance_request import MaintenanceRequest
 from operations.models.operation import Operation, OperationNode, Quarantine
 from operations.models.test_job import NodeTestJob
 from operations.models.writer_lease import WriterLease
@@ -8,6 +9,7 @@ __all__ = [
     "Disruption",
     "DomainBudget",
     "Freeze",
+    "MaintenanceRequest",
     "NodeTestJob",
     "Operation",
     "OperationNode",

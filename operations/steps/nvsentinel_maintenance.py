@@ -5,19 +5,24 @@ and docs/configuration/lifecycle-manager, read 2026-11-30; lifecycle R15 and R16
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from django.db import IntegrityError, transaction
+
+from edges.transition_errors import LostRace
+from fleet.observer.mirror.rows.pod import pod_row
 from gpu.cordons import whose_cordon
 from gpu.labels import MAINTENANCE_OF, MANAGED_BY, OURS, SENTINEL_CORDON, SENTINEL_STATE
 from kube import client
 from kube.resources import Resource
 from kube.structs import CustomSeen, NodeSeen
 from kube.structs.meta import Condition
-from operations.lifecycle import NodeProgress
-from operations.models import Operation, OperationNode
+from operations.models import MaintenanceRequest, Operation
+from operations.restraints import release_vetoes, stop_reason
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
+from operations.stop_switch import stopped_by_switch
+from wording.numbers import count
 
 KIND, GROUP_SUFFIX = "MaintenanceRequest", "nvidia.com"
 EMITTED = "HealthEventEmitted"  # condition: NVSentinel took up the request
@@ -26,59 +31,74 @@ CORDONED_WITHIN = timedelta(minutes=2)  # lifecycle R16
 DRAINED = frozenset({"drain-succeeded", "remediating", "remediation-succeeded", "remediation-failed"})
 NOT_SERVED = f"The cluster serves no {KIND}. Enable the lifecycle-manager of NVSentinel, or drain the node yourself."
 RIGHT = "An admin may apply deploy/rbac/quarterdeck.yaml."
-WITHDRAWN = "withdrawn"  # in the progress of a cancelled node
 
 
 class StartMaintenanceStep(NodeStep):
     key: ClassVar[str] = "start_maintenance"
     title: ClassVar[str] = "Ask NVSentinel for maintenance"
     effect: ClassVar[str] = "NVSentinel cordons and drains them."
+    evicts: ClassVar[bool] = True
     needs_place: ClassVar[bool] = True
     waits_for_freeze: ClassVar[bool] = True
-    evicts: ClassVar[bool] = True
 
     def run(self, work: NodeWork) -> StepResult:
-        resource = _resource(work.connection)
-        if resource is None:
-            return failed(NOT_SERVED)
+        try:
+            resource = _resource(work.connection)
+            if resource is None:
+                return failed(NOT_SERVED)
+            return self._ask_and_follow(work, resource)
+        except client.Forbidden as refusal:
+            return failed(f"{refusal} {RIGHT}")
+
+    def left_behind(self) -> Sequence[int]:
+        return list(MaintenanceRequest.objects.cancelled().values_list("operation", flat=True).distinct())
+
+    def clean_up(self, operation: Operation, connection: client.Connection, *, clock: Callable[[], datetime]) -> None:
+        """Takes back the requests of cancelled nodes: NVSentinel stops its drain and uncordons.
+
+        That releases the node, so a stop and whatever else forbids a release hold it back.
+        """
+        for row in MaintenanceRequest.objects.cancelled().filter(operation=operation):
+            held_back = (
+                stop_reason(now=clock())
+                or stopped_by_switch(operation.cluster, connection)
+                or release_vetoes([row.node_uid]).get(row.node_uid, "")
+            )
+            try:
+                trouble = held_back or _delete(row, connection, now=clock())
+            except (client.Forbidden, client.Refused) as refusal:
+                trouble = f"{refusal} {RIGHT}"
+            if trouble != row.trouble:
+                row.note(trouble=trouble[:500])
+
+    def _ask_and_follow(self, work: NodeWork, resource: Resource[CustomSeen]) -> StepResult:
         node = client.get_node(work.connection, work.node.node_name)
         if node.uid != work.node.node_uid:
             return failed(f"{work.node.node_name} is now a different node with the same name.")
-        name = _name_of(work.node)
-        observed = _read(work.connection, resource, name)
-        if observed is None and work.node.progress.get("request"):
-            return failed(f"Somebody deleted {KIND} {name}: NVSentinel gives the node back.")
+        row = MaintenanceRequest.objects.of_node(node.uid) or _intend(work, node)
+        if row.operation_id != work.operation.pk:
+            return failed(f"Operation {row.operation_id} has asked NVSentinel for it already.")
+        observed = _read(work.connection, resource, row)
+        if observed is None and row.seen_at is not None:
+            row.end(now=work.clock())
+            return failed(f"Somebody deleted {KIND} {row}: NVSentinel gives the node back.")
         if observed is None:
             work.guard()
             try:
-                observed = client.create_custom(work.connection, resource, _manifest(work, name))
-            except client.Conflict:  # another worker was faster, or somebody took the name: read again
-                return wait(f"{KIND} {name} exists by now.")
+                observed = client.create_custom(work.connection, resource, _manifest(work, row))
+            except client.Conflict:  # another worker was faster, or somebody took the name: read it again
+                return wait(f"{KIND} {row} exists by now.")
             except (client.Refused, client.Forbidden) as refusal:
+                row.end(now=work.clock())
                 return failed(f"The API server refused the {KIND}: {refusal} {RIGHT}")
-        if not _is_ours(observed, work.node):
-            return failed(f"{KIND} {name} has another owner.")
+        if not _is_ours(observed, row):
+            row.end(now=work.clock())
+            return failed(f"{KIND} {row} has another owner.")
+        if row.seen_at is None:
+            row.note(seen_at=work.clock())
         if observed.metadata.deletion_timestamp is not None:
-            return failed(f"Somebody deleted {KIND} {name}: NVSentinel gives the node back.")
-        return _progress(observed, node, request=name, now=work.clock())
-
-    def left_behind(self) -> Sequence[int]:
-        cancelled = OperationNode.objects.of_kinds("start-maintenance").filter(
-            state=NodeProgress.CANCELLED, step_since__isnull=False
-        )
-        return list(cancelled.exclude(progress__has_key=WITHDRAWN).values_list("operation", flat=True).distinct())
-
-    def clean_up(self, operation: Operation, connection: client.Connection, *, clock: Callable[[], datetime]) -> None:
-        """Takes back the requests of cancelled nodes: NVSentinel stops its drain and uncordons."""
-        rows = OperationNode.objects.filter(operation=operation, state=NodeProgress.CANCELLED, step_since__isnull=False)
-        for row in rows.exclude(progress__has_key=WITHDRAWN):
-            resource = _resource(connection)
-            observed = _read(connection, resource, _name_of(row)) if resource else None
-            if resource and observed is not None and _is_ours(observed, row):
-                with suppress(client.Absent, client.Conflict):
-                    client.delete_custom(connection, resource, observed)
-            progress = row.progress | {WITHDRAWN: clock().isoformat()}
-            OperationNode.objects.filter(pk=row.pk, state=NodeProgress.CANCELLED).update(progress=progress)
+            return wait(f"{KIND} {row} is being deleted: NVSentinel gives the node back.")
+        return _progress(work, row, observed, node)
 
 
 class EndMaintenanceStep(NodeStep):
@@ -88,29 +108,60 @@ class EndMaintenanceStep(NodeStep):
     is_release: ClassVar[bool] = True
 
     def run(self, work: NodeWork) -> StepResult:
-        resource = _resource(work.connection)
-        if resource is None:
-            return failed(NOT_SERVED)
-        rows = OperationNode.objects.of_kinds("start-maintenance").filter(
-            operation__cluster=work.operation.cluster_id, node_uid=work.node.node_uid
-        )
-        asked = 0
-        for row in rows.order_by("-pk")[:10]:
-            observed = _read(work.connection, resource, _name_of(row))
-            if observed is None or not _is_ours(observed, row):
-                continue
-            asked += 1
-            if observed.metadata.deletion_timestamp is None:
-                work.guard()
-                try:
-                    client.delete_custom(work.connection, resource, observed)
-                except (client.Absent, client.Conflict):
-                    continue
-                except (client.Refused, client.Forbidden) as refusal:
-                    return failed(f"The API server refused to delete the {KIND}: {refusal} {RIGHT}")
-        if asked:
-            return wait("The request is deleted. NVSentinel gives the node back.", asked=True)
+        row = MaintenanceRequest.objects.of_node(work.node.node_uid)
+        if row is not None:
+            work.guard()
+            row.note(ended_by=work.operation)
+            try:
+                trouble = _delete(row, work.connection, now=work.clock())
+            except (client.Forbidden, client.Refused) as refusal:
+                return failed(f"The {KIND} is not deleted: {refusal} {RIGHT}")
+            return wait(trouble) if trouble else _returned(work)
+        ended = MaintenanceRequest.objects.filter(ended_by=work.operation, node_uid=work.node.node_uid)
+        if not ended.exists():
+            return failed(f"Quarterdeck has no {KIND} for this node. Another one is for its owner to delete.")
         return _returned(work)
+
+
+def _intend(work: NodeWork, node: NodeSeen) -> MaintenanceRequest:
+    """Records that the object may be in the cluster from this commit on.
+
+    :raises LostRace: when the guard forbids it, or another request was recorded first
+    """
+    try:
+        with transaction.atomic():
+            work.guard()
+            return MaintenanceRequest.objects.create(
+                cluster_id=work.operation.cluster_id, operation=work.operation, node_uid=node.uid,
+                node_name=work.node.node_name, state_before=node.labels.get(SENTINEL_STATE, ""),
+                intended_at=work.clock(),
+            )  # fmt: skip
+    except IntegrityError as clash:
+        raise LostRace(f"{work.node.node_name} has a {KIND} already.") from clash
+
+
+def _delete(row: MaintenanceRequest, connection: client.Connection, *, now: datetime) -> str:
+    """Deletes the object of the row, and ends the row once it is gone. Returns why it is not gone yet.
+
+    :raises Forbidden: when Quarterdeck may not
+    :raises Refused: when a webhook refuses it
+    """
+    resource = _resource(connection)
+    if resource is None:
+        return f"The cluster serves no {KIND} now."
+    observed = _read(connection, resource, row)
+    if observed is None or not _is_ours(observed, row):
+        if row.is_gone_when_absent(now=now):
+            row.end(now=now)
+            return ""
+        return f"The {KIND} was sent and is not seen yet."
+    if observed.metadata.deletion_timestamp is None:
+        row.note(seen_at=row.seen_at or now)
+        try:
+            client.delete_custom(connection, resource, observed)
+        except (client.Absent, client.Conflict):
+            return f"The {KIND} is read again."
+    return f"The {KIND} is being deleted. NVSentinel gives the node back."
 
 
 def _returned(work: NodeWork) -> StepResult:
@@ -118,49 +169,57 @@ def _returned(work: NodeWork) -> StepResult:
     node = client.get_node(work.connection, work.node.node_name)
     if node.uid != work.node.node_uid:
         return failed(f"{work.node.node_name} is now a different node with the same name.")
-    if not work.node.progress.get("asked"):
-        return failed(f"Quarterdeck has no {KIND} for this node. Another one is for its owner to delete.")
     if SENTINEL_STATE in node.labels or SENTINEL_CORDON in node.labels:
-        return wait("NVSentinel has not uncordoned the node yet.", asked=True)
+        return wait("NVSentinel has not uncordoned the node yet.")
     if node.is_unschedulable:
         whose = whose_cordon(node.cordoned_by, node.labels)
         return done_result(f"NVSentinel gave the node back. It is still cordoned{whose}.")
     return done_result("NVSentinel gave the node back. New pods may start here.")
 
 
-def _progress(observed: CustomSeen, node: NodeSeen, *, request: str, now: datetime) -> StepResult:
+def _progress(work: NodeWork, row: MaintenanceRequest, observed: CustomSeen, node: NodeSeen) -> StepResult:
     conditions = {each.type: each for each in observed.status.conditions or ()}
     emitted = conditions.get(EMITTED, Condition(EMITTED, "Unknown"))
     state = node.labels.get(SENTINEL_STATE, "")
+    since, now = emitted.last_transition_time, work.clock()
+    is_late = since is not None and now - since > CORDONED_WITHIN
+    if state == row.state_before and not is_late:
+        state = ""  # of an earlier fault
+    elif row.state_before:
+        row.note(state_before="")
     if emitted.status != "True":
         words = ": ".join(filter(None, (emitted.reason, emitted.message)))
-        says = f"NVSentinel has not taken up {KIND} {request} yet" + (f": {words}" if words else ".")
-        return wait(says, request=request)
+        return wait(f"NVSentinel has not taken up {KIND} {row} yet" + (f": {words}" if words else "."))
     if state == "drain-failed":
         return failed("NVSentinel could not drain the node. Its request stays: End maintenance takes it back.")
     if node.is_unschedulable and state in DRAINED:
-        return done_result(f"NVSentinel cordoned and drained the node (state {state}).", request=request)
-    since = emitted.last_transition_time
-    if not node.is_unschedulable and since is not None and now - since > CORDONED_WITHIN:
+        return done_result(f"NVSentinel cordoned and drained the node (state {state}).{_left(work)}")
+    if not node.is_unschedulable and is_late:
         why = "Its fault-quarantine may be off, or its rule for MaintenanceRequests is missing."
-        return wait(f"NVSentinel took up the request and has not cordoned the node for 2 min. {why}", request=request)
-    how = f"state {state}" if state else "no state yet"
-    return wait(f"NVSentinel cordons and drains by its own settings ({how}).", request=request)
+        return wait(f"NVSentinel took up the request and has not cordoned the node for 2 min. {why}")
+    return wait(f"NVSentinel cordons and drains by its own settings ({f'state {state}' if state else 'no state yet'}).")
 
 
-def _manifest(work: NodeWork, name: str) -> dict[str, Any]:
+def _left(work: NodeWork) -> str:
+    """Returns a sentence about the tenants' GPU pods that NVSentinel left on the node. Blank: it left none."""
+    pods = client.list_pods_on(work.connection, work.node.node_name)
+    left = sum(1 for pod in pods if pod_row(pod)["is_tenant"])
+    return f" {count(left, 'GPU pod')} stayed: its settings leave them alone." if left else ""
+
+
+def _manifest(work: NodeWork, row: MaintenanceRequest) -> dict[str, Any]:
     event = {
         "version": 1,
         "agent": "quarterdeck",
         "componentClass": "Node",
         "checkName": "QuarterdeckMaintenance",
-        "nodeName": work.node.node_name,
+        "nodeName": row.node_name,
         "isHealthy": False,
         "isFatal": False,
         "recommendedAction": "NONE",
         "message": f"{work.operation.asked_by}: {work.operation.reason}"[:LONGEST_MESSAGE],
     }
-    metadata = {"name": name, "labels": {MANAGED_BY: OURS}, "annotations": {MAINTENANCE_OF: _owner(work.node)}}
+    metadata = {"name": row.object_name, "labels": {MANAGED_BY: OURS}, "annotations": {MAINTENANCE_OF: row.owner}}
     return {"metadata": metadata, "spec": {"healthEvent": event}}
 
 
@@ -169,20 +228,12 @@ def _resource(connection: client.Connection) -> Resource[CustomSeen] | None:
     return client.find_kinds(connection, {KIND: GROUP_SUFFIX}).get(KIND)
 
 
-def _read(connection: client.Connection, resource: Resource[CustomSeen], name: str) -> CustomSeen | None:
+def _read(connection: client.Connection, resource: Resource[CustomSeen], row: MaintenanceRequest) -> CustomSeen | None:
     try:
-        return client.get_custom(connection, resource, name)
+        return client.get_custom(connection, resource, row.object_name)
     except client.Absent:
         return None
 
 
-def _name_of(row: OperationNode) -> str:
-    return f"quarterdeck-operation-{row.operation_id}-{row.pk}"
-
-
-def _owner(row: OperationNode) -> str:
-    return f"operation-{row.operation_id}/{row.node_uid}"
-
-
-def _is_ours(observed: CustomSeen, row: OperationNode) -> bool:
-    return observed.annotations.get(MAINTENANCE_OF) == _owner(row)
+def _is_ours(observed: CustomSeen, row: MaintenanceRequest) -> bool:
+    return observed.annotations.get(MAINTENANCE_OF) == row.owner

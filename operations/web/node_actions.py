@@ -10,7 +10,7 @@ from fleet.web.node_lookup import node_for
 from gpu.labels import SENTINEL_MARKS
 from operations.external_owner import external_owner_of
 from operations.lifecycle import TITLES, NodeProgress
-from operations.models import OperationNode, Quarantine
+from operations.models import MaintenanceRequest, OperationNode, Quarantine
 from people.rights import Permission, why_not
 
 SHOWN = 5
@@ -26,11 +26,10 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     locked = why_not(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
     if not locked and cluster.mode != ClusterMode.OPERATE:
         locked = f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}."
-    asked = rows.of_kinds("start-maintenance", "end-maintenance").select_related("operation").order_by("-pk").first()
     context = {
         "node": node,
         "has_nvsentinel": any(label.startswith(SENTINEL_MARKS) for label in node.labels),
-        "maintenance": asked if asked and asked.operation.kind == "start-maintenance" and asked.step_since else None,
+        "maintenance": MaintenanceRequest.objects.of_node(node.uid),
         "quarantine": quarantine,
         "external": external_owner_of(node),
         "is_busy": any(

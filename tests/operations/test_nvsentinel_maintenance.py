@@ -10,9 +10,10 @@ from gpu.labels import MAINTENANCE_OF, SENTINEL_CORDON, SENTINEL_STATE
 from kube import client
 from operations import commands
 from operations.lifecycle import NodeProgress, OperationState
-from operations.models import Operation
+from operations.models import Freeze, MaintenanceRequest, Operation
+from operations.operation_round import clean_up_operation as clean_up
+from operations.pool_shares import taken_by
 from operations.steps import nvsentinel_maintenance
-from operations.tasks import clean_up_operation
 from simulator.actors.repairers import MAINTENANCE_REQUEST, lifecycle_definitions
 from simulator.kinds import DEFINITION, NODE
 from tests.make import a_user
@@ -21,7 +22,7 @@ from tests.pages import page, visiting
 from tests.rollouts.engine.ground import CANARY, Ground
 
 pytestmark = pytest.mark.django_db
-SERVED = f"{MAINTENANCE_REQUEST.group}/{MAINTENANCE_REQUEST.version}"
+STEP = nvsentinel_maintenance.StartMaintenanceStep()
 
 
 @pytest.fixture
@@ -122,28 +123,108 @@ def test_a_cluster_without_the_kind_is_told_and_nothing_is_written(ground: Groun
     assert not is_cordoned(ground)
 
 
+def cancelled(ground: Ground) -> Operation:
+    operation = rounds(ground, begin(ground, "start-maintenance", CANARY))
+    commands.cancel(operation, actor="ada", reason="Another node.", now=ground.clock())
+    return operation
+
+
+def swept(ground: Ground, operation: Operation, times: int = 2) -> MaintenanceRequest:
+    for _ in range(times):
+        clean_up(operation.pk, clock=ground.clock)
+    return MaintenanceRequest.objects.get(operation=operation)
+
+
 def test_a_cancel_takes_the_request_back(sentinel: Ground):
-    operation = rounds(sentinel, begin(sentinel, "start-maintenance", CANARY))
-    commands.cancel(operation, actor="ada", reason="Another node.", now=sentinel.clock())
-    step = nvsentinel_maintenance.StartMaintenanceStep()
-    assert step.left_behind() == [operation.pk]
+    operation = cancelled(sentinel)
+    assert STEP.left_behind() == [operation.pk]
 
-    clean_up_operation(key=operation.pk)
+    row = swept(sentinel, operation)
 
-    assert (requests(sentinel), step.left_behind()) == ([], [])
+    assert row.gone_at is not None
+    assert (requests(sentinel), STEP.left_behind()) == ([], [])
 
 
-def test_a_cancel_that_comes_before_the_request_wins(sentinel: Ground, monkeypatch: pytest.MonkeyPatch):
+def test_a_cancel_under_a_stop_releases_nothing_and_says_so(sentinel: Ground):
+    operation = cancelled(sentinel)
+    now = sentinel.clock()
+    Freeze.objects.create(by="bea", at=now, reason="Smoke.", is_stop=True, binds_rollbacks=True)
+
+    row = swept(sentinel, operation)
+
+    assert (len(requests(sentinel)), row.trouble) == (1, "The fleet is stopped by bea: Smoke.")
+    assert STEP.left_behind() == [operation.pk]
+
+
+def test_a_request_that_lands_after_the_cancel_is_taken_back(sentinel: Ground, monkeypatch: pytest.MonkeyPatch):
+    operation = begin(sentinel, "start-maintenance", CANARY)
+    truly = client.create_custom
+    late = []
+
+    def is_cancelled_meanwhile(*given: Any) -> Any:
+        late.append(given)
+        commands.cancel(operation, actor="ben", reason="Not now.", now=sentinel.clock())
+        raise client.ClusterError("timed out")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "create_custom", is_cancelled_meanwhile)
+        rounds(sentinel, operation)
+    assert swept(sentinel, operation).gone_at is None
+    truly(*late[0])
+
+    assert swept(sentinel, operation).gone_at is not None
+    assert requests(sentinel) == []
+
+
+def test_a_request_that_never_lands_is_not_waited_for_without_end(sentinel: Ground, monkeypatch: pytest.MonkeyPatch):
     operation = begin(sentinel, "start-maintenance", CANARY)
 
-    def cancelled(*given: Any) -> Any:
-        commands.cancel(operation, actor="ben", reason="Not now.", now=sentinel.clock())
-        return None
+    def is_lost(*_given: Any) -> Any:
+        raise client.ClusterError("timed out")
 
-    monkeypatch.setattr(nvsentinel_maintenance, "_read", cancelled)
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "create_custom", is_lost)
+        rounds(sentinel, operation)
+    commands.cancel(operation, actor="ada", reason="No.", now=sentinel.clock())
+    sentinel.clock.move(minutes=3)
+
+    assert swept(sentinel, operation).gone_at is not None
+
+
+def test_a_cancel_after_a_retry_takes_the_request_back(sentinel: Ground):
+    operation = rounds(sentinel, begin(sentinel, "start-maintenance", CANARY))
+    emitted(sentinel)
+    becomes(sentinel, "drain-failed")
+    operation = rounds(sentinel, operation)
+    commands.retry(operation, actor="ada", reason="Again.", now=sentinel.clock())
+    commands.cancel(Operation.objects.get(), actor="ada", reason="No.", now=sentinel.clock())
+
+    assert swept(sentinel, operation).gone_at is not None
+
+
+def test_a_state_of_an_earlier_fault_is_no_answer(sentinel: Ground):
+    becomes(sentinel, "drain-failed", is_out=False)
+    operation = rounds(sentinel, begin(sentinel, "start-maintenance", CANARY))
+    emitted(sentinel)
+
+    operation = rounds(sentinel, operation)
+    assert node(operation).reason == "NVSentinel cordons and drains by its own settings (no state yet)."
+    becomes(sentinel, "draining")
     rounds(sentinel, operation)
+    becomes(sentinel, "drain-succeeded")
 
-    assert requests(sentinel) == []
+    assert node(rounds(sentinel, operation)).state == NodeProgress.DONE
+
+
+def test_a_missing_right_is_named_with_what_to_apply(sentinel: Ground, monkeypatch: pytest.MonkeyPatch):
+    def is_forbidden(*_given: Any) -> Any:
+        raise client.Forbidden("No get on maintenancerequests.")
+
+    monkeypatch.setattr(client, "get_custom", is_forbidden)
+
+    operation = rounds(sentinel, begin(sentinel, "start-maintenance", CANARY))
+
+    assert node(operation).reason == f"No get on maintenancerequests. {nvsentinel_maintenance.RIGHT}"
 
 
 def test_a_request_of_somebody_else_is_left_alone(sentinel: Ground):
@@ -152,9 +233,38 @@ def test_a_request_of_somebody_else_is_left_alone(sentinel: Ground):
     foreign = {"metadata": {"annotations": {MAINTENANCE_OF: "somebody"}}}
     sentinel.store.patch(MAINTENANCE_REQUEST, made["metadata"]["name"], foreign, how="merge")
 
-    back = rounds(sentinel, begin(sentinel, "end-maintenance", CANARY))
+    rounds(sentinel, begin(sentinel, "end-maintenance", CANARY))
 
-    assert (node(back).state, len(requests(sentinel))) == (NodeProgress.FAILED, 1)
+    assert len(requests(sentinel)) == 1
+
+
+def test_who_is_killed_after_the_deletion_goes_on(sentinel: Ground, monkeypatch: pytest.MonkeyPatch):
+    drained(sentinel)
+    back = begin(sentinel, "end-maintenance", CANARY)
+    truly = client.delete_custom
+
+    def dies(*given: Any) -> None:
+        truly(*given)
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "delete_custom", dies)
+        with pytest.raises(SystemExit):
+            rounds(sentinel, back)
+    becomes(sentinel, None, is_out=False)
+    sentinel.clock.move(minutes=5)  # its lease is over
+
+    back = rounds(sentinel, back, 2)
+
+    assert node(back).reason == "NVSentinel gave the node back. New pods may start here."
+
+
+def test_the_nodes_of_one_person_count_together(sentinel: Ground):
+    """lifecycle R47: also those that NVSentinel took out of service for them."""
+    drained(sentinel)
+
+    assert taken_by("ada", sentinel.cluster, now=sentinel.clock()) == {Node.objects.get(name=CANARY).pk}
+    assert taken_by("ben", sentinel.cluster, now=sentinel.clock()) == set()
 
 
 def test_a_killed_worker_asks_once(sentinel: Ground, monkeypatch: pytest.MonkeyPatch):
