@@ -12,10 +12,12 @@ from itertools import chain
 
 import structlog
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from health.models import Finding
+from health.rules.telemetry_silent import TelemetrySilent
 from maintenance import commands
 from maintenance.automatic import (
     ACCEPTED_RATIO,
@@ -189,8 +191,8 @@ class PoolRound:
     def _close_after_watch(self) -> None:
         if self.row.breaker != BreakerState.HALF_OPEN:
             return
-        acts = self._acts_since_reset()
-        if acts and observed_for(self.cluster.pk, since=acts[0].at, now=self.now) >= WATCHED:
+        acts, silent = self._acts_since_reset(), Q(rule=TelemetrySilent.key)
+        if acts and observed_for(self.cluster.pk, silent, since=acts[0].at, now=self.now) >= WATCHED:
             reason = f"Nothing happened for {spell(WATCHED)} after the first act."
             set_breaker(self.row, BreakerState.CLOSED, actor=ACTOR, reason=reason, now=self.now)
 

@@ -229,6 +229,10 @@ def test_a_reset_is_half_open_for_one_act_and_closes_after_a_quiet_while():
     run_automatic_quarantine(now=NOON)
     assert AutomaticQuarantine.objects.get().breaker == BreakerState.HALF_OPEN, "Quarterdeck did not run"
     EvaluationRun.objects.all().delete()
+    silence = a_finding(pool.cluster, rule="telemetry-silent", since=NOON - WATCHED, opened_at=NOON - WATCHED)
+    run_automatic_quarantine(now=NOON)
+    assert AutomaticQuarantine.objects.get().breaker == BreakerState.HALF_OPEN, "no Xid was seen"
+    silence.delete()
     run_automatic_quarantine(now=NOON)
     assert AutomaticQuarantine.objects.get().breaker == BreakerState.CLOSED
     with pytest.raises(CaseRefused, match="Only an open one is reset"):
