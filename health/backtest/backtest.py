@@ -14,7 +14,7 @@ from health.backtest.nodes import READ, REPLAYED, replay_node
 from health.backtest.replay import WouldBe
 from health.backtest.timelines import pasts
 from health.evaluation.limits_in_force import LimitsInForce
-from health.evaluation.runs import spans_without_rounds
+from health.evaluation.runs import ENDS_AFTER, first_round_at, spans_without_rounds
 from health.evaluation.signals import AnyRule
 from health.inbox.pool_limits import COMPARING
 from health.inbox.rulebook import every_rule
@@ -180,7 +180,10 @@ def _replay_timelines(
             unsure.append(f"{node.name} ({to_the_minute(known_until)})")
     if nodes == unknown:
         return Replayed(cluster.name, "The cluster has no GPU nodes with a stored timeline.")
-    notes = ["Quarterdeck does not record when it was not running. Changes in such times count from its restart."]
+    first = first_round_at(cluster.pk) or now
+    notes = ["Changes while Quarterdeck did not run count from its restart."]
+    if first - begin > ENDS_AFTER:
+        notes.append(f"Before {to_the_minute(first)}, nothing records when Quarterdeck did not run.")
     if unknown:
         notes.append(f"The state of {count(unknown, 'node')} that left the cluster is unknown.")
     if unsure:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from django.db.models import Min
+
 from fleet.models import Cluster
 from health.models import EvaluationRun
 
@@ -17,6 +19,11 @@ def record_round(cluster: Cluster, *, now: datetime) -> None:
         EvaluationRun.objects.create(cluster=cluster, began_at=now, until=now)
     elif now - newest.until >= WRITTEN_EVERY:
         EvaluationRun.objects.filter(pk=newest.pk, until__lt=now).update(until=now)
+
+
+def first_round_at(cluster_id: int) -> datetime | None:
+    """Returns when the first recorded run began; None: no run is recorded. One query."""
+    return EvaluationRun.objects.filter(cluster=cluster_id).aggregate(first=Min("began_at"))["first"]
 
 
 def spans_without_rounds(cluster_id: int, *, since: datetime, now: datetime) -> Iterator[tuple[datetime, datetime]]:

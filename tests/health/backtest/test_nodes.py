@@ -9,7 +9,7 @@ from fleet.models import Cluster, GoneNode, Node, NodeEvent
 from health.backtest.backtest import replay
 from health.backtest.nodes import replay_node
 from health.backtest.timelines import LONG_AGO, NodePast, pasts
-from health.models import Finding, PoolLimits
+from health.models import EvaluationRun, Finding, PoolLimits
 from health.rules.base import Severity
 from health.rules.limits import Limits
 from health.rules.node_flapping import NodeFlapping
@@ -168,6 +168,19 @@ def test_what_changed_once_more_and_nobody_wrote_down_is_not_known(cluster):
 
     assert [each.resolved_at for each in one.found] == [NOON - 290 * MINUTE]
     assert "gpu-1 (2026-11-21 08:40 UTC)" in one.notes[-1]
+
+
+def test_times_without_quarterdeck_are_gaps_since_they_are_recorded(cluster):
+    a_node(cluster, "gpu-1")
+    begins = (NOON - 2 * DAY, NOON - DAY)
+    for began_at, until in zip(begins, (begins[1] - 10 * MINUTE, NOON), strict=True):
+        EvaluationRun.objects.create(cluster=cluster, began_at=began_at, until=until)
+
+    one, young = run(cluster, "node-not-ready"), run(cluster, "node-not-ready", last=DAY)
+
+    assert [(gap.begin, gap.reason) for gap in one.gaps] == [(begins[1] - 10 * MINUTE, "Quarterdeck did not run")]
+    assert "Before 2026-11-19 12:00 UTC, nothing records when Quarterdeck did not run." in one.notes
+    assert not [note for note in young.notes if "records" in note]
 
 
 def test_events_are_read_node_by_node(cluster):
