@@ -13,7 +13,7 @@ from operations.tenants.jobs import HOUR_S, SERVICES
 
 
 @dataclass(frozen=True)
-class NodeChange:
+class ChangeSpan:
     """The time in which the pods of a node ended for its change."""
 
     begin: datetime
@@ -26,7 +26,7 @@ class EndedWork:
     gpu_hours: float | None  # of whole GPUs, each pod since its node took it; None: no pod of a job has whole GPUs
 
 
-def ended_work(cluster_id: int, changes: Mapping[str, NodeChange]) -> EndedWork:
+def ended_work(cluster_id: int, changes: Mapping[str, ChangeSpan]) -> EndedWork:
     """Returns the jobs with a pod that ended in the change of its node, by UID. Pods that completed are not counted.
 
     All pods of such a job count that ended in that time, wherever they ran. Three queries.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
 from gpu.evictions import REPLICAS
-from operations.tenants.ended_work import NodeChange, ended_work
+from operations.tenants.ended_work import ChangeSpan, ended_work
 from operations.tenants.warm_up import Started, quickest, workload_of
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Plan, StageKind, Target
@@ -185,7 +185,7 @@ def outcome_of(plan: Plan, *, now: datetime) -> PlanOutcome:
     ended = ended_work(
         plan.cluster_id,
         {
-            target.uid: NodeChange(target.released_at, target.state_since if target.state in over else ended_at)
+            target.uid: ChangeSpan(target.released_at, target.state_since if target.state in over else ended_at)
             for target in targets
         },
     )
