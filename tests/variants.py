@@ -7,10 +7,11 @@ import pytest
 
 
 def nightly_but_first(variants: Iterable[Any]) -> list[Any]:
-    """Returns the parameters of `pytest.mark.parametrize` with the mark `nightly` on all but the first."""
+    """Returns the values of one argument for `pytest.mark.parametrize`, with the mark `nightly` on all but the first.
+
+    A tuple is one value. A `pytest.param` is refused: it has marks and an id of its own.
+    """
     first, *others = variants
-    return [first, *(pytest.param(*_values(one), marks=pytest.mark.nightly) for one in others)]
-
-
-def _values(one: Any) -> tuple[Any, ...]:
-    return one if isinstance(one, tuple) else (one,)
+    if any(isinstance(one, pytest.ParameterSet) for one in (first, *others)):
+        raise TypeError("nightly_but_first takes values, not pytest.param(…).")
+    return [first, *(pytest.param(one, marks=pytest.mark.nightly) for one in others)]

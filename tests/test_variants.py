@@ -1,0 +1,31 @@
+"""Which variants of a test run each day, and with which values."""
+
+import pytest
+
+from tests.variants import nightly_but_first
+
+
+def test_the_first_variant_runs_each_day_and_the_others_nightly():
+    first, *others = nightly_but_first(["a", "b", "c"])
+
+    assert first == "a"
+    assert [(one.values, [mark.name for mark in one.marks]) for one in others] == [
+        (("b",), ["nightly"]),
+        (("c",), ["nightly"]),
+    ]
+
+
+def test_a_tuple_is_one_value():
+    first, second = nightly_but_first([(1, 2), (3, 4)])
+
+    assert first == (1, 2)
+    assert second.values == ((3, 4),)
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_param_with_marks_of_its_own_is_refused(position: int):
+    variants = ["a", "b"]
+    variants[position] = pytest.param("c", marks=pytest.mark.rounds)
+
+    with pytest.raises(TypeError, match="takes values"):
+        nightly_but_first(variants)
