@@ -69,7 +69,6 @@ def test_what_changes_in_another_operand_is_not_its_template(ground: Ground):
     assert ground.plan.state == PlanState.PROMOTING, ground.plan.waiting_for
 
 
-@pytest.mark.nightly
 def test_somebody_elses_env_of_the_driver_halts_it(ground: Ground):
     """Z11."""
     armed(ground)

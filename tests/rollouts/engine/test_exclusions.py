@@ -295,8 +295,8 @@ def test_of_a_node_that_was_made_again_under_its_name_nothing_is_touched(ground:
 
 
 POINTS = {
-    "before the patch": (client, "patch_node", False),
     "after the patch": (client, "patch_node", True),
+    "before the patch": (client, "patch_node", False),
     "before it is read back": (exclusions, "read_back", False),
     "after it is read back": (exclusions, "read_back", True),
 }
@@ -330,8 +330,8 @@ def test_a_worker_killed_in_the_release_forgets_nothing(ground: Ground, monkeypa
 
 
 BACK_POINTS = {
-    "before the patch": (client, "patch_node", False),
     "after the patch": (client, "patch_node", True),
+    "before the patch": (client, "patch_node", False),
     "before it is settled": (exclusions, "settle", False),
     "after it is settled": (exclusions, "settle", True),
 }

@@ -229,7 +229,6 @@ def test_a_worker_that_slept_through_its_turn_deletes_nothing(exporters: Exporte
     assert exporters.deletes() == []
 
 
-@pytest.mark.nightly
 def test_a_pod_made_anew_under_the_same_name_stays(exporters: Exporters, monkeypatch):
     """Its UID is another: the delete loses, and what is there is of the newest template already."""
     writer, wave = ready_to_go(exporters)
@@ -292,7 +291,6 @@ def sent_late(exporters: Exporters, monkeypatch) -> Callable[[], object]:
     return lambda: by_pod.delete_pod(*sent[0])
 
 
-@pytest.mark.nightly
 def test_a_delete_that_is_still_on_its_way_when_it_is_called_back_comes_too_late(exporters: Exporters, monkeypatch):
     """Z3: the pod is as it was but for the fence, which the delete did not see."""
     arrive = sent_late(exporters, monkeypatch)

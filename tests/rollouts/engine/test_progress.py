@@ -1,4 +1,4 @@
-"""A plan of a few hundred nodes is told to end in the middle of holding them, and says how far it is with that."""
+"""A plan of many nodes is told to end in the middle of holding them, and says how far it is with that."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from tests.rollouts.engine.ground import NODES, Clock, Ground
 
 pytestmark = pytest.mark.rounds
 
-MORE = 240
+MORE = 45
 ALL = MORE + len(NODES)
-HELD_BEFORE = 120
+HELD_BEFORE = 46
 
 
 @dataclass
@@ -48,7 +48,6 @@ def aborting_after(ground: Ground, nodes: int) -> Callable:
     return hold_and_tell
 
 
-@pytest.mark.nightly
 def test_an_abort_in_the_middle_of_holding_counts_down_what_is_still_held(ground: Ground, monkeypatch):
     for number in range(MORE):
         ground.join(f"more-{number:03}")
@@ -65,12 +64,6 @@ def test_an_abort_in_the_middle_of_holding_counts_down_what_is_still_held(ground
     while not ground.round().is_final:
         afterwards += said(ground)
 
-    assert while_held == [
-        f"42 of {ALL} nodes held; about 1 min 22 s remaining at the pace of the last minute",
-        f"84 of {ALL} nodes held; about 1 min 6 s remaining at the pace of the last minute",
-    ]
-    assert afterwards == [
-        f"42 of {HELD_BEFORE} nodes let go; about 32 s remaining at the pace of the last minute",
-        f"84 of {HELD_BEFORE} nodes let go; about 17 s remaining at the pace of the last minute",
-    ]
+    assert while_held == [f"42 of {ALL} nodes held; about 2 s remaining at the pace of the last minute"]
+    assert afterwards == [f"42 of {HELD_BEFORE} nodes let go; about 2 s remaining at the pace of the last minute"]
     assert ground.held() == set()

@@ -265,7 +265,6 @@ def test_it_comes_through_when_every_gate_has_passed_for_a_soak(others: Others):
     assert (others.rollout.state, others.rollout.to_version) == (ExternalRolloutState.STANDING, NEW)
 
 
-@pytest.mark.nightly
 def test_what_is_not_seen_is_no_pass_and_moves_no_node(others: Others):
     rollout = others.begin()
     for number in range(3):
