@@ -40,6 +40,20 @@ def test_another_cluster_at_the_address_is_left_alone_while_the_plans_end(ground
     assert Plan.objects.get(pk=plan.pk).state == "aborted"
 
 
+def test_a_plan_in_progress_is_not_given_up_without_a_reason(ground: Ground):
+    """Z33: it would hold the nodes again."""
+    plan = ground.start()
+    ground.rounds(2)
+    ground.writes()
+
+    with pytest.raises(CommandError, match=rf"{plan.mark}\) in progress would hold the nodes again"):
+        call_command("release_all", "north")
+
+    assert ground.writes() == []
+    assert ground.held() == set(NODES)
+    assert Plan.objects.get(pk=plan.pk).is_under_way
+
+
 def test_what_it_released_is_not_called_held_any_more(ground: Ground):
     ground.start()
     ground.rounds(2)

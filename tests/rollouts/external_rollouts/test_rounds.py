@@ -212,6 +212,7 @@ def test_a_node_with_fewer_gpus_than_before_is_where_a_plan_would_have_halted(ot
     assert wrong.severity is Severity.CRITICAL
     assert wrong.title == "Rollout of NVIDIADriver h200 fails a gate"
     assert "node-0 offers fewer GPUs" in wrong.summary
+    assert "Quarterdeck would have halted here" in wrong.summary
     assert f"Rollout: NVIDIADriver h200 from {OLD} to {NEW}\nDriven by: others" in told(wrong)
     assert "Progress: 1 of 3 nodes changed, 2 not begun" in told(wrong)
     assert f"{UPGRADE_SKIP}=true" in wrong.steps[1]
