@@ -11,8 +11,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from fleet.models import Bookmark, Cluster, DriverObject, Node, OperandRevision, Pod
-from gpu.labels import UPGRADE_SKIP
+from fleet.models import Bookmark, Cluster, DriverObject, Node, Operand, OperandRevision, Pod
+from gpu.labels import UPGRADE_SKIP, UPGRADE_STATE
 from gpu.operands import VALIDATOR
 from health.rules.base import Severity
 from rollouts.external_rollouts import external_rollout_round
@@ -228,6 +228,28 @@ def test_a_node_with_fewer_gpus_than_before_is_where_a_plan_would_have_halted(ot
     others.node(0, allocatable={"nvidia.com/gpu": 8})
     others.round()
     assert not others.found()
+
+
+def test_a_version_that_somebody_writes_into_the_cluster_policy_is_evaluated_alike(others: Others):
+    """Z34: there the ClusterPolicy has the one version of the cluster, and no NVIDIADriver exists."""
+    others.cluster.driver_objects.filter(kind="NVIDIADriver").delete()
+    policy = others.cluster.driver_objects.get()
+    others.cluster.driver_objects.update(version=OLD, uses_driver_crd=False)
+    Operand.objects.filter(cluster=others.cluster).update(owner_uid=policy.uid)
+    others.round()
+    others.cluster.driver_objects.update(version=NEW)
+    others.template()
+    others.node(0, upgrade_state="upgrade-required")
+    rollout = others.round()
+    others.change(0, allocatable={"nvidia.com/gpu": 7})
+    others.round()
+    others.round(seconds=180)
+
+    assert (rollout.object_kind, rollout.from_version, rollout.to_version) == ("ClusterPolicy", OLD, NEW)
+    (wrong,) = others.found()
+    assert "Quarterdeck would have halted here" in wrong.summary
+    assert f"{UPGRADE_STATE}=upgrade-required {UPGRADE_SKIP}=true" in wrong.steps[1]
+    assert f"put {OLD} back: kubectl patch clusterpolicy cluster-policy " in wrong.steps[1]
 
 
 def test_a_finding_of_an_object_that_git_writes_leads_there():
