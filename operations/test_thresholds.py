@@ -30,13 +30,17 @@ class Threshold:
     limit: float | None  # None: too few passes
     passes: int  # nodes with a pass
 
-    def is_met(self, value: float) -> bool:
-        if self.limit is None:
+    def is_met(self, numbers: Mapping[str, float]) -> bool:
+        value = numbers[self.metric.path]
+        if self.limit is None or self.metric.is_thin(numbers):
             return True
         return value <= self.limit if self.metric.is_lower_better else value >= self.limit
 
-    def sentence(self, value: float) -> str:
-        shown = f"{self.metric.title} {value:.4g} {self.metric.unit}".strip()
+    def sentence(self, numbers: Mapping[str, float]) -> str:
+        shown = f"{self.metric.title} {numbers[self.metric.path]:.4g} {self.metric.unit}".strip()
+        if self.metric.is_thin(numbers):
+            samples = f"{numbers.get(self.metric.samples, 0):g} of the {self.metric.least_samples} samples needed"
+            return f"{shown}: measured, not judged: {samples}."
         if self.limit is None:
             return f"{shown}: measured, not judged: {self.passes} of the {FEWEST} passes needed from other nodes."
         side = "at most" if self.metric.is_lower_better else "at least"
@@ -47,14 +51,13 @@ class Threshold:
 def compared(result: TestJobProgress, numbers: Mapping[str, float], thresholds: Sequence[Threshold]) -> TestJobProgress:
     """Returns the result of a test that passed, with its numbers against those of the pool (lifecycle R35).
 
-    A number that is not printed is unknown. A number without a threshold is measured, and not judged.
+    A number that is not printed is unknown. One without a threshold, or of too few samples, is measured, not judged.
     """
     missing = [each.metric.title for each in thresholds if each.metric.path not in numbers]
     if missing:
         return replace(result, says=f"It printed no {names(missing)}.", outcome=TestJobOutcome.UNKNOWN)
-    judged = [(each, numbers[each.metric.path]) for each in thresholds]
-    shown = " ".join(each.sentence(value) for each, value in judged)
-    if any(not each.is_met(value) for each, value in judged):
+    shown = " ".join(each.sentence(numbers) for each in thresholds)
+    if any(not each.is_met(numbers) for each in thresholds):
         return replace(result, says=f"It is slower than the pool. {shown}", outcome=TestJobOutcome.FAILED)
     return replace(result, says=f"{result.says} {shown}".strip())
 
@@ -71,7 +74,8 @@ def thresholds_of(row: TestJobOnNode, *, now: datetime, worse_percent: int = 0) 
         return []
     passes = _passes(row, test, now=now)
     return [
-        _threshold(metric, [numbers[metric.path] for numbers in passes if metric.path in numbers]) for metric in metrics
+        _threshold(metric, [its[metric.path] for its in passes if metric.path in its and not metric.is_thin(its)])
+        for metric in metrics
     ]
 
 

@@ -42,6 +42,10 @@ class TestMetric:
         if bool(self.samples) is not bool(self.least_samples):
             raise ValueError("samples and least_samples need each other")
 
+    def is_thin(self, numbers: Mapping[str, float]) -> bool:
+        """Returns whether its number rests on fewer samples than it needs. Samples that were not printed are none."""
+        return bool(self.samples) and numbers.get(self.samples, 0) < self.least_samples
+
 
 @dataclass(frozen=True)
 class NodeTest:

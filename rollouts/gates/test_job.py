@@ -279,11 +279,16 @@ def _numbers(targets: Iterable[TargetEvidence], path: str) -> list[tuple[str, Me
 
 def _thin(metric: TestMetric, targets: Iterable[TargetEvidence]) -> dict[str, float]:
     """Returns the number of samples by node, where a result rests on fewer than its metric needs."""
-    if not metric.samples:
-        return {}
-    samples = {name: result.value for name, result in _numbers(targets, metric.samples)}
-    names = (name for name, _ in _numbers(targets, metric.path))
-    return {name: samples.get(name, 0) for name in names if samples.get(name, 0) < metric.least_samples}
+    printed = (
+        (target.name, {path: result.value for path, result in target.test_job.numbers.items()})
+        for target in targets
+        if target.test_job is not None
+    )
+    return {
+        name: numbers.get(metric.samples, 0)
+        for name, numbers in printed
+        if metric.path in numbers and metric.is_thin(numbers)
+    }
 
 
 def _basis_text(result: MetricResult) -> str:

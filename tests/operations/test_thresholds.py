@@ -14,6 +14,7 @@ from tests.make import NOON, a_cluster, a_node, a_pool, an_operation
 
 pytestmark = pytest.mark.django_db
 NCCL, PATH = NODE_TESTS["nccl"], "average_bus_bandwidth.bandwidth"
+LATENCY, SAMPLES = "inter_token_latency.p99", "request_count.avg"
 COMPLETED = TestJobProgress("It completed.", outcome=TestJobOutcome.PASSED)
 
 
@@ -89,3 +90,22 @@ def test_a_command_of_ones_own_is_not_compared():
     _, row = a_pool_with_passes(440, 450, 460, 470, 480)
     row.command = "my-test"
     assert thresholds_of(row, now=NOON) == []
+
+
+def test_a_number_of_too_few_samples_is_not_judged_and_judges_no_other():
+    pool = a_pool(a_cluster())
+    test = next(test for test in NODE_TESTS.values() if LATENCY in test.numbers)
+    serving = {"test": test.key, "command": f"{test.runs} profile"}
+    enough = dict.fromkeys(test.numbers, 10) | {SAMPLES: 100}
+    for numbers in (*[enough] * FEWEST, enough | {LATENCY: 900, SAMPLES: 3}):
+        a_pass(a_node(pool.cluster, pool=pool), 0, numbers=numbers, **serving)
+    row = a_pass(a_node(pool.cluster, "mended", pool=pool), 0, **serving)
+    thresholds = thresholds_of(row, now=NOON)
+
+    thin = compared(COMPLETED, enough | {LATENCY: 900, SAMPLES: 3}, thresholds)
+    slow = compared(COMPLETED, enough | {LATENCY: 900}, thresholds)
+
+    assert {threshold.passes for threshold in thresholds} == {FEWEST}
+    assert thin.outcome is TestJobOutcome.PASSED
+    assert "900 ms: measured, not judged: 3 of the 100 samples needed." in thin.says
+    assert slow.outcome is TestJobOutcome.FAILED
