@@ -117,7 +117,7 @@ def _pods(node: VirtualNode, now: datetime) -> tuple[PodEvidence, ...]:
     if not node.pods_came(now):
         return ()
     ready, restarts, restarted_at = node.pods_ready(now), node.restarts(now), node.restarted_at(now)
-    reason = "CrashLoopBackOff" if restarts else ""
+    reason = "CrashLoopBackOff" if restarts and node.pods_crash(now) else ""
     return tuple(
         PodEvidence(
             f"tenants/model-on-{node.name}-{number}",

@@ -140,8 +140,16 @@ class VirtualNode:
 
     def restarts(self, now: datetime) -> int:
         """Returns the restarts of the tenants' pods."""
-        first = max(filter(None, (self.shows_since(now), self.open_since)), default=now)
-        return (now - first) // CRASH_EVERY if self.pods_crash(now) else 0
+        first = self.began_to_show(now)
+        if first is None or self.defect.pods not in CRASHES:
+            return 0
+        begin = max(first, self.open_since or first)
+        return (self._showed_for(now - first) - self._showed_for(begin - first)) // CRASH_EVERY
+
+    def _showed_for(self, spent: timedelta) -> timedelta:
+        """Returns for how long of this time, from its first sign, the fault showed."""
+        on, off = self.defect.on, self.defect.off
+        return spent // (on + off) * on + min(spent % (on + off), on) if on else spent
 
     def changes_at(self, now: datetime) -> Iterator[datetime]:
         """Yields when the node next shows something else without a decision: past times count as over."""
@@ -269,11 +277,13 @@ class VirtualFleet:
     def __post_init__(self) -> None:
         self.version = self.version or self.from_version
         self._silencing = [node for node in self.nodes.values() if node.defect.is_source_silent]
+        self._usual_trouble = self.trouble
 
     def reconcile(self, now: datetime) -> list[VirtualNode]:
         """Moves every node on, as the operator and the kubelets would by now. Returns the nodes in another state."""
-        if any(node.shows_since(now) for node in self._silencing):
-            self.trouble = SOURCE_SILENT
+        if self._silencing:
+            is_silent = any(node.shows_since(now) for node in self._silencing)
+            self.trouble = SOURCE_SILENT if is_silent else self._usual_trouble
         moved, busy = [], self._busy()
         for node in self.nodes.values():
             before = node.state

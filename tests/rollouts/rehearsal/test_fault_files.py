@@ -128,6 +128,29 @@ def test_a_fault_comes_and_goes(tmp_path: Path):
     assert node.first_sign(NOON + timedelta(minutes=6)) == NOON + timedelta(minutes=3)
 
 
+def test_restarts_are_of_the_time_in_which_the_fault_shows(tmp_path: Path):
+    crashes = {"pods": '"tenants-crash"', "on_minutes": 4, "off_minutes": 6}
+    fault = read_faults(written(tmp_path, **crashes))["own"]
+    node = VirtualNode("node-0", {}, "1", fault=fault, changed_at=NOON, open_since=NOON)
+
+    restarts = [node.restarts(NOON + timedelta(minutes=minute)) for minute in (1, 2, 4, 9, 10, 12, 19)]
+
+    assert restarts == [0, 1, 2, 2, 2, 3, 4]
+
+
+def test_a_source_that_comes_back_shows_the_nodes_again(tmp_path: Path):
+    silent = {"is_source_silent": "true", "on_minutes": 4, "off_minutes": 6}
+    node = VirtualNode("node-0", {}, "1", fault=read_faults(written(tmp_path, **silent))["own"], changed_at=NOON)
+    fleet = VirtualFleet({"node-0": node}, "1", "1", at_once=0)
+
+    troubles = []
+    for minute in (0, 5, 11, 15):
+        fleet.reconcile(NOON + timedelta(minutes=minute))
+        troubles.append(bool(fleet.trouble))
+
+    assert troubles == [True, False, True, False]
+
+
 def test_a_source_that_falls_silent_hides_every_node(tmp_path: Path):
     outcome = rehearsed(tmp_path, {"telemetry_fresh": {}, "soak": {}}, is_source_silent="true", after_minutes=5)
 
