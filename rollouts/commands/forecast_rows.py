@@ -10,13 +10,15 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Any, NamedTuple
 
+from django.db.models import Exists, OuterRef, Q
+
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
 from gpu.evictions import REPLICAS
 from operations.tenants.ended_work import ChangeSpan, ended_work
 from operations.tenants.warm_up import Started, quickest, workload_of
-from rollouts.lifecycle import StageState, TargetState
-from rollouts.models import Plan, StageKind, Target
+from rollouts.lifecycle import BEGUN, StageState, TargetState
+from rollouts.models import Plan, PlanEvent, StageKind, Target
 from rollouts.queries.change_times import cohort_of, times_in
 from wording.durations import spell
 
@@ -28,6 +30,7 @@ class RowKind(NamedTuple):
     unknown: str = "unknown"  # shown where there is no forecast
 
 
+SHORT_OR_UNKNOWN = "under 1 min, or unknown"  # also where the pods are gone
 ROWS: Mapping[str, RowKind] = {
     "nodes": RowKind("Nodes changed"),
     "gpus": RowKind("GPUs of these nodes"),
@@ -35,7 +38,7 @@ ROWS: Mapping[str, RowKind] = {
     "services": RowKind("Services with several replicas"),
     "jobs": RowKind("Jobs ended"),
     "gpu_hours": RowKind("GPU-hours lost, at most", "GPU-hours"),
-    "warm_up_s": RowKind("Slowest warm-up of GPU pods", "s", unknown="under 1 min, or unknown"),
+    "warm_up_s": RowKind("Slowest warm-up of GPU pods", "s", outcome=SHORT_OR_UNKNOWN, unknown=SHORT_OR_UNKNOWN),
     "without_room": RowKind("GPU pods without room in first waves"),
     "waves": RowKind("Waves"),
     "node_s": RowKind("Time of a node", "s", "no node changed"),
@@ -160,6 +163,7 @@ class _Changed(NamedTuple):
     decided_at: datetime | None
     workloads: Mapping[str, int] | None  # owner → Ready pods when the node's release was decided
     owners_ready: Mapping[str, int] | None  # owner → its Ready pods in the cluster then
+    has_begun: bool  # False: it was released, and recalled or still waits
 
     @property
     def took_s(self) -> float:
@@ -168,35 +172,39 @@ class _Changed(NamedTuple):
 
 def outcome_of(plan: Plan, *, now: datetime) -> PlanOutcome:
     """Returns what came of a started plan so far, without its rollback. Nine queries at most."""
+    begins = PlanEvent.objects.filter(target=OuterRef("pk"), what="target", to__in=BEGUN)
     released = Target.objects.forward().filter(stage__plan=plan, released_at__isnull=False).order_by()
+    released = released.annotate(has_begun=Q(state__in=BEGUN) | Exists(begins))
     columns = ("node_uid", "facts", "state", "released_at", "state_since", "wave_id", "wave__decided_at",
-               "baseline__workloads", "baseline__owners_ready")  # fmt: skip
+               "baseline__workloads", "baseline__owners_ready", "has_begun")  # fmt: skip
     targets = [_Changed(*row) for row in released.values_list(*columns)]
-    changed = [target for target in targets if target.state == TargetState.CHANGED]
+    begun = [target for target in targets if target.has_begun]
+    changed = [target for target in begun if target.state == TargetState.CHANGED]
     waves = _waves(targets)
     cohorts: dict[tuple[str, ...], list[float]] = defaultdict(list)
     for target in changed:
         cohorts[cohort_of(target.facts)].append(target.took_s)
     nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=[target.uid for target in changed])
     forward = plan.events.exclude(stage__kind=StageKind.ROLLBACK)
-    owners = [target.workloads or {} for target in targets]
-    over = (TargetState.CHANGED, TargetState.FAILED)
+    owners = [target.workloads or {} for target in begun]
     ended_at = plan.state_since if plan.is_final else now
     ended = ended_work(
         plan.cluster_id,
         {
-            target.uid: ChangeSpan(target.released_at, target.state_since if target.state in over else ended_at)
-            for target in targets
+            target.uid: ChangeSpan(
+                target.released_at, ended_at if target.state == TargetState.CHANGING else target.state_since
+            )
+            for target in begun
         },
     )
     known: dict[str, float | None] = {
         "nodes": len(changed),
         "gpus": physical_of(nodes).known if changed else 0,
         "pods": sum(sum(its.values()) for its in owners),
-        "services": len(_services(targets)),
+        "services": len(_services(begun)),
         "jobs": ended.jobs,
         "gpu_hours": ended.gpu_hours,
-        "warm_up_s": _slowest_warm_up(plan, changed),
+        "warm_up_s": _slowest_warm_up(plan, changed, by=ended_at),
         "waves": len({target.wave for target in targets if target.wave}),
         "node_s": median(target.took_s for target in changed) if changed else None,
         "wave_s": sum(waves) / len(waves) if waves else None,
@@ -220,10 +228,13 @@ def _services(targets: Sequence[_Changed]) -> set[str]:
     return {owner for owner, number in ready if number > 1 and owner.partition(" ")[0] in REPLICAS}
 
 
-def _slowest_warm_up(plan: Plan, changed: Sequence[_Changed]) -> float | None:
-    """Returns the warm-up of the slowest workload that came back to a changed node; None if nothing there tells it."""
+def _slowest_warm_up(plan: Plan, changed: Sequence[_Changed], *, by: datetime) -> float | None:
+    """Returns the warm-up of the slowest workload that was Ready on a changed node by then, of pods that still run.
+
+    None if no pod there tells it.
+    """
     since = {target.uid: target.state_since for target in changed}
-    pods = Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=since).tenants()
+    pods = Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=since, ready_since__lte=by).tenants()
     columns = ("owner_kind", "namespace", "owner_name", "name", "is_ready", "restarts", "started_at", "ready_since")
     found = quickest(
         (workload_of(*row[1:5]), Started(*row[5:]))

@@ -141,6 +141,58 @@ def test_jobs_services_and_warm_up_of_a_started_plan_are_measured(cluster, owner
     assert values["gpu_hours"] == pytest.approx(8 * (5 + 3 / 60) + 8 * (5 + 4 / 60), abs=0.1)
 
 
+def test_a_node_that_was_recalled_before_it_began_counts_nothing(cluster, owner):
+    plan = a_draft(cluster, owner)
+    start(plan, actor=owner, reason="It is time.", expected_revision=1, override_reason="x", now=NOON)
+    target = Target.objects.filter(stage__plan=plan, stage__index=0).get()
+    Target.objects.filter(pk=target.pk).update(
+        state="held", released_at=NOON + MINUTE, state_since=NOON + 2 * MINUTE,
+        baseline={"workloads": {"Job ml/long": 1}},
+    )  # fmt: skip
+    PodPlacement.objects.create(
+        cluster=cluster, node_uid=target.node_uid, node_name="n", pod_uid="long-0", namespace="ml", name="long-0",
+        owner_kind="Job", owner_name="long", since=NOON - MINUTE, until=NOON + 30 * MINUTE, ended="Error",
+        resources={"nvidia.com/gpu": 8},
+    )  # fmt: skip
+    rows = ("pods", "jobs")
+
+    recalled = outcome_of(plan, now=NOON + 40 * MINUTE).values
+    Target.objects.filter(pk=target.pk).update(state="changing")
+    begun = outcome_of(plan, now=NOON + 40 * MINUTE).values
+
+    assert [recalled[row] for row in rows] == [0, 0]
+    assert [begun[row] for row in rows] == [1, 1]
+
+
+def test_a_failed_node_that_waits_for_another_try_counts(cluster, owner):
+    plan = a_draft(cluster, owner)
+    start(plan, actor=owner, reason="It is time.", expected_revision=1, override_reason="x", now=NOON)
+    target = Target.objects.filter(stage__plan=plan, stage__index=0).get()
+    Target.objects.filter(pk=target.pk).update(
+        state="held", released_at=NOON + MINUTE, state_since=NOON + 9 * MINUTE, baseline={"workloads": {"chat": 2}}
+    )
+    PlanEvent.objects.create(
+        plan=plan, stage=target.stage, target=target, what="target", to="failed", at=NOON + 5 * MINUTE, actor="engine"
+    )
+
+    assert outcome_of(plan, now=NOON + 40 * MINUTE).values["pods"] == 2
+
+
+def test_the_warm_up_of_an_ended_plan_is_of_pods_from_before_its_end(cluster, owner):
+    plan = a_draft(cluster, owner)
+    start(plan, actor=owner, reason="It is time.", expected_revision=1, override_reason="x", now=NOON)
+    target = Target.objects.filter(stage__plan=plan, stage__index=0).get()
+    Target.objects.filter(pk=target.pk).update(state="changed", released_at=NOON, state_since=NOON + 9 * MINUTE)
+    Plan.objects.filter(pk=plan.pk).update(state="promoted", state_since=NOON + 60 * MINUTE)
+    plan.refresh_from_db()
+    node = Node.objects.get(uid=target.node_uid)
+    for name, started, minutes in (("chat", NOON + 10 * MINUTE, 7), ("later", NOON + timedelta(days=20), 90)):
+        its = {"started_at": started, "is_ready": True, "ready_since": started + minutes * MINUTE}
+        a_pod(node, owner_kind="ReplicaSet", owner_name=name, namespace="ml", **its)
+
+    assert outcome_of(plan, now=NOON + timedelta(days=30)).values["warm_up_s"] == 420
+
+
 def test_a_plan_that_was_started_without_a_forecast_has_none(cluster, owner):
     plan = a_draft(cluster, owner)
     start(plan, actor=owner, reason="It is time.", expected_revision=1, override_reason="x", now=NOON)
