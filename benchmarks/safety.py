@@ -104,6 +104,8 @@ def report(figures: Figures, rollouts: Sequence["Played"]) -> None:
         "nodes_after_first_bad_sample", statistics.median(after_sign or [0]), "nodes", most=max(after_sign or [0])
     )
     figures.at_most("false_halt_ratio", len(halted) / max(1, len(healthy)), 0.02, "", by=by_gate(halted))
+    stuck = [one for one in rollouts if one.is_stuck]
+    figures.at_most("stuck_rollouts", len(stuck), 0, "rollouts", by=by_fault(stuck))
     wrong = [one for one in provable if not one.is_right_suspect]
     say_ratio(figures, "right_suspect_ratio", provable, wrong, 0.95)
     named = [one for one in at_random if one.names_a_cause]
@@ -113,6 +115,8 @@ def report(figures: Figures, rollouts: Sequence["Played"]) -> None:
     figures.beside("operator_alone_nodes_broken", alone.total(), "nodes", by=alone)
     for one in [*missed, *halted]:
         print(f"rollout {one.number}: {one.fault}. {one.outcome.stopped_by}", file=sys.stderr)
+    for one in stuck:
+        print(f"rollout {one.number}: {one.fault}. It neither ends nor asks a person.", file=sys.stderr)
 
 
 def say_ratio(

@@ -74,6 +74,7 @@ class Played:
     may_be_proved: bool  # the counts exclude chance, whatever the properties are
     is_right_suspect: bool
     names_a_cause: bool
+    is_stuck: bool  # it neither ended nor asked a person, though its fault does not come and go
 
 
 def play(
@@ -95,10 +96,11 @@ def play(
     canary = set(stages[0].nodes)
     alone = nodes_broken_alone(nodes)
     run = Run(fleet, stages, BEGINS)
+    is_stuck = False
     try:
         outcome = run.to_the_end()
-    except Unending:  # a fault that comes and goes: no gate waits for long enough to ask a person
-        outcome = run.outcome()
+    except Unending:  # under a fault that comes and goes, no gate waits for long enough to ask a person
+        outcome, is_stuck = run.outcome(), not (fault and fault.on)
     return Played(
         number=number,
         fault=key,
@@ -113,6 +115,7 @@ def play(
         may_be_proved=fault is not None and bool(fault.factor) and _may_be_proved(outcome, fleet),
         is_right_suspect=fault is not None and _names(outcome, fault, value),
         names_a_cause=bool(outcome.suspects.suspects) and outcome.suspects.suspects[0].is_cause,
+        is_stuck=is_stuck,
     )
 
 

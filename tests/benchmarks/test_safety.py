@@ -15,6 +15,7 @@ from benchmarks.safety import check_faults, report
 from benchmarks.safety_plot import safety_plot
 from rollouts.rehearsal.faults import FAULTS
 from rollouts.rehearsal.fleet import VirtualNode
+from rollouts.rehearsal.run import Run, Unending
 
 
 def test_a_rollout_is_the_same_whoever_plays_it_again():
@@ -62,6 +63,20 @@ def test_its_figures_add_up(capsys: pytest.CaptureFixture[str]):
     assert said["bad_stages_passed"]["value"] == 0
     assert said["operator_alone_nodes_broken"]["value"] >= said["nodes_broken"]["value"]
     assert "right_suspect_ratio (no such rollout; play more of them)" in figures.failed  # no proof is no pass
+
+
+def test_only_under_a_fault_that_comes_and_goes_may_a_plan_have_no_end(monkeypatch: pytest.MonkeyPatch):
+    def neither_ends_nor_asks(*_: object) -> None:
+        raise Unending
+
+    monkeypatch.setattr(Run, "to_the_end", neither_ends_nor_asks)
+    figures = Figures("safety", {})
+    rollouts = [play(5, kinds_of(510).index(key)) for key in (HEALTHY, "bad-kernel", "comes-and-goes")]
+
+    report(figures, rollouts)
+
+    assert [one.is_stuck for one in rollouts] == [True, True, False]
+    assert any(failed.startswith("stuck_rollouts") for failed in figures.failed)
 
 
 @pytest.mark.parametrize(
