@@ -14,7 +14,7 @@ from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import CatchSerializer, DraftSerializer
 from rollouts.api.plans import drafted
 from rollouts.api.serializers import Option
-from rollouts.backtest.review import MOST_PAST, review_plan, try_gate, try_gate_on_past
+from rollouts.backtest.review import MOST_PAST, PastTrials, review_plan, try_gate, try_gate_on_past
 from rollouts.commands.added_gates import draft_with_gate, usual_options
 from rollouts.gates import GATES
 from rollouts.gates.options import read_gates
@@ -55,6 +55,10 @@ class PastTrialSerializer(serializers.Serializer):
 
 class GateTrialSerializer(GateReviewSerializer):
     past = PastTrialSerializer(many=True, help_text="Newest earlier plans of the cluster, as many as `past` asks for.")
+    past_left = serializers.ListField(
+        child=serializers.IntegerField(),
+        help_text="Earlier plans that were not evaluated: it took too long. This is no pass.",
+    )
 
 
 class GateAdditionRequest(Asked):
@@ -100,12 +104,16 @@ class GateReview(PlanEdge):
         asked = GateTrialAsked(data=request.query_params.dict())
         asked.is_valid(raise_exception=True)
         if not (key := asked.validated_data.get("gate")):
-            return Response(GateReviewSerializer(review_plan(plan, usual_options)).data | {"past": []})
+            return Response(GateReviewSerializer(review_plan(plan, usual_options)).data | {"past": [], "past_left": []})
         (gate,) = read_gates({key: asked.validated_data.get("options", usual_options(key))})
         visible, most = Plan.objects.visible_to(self.user), asked.validated_data["past"]
-        past = try_gate_on_past(visible, plan, gate, most=most) if most else []
+        past = try_gate_on_past(visible, plan, gate, most=most) if most else PastTrials((), ())
         return Response(
-            GateReviewSerializer(try_gate(plan, gate)).data | {"past": PastTrialSerializer(past, many=True).data}
+            GateReviewSerializer(try_gate(plan, gate)).data
+            | {
+                "past": PastTrialSerializer(past.reviews, many=True).data,
+                "past_left": [one.pk for one in past.left],
+            }
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from time import monotonic
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +28,7 @@ MOST_MOMENTS, LEAST_MOMENTS = 150, 20  # of a stage and a gate
 MOST_EVALUATIONS = 6_000  # nodes times moments: large stages are evaluated at fewer moments
 NONE: Mapping[int, GateAnswer] = MappingProxyType({})
 MOST_PAST = 10  # plans that are evaluated together
+LONGEST_PAST_S = 10.0  # then no other of them is begun
 REVIEWED = frozenset({PlanState.HALTED, PlanState.ROLLING_BACK, PlanState.ROLLED_BACK, PlanState.PROMOTED,
                       PlanState.ABORTING, PlanState.ABORTED})  # fmt: skip
 BEFORE_RELEASES = "the evidence before a release"
@@ -95,6 +97,14 @@ class PlanReview:
         return [past for past in self.gates if not past.catches and not past.missing]
 
 
+@dataclass(frozen=True)
+class PastTrials:
+    """One gate on earlier plans, the newest first."""
+
+    reviews: Sequence[PlanReview]
+    left: Sequence[Plan]  # that were not evaluated: it took too long. This is no pass
+
+
 def review_plan(plan: Plan, usual_options: Callable[[str], Mapping[str, Any]]) -> PlanReview:
     """Evaluates each gate of the catalogue that a stage did not count, with its usual options.
 
@@ -120,10 +130,19 @@ def try_gate(plan: Plan, gate: Gate) -> PlanReview:
     return PlanReview(plan, record.end, record.is_halt, bool(record.spans), [past])
 
 
-def try_gate_on_past(visible: QuerySet[Plan], plan: Plan, gate: Gate, *, most: int) -> list[PlanReview]:
-    """Evaluates one gate on the newest plans of the same cluster that have ended or halted, the newest first."""
+def try_gate_on_past(
+    visible: QuerySet[Plan], plan: Plan, gate: Gate, *, most: int, clock: Callable[[], float] = monotonic
+) -> PastTrials:
+    """Evaluates one gate on the newest plans of the same cluster that have ended or halted, the newest first.
+
+    Begins with none of them after `LONGEST_PAST_S`.
+    """
     past = visible.filter(cluster=plan.cluster_id, state__in=REVIEWED, sealed_at__isnull=False).exclude(pk=plan.pk)
-    return [try_gate(one, gate) for one in past.select_related("cluster").order_by("-state_since", "-pk")[:most]]
+    plans = list(past.select_related("cluster").order_by("-state_since", "-pk")[:most])
+    ends_at, reviews = clock() + LONGEST_PAST_S, list[PlanReview]()
+    while len(reviews) < len(plans) and clock() < ends_at:
+        reviews.append(try_gate(plans[len(reviews)], gate))
+    return PastTrials(reviews, plans[len(reviews) :])
 
 
 def _is_counted(key: str, stage: Stage) -> bool:

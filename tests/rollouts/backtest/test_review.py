@@ -4,12 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.backtest.review import review_plan, try_gate
+from rollouts.backtest.review import LONGEST_PAST_S, review_plan, try_gate, try_gate_on_past
 from rollouts.commands.added_gates import usual_options
 from rollouts.gates.base import PodEvidence, ValidatorEvidence
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.validator_passed import ValidatorPassed
+from rollouts.models import Plan
 from tests.make import NOON, a_node_event
 from tests.rollouts.backtest.story import FEW_GATES, PASSED, a_halted_plan, a_look, an_xid
 
@@ -134,3 +135,14 @@ def test_pods_validators_and_samples_that_the_gates_saw_are_a_pass():
     assert {"validator_passed", "telemetry_fresh", "findings"} <= passed
     (nvlink,) = (past for past in review_plan(plan, usual_options).unknown if past.gate.key == "nvlink")
     assert nvlink.missing == ("samples of its metrics: no gate of the stage asked for them",)
+
+
+def test_earlier_plans_for_which_no_time_is_left_are_named():
+    plan, newer, older = a_halted_plan(), a_halted_plan(), a_halted_plan()
+    Plan.objects.update(cluster=plan.cluster)
+    Plan.objects.filter(pk=newer.pk).update(state_since=NOON + timedelta(days=1))
+    seconds = iter((0, 0, LONGEST_PAST_S))
+
+    past = try_gate_on_past(Plan.objects.all(), plan, DriverVersion(), most=5, clock=lambda: next(seconds))
+
+    assert ([review.plan.pk for review in past.reviews], [one.pk for one in past.left]) == ([newer.pk], [older.pk])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from rollouts.backtest import review
 from rollouts.models import Plan
 from tests.make import a_user
 from tests.pages import page, visiting
@@ -39,7 +40,7 @@ def test_other_options_of_a_gate_are_tried_on_the_plan():
     assert "“soon” is not a number." in page(ada, f"{address}soon").text
 
 
-def test_a_gate_is_tried_on_earlier_plans_too():
+def test_a_gate_is_tried_on_earlier_plans_too(monkeypatch: pytest.MonkeyPatch):
     plan, ada = a_halted_plan(), visiting(a_user("ada", role="operator"))
     address = f"/parts/plans/{plan.pk}/gate-review?gate=driver_version&run=1&option-timeout_s=120&past=on"
     assert "This cluster has no earlier plan that ended." in page(ada, address).text
@@ -48,3 +49,6 @@ def test_a_gate_is_tried_on_earlier_plans_too():
     Plan.objects.filter(pk=plan.pk).update(cluster=other.cluster)
 
     assert "fails in Canary at" in page(ada, address).text
+
+    monkeypatch.setattr(review, "LONGEST_PAST_S", 0)
+    assert "Not evaluated, since it took too long: " in page(ada, address).text
