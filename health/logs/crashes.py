@@ -5,7 +5,7 @@ A worker reads a few at a time, and each crash once, since every read loads the 
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,24 +15,11 @@ from django.db.models import Q
 from fleet.messages import announce
 from fleet.models import Cluster, Node, Observer, Pod
 from gpu.labels import MIG_CONFIG_STATE
-from gpu.operands import (
-    AMD_DRA,
-    AMD_PLUGIN,
-    COMPUTE_DOMAIN,
-    DEVICE_PLUGIN,
-    DRA_DRIVER,
-    DRIVER,
-    EXPORTERS,
-    GAUDI_PLUGIN,
-    GFD,
-    INTEL_DRA,
-    INTEL_PLUGIN,
-    MIG_MANAGER,
-    VALIDATOR,
-)
+from gpu.operands import COMPUTE_DOMAIN, DRIVER, MIG_MANAGER, VALIDATOR
 from health.models import CrashLog, Finding
 from health.stack.causes.base import CC_STATE, VGPU_STATE
 from health.stack.causes.images import PULLING
+from health.stack.missed_work import MAIN_CONTAINER, MISSED, OFFERS
 from kube import client
 from kube.client.single_requests import last_lines
 from kube.log_lines import LineWeight, decisive_index, is_frame, weight
@@ -49,30 +36,12 @@ SLOW = timedelta(minutes=5)  # a container that neither ends nor becomes ready f
 AGAIN = timedelta(minutes=15)  # an init container's crashes are not counted on its pod: its log is read again
 UNSTARTED = (*PULLING, "CreateContainerConfigError", "CreateContainerError")
 
-# gpu-operator, assets/state-driver: the container that installs; the others of its pod wait for it.
-MAIN_CONTAINER = {DRIVER: "nvidia-driver-ctr", COMPUTE_DOMAIN: "compute-domain-daemon"}
 # What goes on running when it has failed, and says so by a label of the node: mig-parted, k8s-cc-manager and
 # vgpu-device-manager then wait for the label to change.
 FAILS_BY_LABEL = {
     MIG_MANAGER: (MIG_CONFIG_STATE, "nvidia-mig-manager"),
     "cc-manager": (CC_STATE, "nvidia-cc-manager"),
     "vgpu-device-manager": (VGPU_STATE, "nvidia-vgpu-device-manager"),
-}
-# What offers GPUs and is ready whatever it finds. Blank: its pod has one container, most often.
-OFFERS = {
-    DEVICE_PLUGIN: "",
-    AMD_PLUGIN: "",
-    INTEL_PLUGIN: "",
-    GAUDI_PLUGIN: "",
-    DRA_DRIVER: "gpus",
-    AMD_DRA: "plugin",
-    INTEL_DRA: "",
-}
-# By the rule whose finding says that the work of an operand is missing on a node: the operands, ready nonetheless.
-MISSED: Mapping[str, Mapping[str, str]] = {
-    "exporter-silent": {"dcgm": "", **dict.fromkeys(EXPORTERS, "")},
-    "gpus-never-offered": {DRIVER: MAIN_CONTAINER[DRIVER], GFD: ""},
-    "allocatable-below-expected": {DRIVER: MAIN_CONTAINER[DRIVER], **OFFERS},
 }
 SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR, COMPUTE_DOMAIN)  # the init containers of the others only wait for these
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
