@@ -1,14 +1,15 @@
 """The rows from which the stacks of nodes are told."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db.models import Q
 
 from fleet.models import Bookmark, ClusterEvent, DriverObject, Node, Operand, OperandRevision, Pod, ResourceSlice
-from health.models import CrashLog
+from health.models import CrashLog, Finding
 from health.stack.driver_versions import DriverVersions, driver_versions
+from health.stack.missed_work import MISSED
 from health.stack.node_operands import OperandOnNode, operands_on
 from health.stack.rows import StackRows
 from kube.resources import DAEMON_SETS, PODS, RESOURCE_SLICES
@@ -25,12 +26,12 @@ class NodeStack:
 
 
 def read_stack(node: Node, *, now: datetime) -> NodeStack:
-    """Eight queries."""
+    """Eight queries, and one where logs are stored."""
     return read_stacks([node], now=now)[node.pk]
 
 
 def read_stacks(nodes: Sequence[Node], *, now: datetime) -> Mapping[int, NodeStack]:
-    """Returns the stacks of nodes of one cluster, by key. Eight queries."""
+    """Returns the stacks of nodes of one cluster, by key. Eight queries, and one where logs are stored."""
     cluster_id = nodes[0].cluster_id
     listed = Bookmark.objects.filter(cluster=cluster_id, listed_at__isnull=False)
     seen = set(listed.values_list("kind", flat=True))
@@ -39,6 +40,7 @@ def read_stacks(nodes: Sequence[Node], *, now: datetime) -> Mapping[int, NodeSta
     pods = list(_pods(cluster_id, names))
     uids = [each.uid for each in daemon_sets]
     slices = list(ResourceSlice.objects.filter(cluster=cluster_id, node_name__in=names))
+    logs = list(CrashLog.objects.filter(cluster=cluster_id, pod_uid__in=[pod.uid for pod in pods]))
     of_all = StackRows(
         operands=daemon_sets,
         revisions=list(OperandRevision.objects.filter(cluster=cluster_id, owner_uid__in=uids)),
@@ -49,9 +51,20 @@ def read_stacks(nodes: Sequence[Node], *, now: datetime) -> Mapping[int, NodeSta
         sees_pods=PODS.name in seen,
         sees_daemon_sets=DAEMON_SETS.name in seen,
         sees_slices=RESOURCE_SLICES.name in seen,
-        crash_logs=list(CrashLog.objects.filter(cluster=cluster_id, pod_uid__in=[pod.uid for pod in pods])),
+        crash_logs=logs,
     )
-    return {node.pk: _stack(node, of_all, slices) for node in nodes}
+    missed = _missed(nodes) if logs else {}
+    return {node.pk: _stack(node, replace(of_all, missed=missed.get(node.pk, ())), slices) for node in nodes}
+
+
+def _missed(nodes: Sequence[Node]) -> Mapping[int, Collection[str]]:
+    """Returns by node the operands whose work is missing by an open finding. One query."""
+    missed: dict[int, set[str]] = {}
+    found = Finding.objects.open().filter(node__in=nodes, rule__in=MISSED)
+    for node, rule in found.order_by().values_list("node_id", "rule"):
+        if node is not None:
+            missed.setdefault(node, set()).update(MISSED[rule])
+    return missed
 
 
 def _stack(node: Node, of_all: StackRows, slices: Sequence[ResourceSlice]) -> NodeStack:

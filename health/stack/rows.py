@@ -1,7 +1,7 @@
 """The rows of a cluster about the stack of one node."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -22,6 +22,7 @@ class StackRows:
     now: datetime
     events: Iterable[ClusterEvent] = ()
     crash_logs: Iterable[CrashLog] = ()
+    missed: Collection[str] = ()  # operands whose work is missing by an open finding of the node
     slices: Sequence[ResourceSlice] = ()  # the node's
     sees_pods: bool = True  # False: they were never listed, so that none is no news
     sees_daemon_sets: bool = True

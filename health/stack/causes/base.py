@@ -74,7 +74,7 @@ class PodSigns:
     last_words: str = ""
     more_words: Sequence[str] = ()  # further lines of what it left, the best first
     log: Sequence[str] = ()
-    is_log_of_ready: bool = False  # the log was read since it is ready, and lately: it does not do its work
+    is_log_of_ready: bool = False  # the log was read since it is ready, and lately: a finding misses its work
     events: Sequence[Event] = ()
     image: str = ""
     restarts: int = 0

@@ -4,9 +4,11 @@ import pytest
 
 from fleet.models import ClusterEvent, DriverObject, Node, Operand, OperandRevision, Pod
 from health.models import CrashLog
+from health.stack import read_stack
 from health.stack.node_operands import operands_on
 from health.stack.rows import StackRows
 from health.stack.signs import split
+from tests import make
 
 DEPLOY = "nvidia.com/gpu.deploy."
 GATE = f"{DEPLOY}device-plugin"
@@ -267,3 +269,16 @@ def test_amds_plugin_waits_for_the_pod_that_loads_its_module():
 
     assert "kernel module (KMM)" in found["amd-device-plugin"].cause.sentence
     assert "kernel-module" not in {row.operand for row in operands_on(node, rows([], [done, waiting]))}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("state", "cause"), [("open", "gpu_not_started"), ("resolved", ""), ("confirming", "")])
+def test_the_log_of_a_ready_operand_is_a_cause_while_a_finding_misses_its_work(state: str, cause: str):
+    node = make.a_node(make.a_cluster())
+    pod = make.a_pod(node, operand="driver", gpus=0, is_ready=True, ready_since=NOON - timedelta(hours=1))
+    make.a_crash_log(pod, "NVRM: GPU 0000:0a:00.0: RmInitAdapter failed! (0x24:0x72:1568)", read_at=NOON)
+    make.a_finding(node.cluster, node=node, rule="allocatable-below-expected", state=state)
+
+    (driver,) = (row for row in read_stack(node, now=NOON).operands if row.operand == "driver")
+
+    assert (driver.cause.key if driver.cause else "") == cause
