@@ -5,12 +5,12 @@ A worker reads a few at a time, and each crash once, since every read loads the 
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
-from django.db.models import Q
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from fleet.messages import announce
 from fleet.models import Cluster, Node, Observer, Pod
@@ -107,39 +107,41 @@ def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
 
 
 def _failed_by_label(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
-    """Yields managers that report a failure by a label of their node and are ready nonetheless."""
+    """Yields managers that report a failure by a label of their node and are ready nonetheless. A query for each."""
     for operand, (label, container) in FAILS_BY_LABEL.items():
         nodes = Node.objects.filter(**{f"labels__{label}": "failed"}, cluster=cluster).values("name")
-        pods = _operands(cluster).filter(operand=operand, is_ready=True, deleted_at=None, node_name__in=nodes)
-        for pod in pods.order_by("pk")[:AT_MOST]:
-            known = CrashLog.objects.filter(cluster=cluster, pod_uid=pod.uid, container=container).first()
-            if _is_new(known, pod, now=now):
-                yield Due(pod, container, has_crashed=False)
+        pods = _operands(cluster).filter(is_ready=True, deleted_at=None, node_name__in=nodes)
+        yield from _unread(pods, {operand: container}, now=now)
 
 
 def _offering_nothing(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
-    """Yields ready plugins and DRA drivers on nodes that offer no GPU. One query, and one for each result."""
+    """Yields ready plugins and DRA drivers on nodes that offer no GPU. One query."""
     nodes = Node.objects.filter(cluster=cluster, capacity={}).with_gpus().values("name")
-    pods = _operands(cluster).filter(operand__in=OFFERS, is_ready=True, deleted_at=None, node_name__in=nodes)
-    for pod in pods.filter(started_at__lt=now - SLOW).order_by("pk")[:AT_MOST]:
-        known = CrashLog.objects.filter(cluster=cluster, pod_uid=pod.uid).first()
-        if _is_new(known, pod, now=now):
-            yield Due(pod, OFFERS[pod.operand], has_crashed=False)
+    pods = _operands(cluster).filter(is_ready=True, deleted_at=None, node_name__in=nodes)
+    yield from _unread(pods.filter(started_at__lt=now - SLOW), OFFERS, now=now)
 
 
 def _missed(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
-    """Yields ready operands whose work is missing by a finding of their node. One query, and one for each result."""
-    found = Finding.objects.open().filter(cluster=cluster, rule__in=MISSED, node__isnull=False)
-    nodes: dict[str, set[str]] = {}
-    for rule, name in found.order_by("pk").values_list("rule", "node__name")[:LOOKED_AT]:
-        nodes.setdefault(rule, set()).add(name)
-    for rule, names in nodes.items():
-        pods = _operands(cluster).filter(operand__in=MISSED[rule], is_ready=True, deleted_at=None, node_name__in=names)
-        for pod in pods.filter(started_at__lt=now - SLOW).order_by("pk")[:AT_MOST]:
-            container = MISSED[rule][pod.operand]
-            known = CrashLog.objects.filter(cluster=cluster, pod_uid=pod.uid, container=container).first()
-            if _is_new(known, pod, now=now):
-                yield Due(pod, container, has_crashed=False)
+    """Yields ready operands whose work is missing by a finding of their node. One query."""
+    found = Finding.objects.open().filter(cluster=cluster, node__isnull=False).order_by()
+    of_rules, containers = Q(), dict[str, str]()
+    for rule, operands in MISSED.items():
+        of_rules |= Q(operand__in=operands, node_name__in=found.filter(rule=rule).values("node__name"))
+        containers |= operands
+    pods = _operands(cluster).filter(of_rules, is_ready=True, deleted_at=None, started_at__lt=now - SLOW)
+    yield from _unread(pods, containers, now=now)
+
+
+def _unread(pods: QuerySet[Pod], containers: Mapping[str, str], *, now: datetime) -> Iterator[Due]:
+    """Yields pods of some operands whose log was not read lately, the longest ago first: each has its turn."""
+    read = Case(*(When(operand=operand, then=Value(name)) for operand, name in containers.items()))
+    logs = CrashLog.objects.filter(
+        cluster=OuterRef("cluster"), pod_uid=OuterRef("uid"), container=OuterRef("read_container")
+    )
+    recent = logs.filter(restarts=OuterRef("restarts"), read_at__gt=now - AGAIN)
+    due = pods.filter(operand__in=containers).alias(read_container=read, read_at=Subquery(logs.values("read_at")[:1]))
+    for pod in due.exclude(Exists(recent)).order_by(F("read_at").asc(nulls_first=True), "pk")[:AT_MOST]:
+        yield Due(pod, containers[pod.operand], has_crashed=False)
 
 
 def _urgency(due: Due) -> tuple[bool, bool]:

@@ -214,6 +214,28 @@ def test_what_is_ready_is_read_where_a_finding_misses_its_work_and_again_while_i
     assert list(crashes._missed(silent.cluster, now=make.NOON + timedelta(minutes=15)))
 
 
+def test_each_ready_operand_has_its_turn(django_assert_num_queries):
+    """Also pods of another rule, and those beyond what a run reads."""
+    nodes = [make.a_node(make.a_cluster())]
+    nodes += [make.a_node(nodes[0].cluster) for _ in range(crashes.AT_MOST + 1)]
+    long_ago = {"gpus": 0, "is_ready": True, "started_at": make.NOON - timedelta(hours=1)}
+    read = []
+    for node in nodes[:-1]:
+        pod = make.a_pod(node, operand="dcgm-exporter", **long_ago)
+        make.a_finding(node.cluster, node=node, rule="exporter-silent")
+        if len(read) < crashes.AT_MOST:
+            read.append(make.a_crash_log(pod, "x", container="", read_at=make.NOON - len(read) * timedelta(seconds=1)))
+    make.a_pod(nodes[-1], operand="driver", **long_ago)
+    make.a_finding(nodes[-1].cluster, node=nodes[-1], rule="gpus-never-offered")
+
+    with django_assert_num_queries(1):
+        now = [due.pod.node_name for due in crashes._missed(nodes[0].cluster, now=make.NOON)]
+    later = [due.pod.uid for due in crashes._missed(nodes[0].cluster, now=make.NOON + crashes.AGAIN)]
+
+    assert now == [nodes[-2].name, nodes[-1].name]
+    assert later[2:] == [log.pod_uid for log in reversed(read[2:])]
+
+
 def test_a_ready_driver_is_read_where_gpus_are_missing():
     node = make.a_node(make.a_cluster())
     make.a_pod(node, operand="driver", gpus=0, is_ready=True, started_at=make.NOON - timedelta(hours=1))
