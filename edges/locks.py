@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import timedelta
 
 from django.db import DatabaseError, connection
@@ -9,23 +10,32 @@ from django.db.models import QuerySet
 
 LOCK_WAIT = timedelta(milliseconds=400)  # for what a person waits for, and for what a sweep repeats
 LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's lock_timeout, and NOWAIT
+# Of the innermost `wait_for_locks`; blank: outside of one.
+_in_force: ContextVar[str] = ContextVar("lock_timeout", default="")
+SET = "SELECT set_config('lock_timeout', %s, false)"
 
 
 @contextmanager
 def wait_for_locks(at_most: timedelta = LOCK_WAIT) -> Iterator[None]:
-    """Sets a shorter lock timeout on PostgreSQL. SQLite has one lock and its own timeout."""
+    """Sets a shorter lock timeout on PostgreSQL, then the one before again. SQLite has one lock and its own timeout."""
     if connection.vendor != "postgresql":
         yield
         return
+    limit = f"{at_most // timedelta(milliseconds=1)}ms"
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('lock_timeout', %s, false)", [f"{at_most // timedelta(milliseconds=1)}ms"])
+        cursor.execute(SET, [limit])
+    token = _in_force.set(limit)
     try:
         yield
     finally:
+        _in_force.reset(token)
         # A failed transaction or a lost connection drops the setting itself.
         if not connection.needs_rollback:
             with suppress(DatabaseError), connection.cursor() as cursor:
-                cursor.execute("RESET lock_timeout")
+                if before := _in_force.get():
+                    cursor.execute(SET, [before])
+                else:
+                    cursor.execute("RESET lock_timeout")
 
 
 @contextmanager
