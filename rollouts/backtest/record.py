@@ -380,7 +380,7 @@ def _with_work(target: RecordedTarget, record: TargetRecord, at: datetime) -> Re
     since = target.state_since
     if record.placements is None:
         too_many = Missing("pods, as there were too many")
-        return RecordedTarget(**vars(target) | {"workloads": too_many, "work": too_many})
+        return _changed(target, workloads=too_many, work=too_many)
     spans = [
         Allocated(row.since, row.until or at, whole_gpus(row.resources, record.layout)) for row in record.placements
     ]
@@ -391,8 +391,12 @@ def _with_work(target: RecordedTarget, record: TargetRecord, at: datetime) -> Re
     )
     time = gpu_time(spans, gpus=record.gpus, since=since, until=at)
     if look := record.look(since, at):
-        return RecordedTarget(**vars(target) | {"workloads": look.workloads, "work": SeenWork(time)})
+        return _changed(target, workloads=look.workloads, work=SeenWork(time))
     began = record.baseline.at if record.baseline else None  # the new driver, at the earliest
-    return RecordedTarget(
-        **vars(target) | {"workloads": pods, "work": SeenWork(time), "driver_started_at": began},
-    )
+    return _changed(target, workloads=pods, work=SeenWork(time), driver_started_at=began)
+
+
+def _changed(target: RecordedTarget, **given: Any) -> RecordedTarget:
+    """Returns the target with these fields. Others may be missing, so none is read; cached properties are left out."""
+    kept = vars(target)
+    return RecordedTarget(**{one.name: kept[one.name] for one in fields(target) if one.name in kept} | given)
