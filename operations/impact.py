@@ -19,7 +19,7 @@ from operations.external_owner import external_owner_of
 from operations.headroom import gpus_by_product, pending_after
 from operations.ledger.disruptions import read_budgets
 from operations.ledger.services import services_of
-from operations.lifecycle import AT_ONCE_MOST
+from operations.lifecycle import AT_ONCE_MOST, LEAVING_STEPS
 from operations.models import Disruption, Quarantine
 from operations.pool_shares import shares_of, taken_by
 from operations.restraints import freezes_of, release_vetoes, stop_reason
@@ -122,10 +122,10 @@ def impact_of(
     known = [node.physical_gpus for node in nodes]
     harms = list(harm_of(cluster.pk, nodes, now=now).values()) if is_evicting else []
     jobs = {job.name: job for harm in harms for job in harm.jobs}
-    leaves_service = is_evicting or "cordon" in steps
+    is_leaving = leaves_service(steps)
     returning = [pod.uid for pod in evictions.to_evict if pod.owner_kind]
     headroom, pending = pending_after(cluster, nodes, returning) if is_evicting else ("", [])
-    shares = shares_of(cluster, nodes, taken=taken_by(actor, cluster, now=now) if leaves_service else ())
+    shares = shares_of(cluster, nodes, taken=taken_by(actor, cluster, now=now) if is_leaving else ())
     return OperationImpact(
         nodes=nodes,
         steps=steps,
@@ -136,7 +136,7 @@ def impact_of(
         cost=costs(harms),
         services=_services(cluster, node_names) if is_evicting else [],
         pools=[share.sentence for share in shares if share.pool],
-        domains=domains_of(cluster, nodes) if leaves_service else [],
+        domains=domains_of(cluster, nodes) if is_leaving else [],
         unmanaged=[pod.title for pod in evictions.to_evict if not pod.owner_kind],
         empty_dir=[pod.title for pod in evictions.to_evict if pod.has_empty_dir],
         budgets=_budgets(cluster, evictions),
@@ -145,7 +145,7 @@ def impact_of(
         warnings=[*_unseen(cluster, steps, now=now), *_warnings(nodes, steps)],
         approvals=[
             *(STEPS[key].needs_approval for key in steps if STEPS[key].needs_approval),
-            *(share.why_approval for share in shares if share.why_approval and leaves_service),
+            *(share.why_approval for share in shares if share.why_approval and is_leaving),
         ],
         products=gpus_by_product(nodes),
         headroom=headroom,
@@ -163,6 +163,10 @@ def is_dry_run(steps: Sequence[str]) -> bool:
 
 def evicts(steps: Sequence[str]) -> bool:
     return any(STEPS[key].evicts for key in steps)
+
+
+def leaves_service(steps: Sequence[str]) -> bool:
+    return any(key in LEAVING_STEPS for key in steps)
 
 
 def _services(cluster: Cluster, node_names: Collection[str]) -> list[str]:
@@ -219,7 +223,7 @@ def vetoes_of(nodes: Sequence[Node], steps: Sequence[str]) -> dict[str, str]:
     """Returns why nodes may not be changed so, by node UID."""
     if any(STEPS[key].is_release for key in steps):
         return release_vetoes([node.uid for node in nodes])
-    if "cordon" not in steps and not evicts(steps):
+    if not leaves_service(steps):
         return {}
     roles = {node.uid: next((label for label in CONTROL_PLANE if label in node.labels), "") for node in nodes}
     why = "is a control-plane node. Quarterdeck neither quarantines nor drains it: use kubectl."

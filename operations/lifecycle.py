@@ -53,6 +53,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "start-maintenance": ("start_maintenance",),
     "end-maintenance": ("end_maintenance",),
 }
+LEAVING_STEPS = ("cordon", "start_maintenance")  # they take a node out of service
 # Steps that decide whether pods start or run on a node: its case follows them. Every other step leaves the case alone.
 # In maintenance by NVSentinel, NVSentinel decides about pods.
 CASE_STEPS = frozenset({"cordon", "drain", "uncordon", "disown"})

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, OuterRef, Q
 
 from fleet.models import Cluster, Node, Pool
-from operations.lifecycle import OperationState
+from operations.lifecycle import LEAVING_STEPS, OperationState
 from operations.models import MaintenanceRequest, OperationNode, Quarantine
 from wording.numbers import are, count
 
@@ -56,7 +56,7 @@ def taken_by(actor: str, cluster: Cluster, *, now: datetime) -> set[int]:
     """
     its = OperationNode.objects.filter(
         operation__cluster=cluster, operation__asked_by=actor, operation__asked_at__gte=now - SUMMED,
-        operation__steps__0__in=["cordon", "start_maintenance"], operation__preview__approvals=[],
+        operation__steps__0__in=LEAVING_STEPS, operation__preview__approvals=[],
     ).exclude(operation__state=OperationState.PROPOSED)  # fmt: skip
     quarantines = Quarantine.objects.in_force().filter(node_uid=OuterRef("node_uid"), operation=OuterRef("operation"))
     asked = MaintenanceRequest.objects.in_force().filter(node_uid=OuterRef("node_uid"), operation=OuterRef("operation"))
