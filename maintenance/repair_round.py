@@ -21,7 +21,7 @@ from edges.transition_errors import LostRace
 from edges.webhook_signatures import BadSigningSecret, signed_headers
 from fleet.models import Gpu
 from gpu.cordons import SENTINEL_WORKS
-from gpu.labels import SENTINEL_STATE, UPGRADE_STATE
+from gpu.labels import MANAGED_BY, OURS, SENTINEL_STATE, UPGRADE_STATE
 from gpu.upgrade_controller import NOT_AT_WORK
 from health.sources.posts import post_to
 from health.sources.secrets import NoSecret
@@ -54,7 +54,6 @@ from operations.writer_lease import Forfeit, take_writer_lease
 from wording.receivers import words_of
 
 log = structlog.get_logger()
-MANAGED = {"app.kubernetes.io/managed-by": "quarterdeck"}
 OWNER = "quarterdeck.io/repair-request"  # annotation: the id of the request
 ANNOTATION_UNCLEAR = "It is unclear whether the host has the request. It is not written again."
 SOON, LATER = timedelta(seconds=5), timedelta(seconds=15)
@@ -145,7 +144,7 @@ class RepairRound:
             if reason := actor.why_not_this(task) or self._why_wait():
                 return ActorReport(reason)
             self._intend()
-            metadata = {"name": name, "labels": MANAGED, "annotations": {OWNER: self.repair.request}}
+            metadata = {"name": name, "labels": {MANAGED_BY: OURS}, "annotations": {OWNER: self.repair.request}}
             manifest = {"metadata": metadata, "spec": actor.spec(task)}
             try:
                 observed = client.create_custom(self.connection, resource, manifest)
