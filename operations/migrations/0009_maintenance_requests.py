@@ -50,9 +50,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ["cluster_id", "node_name", "pk"],
-                "indexes": [
-                    models.Index(condition=models.Q(("gone_at", None)), fields=["cluster"], name="maintenance_in_force")
-                ],
                 "constraints": [
                     models.UniqueConstraint(
                         condition=models.Q(("gone_at__isnull", True)),

@@ -54,7 +54,6 @@ class MaintenanceRequest(models.Model):
                 fields=["node_uid"], condition=Q(gone_at__isnull=True), name="one_maintenance_request_per_node"
             )
         ]
-        indexes = [models.Index(fields=["cluster"], condition=Q(gone_at=None), name="maintenance_in_force")]
         ordering = ["cluster_id", "node_name", "pk"]
 
     def __str__(self) -> str:
