@@ -11,7 +11,7 @@ from health.rules.base import Severity
 from health.suspects import fisher
 from operations.tenants.disruption_cost import UNHARMED
 from rollouts.commands.stage_drafts import gates_by_default
-from rollouts.gates.base import EarlierFinding, EarlierFindings
+from rollouts.gates.earlier_findings import EarlierFinding, EarlierFindings
 from rollouts.gates.options import read_gates
 from rollouts.node_order.node_selection import FACTORS, Candidate, in_order, representatives
 from rollouts.rehearsal.faults import FAULTS, DriverFault

@@ -24,7 +24,6 @@ from rollouts.engine.looks import RecordedNode, RecordedStage
 from rollouts.engine.workloads import owner_of
 from rollouts.gates.base import (
     Baseline,
-    EarlierFindings,
     Evidence,
     FindingEvidence,
     GpuTelemetry,
@@ -34,6 +33,7 @@ from rollouts.gates.base import (
     ServiceLevel,
     TestJobEvidence,
 )
+from rollouts.gates.earlier_findings import EarlierFindings
 from rollouts.gates.slo import SLOS
 from rollouts.lifecycle import TargetState
 from rollouts.models import Cordon, Plan, Stage, Target, TestJob

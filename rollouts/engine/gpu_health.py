@@ -20,12 +20,11 @@ from health.sources.cluster_telemetry import telemetry_of_clusters
 from health.sources.snapshots import SnapshotsUnavailable
 from rollouts.gates.base import (
     FEWEST_PEERS,
-    EarlierFinding,
-    EarlierFindings,
     FindingEvidence,
     GpuTelemetry,
     HealthEvidence,
 )
+from rollouts.gates.earlier_findings import EarlierFinding, EarlierFindings
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Stage
 from rollouts.queries.gpu_telemetry import metrics_of, reads_health, telemetry_of_nodes

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import NamedTuple
 
 from health.rules.base import RANKS, Severity
-from rollouts.gates.base import EarlierFindings, Items
+from rollouts.gates.base import Items
+from rollouts.gates.earlier_findings import EarlierFindings, FindingKind
 from rollouts.gates.first_events import FirstEvents
 from rollouts.gates.sequential_test import ALPHA
 from wording.reports import EvidenceItem
@@ -25,16 +25,6 @@ PRIOR = 0.5  # findings (Jeffreys)
 # As likely as this by chance a finding counts as usual. A critical one has to be likelier: a person is asked else.
 LIKELY = {Severity.CRITICAL.value: 0.01, Severity.WARNING.value: 0.005, Severity.NOTE.value: 0.005}
 HOUR = timedelta(hours=1)
-
-
-class FindingKind(NamedTuple):
-    """Findings of one rule that are at least as bad as this."""
-
-    rule: str
-    severity: str
-
-    def has(self, rule: str, severity: str) -> bool:
-        return rule == self.rule and RANKS[severity] <= RANKS[self.severity]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import ClassVar
 from fleet.states.node import AT_REST, RECONFIGURING
 from health.rules.base import RANKS, Severity
 from health.rules.gpus.base import GpuRule
-from rollouts.gates.background import FindingComparison, FindingKind, compare_with_past, past_kinds
+from rollouts.gates.background import FindingComparison, compare_with_past, past_kinds
 from rollouts.gates.base import (
     FEWEST_PEERS,
     UNPROVED,
@@ -30,6 +30,7 @@ from rollouts.gates.base import (
     TargetEvidence,
     When,
 )
+from rollouts.gates.earlier_findings import FindingKind
 from rollouts.gates.first_events import FirstEvents, Firsts
 from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, unknown_before, wait
 from rollouts.gates.telemetry_fresh import ByNode, reporting, unmeasured

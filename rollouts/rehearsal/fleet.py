@@ -14,7 +14,8 @@ from typing import Protocol
 from gpu.labels import GPU
 from gpu.upgrade_controller import CORDON_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from health.telemetry.metrics import METRICS
-from rollouts.gates.base import EarlierFindings, GpuTelemetry, NextWave, WindowEvidence
+from rollouts.gates.base import GpuTelemetry, NextWave, WindowEvidence
+from rollouts.gates.earlier_findings import EarlierFindings
 from rollouts.rehearsal.faults import DriverFault, NodeFault, PodFault, ValidatorFault
 
 RESTART, VALIDATION = "pod-restart-required", "validation-required"

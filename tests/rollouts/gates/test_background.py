@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from rollouts.gates.background import FindingKind, compare_with_past
-from rollouts.gates.base import Answer, EarlierFinding, EarlierFindings, GateResult
+from rollouts.gates.background import compare_with_past
+from rollouts.gates.base import Answer, GateResult
+from rollouts.gates.earlier_findings import EarlierFinding, EarlierFindings, FindingKind
 from rollouts.gates.findings import NewFindings
 from rollouts.gates.thermal import Thermal
 from rollouts.lifecycle import TargetState

@@ -12,6 +12,7 @@ BESIDE_THE_GATES = {
     "__init__",
     "background",
     "base",
+    "earlier_findings",
     "first_events",
     "options",
     "results",
