@@ -8,14 +8,14 @@ a chance of at most α if the change has no effect (Ville's inequality). So a ga
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 
 from health.rules.base import RANKS, Severity
 from rollouts.gates.base import Items
-from rollouts.gates.earlier_findings import EarlierFindings, FindingKind
+from rollouts.gates.earlier_findings import EarlierFindings, FindingKind, time_without
 from rollouts.gates.first_events import FirstEvents
 from rollouts.gates.sequential_test import ALPHA
 from wording.reports import EvidenceItem
@@ -125,9 +125,7 @@ class FindingComparison:
 def past_kinds(past: EarlierFindings, rules: Collection[str] | None, severity: str) -> set[FindingKind]:
     """Returns the kinds of the past findings that a gate counts; None: every rule."""
     return {
-        FindingKind(rule, its)
-        for rule, its in past.kinds
-        if (rules is None or rule in rules) and RANKS[its] <= RANKS[severity]
+        kind for kind in past.kinds if (rules is None or kind.rule in rules) and RANKS[kind.severity] <= RANKS[severity]
     }
 
 
@@ -144,15 +142,9 @@ def compare_with_past(
 
     `firsts` has the first finding of changed nodes that have one, and `released` the release of every changed node.
     """
-    before = past.until_first(*kind)
-    here = sum(_times(released, firsts, now), timedelta(0))
+    before, here = past.until_first(kind), time_without(released, firsts, now)
     if not before.nodes or before.time <= timedelta(0):
         return None
     return BackgroundRate(
         kind, len(firsts), len(released), max(here, timedelta(minutes=1)), before.nodes, before.time, tests
     )
-
-
-def _times(begins: Mapping[str, datetime], firsts: Mapping[str, datetime], ends_at: datetime) -> Iterator[timedelta]:
-    for name, began in begins.items():
-        yield max(timedelta(0), min(firsts.get(name, ends_at), ends_at) - began)

@@ -42,23 +42,26 @@ class EarlierFindings:
     ends_at: datetime
     findings: tuple[EarlierFinding, ...] = ()
 
-    def until_first(self, rule: str, severity: str) -> "FirstsBefore":
-        """Returns the first finding of each node that is at least as severe. Computed once for each kind."""
-        if (rule, severity) not in self._by_kind:
+    def until_first(self, kind: FindingKind) -> FirstsBefore:
+        """Returns the nodes with a finding of the kind, and the time without one. Computed once for each kind."""
+        if kind not in self._by_kind:
             firsts: dict[str, datetime] = {}
             for one in self.findings:
-                if one.rule == rule and RANKS[one.severity] <= RANKS[severity]:
+                if kind.has(one.rule, one.severity):
                     firsts[one.node] = min(firsts.get(one.node, one.since), one.since)
-            ends = ((began, min(firsts.get(name, self.ends_at), self.ends_at)) for name, began in self.nodes.items())
-            time = sum((max(timedelta(0), end - began) for began, end in ends), timedelta(0))
-            self._by_kind[rule, severity] = FirstsBefore(len(firsts), time)
-        return self._by_kind[rule, severity]
+            self._by_kind[kind] = FirstsBefore(len(firsts), time_without(self.nodes, firsts, self.ends_at))
+        return self._by_kind[kind]
 
     @cached_property
-    def _by_kind(self) -> "dict[tuple[str, str], FirstsBefore]":
+    def _by_kind(self) -> dict[FindingKind, FirstsBefore]:
         return {}
 
     @cached_property
-    def kinds(self) -> frozenset[tuple[str, str]]:
-        """Returns rule and severity of each finding."""
-        return frozenset((one.rule, one.severity) for one in self.findings)
+    def kinds(self) -> frozenset[FindingKind]:
+        return frozenset(FindingKind(one.rule, one.severity) for one in self.findings)
+
+
+def time_without(begins: Mapping[str, datetime], firsts: Mapping[str, datetime], ends_at: datetime) -> timedelta:
+    """Returns the time of all nodes together, each from its begin until its first finding."""
+    ends = ((began, min(firsts.get(name, ends_at), ends_at)) for name, began in begins.items())
+    return sum((max(timedelta(0), end - began) for began, end in ends), timedelta(0))
