@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from rollouts.engine.snapshot import StageSnapshot
@@ -18,6 +18,7 @@ from rollouts.gates.base import (
     When,
 )
 from rollouts.gates.results import no_target, subject, wait
+from rollouts.gates.soak import Soak
 from rollouts.gates.window import comes_by_itself
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.node_order.node_selection import bound_in_percent
@@ -98,6 +99,19 @@ def exceeded_wait_timeout(stage: StageSnapshot, key: str, *, now: datetime) -> s
     wait_timeout = next((gate.wait_timeout for gate in stage.gates if gate.key == key), None) or stage.wait_timeout
     since = max(stage.state_since, stage.waiting_since.get(key, stage.state_since))
     return spell(wait_timeout) if now - since > wait_timeout else ""
+
+
+def exceeded_soak_limit(stage: StageSnapshot, *, now: datetime) -> str:
+    """Returns how long a stage may soak, once it has soaked for longer; empty means it has not.
+
+    Each pass restarts the wait timeout of a gate, and each wait restarts the soak. Gates that pass and wait in turn
+    would thus ask nobody. The limit leaves time for the first waits, for the soak and for one interruption: the soak
+    and twice the longest wait timeout.
+    """
+    counted = [gate for gate in stage.gates if gate.when is When.THROUGH and not gate.advisory]
+    soak = sum((gate.duration for gate in counted if isinstance(gate, Soak)), timedelta(0))
+    limit = soak + 2 * max((gate.wait_timeout or stage.wait_timeout for gate in counted), default=stage.wait_timeout)
+    return spell(limit) if now - stage.state_since > limit else ""
 
 
 def first_result(answer: Answer, results: Mapping[str, GateResult]) -> tuple[str, GateResult] | None:

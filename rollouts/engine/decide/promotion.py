@@ -12,7 +12,13 @@ from rollouts.engine.decide.acts import (
     MoveStage,
     PlaceHolds,
 )
-from rollouts.engine.decide.gate_evaluation import all_pass, counted_results, evaluate, first_result
+from rollouts.engine.decide.gate_evaluation import (
+    all_pass,
+    counted_results,
+    evaluate,
+    exceeded_soak_limit,
+    first_result,
+)
 from rollouts.engine.decide.holds import changed_template
 from rollouts.engine.decide.node_retries import given_another_try
 from rollouts.engine.decide.releases import (
@@ -33,6 +39,7 @@ from rollouts.engine.decide.write_failures import nobody_left
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import Answer, GateResult, When
 from rollouts.gates.failure_budget import FailureBudget
+from rollouts.gates.soak import Soak
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from wording.durations import spell
 from wording.lists import names
@@ -283,5 +290,22 @@ def _soak(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, GateRe
     if emptied := nobody_left(snapshot, stage):
         return emptied
     if waits := wait_for_gates(stage, answers, now=now):
-        return replace(waits, look_again_in=SOON)
+        interrupted = None if waits.pause_reason else _ask_about_interruptions(stage, answers, now=now)
+        return replace(interrupted or waits, look_again_in=SOON)
     return Decision(f"{stage.name} has no gate that counts, so it can never pass.")
+
+
+def _ask_about_interruptions(
+    stage: StageSnapshot, answers: Mapping[str, GateResult], *, now: datetime
+) -> Decision | None:
+    """Pauses the plan if a gate waits again in a stage that has exceeded its limit; None if the soak may just run."""
+    others = {key: result for key, result in counted_results(stage, answers).items() if key != Soak.key}
+    waits = first_result(Answer.WAIT, others)
+    limit = exceeded_soak_limit(stage, now=now)
+    if waits is None or not limit:
+        return None
+    asks = (
+        f"{stage.name}: {waits[1].sentence} The stage has soaked for more than {limit}, as its gates pass and wait in "
+        "turn: a person decides whether to wait, exclude the nodes or roll back."
+    )
+    return Decision(asks, pause_reason=asks)

@@ -540,6 +540,30 @@ def test_wait_timeout_begins_when_the_gate_begins_to_wait():
     assert not decided(a_snapshot(stage, nodes=(a_changed_node("a"),))).pause_reason
 
 
+@pytest.mark.parametrize(
+    ("minutes", "waits_again", "asks"),
+    [(150, True, False), (151, True, True), (151, False, False)],
+    ids=["within the limit", "beyond it", "beyond it, while only the soak runs"],
+)
+def test_gates_that_pass_and_wait_in_turn_ask_once_they_exceed_the_limit_of_the_soak(
+    minutes: int, waits_again: bool, asks: bool
+):
+    """Each pass restarts the time of the gate, each wait restarts the soak: neither alone would ever ask."""
+    target = a_target("a", driver_version="" if waits_again else "new")
+    gates = (DriverVersion(), Soak(timedelta(minutes=30)))
+    stage = a_stage(target, gates=gates, state=SOAKING, state_since=NOON - timedelta(minutes=minutes))
+    stage = replace(stage, waiting_since=dict.fromkeys(("driver_version", "soak"), NOON))
+    if not waits_again:
+        stage = replace(stage, evidence=replace(stage.evidence, others_passing_since=NOON - timedelta(minutes=1)))
+
+    decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))
+
+    assert bool(decision.pause_reason) is asks
+    assert (
+        not asks or "has soaked for more than 2 h 30 min, as its gates pass and wait in turn" in decision.pause_reason
+    )
+
+
 def test_an_approval_is_waited_for_as_long_as_it_takes():
     stage = a_stage(
         a_held_target("a"), state=OPENING, gates=(ApprovalGate(), DriverVersion()), state_since=NOON - timedelta(days=3)
