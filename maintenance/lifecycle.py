@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from operations.lifecycle import ENDING_KINDS, NodeProgress
+from operations.kinds import ENDING_KINDS
+from operations.lifecycle import NodeProgress
 from wording.durations import spell
 
 

@@ -18,7 +18,8 @@ from maintenance.fault_tests import choose_test, covers, needed_tests
 from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind, TestFacts
 from maintenance.models import NodeCase, Repair, RepairKinds, RepairReceiver
 from operations.external_owner import external_owner_of
-from operations.lifecycle import CASE_KINDS, NodeProgress
+from operations.kinds import CASE_KINDS
+from operations.lifecycle import NodeProgress
 from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.models.operation import is_of_kinds
 from operations.test_jobs.node_tests import NODE_TESTS, OWN

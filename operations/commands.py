@@ -13,7 +13,8 @@ from fleet.models import Cluster, ClusterMode, Node
 from health.models import Finding
 from operations.followers import open_followers
 from operations.impact import OperationImpact, impact_of
-from operations.lifecycle import KINDS, NEW_NODE, UNDOING_KINDS, NodeProgress, OperationState
+from operations.kinds import KINDS, MOST_NODES
+from operations.lifecycle import NEW_NODE, NodeProgress, OperationState
 from operations.models import Operation, OperationNode
 from operations.models.operation import BLOCKED, STARTED
 from operations.refusals import BadOperation, OperationRefused
@@ -24,24 +25,8 @@ from people.rights import NotAllowed
 from wording.durations import spell
 from wording.instants import to_the_second
 
-MOST_NODES = 1000
 PROPOSED = "Another person has to approve it. Nothing is written before."
 APPROVED_WITHIN = timedelta(hours=24)  # an older proposal is asked again
-EXPLANATIONS: Mapping[str, str] = {
-    "quarantine": "New pods do not start on these nodes. Running pods stay.",
-    "drain": "Cordons the nodes, then evicts their pods within their budgets.",
-    "release": "Removes Quarterdeck's cordon. Foreign cordons stay.",
-    "accept-uncordon": "Somebody else uncordoned the nodes. They stay in service, and Quarterdeck removes its marks.",
-    "test": "Runs a test Job on all GPUs of cordoned nodes.",
-    "label": "Sets the label quarterdeck.io/pool. A pool with the selector quarterdeck.io/pool=NAME takes the nodes.",
-    "note": "Writes the reason on each node's timeline.",
-    "debug": "Runs nvidia-smi in a pod on the node and shows its output.",
-    "try-drain": "Asks for each eviction of a drain as a dry run. Nothing in the cluster changes.",
-    "delete-pod": "Deletes one pod that blocks a drain, past the budget that you name.",
-    "start-maintenance": "Creates a MaintenanceRequest: NVSentinel cordons and drains the nodes.",
-    "end-maintenance": "Deletes Quarterdeck's MaintenanceRequest: NVSentinel uncordons the nodes.",
-}
-MOST_DEBUGGED = 5
 
 
 def preview(
@@ -54,11 +39,10 @@ def preview(
         raise BadOperation(("nodes", "Choose at least one node. An empty selection is never “all”."))
     if len(nodes) > MOST_NODES:
         raise BadOperation(("nodes", f"At most {MOST_NODES} nodes at once."))
-    if kind == "debug" and len(nodes) > MOST_DEBUGGED:
-        raise BadOperation(("nodes", f"At most {MOST_DEBUGGED} nodes: each has its own output."))
-    if kind == "delete-pod" and len(nodes) > 1:
-        raise BadOperation(("nodes", "Choose one node: each pod is approved by itself."))
-    return impact_of(cluster, nodes, KINDS[kind], actor=actor, now=now, pod_uid=pod_uid)
+    most, why = KINDS[kind].most_nodes, KINDS[kind].why_fewer
+    if len(nodes) > most:
+        raise BadOperation(("nodes", f"{'Choose one node' if most == 1 else f'At most {most} nodes'}: {why}."))
+    return impact_of(cluster, nodes, KINDS[kind].steps, actor=actor, now=now, pod_uid=pod_uid)
 
 
 def start(
@@ -84,7 +68,7 @@ def start(
     :raises OperationRefused: when the cluster may not be changed, or the key belongs to another command
     """
     options = _complete(kind, options or {})
-    if "drain" in KINDS.get(kind, ()) and not options.get("deadline_s"):
+    if "drain" in _steps_of(kind) and not options.get("deadline_s"):
         options["deadline_s"] = int(usual_deadline(nodes).total_seconds())
     finding = _finding_of(options, nodes)
     asked = _key_of(kind, nodes, reason, options, actor=actor, key=key)
@@ -99,8 +83,9 @@ def start(
             needs_approval = impact.approvals and not options.get(NEW_NODE)
             state = OperationState.PROPOSED if needs_approval else OperationState.RUNNING
             operation = Operation.objects.create(
-                cluster=cluster, steps=list(KINDS[kind]), options=options, state=state, state_since=now, reason=reason,
-                asked_by=actor, asked_at=now, key=key, preview=impact.as_kept, next_look_at=now, lease_until=now,
+                cluster=cluster, steps=list(KINDS[kind].steps), options=options, state=state, state_since=now,
+                reason=reason, asked_by=actor, asked_at=now, key=key, preview=impact.as_kept,
+                next_look_at=now, lease_until=now,
             )  # fmt: skip
             OperationNode.objects.bulk_create(
                 OperationNode(
@@ -139,9 +124,14 @@ def _check(impact: OperationImpact, *, typed_count: int | None, seen: str) -> No
 def _complete(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """:raises BadOperation: when a step lacks an option"""
     given = dict(options)
-    for key in KINDS.get(kind, ()):
+    for key in _steps_of(kind):
         given = STEPS[key].complete(given)
     return given
+
+
+def _steps_of(kind: str) -> tuple[str, ...]:
+    """Returns its steps; of an unknown kind none, since the preview refuses it."""
+    return KINDS[kind].steps if kind in KINDS else ()
 
 
 def _finding_of(options: Mapping[str, Any], nodes: Sequence[Node]) -> Finding | None:
@@ -310,7 +300,7 @@ def _why_undone(operation: Operation, node_uids: Sequence[str]) -> str:
 
 def _undoing_operation(operation: Operation, node_uids: Sequence[str]) -> Operation | None:
     """Returns the newest later operation that undoes this one on a node of it. None: none has started."""
-    rows = OperationNode.objects.of_kinds(*UNDOING_KINDS.get(operation.kind, ()))
+    rows = OperationNode.objects.of_kinds(*(KINDS[operation.kind].undone_by if operation.kind else ()))
     rows = rows.filter(node_uid__in=node_uids, operation__pk__gt=operation.pk)
     rows = rows.exclude(state__in=[NodeProgress.FAILED, NodeProgress.CANCELLED])
     rows = rows.exclude(operation__state=OperationState.PROPOSED).select_related("operation")

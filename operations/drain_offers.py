@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from fleet.models import DisruptionBudget, Node, Pod
-from operations.lifecycle import ENDING_KINDS, NodeProgress
+from operations.kinds import ENDING_KINDS
+from operations.lifecycle import NodeProgress
 from operations.models import OperationNode
 from operations.restraints import release_vetoes
 from wording.durations import spell

@@ -17,9 +17,10 @@ from operations.domain_shares import domains_of
 from operations.drain_times import drain_times
 from operations.external_owner import external_owner_of
 from operations.headroom import gpus_by_product, pending_after
+from operations.kinds import LEAVING_STEPS
 from operations.ledger.disruptions import read_budgets
 from operations.ledger.services import services_of
-from operations.lifecycle import AT_ONCE_MOST, LEAVING_STEPS
+from operations.lifecycle import AT_ONCE_MOST
 from operations.models import Disruption, Quarantine
 from operations.pool_shares import shares_of, taken_by
 from operations.restraints import freezes_of, release_vetoes, stop_reason

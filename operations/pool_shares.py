@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, OuterRef, Q
 
 from fleet.models import Cluster, Node, Pool
-from operations.lifecycle import LEAVING_STEPS, OperationState
+from operations.kinds import LEAVING_STEPS
+from operations.lifecycle import OperationState
 from operations.models import MaintenanceRequest, OperationNode, Quarantine
 from wording.numbers import are, count
 

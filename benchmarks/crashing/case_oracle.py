@@ -21,7 +21,7 @@ from benchmarks.crashing.tenants import ALLOWED, PODS, REPLICAS
 from benchmarks.crashing.words import Word
 from maintenance.automatic import ACTOR
 from maintenance.models import AutomaticDecision, NodeCase, Repair
-from operations.lifecycle import KINDS
+from operations.kinds import KINDS
 from operations.models import Disruption, Operation, OperationNode, Quarantine
 from people.models import AuditEntry
 from simulator.kinds import JOB, NODE
@@ -256,7 +256,7 @@ def nodes_by_operation() -> Mapping[str, Collection[str]]:
 
 
 def pods_past_budgets() -> Mapping[str, str]:
-    found = Operation.objects.filter(steps=list(KINDS["delete-pod"]))
+    found = Operation.objects.filter(steps=list(KINDS["delete-pod"].steps))
     return {operation.mark: operation.options["pod_uid"] for operation in found}
 
 

@@ -14,7 +14,8 @@ from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node
 from operations import commands
-from operations.lifecycle import KINDS, OperationState
+from operations.kinds import KINDS
+from operations.lifecycle import OperationState
 from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation
 from operations.test_jobs.node_tests import NODE_TESTS

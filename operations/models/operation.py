@@ -14,13 +14,11 @@ from django.db.models import Case, Q, When
 from edges.transitions import write_move
 from fleet.models import Cluster, DomainEvent
 from fleet.models.visible import Visible
+from operations.kinds import ENDING_KINDS, KINDS, title_of
 from operations.lifecycle import (
-    ENDING_KINDS,
     IN_PROGRESS,
-    KINDS,
     NODE_MOVES,
     OPERATION_MOVES,
-    TITLES,
     UNFINISHED,
     NodeProgress,
     OperationState,
@@ -92,13 +90,13 @@ class Operation(Leased):
     @property
     def kind(self) -> str:
         """Returns the key of KINDS."""
-        return next((kind for kind, steps in KINDS.items() if list(steps) == list(self.steps)), "")
+        return next((kind.key for kind in KINDS.values() if list(kind.steps) == list(self.steps)), "")
 
     @property
     def summary(self) -> str:
         """Returns "Drain of 3 nodes". One query."""
-        where = "on" if self.kind == "delete-pod" else "of"
-        return f"{TITLES.get(self.kind, 'Operation')} {where} {count(self.nodes.count(), 'node')}"
+        of = KINDS[self.kind].of if self.kind else "of"
+        return f"{title_of(self.kind)} {of} {count(self.nodes.count(), 'node')}"
 
     @property
     def is_in_progress(self) -> bool:
@@ -145,7 +143,7 @@ class Operation(Leased):
 
 def is_of_kinds(*kinds: str) -> Q:
     """Returns the condition that a node's operation is of one of these kinds."""
-    return reduce(or_, (Q(operation__steps=list(KINDS[kind])) for kind in kinds), Q(pk__in=[]))
+    return reduce(or_, (Q(operation__steps=list(KINDS[kind].steps)) for kind in kinds), Q(pk__in=[]))
 
 
 class OperationNodeQuerySet(Visible["OperationNode"]):

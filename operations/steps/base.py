@@ -57,7 +57,6 @@ class NodeStep(ABC):
     """One kind of act. `run` is safe to repeat, and returns DONE only for what was read back."""
 
     key: ClassVar[str]
-    title: ClassVar[str]  # a verb, for buttons: "Quarantine"
     effect: ClassVar[str] = "Running pods stay."  # of the preview, after the nodes and GPUs
     evicts: ClassVar[bool] = False  # pods leave the node
     needs_place: ClassVar[bool] = False  # waits for a free place in the budgets of the node's failure domains

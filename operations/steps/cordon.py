@@ -24,7 +24,6 @@ class _Serves(Exception):
 
 class CordonStep(NodeStep):
     key: ClassVar[str] = "cordon"
-    title: ClassVar[str] = "Quarantine"
     waits_for_stop: ClassVar[bool] = False  # it moves no pod and changes no driver
 
     def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:

@@ -44,7 +44,6 @@ class _DebugTracker(TestJobTracker):
 
 class DebugPodStep(TestJobStep):
     key: ClassVar[str] = "debug_pod"
-    title: ClassVar[str] = "Debug pod"
     effect: ClassVar[str] = "A debug pod takes one free GPU or none, and is deleted afterwards. No pod is evicted."
     tracker: ClassVar[type[TestJobTracker]] = _DebugTracker
 

@@ -22,7 +22,6 @@ RIGHT = "Quarterdeck may not delete pods in this cluster. An admin may apply dep
 
 class DeletePodStep(NodeStep):
     key: ClassVar[str] = "delete_pod"
-    title: ClassVar[str] = "Evict past budget"
     effect: ClassVar[str] = "One pod is deleted past its budget, within its own grace period."
     needs_approval: ClassVar[str] = "A pod is deleted past its PodDisruptionBudget. Another person approves it."
     waits_for_freeze: ClassVar[bool] = True

@@ -15,7 +15,6 @@ class DisownStep(NodeStep):
     """Removes marks only: it fails on a node that is cordoned, so no veto of a release applies."""
 
     key: ClassVar[str] = "disown"
-    title: ClassVar[str] = "Accept uncordon"
     effect: ClassVar[str] = "Quarterdeck removes its marks. The node stays uncordoned."
     takes_node: ClassVar[bool] = False  # the quarantine has it, and ends
 

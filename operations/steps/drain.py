@@ -40,7 +40,6 @@ SHOWN = 100  # pods in the progress of a node
 
 class DrainStep(NodeStep):
     key: ClassVar[str] = "drain"
-    title: ClassVar[str] = "Drain"
     evicts: ClassVar[bool] = True
     needs_place: ClassVar[bool] = True
     waits_for_freeze: ClassVar[bool] = True

@@ -19,7 +19,6 @@ MOST_TRIED = 150  # pods of a node; a kubelet takes 110 unless configured otherw
 
 class EvictionTrialStep(NodeStep):
     key: ClassVar[str] = "eviction_trial"
-    title: ClassVar[str] = "Try drain"
     effect: ClassVar[str] = "The API server is asked for each eviction as a dry run. No pod is evicted."
     is_dry_run: ClassVar[bool] = True
     takes_node: ClassVar[bool] = False

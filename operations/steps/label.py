@@ -17,7 +17,6 @@ VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
 class LabelStep(NodeStep):
     key: ClassVar[str] = "label"
-    title: ClassVar[str] = "Label pool"
     takes_node: ClassVar[bool] = False
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:

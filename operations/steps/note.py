@@ -11,7 +11,6 @@ from people.rights import NotAllowed
 
 class NoteStep(NodeStep):
     key: ClassVar[str] = "note"
-    title: ClassVar[str] = "Note"
     takes_node: ClassVar[bool] = False
     waits_for_stop: ClassVar[bool] = False
 

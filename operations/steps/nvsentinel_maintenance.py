@@ -35,7 +35,6 @@ RIGHT = "An admin may apply deploy/rbac/quarterdeck.yaml."
 
 class StartMaintenanceStep(NodeStep):
     key: ClassVar[str] = "start_maintenance"
-    title: ClassVar[str] = "Ask NVSentinel for maintenance"
     effect: ClassVar[str] = "NVSentinel cordons and drains them."
     evicts: ClassVar[bool] = True
     needs_place: ClassVar[bool] = True
@@ -103,7 +102,6 @@ class StartMaintenanceStep(NodeStep):
 
 class EndMaintenanceStep(NodeStep):
     key: ClassVar[str] = "end_maintenance"
-    title: ClassVar[str] = "End maintenance"
     effect: ClassVar[str] = "NVSentinel uncordons them."
     is_release: ClassVar[bool] = True
 

@@ -18,7 +18,6 @@ from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, f
 
 class UncordonStep(NodeStep):
     key: ClassVar[str] = "uncordon"
-    title: ClassVar[str] = "Release"
     is_release: ClassVar[bool] = True
 
     def run(self, work: NodeWork) -> StepResult:

@@ -9,7 +9,8 @@ from fleet.models import ClusterMode
 from fleet.web.node_lookup import node_for
 from gpu.labels import SENTINEL_MARKS
 from operations.external_owner import external_owner_of
-from operations.lifecycle import TITLES, NodeProgress
+from operations.kinds import title_of
+from operations.lifecycle import NodeProgress
 from operations.models import MaintenanceRequest, OperationNode, Quarantine
 from people.rights import Permission, why_not
 
@@ -35,7 +36,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
         "is_busy": any(
             row.state in (NodeProgress.PENDING, NodeProgress.RUNNING) and row.operation.is_in_progress for row in last
         ),
-        "last": [(row, TITLES.get(row.operation.kind, "Operation")) for row in last],
+        "last": [(row, title_of(row.operation.kind)) for row in last],
         "why_not": locked,
     }
     return render(request, "operations/_node_actions.html", context)

@@ -29,7 +29,8 @@ from operations.drain_offers import drain_offers_of
 from operations.eviction_trials import trial_of
 from operations.followers import follower_of
 from operations.impact import OperationImpact, is_dry_run, vetoes_of
-from operations.lifecycle import CASE_KINDS, KINDS, TITLES, NodeProgress, OperationState
+from operations.kinds import KINDS
+from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation
 from operations.refusals import BadOperation, OperationRefused
 from operations.steps.delete_pod import NAMED
@@ -122,7 +123,7 @@ def new_operation(request: PersonRequest) -> HttpResponse:
     elif form.is_bound:
         try:
             require(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-            if not is_dry_run(KINDS[kind]):
+            if not is_dry_run(KINDS[kind].steps):
                 _require_same_impact(form, impact, missing, now=now)
             given = {name: form.cleaned_data[name] for name in ("reason", "typed_count", "key")}
             operation = commands.start(cluster, kind, nodes, actor=actor, options=form.options, now=now, **given)
@@ -132,15 +133,15 @@ def new_operation(request: PersonRequest) -> HttpResponse:
             status = 409
         else:
             messages.success(request, f"Started: {operation.summary}.")
-            follower = follower_of(nodes[0].uid) if len(nodes) == 1 and kind in (*CASE_KINDS, "test") else None
+            follower = follower_of(nodes[0].uid) if len(nodes) == 1 and KINDS[kind].shows_case else None
             if follower and operation.state == OperationState.RUNNING:
                 return redirect(follower.address)
             return redirect("operation", operation_id=operation.pk)
     context = {
-        "kind": kind, "title": TITLES[kind], "cluster": cluster, "nodes": nodes[:SHOWN],
+        "kind": kind, "title": KINDS[kind].title, "cluster": cluster, "nodes": nodes[:SHOWN],
         "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "why_not": reason, "key": uuid4().hex,
         "read_at": now, "missing": missing, "all_nodes": ",".join(str(node.pk) for node in nodes),
-        "without_vetoes": _without_vetoes(kind, nodes), "explanation": commands.EXPLANATIONS[kind],
+        "without_vetoes": _without_vetoes(kind, nodes), "explanation": KINDS[kind].explanation,
         "trial": trial_of(cluster, nodes, now=now) if kind == "drain" else None,
     }  # fmt: skip
     return render(request, "operations/new.html", context, status=status)
@@ -183,7 +184,7 @@ def _require_same_impact(form: OperationForm, impact: OperationImpact, missing: 
 
 def _without_vetoes(kind: str, nodes: Sequence[Node]) -> str:
     """Returns the keys of the nodes that may be changed, where some may not. Blank: all may, or none."""
-    vetoes = vetoes_of(nodes, KINDS[kind])
+    vetoes = vetoes_of(nodes, KINDS[kind].steps)
     return ",".join(str(node.pk) for node in nodes if node.uid not in vetoes) if vetoes else ""
 
 

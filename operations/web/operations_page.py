@@ -8,7 +8,8 @@ from django.shortcuts import render
 
 from edges.parts import part_response
 from edges.requests import PersonRequest
-from operations.lifecycle import TITLES, NodeProgress
+from operations.kinds import title_of
+from operations.lifecycle import NodeProgress
 from operations.models import Operation, Quarantine
 
 SHOWN = 50
@@ -32,7 +33,7 @@ def _context(request: PersonRequest) -> dict[str, Any]:
     ).order_by("-pk")
     quarantines = Quarantine.objects.visible_to(request.user).in_force().select_related("cluster", "operation")
     return {
-        "operations": [(row, TITLES.get(row.kind, "Operation")) for row in counted[:SHOWN]],
+        "operations": [(row, title_of(row.kind)) for row in counted[:SHOWN]],
         "most": SHOWN,
         "quarantines": quarantines.order_by("-wanted_since")[:SHOWN],
         "quarantined": quarantines.count(),

@@ -10,7 +10,7 @@ from fleet.web import fleet_page
 from kube.resources import DISRUPTION_BUDGETS
 from operations import commands
 from operations.impact import UNKNOWN
-from operations.lifecycle import KINDS
+from operations.kinds import KINDS
 from operations.models import DomainBudget, Operation
 from people.models import User
 from tests.callers import calling

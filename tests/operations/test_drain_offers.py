@@ -4,7 +4,8 @@ import pytest
 
 from fleet.models import Node
 from operations.drain_offers import drain_offers_of
-from operations.lifecycle import KINDS, NodeProgress
+from operations.kinds import KINDS
+from operations.lifecycle import NodeProgress
 from operations.models import OperationNode
 from tests.make import NOON, a_cluster, a_node, an_operation
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.django_db
 def blocked_on(node: Node, **given: str) -> OperationNode:
     """The row of a drain that failed on one pod."""
     pod = {"uid": "uid-of-web-1", "name": "team-a/web-1", "owner": "ReplicaSet/web", "budget": "web"} | given
-    operation = an_operation(node.cluster, node.name, steps=KINDS["drain"], state="finished")
+    operation = an_operation(node.cluster, node.name, steps=KINDS["drain"].steps, state="finished")
     operation.nodes.update(node_uid=node.uid, state=NodeProgress.FAILED, progress={"pods": [pod]})
     return operation.nodes.get()
 
@@ -36,7 +37,7 @@ def test_a_drain_offers_nothing_once_the_node_was_released_or_drained_again(
     node = a_node(a_cluster(), "gpu-0", is_unschedulable=is_cordoned)
     row = blocked_on(node)
     if later:
-        an_operation(node.cluster, node.name, steps=KINDS[later]).nodes.update(node_uid=node.uid)
+        an_operation(node.cluster, node.name, steps=KINDS[later].steps).nodes.update(node_uid=node.uid)
 
     assert bool(drain_offers_of(row, node, now=NOON)) is offered
 

@@ -23,7 +23,8 @@ from maintenance.models import NodeCase
 from maintenance.queries import facts_of
 from operations import commands
 from operations.impact import impact_of
-from operations.lifecycle import KINDS, NodeProgress, OperationState
+from operations.kinds import KINDS
+from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation, Quarantine
 from operations.quarantine_round import follow_quarantines
 from operations.steps.drain import ask_eviction
@@ -167,7 +168,7 @@ def test_a_budget_that_allows_nothing_for_ever_blocks_the_drain_and_forces_nothi
     there.replicas(team, "web", gpu)
     there.budget(team, "web", app="web", covers=1, maxUnavailable=0)
     there.look()
-    impact = impact_of(there.cluster, [there.row(gpu)], KINDS["drain"], actor="ada", now=there.clock())
+    impact = impact_of(there.cluster, [there.row(gpu)], KINDS["drain"].steps, actor="ada", now=there.clock())
     assert [each.partition(":")[0] for each in impact.budgets] == [f"{team}/web allows no eviction now"]
     operation = there.rounds(begin(there, "drain", gpu, options={"deadline_s": 60}), 3)
 

@@ -56,7 +56,6 @@ class _NodeTracker(TestJobTracker):
 
 class TestJobStep(NodeStep):
     key: ClassVar[str] = "test_job"
-    title: ClassVar[str] = "Test"
     effect: ClassVar[str] = "A test Job takes all GPUs of each node, and is deleted afterwards. No pod is evicted."
     tracker: ClassVar[type[TestJobTracker]] = _NodeTracker
     waits_for_stop: ClassVar[bool] = False  # a Job that runs is followed and deleted; `run` creates none during a stop

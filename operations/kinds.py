@@ -1,0 +1,85 @@
+"""The kinds of operations: what a person may ask for, its steps, and its words. Pure. To add one, add an entry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+MOST_NODES = 1000
+
+
+@dataclass(frozen=True)
+class OperationKind:
+    key: str
+    title: str  # a verb, for buttons
+    steps: tuple[str, ...]  # keys of `operations.steps`, in order
+    explanation: str  # beside the title of its preview
+    of: str = "of"  # between its title and the number of its nodes
+    undone_by: tuple[str, ...] = ()  # kinds of later operations that undo it
+    leaves_service: bool = False  # its first step takes a node out of service
+    moves_case: bool = False  # it decides whether pods start or run on a node, so the node's case follows it
+    shows_case: bool = False  # whoever starts it from a case returns there
+    ends_quarantine: bool = False
+    most_nodes: int = MOST_NODES
+    why_fewer: str = ""  # why it takes fewer nodes than others
+
+
+ALL = (
+    OperationKind(
+        "quarantine", "Quarantine", ("cordon",), "New pods do not start on these nodes. Running pods stay.",
+        undone_by=("release", "accept-uncordon"), leaves_service=True, moves_case=True, shows_case=True,
+    ),
+    # It keeps new pods off first. The page of a node offers it beside the quarantine.
+    OperationKind(
+        "drain", "Drain", ("cordon", "drain"), "Cordons the nodes, then evicts their pods within their budgets.",
+        undone_by=("release", "accept-uncordon"), leaves_service=True, moves_case=True, shows_case=True,
+    ),
+    OperationKind(
+        "test", "Test", ("test_job",), "Runs a test Job on all GPUs of cordoned nodes.", shows_case=True
+    ),
+    OperationKind(
+        "release", "Release", ("uncordon",), "Removes Quarterdeck's cordon. Foreign cordons stay.",
+        undone_by=("quarantine", "drain"), moves_case=True, shows_case=True, ends_quarantine=True,
+    ),
+    OperationKind(
+        "accept-uncordon", "Accept uncordon", ("disown",),
+        "Somebody else uncordoned the nodes. They stay in service, and Quarterdeck removes its marks.",
+        undone_by=("quarantine", "drain"), moves_case=True, shows_case=True, ends_quarantine=True,
+    ),
+    OperationKind(
+        "label", "Label pool", ("label",),
+        "Sets the label quarterdeck.io/pool. A pool with the selector quarterdeck.io/pool=NAME takes the nodes.",
+        undone_by=("label",),
+    ),
+    OperationKind("note", "Note", ("note",), "Writes the reason on each node's timeline."),
+    OperationKind(
+        "debug", "Debug pod", ("debug_pod",), "Runs nvidia-smi in a pod on the node and shows its output.",
+        most_nodes=5, why_fewer="each has its own output",
+    ),
+    OperationKind(
+        "try-drain", "Try drain", ("eviction_trial",),
+        "Asks for each eviction of a drain as a dry run. Nothing in the cluster changes.",
+    ),
+    OperationKind(
+        "delete-pod", "Evict past budget", ("delete_pod",),
+        "Deletes one pod that blocks a drain, past the budget that you name.", of="on", most_nodes=1,
+        why_fewer="each pod is approved by itself",
+    ),
+    # In maintenance by NVSentinel, NVSentinel decides about pods: no case follows.
+    OperationKind(
+        "start-maintenance", "Ask NVSentinel for maintenance", ("start_maintenance",),
+        "Creates a MaintenanceRequest: NVSentinel cordons and drains the nodes.", undone_by=("end-maintenance",),
+        leaves_service=True,
+    ),
+    OperationKind(
+        "end-maintenance", "End maintenance", ("end_maintenance",),
+        "Deletes Quarterdeck's MaintenanceRequest: NVSentinel uncordons the nodes.",
+    ),
+)  # fmt: skip
+KINDS: Mapping[str, OperationKind] = {kind.key: kind for kind in ALL}
+LEAVING_STEPS = tuple(sorted({kind.steps[0] for kind in ALL if kind.leaves_service}))
+CASE_KINDS = tuple(kind.key for kind in ALL if kind.moves_case)
+ENDING_KINDS = tuple(kind.key for kind in ALL if kind.ends_quarantine)
+
+
+def title_of(kind: str) -> str:
+    """Returns the title of a kind, also of one that an earlier version had."""
+    return KINDS[kind].title if kind in KINDS else "Operation"
