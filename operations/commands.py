@@ -19,7 +19,6 @@ from operations.models import Operation, OperationNode
 from operations.models.operation import BLOCKED, STARTED
 from operations.refusals import BadOperation, OperationRefused
 from operations.steps import STEPS
-from operations.steps.drain import usual_deadline
 from people.models import AuditEntry
 from people.rights import NotAllowed
 from wording.durations import spell
@@ -30,7 +29,13 @@ APPROVED_WITHIN = timedelta(hours=24)  # an older proposal is asked again
 
 
 def preview(
-    cluster: Cluster, kind: str, nodes: Sequence[Node], *, actor: str, now: datetime, pod_uid: str = ""
+    cluster: Cluster,
+    kind: str,
+    nodes: Sequence[Node],
+    *,
+    actor: str,
+    now: datetime,
+    options: Mapping[str, Any] | None = None,
 ) -> OperationImpact:
     """:raises BadOperation: when the kind is unknown, or there are no or too many nodes"""
     if kind not in KINDS:
@@ -42,7 +47,7 @@ def preview(
     most, why = KINDS[kind].most_nodes, KINDS[kind].why_fewer
     if len(nodes) > most:
         raise BadOperation(("nodes", f"{'Choose one node' if most == 1 else f'At most {most} nodes'}: {why}."))
-    return impact_of(cluster, nodes, KINDS[kind].steps, actor=actor, now=now, pod_uid=pod_uid)
+    return impact_of(cluster, nodes, KINDS[kind].steps, actor=actor, now=now, options=options)
 
 
 def start(
@@ -67,16 +72,14 @@ def start(
     :raises BadOperation: when the input is invalid
     :raises OperationRefused: when the cluster may not be changed, or the key belongs to another command
     """
-    options = _complete(kind, options or {})
-    if "drain" in _steps_of(kind) and not options.get("deadline_s"):
-        options["deadline_s"] = int(usual_deadline(nodes).total_seconds())
+    options = _complete(kind, options or {}, nodes)
     finding = _finding_of(options, nodes)
     asked = _key_of(kind, nodes, reason, options, actor=actor, key=key)
     if (earlier := _earlier(asked)) is not None:
         return earlier
     if cluster.mode != ClusterMode.OPERATE:
         raise OperationRefused(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
-    impact = preview(cluster, kind, nodes, actor=actor, now=now, pod_uid=options.get("pod_uid") or "")
+    impact = preview(cluster, kind, nodes, actor=actor, now=now, options=options)
     _check(impact, typed_count=typed_count, seen=seen)
     try:
         with transaction.atomic():
@@ -121,11 +124,11 @@ def _check(impact: OperationImpact, *, typed_count: int | None, seen: str) -> No
         raise BadOperation(("typed_count", f"Type the number of nodes, {len(impact.nodes)}, to confirm."))
 
 
-def _complete(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def _complete(kind: str, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
     """:raises BadOperation: when a step lacks an option"""
     given = dict(options)
     for key in _steps_of(kind):
-        given = STEPS[key].complete(given)
+        given = STEPS[key].complete(given, nodes)
     return given
 
 
@@ -179,8 +182,9 @@ def impact_now(operation: Operation, *, now: datetime) -> OperationImpact | None
     nodes = list(Node.objects.filter(cluster=operation.cluster, uid__in=uids).order_by("name"))
     if len(nodes) != len(uids):
         return None
-    pod_uid = operation.options.get("pod_uid") or ""
-    return impact_of(operation.cluster, nodes, operation.steps, actor=operation.asked_by, now=now, pod_uid=pod_uid)
+    return impact_of(
+        operation.cluster, nodes, operation.steps, actor=operation.asked_by, now=now, options=operation.options
+    )
 
 
 def pause(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:

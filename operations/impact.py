@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,23 +14,20 @@ from fleet.models import Cluster, DisruptionBudget, Node, OtherPod, Pod
 from kube.resources import DISRUPTION_BUDGETS
 from kube.selectors import readable
 from operations.domain_shares import domains_of
-from operations.drain_times import drain_times
 from operations.external_owner import external_owner_of
 from operations.headroom import gpus_by_product, pending_after
 from operations.kinds import LEAVING_STEPS
 from operations.ledger.disruptions import read_budgets
 from operations.ledger.services import services_of
-from operations.lifecycle import AT_ONCE_MOST
 from operations.models import Disruption, Quarantine
 from operations.pool_shares import shares_of, taken_by
 from operations.restraints import freezes_of, release_vetoes, stop_reason
 from operations.steps import STEPS
-from operations.steps.debug_pod import WITHOUT_GPU, free_resource, runtime_class_on
 from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
 from operations.tenants.disruption_cost import costs
 from operations.tenants.jobs import harm_of
 from wording.lists import names
-from wording.numbers import are, count, either
+from wording.numbers import count, either
 
 TYPED_ABOVE = 10  # nodes; of more the asker types their number
 LISTS = (
@@ -107,18 +104,21 @@ class OperationImpact:
 
 
 def impact_of(
-    cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, actor: str, now: datetime, pod_uid: str = ""
+    cluster: Cluster,
+    nodes: Sequence[Node],
+    steps: Sequence[str],
+    *,
+    actor: str,
+    now: datetime,
+    options: Mapping[str, Any] | None = None,
 ) -> OperationImpact:
-    """Returns the impact on these nodes of one cluster. At most 36 queries, whatever the number of nodes.
-
-    `pod_uid`: of the only pod that the step deletes, for steps that delete one.
-    """
+    """Returns the impact on these nodes of one cluster. At most 36 queries, whatever the number of nodes."""
     node_names = [node.name for node in nodes]
     is_evicting = evicts(steps)
-    deletes = "delete_pod" in steps
-    pods = _pods(cluster, node_names) if is_evicting or deletes else []
-    if deletes:
-        pods = [pod for pod in pods if pod.uid == pod_uid]
+    named = {pod for key in steps if (pod := STEPS[key].named_pod(options or {})) is not None}
+    pods = _pods(cluster, node_names) if is_evicting or named else []
+    if named:
+        pods = [pod for pod in pods if pod.uid in named]
     evictions = evictions_of(pods, Consent(unmanaged=True, empty_dir=True), now=now)
     known = [node.physical_gpus for node in nodes]
     harms = list(harm_of(cluster.pk, nodes, now=now).values()) if is_evicting else []
@@ -143,7 +143,7 @@ def impact_of(
         budgets=_budgets(cluster, evictions),
         vetoes=sorted(vetoes_of(nodes, steps).values()),
         waits=list(_waits(cluster, nodes, steps, now=now)),
-        warnings=[*_unseen(cluster, steps, now=now), *_warnings(nodes, steps)],
+        warnings=[*_unseen(cluster, with_pods=is_evicting or bool(named), now=now), *_warnings(nodes, steps)],
         approvals=[
             *(STEPS[key].needs_approval for key in steps if STEPS[key].needs_approval),
             *(share.why_approval for share in shares if share.why_approval and is_leaving),
@@ -151,8 +151,8 @@ def impact_of(
         products=gpus_by_product(nodes),
         headroom=headroom,
         pending=pending,
-        why_unknown=UNKNOWN if deletes and not pods else "",
-        duration=drain_times(cluster, nodes=len(nodes), at_once=AT_ONCE_MOST, now=now) if "drain" in steps else "",
+        why_unknown=UNKNOWN if named and not pods else "",
+        duration=" ".join(filter(None, (STEPS[key].duration(cluster, nodes, now=now) for key in steps))),
         needs_typed_count=not is_dry_run(steps)
         and (len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares)),
     )
@@ -250,47 +250,18 @@ def _waits(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now
             yield f"Waves: {full} The other nodes wait."
 
 
-def _unseen(cluster: Cluster, steps: Sequence[str], *, now: datetime):
+def _unseen(cluster: Cluster, *, with_pods: bool, now: datetime):
     """Yields what of the impact rests on rows that are not current. No pod and no budget may be no data."""
     by_kind = load_cluster_freshness(cluster, now=now).by_kind
-    for kind in (NODES, PODS, DISRUPTION_BUDGETS.name) if evicts(steps) or "delete_pod" in steps else (NODES,):
+    for kind in (NODES, PODS, DISRUPTION_BUDGETS.name) if with_pods else (NODES,):
         found = by_kind.get(kind) or never_listed(kind)
         if found.state not in {Freshness.LIVE, Freshness.ABSENT}:
             yield f"The impact may differ: {found.sentence}"
 
 
 def _warnings(nodes: Sequence[Node], steps: Sequence[str]):
-    silent = [node.name for node in nodes if node.is_ready is not True]
-    if silent and "drain" in steps:
-        yield f"{names(silent)} {are(len(silent))} not Ready: the kubelet cannot end pods there, so the drain fails."
-    if "start_maintenance" in steps:
-        yield "NVSentinel drains by its own settings: it may wait without end, or delete pods past their budgets."
-    if not is_dry_run(steps) and "end_maintenance" not in steps:
+    if all(STEPS[key].minds_owner for key in steps):
         held = ((node, external_owner_of(node)) for node in nodes)
         yield from (f"{node.name} is held by another: {owner.sentence}" for node, owner in held if owner)
-    cordoned = [node.name for node in nodes if node.is_unschedulable]
-    if "test_job" in steps:
-        yield from _test_warnings(nodes)
-    if "debug_pod" in steps:
-        yield from _debug_warnings(nodes)
-    if cordoned and "cordon" in steps:
-        yield f"{names(cordoned)} {are(len(cordoned))} cordoned already. A foreign cordon is left alone."
-
-
-def _debug_warnings(nodes: Sequence[Node]):
-    for node in nodes:
-        if free_resource(node):
-            continue
-        if runtime_class := runtime_class_on(node):
-            yield f"{node.name} has no free GPU. The pod requests none, and sees all by runtime class {runtime_class}."
-        else:
-            yield f"{node.name}: {WITHOUT_GPU}"
-
-
-def _test_warnings(nodes: Sequence[Node]):
-    open_ones = [node.name for node in nodes if not node.is_unschedulable]
-    if open_ones:
-        yield f"{names(open_ones)} {are(len(open_ones))} not cordoned: their test fails. Drain them first."
-    busy = [node.name for node in nodes if node.gpu_allocated]
-    if busy:
-        yield f"Pods hold GPUs on {names(busy)}: the test waits for them until its deadline. Drain these nodes first."
+    for key in steps:
+        yield from STEPS[key].warnings(nodes)

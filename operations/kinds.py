@@ -20,24 +20,30 @@ class OperationKind:
     ends_quarantine: bool = False
     most_nodes: int = MOST_NODES
     why_fewer: str = ""  # why it takes fewer nodes than others
+    trial: str = ""  # kind that tries it first; blank: none
+    follow_up: str = ""  # kind that its page offers once it is finished; blank: none
+    caution: str = ""  # on its page
+    is_bulk: bool = False  # the fleet page offers it for selected nodes
+    icon: str = ""  # of its button on each node's page; blank: no button of its own
 
 
 ALL = (
     OperationKind(
         "quarantine", "Quarantine", ("cordon",), "New pods do not start on these nodes. Running pods stay.",
-        undone_by=("release", "accept-uncordon"), leaves_service=True, moves_case=True, shows_case=True,
+        undone_by=("release", "accept-uncordon"), leaves_service=True, moves_case=True, shows_case=True, is_bulk=True,
     ),
     # It keeps new pods off first. The page of a node offers it beside the quarantine.
     OperationKind(
         "drain", "Drain", ("cordon", "drain"), "Cordons the nodes, then evicts their pods within their budgets.",
-        undone_by=("release", "accept-uncordon"), leaves_service=True, moves_case=True, shows_case=True,
+        undone_by=("release", "accept-uncordon"), leaves_service=True, moves_case=True, shows_case=True, is_bulk=True,
+        trial="try-drain",
     ),
     OperationKind(
-        "test", "Test", ("test_job",), "Runs a test Job on all GPUs of cordoned nodes.", shows_case=True
+        "test", "Test", ("test_job",), "Runs a test Job on all GPUs of cordoned nodes.", shows_case=True, is_bulk=True
     ),
     OperationKind(
         "release", "Release", ("uncordon",), "Removes Quarterdeck's cordon. Foreign cordons stay.",
-        undone_by=("quarantine", "drain"), moves_case=True, shows_case=True, ends_quarantine=True,
+        undone_by=("quarantine", "drain"), moves_case=True, shows_case=True, ends_quarantine=True, is_bulk=True,
     ),
     OperationKind(
         "accept-uncordon", "Accept uncordon", ("disown",),
@@ -47,16 +53,17 @@ ALL = (
     OperationKind(
         "label", "Label pool", ("label",),
         "Sets the label quarterdeck.io/pool. A pool with the selector quarterdeck.io/pool=NAME takes the nodes.",
-        undone_by=("label",),
+        undone_by=("label",), is_bulk=True,
     ),
-    OperationKind("note", "Note", ("note",), "Writes the reason on each node's timeline."),
+    OperationKind("note", "Note", ("note",), "Writes the reason on each node's timeline.", is_bulk=True),
     OperationKind(
         "debug", "Debug pod", ("debug_pod",), "Runs nvidia-smi in a pod on the node and shows its output.",
-        most_nodes=5, why_fewer="each has its own output",
+        most_nodes=5, why_fewer="each has its own output", icon="file-text",
     ),
     OperationKind(
         "try-drain", "Try drain", ("eviction_trial",),
         "Asks for each eviction of a drain as a dry run. Nothing in the cluster changes.",
+        follow_up="drain", caution="Each eviction is tried by itself: a budget may refuse the second of two pods.",
     ),
     OperationKind(
         "delete-pod", "Evict past budget", ("delete_pod",),

@@ -27,11 +27,8 @@ from people.rights import Permission, scope_of
 
 PER_PAGE = 50
 # Kinds of operations, with their buttons.
-NODE_ACTS = (
-    ("quarantine", "Quarantine"), ("drain", "Drain"), ("test", "Test"), ("release", "Release"),
-    ("label", "Label pool"), ("note", "Note"),
-)  # fmt: skip
-MOST_ACTED = 1000  # nodes of an operation, as `operations.commands` has it
+NODE_ACTS: list[tuple[str, str]] = []  # kinds of operations on selected nodes, with titles; their app adds them
+MOST_ACTED = 1000  # nodes of an operation, as `operations.kinds` has it
 CLUSTERS_SHOWN = 6
 NO_VERSION = {"", UNKNOWN}
 NOT_IN_A_ROW = (*OF_ONE_NODE, "capacity", "requested", "conditions")

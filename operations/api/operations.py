@@ -14,11 +14,12 @@ from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node
 from operations import commands
+from operations.api.option_fields import field_of
 from operations.kinds import KINDS
 from operations.lifecycle import OperationState
 from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation
-from operations.test_jobs.node_tests import NODE_TESTS
+from operations.steps import OPTIONS, STEPS
 from people.rights import Permission, require, require_somewhere
 from people.sign_in.step_up import require_recent_sign_in
 
@@ -29,14 +30,8 @@ KIND_CHOICES = [(kind, kind) for kind in KINDS]
 
 class OperationSerializer(RowSerializer):
     cluster = RefSerializer()
-    kind = serializers.CharField(
-        help_text="quarantine, drain, release, test, debug, try-drain, delete-pod, start-maintenance, "
-        "end-maintenance, label or note."
-    )
-    steps = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="In order: cordon, drain, test_job, uncordon, label, note, debug_pod, eviction_trial, delete_pod.",
-    )
+    kind = serializers.CharField(help_text=f"One of {', '.join(KINDS)}.")
+    steps = serializers.ListField(child=serializers.CharField(), help_text=f"In order, of {', '.join(STEPS)}.")
     state = serializers.ChoiceField(choices=STATES)
     preview = serializers.DictField(help_text="The impact at the start of the operation.")
     options = serializers.DictField()
@@ -49,10 +44,7 @@ class OperationSerializer(RowSerializer):
 
 class OperationNodeSerializer(RowSerializer):
     step = serializers.SerializerMethodField(help_text="The step in progress, or the last step.")
-    progress = serializers.DictField(
-        help_text="For a drain: `pods` with name, state and reason, the number `left`, and the total `of`. "
-        "For a debug pod: `output`. For a dry run of evictions: `pods`, and the numbers `tried` and `refused`."
-    )
+    progress = serializers.DictField(help_text=" ".join(step.progress for step in STEPS.values() if step.progress))
 
     class Meta:
         model = OperationNode
@@ -110,9 +102,10 @@ class OperationAsked(Asked):
         child=serializers.CharField(max_length=64), allow_empty=False, max_length=commands.MOST_NODES,
         help_text="UIDs of nodes of this cluster. An empty list is never “all”.",
     )  # fmt: skip
-    pod_uid = serializers.CharField(
-        max_length=64, required=False, default="", allow_blank=True, help_text="Of the kind delete-pod: its UID.",
-    )  # fmt: skip
+
+    def get_fields(self) -> dict[str, serializers.Field]:
+        options = {name: field_of(option) for name, option in OPTIONS.items() if option.in_preview}
+        return super().get_fields() | options
 
 
 class OperationRequest(OperationAsked):
@@ -120,37 +113,6 @@ class OperationRequest(OperationAsked):
     typed_count = serializers.IntegerField(
         min_value=1, max_value=commands.MOST_NODES, required=False, default=None, allow_null=True,
         help_text="Number of nodes, to confirm. Required above 10 nodes, or 5 % of a pool.",
-    )  # fmt: skip
-    unmanaged = serializers.BooleanField(required=False, default=False, help_text="Evict pods without a controller.")
-    empty_dir = serializers.BooleanField(required=False, default=False, help_text="Lose the data of emptyDir volumes.")
-    deadline_s = serializers.IntegerField(
-        min_value=60, max_value=86_400, required=False, default=None, allow_null=True,
-        help_text="Seconds until the drain of a node times out. The node fails then, and no pod is deleted by force. "
-        "Null: by the pools' workload class. Training 4 h, inference 15 min, others 30 min; the longest counts.",
-    )  # fmt: skip
-    test = serializers.ChoiceField(
-        choices=[(test.key, test.title) for test in NODE_TESTS.values()], required=False, default="", allow_blank=True,
-        help_text="The test that runs on all GPUs. Required for the kind test, and only allowed there.",
-    )  # fmt: skip
-    image = serializers.CharField(
-        max_length=500, required=False, default="", allow_blank=True,
-        help_text="Image of the test. Blank: the image in `QUARTERDECK_TEST_IMAGES`.",
-    )  # fmt: skip
-    command = serializers.CharField(
-        max_length=200, required=False, default="", allow_blank=True,
-        help_text="Command of the test, as a shell splits it. Blank: the test's own.",
-    )  # fmt: skip
-    pool = serializers.CharField(
-        max_length=63, required=False, default="", allow_blank=True,
-        help_text="Of the kind label: value of the label `quarterdeck.io/pool`. Blank: the label is removed.",
-    )  # fmt: skip
-    pod = serializers.CharField(
-        max_length=320, required=False, default="", allow_blank=True,
-        help_text="Of the kind delete-pod: the pod, as namespace/name.",
-    )  # fmt: skip
-    budget = serializers.CharField(
-        max_length=253, required=False, default="", allow_blank=True,
-        help_text="Of the kind delete-pod: name of the PodDisruptionBudget that refuses the eviction.",
     )  # fmt: skip
     seen = serializers.CharField(
         max_length=2000, required=False, default="", allow_blank=True,
@@ -160,9 +122,9 @@ class OperationRequest(OperationAsked):
         min_value=1, max_value=KEY_MOST, required=False, default=None, allow_null=True,
         help_text="Id of a finding of one of the nodes. Its node gets a case with the operation, unless it has one.",
     )  # fmt: skip
-    at_once = serializers.IntegerField(
-        min_value=1, max_value=100, required=False, default=5, help_text="Nodes drained at the same time, at most."
-    )
+
+    def get_fields(self) -> dict[str, serializers.Field]:
+        return super().get_fields() | {name: field_of(option) for name, option in OPTIONS.items()}
 
 
 class ReasonAsked(Asked):
@@ -234,8 +196,8 @@ class OperationPreviews(OperationEdge):
         require_somewhere(self.user, Permission.RUN)
         asked = self.read(OperationAsked)
         cluster, nodes = self.chosen(asked)
-        actor, pod_uid = self.user.get_username(), asked["pod_uid"]
-        impact = commands.preview(cluster, asked["kind"], nodes, actor=actor, now=timezone.now(), pod_uid=pod_uid)
+        kind, actor = asked.pop("kind"), self.user.get_username()
+        impact = commands.preview(cluster, kind, nodes, actor=actor, now=timezone.now(), options=asked)
         return Response(OperationImpactSerializer(impact.as_kept).data)
 
 

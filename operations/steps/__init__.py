@@ -1,5 +1,7 @@
 """The steps that an operation may have. To add one, add a file here and a line below."""
 
+from collections.abc import Mapping
+
 from operations.steps.base import NodeStep
 from operations.steps.cordon import CordonStep
 from operations.steps.debug_pod import DebugPodStep
@@ -10,6 +12,7 @@ from operations.steps.eviction_trial import EvictionTrialStep
 from operations.steps.label import LabelStep
 from operations.steps.note import NoteStep
 from operations.steps.nvsentinel_maintenance import EndMaintenanceStep, StartMaintenanceStep
+from operations.steps.options import StepOption
 from operations.steps.test_job import TestJobStep
 from operations.steps.uncordon import UncordonStep
 
@@ -30,3 +33,5 @@ STEPS: dict[str, NodeStep] = {
         EndMaintenanceStep(),
     )
 }
+# By name. Steps that take the same option share it.
+OPTIONS: Mapping[str, StepOption] = {option.name: option for step in STEPS.values() for option in step.options}

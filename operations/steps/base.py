@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from fleet.models import Cluster, Node
 from kube import client
 from operations.models import Operation, OperationNode
+from operations.steps.options import StepOption
 
 
 class StepOutcome(StrEnum):
@@ -57,6 +59,7 @@ class NodeStep(ABC):
     """One kind of act. `run` is safe to repeat, and returns DONE only for what was read back."""
 
     key: ClassVar[str]
+    options: ClassVar[Sequence[StepOption]] = ()  # that it takes from whoever asks for it
     effect: ClassVar[str] = "Running pods stay."  # of the preview, after the nodes and GPUs
     evicts: ClassVar[bool] = False  # pods leave the node
     needs_place: ClassVar[bool] = False  # waits for a free place in the budgets of the node's failure domains
@@ -66,16 +69,35 @@ class NodeStep(ABC):
     waits_for_freeze: ClassVar[bool] = False  # a freeze of the node's cluster or pool holds it back
     is_release: ClassVar[bool] = False  # apps above may veto it for a node
     waits_for_stop: ClassVar[bool] = True  # the stop of the fleet holds it back
+    minds_owner: ClassVar[bool] = True  # the preview names another controller that holds a node
+    progress: ClassVar[str] = ""  # the fields of its progress, for REST
+    template: ClassVar[str] = ""  # block of a node's progress on the operation's page; blank: the common one
 
     def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:  # noqa: B027
         """Records what the step will write. It runs in the transaction that starts the step."""
 
-    def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def suggest(self, nodes: Sequence[Node]) -> dict[str, Any]:
+        """Returns options as they are usual for the nodes."""
+        return {}
+
+    def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
         """Returns the options of an operation with defaults.
 
         :raises BadOperation: when an option is missing or invalid
         """
         return dict(options)
+
+    def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
+        """Returns warnings of the preview, each with its remedy."""
+        return ()
+
+    def duration(self, cluster: Cluster, nodes: Sequence[Node], *, now: datetime) -> str:
+        """Returns how long it took before, for the preview. Blank: unknown."""
+        return ""
+
+    def named_pod(self, options: Mapping[str, Any]) -> str | None:
+        """Returns the UID of the only pod that it ends. None: it names none."""
+        return None
 
     def left_behind(self) -> Sequence[int]:
         """Returns the keys of operations that left something in their cluster."""

@@ -1,11 +1,11 @@
 """Quarantine: a cordon with our owner annotation, and no autoscaler there. Running pods stay."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import ClassVar
 
-from fleet.models import PodPlacement
+from fleet.models import Node, PodPlacement
 from fleet.observer.mirror.rows.pod import pod_row
 from gpu.cordons import whose_cordon
 from gpu.labels import CORDONED_BY
@@ -16,6 +16,8 @@ from operations.models import Operation, OperationNode, Quarantine
 from operations.node_exclusion import exclusion_of, record_values
 from operations.node_writer import NotWritten, change_node
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
+from wording.lists import names
+from wording.numbers import are
 
 
 class _Serves(Exception):
@@ -25,6 +27,10 @@ class _Serves(Exception):
 class CordonStep(NodeStep):
     key: ClassVar[str] = "cordon"
     waits_for_stop: ClassVar[bool] = False  # it moves no pod and changes no driver
+
+    def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
+        if cordoned := [node.name for node in nodes if node.is_unschedulable]:
+            yield f"{names(cordoned)} {are(len(cordoned))} cordoned already. A foreign cordon is left alone."
 
     def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:
         if not Quarantine.objects.of_nodes([node.node_uid]).exists():

@@ -4,7 +4,7 @@ It requests one free GPU as a tenant's pod does. If none is free it requests non
 class, so that it takes nothing from running pods.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from kube.structs import PodSeen
 from operations.models import NodeTestJob
 from operations.refusals import BadOperation
 from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
-from operations.steps.test_job import AGAIN_AFTER, TestJobStep, namespace_of
+from operations.steps.test_job import AGAIN_AFTER, IMAGE, TestJobStep, namespace_of
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.test_job import resource_of
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
@@ -44,14 +44,26 @@ class _DebugTracker(TestJobTracker):
 
 class DebugPodStep(TestJobStep):
     key: ClassVar[str] = "debug_pod"
+    options = (IMAGE,)
     effect: ClassVar[str] = "A debug pod takes one free GPU or none, and is deleted afterwards. No pod is evicted."
     tracker: ClassVar[type[TestJobTracker]] = _DebugTracker
+    progress: ClassVar[str] = "For a debug pod: `output`."
 
-    def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
         image = options.get("image") or settings.TEST_IMAGES.get("debug", "")
         if not image or any(each.isspace() for each in image):
             raise BadOperation(("image", "Name an image with a shell, without blanks."))
         return dict(options) | {"test": self.key, "image": image, "command": COMMAND}
+
+    def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
+        for node in nodes:
+            if free_resource(node):
+                continue
+            if runtime_class := runtime_class_on(node):
+                sees = f"The pod requests none, and sees all by runtime class {runtime_class}."
+                yield f"{node.name} has no free GPU. {sees}"
+            else:
+                yield f"{node.name}: {WITHOUT_GPU}"
 
     def plan_job(self, work: NodeWork) -> NodeTestJob | str:
         seen = client.get_node(work.connection, work.node.node_name)

@@ -4,32 +4,53 @@ Another person approves it. The pod is named by its UID and keeps its own grace 
 eviction by now, the pod is evicted instead. A pod that another budget keeps is left alone: nobody approved that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
+from fleet.models import Node
 from kube import client
 from operations.refusals import BadOperation
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.steps.drain import ask_eviction, budget_in, grace_left, pods_on
 from operations.steps.evictions import LEFT_ALONE, STUCK_AFTER, PodOnNode
+from operations.steps.options import TextOption
 from people.models import AuditEntry
 
 AGAIN_AFTER = timedelta(seconds=5)
-NAMED = {"pod": 320, "pod_uid": 64, "budget": 253}  # options, with their longest values
 RIGHT = "Quarterdeck may not delete pods in this cluster. An admin may apply deploy/rbac/delete-pods.yaml."
 
 
 class DeletePodStep(NodeStep):
     key: ClassVar[str] = "delete_pod"
+    options = (
+        TextOption(
+            "pod", "Pod, as namespace/name", "Of the kind delete-pod: the pod, as namespace/name.", is_linked=True,
+            longest=320, is_wide=True,
+        ),
+        TextOption(
+            "pod_uid", "UID of the pod", "Of the kind delete-pod: its UID.", is_linked=True, in_preview=True,
+            longest=64, is_wide=True,
+        ),
+        TextOption(
+            "budget", "PodDisruptionBudget that refuses it",
+            "Of the kind delete-pod: name of the PodDisruptionBudget that refuses the eviction.", is_linked=True,
+            longest=253, is_wide=True,
+        ),
+    )  # fmt: skip
     effect: ClassVar[str] = "One pod is deleted past its budget, within its own grace period."
     needs_approval: ClassVar[str] = "A pod is deleted past its PodDisruptionBudget. Another person approves it."
     waits_for_freeze: ClassVar[bool] = True
 
-    def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        for name, longest in NAMED.items():
-            if not options.get(name) or len(options[name]) > longest:
-                raise BadOperation((name, "Name the pod with its namespace, its UID, and the budget that refuses it."))
+    def named_pod(self, options: Mapping[str, Any]) -> str:
+        return options.get("pod_uid") or ""
+
+    def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
+        for option in self.options:
+            if not options.get(option.name) or len(options[option.name]) > option.longest:
+                raise BadOperation(
+                    (option.name, "Name the pod with its namespace, its UID, and the budget that refuses it.")
+                )
         if options["pod"].count("/") != 1:
             raise BadOperation(("pod", "Name the pod as namespace/name."))
         return dict(options)

@@ -9,17 +9,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from fleet.models import Node, Pod, Pool
+from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.pool import WorkloadClass
 from gpu.resources import is_gpu_resource
 from kube import client
 from kube.structs import PodSeen
+from operations.drain_times import drain_times
 from operations.eviction_pace import AT_ONCE, take_evictions
+from operations.lifecycle import AT_ONCE_MOST
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.steps.evictions import ENDED, Consent, Evictions, PodOnNode, evictions_of, next_turn
+from operations.steps.options import DurationOption, NumberOption, SwitchOption
 from wording.durations import spell
 from wording.lists import names
-from wording.numbers import count
+from wording.numbers import are, count
 
 BETWEEN_ROUNDS = timedelta(seconds=2)
 EMPTY_FOR = timedelta(seconds=10)  # a pod may be bound between our list and our look
@@ -40,9 +43,41 @@ SHOWN = 100  # pods in the progress of a node
 
 class DrainStep(NodeStep):
     key: ClassVar[str] = "drain"
+    options = (
+        DurationOption(
+            "deadline_s", "Deadline of each node, in minutes",
+            "Seconds until the drain of a node times out. The node fails then, and no pod is deleted by force. Null: "
+            "by the pools' workload class. Training 4 h, inference 15 min, others 30 min; the longest counts.",
+        ),
+        NumberOption(
+            "at_once", "Nodes at once, at most", "Nodes drained at the same time, at most.", usual=AT_ONCE_MOST
+        ),
+        SwitchOption(
+            "unmanaged", "Evict pods without a controller, which will not start again",
+            "Evict pods without a controller.",
+        ),
+        SwitchOption("empty_dir", "Lose the data of emptyDir volumes", "Lose the data of emptyDir volumes."),
+    )  # fmt: skip
     evicts: ClassVar[bool] = True
     needs_place: ClassVar[bool] = True
     waits_for_freeze: ClassVar[bool] = True
+    progress: ClassVar[str] = "For a drain: `pods` with name, state and reason, the number `left`, and the total `of`."
+    template: ClassVar[str] = "operations/_drain.html"
+
+    def suggest(self, nodes: Sequence[Node]) -> dict[str, Any]:
+        return {"deadline_s": int(usual_deadline(nodes).total_seconds())}
+
+    def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
+        return dict(options) | ({} if options.get("deadline_s") else self.suggest(nodes))
+
+    def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
+        if silent := [node.name for node in nodes if node.is_ready is not True]:
+            yield (
+                f"{names(silent)} {are(len(silent))} not Ready: the kubelet cannot end pods there, so the drain fails."
+            )
+
+    def duration(self, cluster: Cluster, nodes: Sequence[Node], *, now: datetime) -> str:
+        return drain_times(cluster, nodes=len(nodes), at_once=AT_ONCE_MOST, now=now)
 
     def run(self, work: NodeWork) -> StepResult:
         node = client.get_node(work.connection, work.node.node_name)

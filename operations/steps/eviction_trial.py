@@ -23,6 +23,8 @@ class EvictionTrialStep(NodeStep):
     is_dry_run: ClassVar[bool] = True
     takes_node: ClassVar[bool] = False
     waits_for_stop: ClassVar[bool] = False
+    minds_owner: ClassVar[bool] = False
+    progress: ClassVar[str] = "For a dry run of evictions: `pods`, and the numbers `tried` and `refused`."
 
     def run(self, work: NodeWork) -> StepResult:
         if client.get_node(work.connection, work.node.node_name).uid != work.node.node_uid:

@@ -1,15 +1,17 @@
 """Label: puts nodes into a pool by Quarterdeck's own label, the only one that the admission policy lets it choose."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from fleet.models import Node
 from gpu.labels import IN_POOL
 from kube import client
 from kube.structs import NodeSeen
 from operations.node_writer import NotWritten, change_node
 from operations.refusals import BadOperation
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
+from operations.steps.options import TextOption
 
 # A value of a label: kubernetes.io/docs/concepts/overview/working-with-objects/labels, "Syntax and character set".
 VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
@@ -17,9 +19,15 @@ VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
 class LabelStep(NodeStep):
     key: ClassVar[str] = "label"
+    options = (
+        TextOption(
+            "pool", "Pool; blank: remove the label",
+            "Of the kind label: value of the label `quarterdeck.io/pool`. Blank: the label is removed.", longest=63,
+        ),
+    )  # fmt: skip
     takes_node: ClassVar[bool] = False
 
-    def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
         pool = options.get("pool") or ""
         if pool and not VALUE.fullmatch(pool):
             sentence = (

@@ -4,13 +4,14 @@ NVSentinel cordons and drains by its own settings, and uncordons. NVIDIA/NVSenti
 and docs/configuration/lifecycle-manager, read 2026-11-30; lifecycle R15 and R16.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django.db import IntegrityError, transaction
 
 from edges.transition_errors import LostRace
+from fleet.models import Node
 from fleet.observer.mirror.rows.pod import pod_row
 from gpu.cordons import whose_cordon
 from gpu.labels import MAINTENANCE_OF, MANAGED_BY, OURS, SENTINEL_CORDON, SENTINEL_STATE
@@ -39,6 +40,9 @@ class StartMaintenanceStep(NodeStep):
     evicts: ClassVar[bool] = True
     needs_place: ClassVar[bool] = True
     waits_for_freeze: ClassVar[bool] = True
+
+    def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
+        yield "NVSentinel drains by its own settings: it may wait without end, or delete pods past their budgets."
 
     def run(self, work: NodeWork) -> StepResult:
         try:
@@ -104,6 +108,7 @@ class EndMaintenanceStep(NodeStep):
     key: ClassVar[str] = "end_maintenance"
     effect: ClassVar[str] = "NVSentinel uncordons them."
     is_release: ClassVar[bool] = True
+    minds_owner: ClassVar[bool] = False  # NVSentinel is the owner
 
     def run(self, work: NodeWork) -> StepResult:
         row = MaintenanceRequest.objects.of_node(work.node.node_uid)

@@ -9,7 +9,7 @@ from fleet.models import ClusterMode
 from fleet.web.node_lookup import node_for
 from gpu.labels import SENTINEL_MARKS
 from operations.external_owner import external_owner_of
-from operations.kinds import title_of
+from operations.kinds import KINDS, title_of
 from operations.lifecycle import NodeProgress
 from operations.models import MaintenanceRequest, OperationNode, Quarantine
 from people.rights import Permission, why_not
@@ -37,6 +37,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
             row.state in (NodeProgress.PENDING, NodeProgress.RUNNING) and row.operation.is_in_progress for row in last
         ),
         "last": [(row, title_of(row.operation.kind)) for row in last],
+        "more_kinds": [kind for kind in KINDS.values() if kind.icon],
         "why_not": locked,
     }
     return render(request, "operations/_node_actions.html", context)

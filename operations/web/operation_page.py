@@ -33,9 +33,9 @@ from operations.kinds import KINDS
 from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation
 from operations.refusals import BadOperation, OperationRefused
-from operations.steps.delete_pod import NAMED
-from operations.steps.drain import usual_deadline
-from operations.test_jobs.node_tests import NODE_TESTS
+from operations.steps import OPTIONS, STEPS
+from operations.steps.options import StepOption
+from operations.web.option_fields import field_of, name_of, shown_value, value_of
 from people.rights import NotAllowed, Permission, require, scope_of, why_not
 from people.sign_in.step_up import require_recent_sign_in
 from wording.lists import names
@@ -50,6 +50,7 @@ VERBS = {
 }
 REFUSALS = (BadForm, NotAllowed, OperationRefused, IllegalMove, LostRace)
 SHOWN = 200  # nodes; all are in REST
+LONGEST_LINKED = 320  # characters of an option that a link fills
 FRESH_FOR = timedelta(minutes=2)  # an older preview is shown again, if the impact changed
 DIALOGS = (
     ("approve", "Approve", "A worker starts it on these nodes. Whoever asked for it cannot approve it."),
@@ -65,40 +66,31 @@ class OperationForm(forms.Form):
     typed_count = WholeNumber(
         required=False, label="Number of nodes, to confirm", min_value=1, max_value=commands.MOST_NODES
     )
-    unmanaged = forms.BooleanField(required=False, label="Evict pods without a controller, which will not start again")
-    empty_dir = forms.BooleanField(required=False, label="Lose the data of emptyDir volumes")
-    deadline_min = WholeNumber(label="Deadline of each node, in minutes", min_value=1, max_value=1440, initial=30)
-    at_once = WholeNumber(label="Nodes at once, at most", min_value=1, max_value=100, initial=5)
-    test = forms.ChoiceField(
-        required=False, label="Test", choices=[(test.key, test.title) for test in NODE_TESTS.values()]
-    )
-    image = forms.CharField(required=False, max_length=500, label="Image; blank: the image in the settings")
-    command = forms.CharField(required=False, max_length=200, label="Command; blank: the test's own")
-    pool = forms.CharField(required=False, max_length=63, label="Pool; blank: remove the label")
-    pod = forms.CharField(required=False, max_length=320, label="Pod, as namespace/name")
-    pod_uid = forms.CharField(required=False, max_length=64, label="UID of the pod")
-    budget = forms.CharField(required=False, max_length=253, label="PodDisruptionBudget that refuses it")
     finding = WholeNumber(required=False, min_value=1, max_value=2**53, widget=forms.HiddenInput)
     key = forms.CharField(required=False, max_length=100)
     seen = forms.CharField(required=False, max_length=2000)  # the impact that the page showed
     seen_at = forms.FloatField(required=False)  # and when, in seconds
 
+    def __init__(self, *given: Any, kind: str = "", **more: Any) -> None:
+        """Has the fields of the kind's options. Blank: of all kinds."""
+        super().__init__(*given, **more)
+        self.taken = options_of(kind) if kind else tuple(OPTIONS.values())
+        self.fields.update({name_of(option): field_of(option) for option in self.taken})
+
+    @property
+    def shown(self) -> list[tuple[forms.BoundField, bool]]:
+        """Returns the fields of its options, each with whether it is wide."""
+        return [(self[name_of(option)], getattr(option, "is_wide", False)) for option in self.taken]
+
     @property
     def options(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        return {
-            "unmanaged": given["unmanaged"],
-            "empty_dir": given["empty_dir"],
-            "deadline_s": given["deadline_min"] * 60,
-            "at_once": given["at_once"],
-            "test": given["test"],
-            "image": given["image"],
-            "command": given["command"],
-            "pool": given["pool"],
-            "pod": given["pod"],
-            "pod_uid": given["pod_uid"],
-            "budget": given["budget"],
-        } | ({"finding": given["finding"]} if given["finding"] else {})
+        given = {name: value_of(option, self.cleaned_data) for name, option in OPTIONS.items()}
+        finding = self.cleaned_data["finding"]
+        return given | ({"finding": finding} if finding else {})
+
+
+def options_of(kind: str) -> tuple[StepOption, ...]:
+    return tuple(option for key in KINDS[kind].steps for option in STEPS[key].options)
 
 
 def new_operation(request: PersonRequest) -> HttpResponse:
@@ -114,7 +106,8 @@ def new_operation(request: PersonRequest) -> HttpResponse:
         return redirect(f"{reverse('fleet')}#nodes")
     now = timezone.now()
     actor = request.user.get_username()
-    impact = commands.preview(cluster, kind, nodes, actor=actor, now=now, pod_uid=sent.get("pod_uid", ""))
+    named = {option.name: sent.get(option.name, "") for option in options_of(kind) if option.in_preview}
+    impact = commands.preview(cluster, kind, nodes, actor=actor, now=now, options=named)
     form = _form(kind, request, nodes)
     reason = why_not(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
     status = 200
@@ -142,7 +135,8 @@ def new_operation(request: PersonRequest) -> HttpResponse:
         "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "why_not": reason, "key": uuid4().hex,
         "read_at": now, "missing": missing, "all_nodes": ",".join(str(node.pk) for node in nodes),
         "without_vetoes": _without_vetoes(kind, nodes), "explanation": KINDS[kind].explanation,
-        "trial": trial_of(cluster, nodes, now=now) if kind == "drain" else None,
+        "trial": trial_of(cluster, nodes, now=now) if KINDS[kind].trial else None, "try_first": KINDS[kind].trial,
+        "most_nodes": KINDS[kind].most_nodes,
     }  # fmt: skip
     return render(request, "operations/new.html", context, status=status)
 
@@ -152,15 +146,15 @@ def _form(kind: str, request: PersonRequest, nodes: Sequence[Node]) -> Operation
         finding = _finding_of(request, nodes)
         follower = follower_of(nodes[0].uid) if len(nodes) == 1 else None
         reason = finding.title if finding else follower.reason if follower else request.GET.get("reason", "")[:1000]
-        given = {"test": request.GET.get("test", ""), "finding": finding and finding.pk, "reason": reason}
-        given |= {name: request.GET.get(name, "")[:longest] for name, longest in NAMED.items()}
-        given["deadline_min"] = int(usual_deadline(nodes).total_seconds()) // 60
-        return OperationForm(initial=given)
-    data = request.POST.copy()
-    if kind != "drain":  # its form has no such fields
-        data.setdefault("deadline_min", "30")
-        data.setdefault("at_once", "5")
-    return OperationForm(data)
+        given = {"finding": finding and finding.pk, "reason": reason}
+        suggested = {name: value for key in KINDS[kind].steps for name, value in STEPS[key].suggest(nodes).items()}
+        for option in options_of(kind):
+            if option.is_linked:
+                given[name_of(option)] = request.GET.get(option.name, "")[:LONGEST_LINKED]
+            elif option.name in suggested:
+                given[name_of(option)] = shown_value(option, suggested[option.name])
+        return OperationForm(initial=given, kind=kind)
+    return OperationForm(request.POST, kind=kind)
 
 
 def _finding_of(request: PersonRequest, nodes: Sequence[Node]) -> Finding | None:
@@ -247,7 +241,8 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
     return {
         "operation": row,
         "title": row.summary,
-        "kind": row.kind,
+        "caution": KINDS[row.kind].caution if row.kind else "",
+        "progress_template": next((STEPS[key].template for key in row.steps if STEPS[key].template), ""),
         "nodes": [(node, keys.get(node.node_uid)) for node in nodes],
         "offers": drain_offers_of(nodes[0], ids.first(), now=timezone.now()) if len(nodes) == 1 else (),
         "follower": follower_of(nodes[0].node_uid) if len(nodes) == 1 else None,
@@ -260,7 +255,8 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
         "may_stop": scope_of(request.user, Permission.STOP).covers_cluster(row.cluster_id),
         "impact": commands.impact_now(row, now=timezone.now()) if row.state == OperationState.PROPOSED else None,
         "why_not_approve": _why_not_approve(row, request),
-        "drain_these": _drained_next(row, keys),
+        "follow_up": KINDS[KINDS[row.kind].follow_up] if row.kind and KINDS[row.kind].follow_up else None,
+        "follow_up_nodes": _nodes_of_finished(row, keys),
         "is_proposed": row.state == OperationState.PROPOSED,
         "is_running": row.state == OperationState.RUNNING,
         "is_paused": is_paused,
@@ -270,9 +266,9 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
     }
 
 
-def _drained_next(row: Operation, keys: Mapping[str, int]) -> str:
-    """Returns the keys of the nodes of a finished trial, for the preview of their drain. Blank: not all are shown."""
-    is_over = row.kind == "try-drain" and row.state == OperationState.FINISHED
+def _nodes_of_finished(row: Operation, keys: Mapping[str, int]) -> str:
+    """Returns the keys of the nodes of a finished operation, for what follows. Blank: not all are shown."""
+    is_over = row.state == OperationState.FINISHED
     return ",".join(map(str, keys.values())) if is_over and len(keys) == row.nodes.count() else ""
 
 

@@ -4,7 +4,7 @@ The row of the Job is the intent. An operation that ended leaves no Job: `clean_
 """
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from operations.models import NodeTestJob, Operation, OperationNode
 from operations.refusals import BadOperation
 from operations.restraints import stop_reason
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
+from operations.steps.options import ChoiceOption, StepOption, TextOption
 from operations.steps.test_job.decision import NodeToTest, sentence_of
 from operations.stop_switch import stopped_by_switch
 from operations.test_job_tracker import TestJobTracker
@@ -32,8 +33,14 @@ from operations.test_jobs.node_tests import NODE_TESTS, result_of
 from operations.test_jobs.test_job import resource_of
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
 from operations.test_thresholds import compared, thresholds_of
+from wording.lists import names
+from wording.numbers import are
 
 AGAIN_AFTER = timedelta(seconds=5)
+IMAGE = TextOption(
+    "image", "Image; blank: the image in the settings",
+    "Image of the test. Blank: the image in `QUARTERDECK_TEST_IMAGES`.", longest=500, is_wide=True,
+)  # fmt: skip
 SHOWN = 32  # results of a diagnostic that failed or are unknown, on the operation's page
 
 
@@ -56,11 +63,22 @@ class _NodeTracker(TestJobTracker):
 
 class TestJobStep(NodeStep):
     key: ClassVar[str] = "test_job"
+    options: ClassVar[Sequence[StepOption]] = (
+        ChoiceOption(
+            "test", "Test", "The test that runs on all GPUs. Required for the kind test, and only allowed there.",
+            is_linked=True, choices=[(test.key, test.title) for test in NODE_TESTS.values()],
+        ),
+        IMAGE,
+        TextOption(
+            "command", "Command; blank: the test's own",
+            "Command of the test, as a shell splits it. Blank: the test's own.", is_wide=True,
+        ),
+    )  # fmt: skip
     effect: ClassVar[str] = "A test Job takes all GPUs of each node, and is deleted afterwards. No pod is evicted."
     tracker: ClassVar[type[TestJobTracker]] = _NodeTracker
     waits_for_stop: ClassVar[bool] = False  # a Job that runs is followed and deleted; `run` creates none during a stop
 
-    def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
         test = NODE_TESTS.get(options.get("test") or "")
         if test is None:
             raise BadOperation(("test", f"Choose one of {', '.join(NODE_TESTS)}."))
@@ -73,6 +91,14 @@ class TestJobStep(NodeStep):
         except ValueError:
             raise BadOperation(("command", "The command has an open quotation mark.")) from None
         return dict(options) | {"test": test.key, "image": image, "command": command}
+
+    def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
+        if open_ones := [node.name for node in nodes if not node.is_unschedulable]:
+            yield f"{names(open_ones)} {are(len(open_ones))} not cordoned: their test fails. Drain them first."
+        if busy := [node.name for node in nodes if node.gpu_allocated]:
+            yield (
+                f"Pods hold GPUs on {names(busy)}: the test waits for them until its deadline. Drain these nodes first."
+            )
 
     def run(self, work: NodeWork) -> StepResult:
         there = NodeTestJob.objects.in_the_cluster().filter(node_uid=work.node.node_uid).select_related("operation")
