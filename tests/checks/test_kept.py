@@ -35,6 +35,7 @@ CONTAINERS = {
     "fleet/history/lines.py:OF_A_GPU": REGISTERED,
     "fleet/history/moment.py:TRUE_THEN": REGISTERED,
     "fleet/retention.py:ALSO": REGISTERED,
+    "fleet/web/fleet_page.py:NODE_ACTS": REGISTERED,
     "fleet/live/guard.py:_guards": "weak: a key an event loop",
     "fleet/live/heart.py:_hearts": "weak: a key an event loop",
     "fleet/messages/listeners.py:CHANGED": REGISTERED,
