@@ -52,7 +52,7 @@ class WorkloadOwner(models.Model):
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="+", db_index=False)
     namespace = models.CharField(max_length=253)
-    workload = models.CharField(max_length=320)  # as in `OwnerUsage`: the direct controller
+    workload = models.CharField(max_length=320)  # as in `OwnerUsage`: the topmost owner
     owner = models.CharField(max_length=63)  # the value of the label
     seen_at = models.DateTimeField()
 

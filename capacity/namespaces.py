@@ -14,7 +14,7 @@ from capacity.pods.pod_filter import PodFilter
 from capacity.pods.rows import GpuPodLine, PodTable, table_of
 from capacity.pods.workload_groups import WorkloadGroup, groups_of
 from capacity.usage.usage_filter import DAY, UsageFilter
-from capacity.usage.usage_report import MADE, UsageReport, usage_report
+from capacity.usage.usage_report import UsageReport, usage_report
 from fleet.cluster_stack import QuotaLine, quotas_of_namespace
 from fleet.freshness.cluster import ClusterFreshness, load_cluster_freshness
 from fleet.models import Bookmark, Cluster, ClusterNamespace, Node, Workload
@@ -28,8 +28,6 @@ FINDINGS_AT_MOST = 20
 NODES_AT_MOST = 200  # with pods, whose findings are read
 PODS_AT_MOST = 50
 POD_SECURITY = "pod-security.kubernetes.io/enforce"  # kubernetes, staging/src/k8s.io/pod-security-admission/api
-# Kinds whose pods belong to another object: a Job, a StatefulSet, a RayCluster.
-INDIRECT = frozenset({"JobSet", "LeaderWorkerSet", "RayJob", "RayService", "TrainJob"})
 PERIOD = "month"  # of GPU-hours
 
 
@@ -55,7 +53,7 @@ class NamespaceReport:
     resources: Sequence[RequestedResource]
     quotas: Sequence[QuotaLine] | None  # None: not read, or not visible
     usage: UsageReport
-    has_usage: bool  # False: hours are recorded for the owners below it, and not for its kind
+    recorded_for: str  # JobSet/train: the owner above, which has the hours of its pods; blank: it has its own
     findings: Sequence[Finding]  # open, of its workloads and of the nodes with its pods
     more_findings: bool
 
@@ -88,6 +86,7 @@ def namespace_report(
     table = table_of(user, wanted, now=now)
     of_usage = UsageFilter(period=PERIOD, by=DAY, cluster=cluster.name, namespace=namespace, workload=workload)
     findings = list(_findings(user, cluster, table, namespace, workload)[: FINDINGS_AT_MOST + 1])
+    groups = groups_of(table)
     return NamespaceReport(
         cluster=cluster,
         namespace=namespace,
@@ -96,12 +95,12 @@ def namespace_report(
         row=_row_of(user, cluster, namespace, now=now),
         freshness=load_cluster_freshness(cluster, now=now),
         table=table,
-        groups=groups_of(table),
+        groups=groups,
         lines=table.lines(0, PODS_AT_MOST) if workload else (),
         resources=_resources(user, cluster, table),
         quotas=_quotas(user, cluster, namespace),
         usage=usage_report(user, of_usage, now=now),
-        has_usage=_has_usage(workload, table),
+        recorded_for=_recorded_for(workload, groups),
         findings=findings[:FINDINGS_AT_MOST],
         more_findings=len(findings) > FINDINGS_AT_MOST,
     )
@@ -146,12 +145,10 @@ def _quotas(user: User, cluster: Cluster, namespace: str) -> list[QuotaLine] | N
     return quotas_of_namespace(cluster.pk, namespace)
 
 
-def _has_usage(workload: str, table: PodTable) -> bool:
-    """Tells whether the GPU-hours of a workload are recorded, which is by the direct owners of pods."""
-    kind, _, name = workload.partition("/")
-    if kind in MADE or not workload:
-        return True
-    return kind not in INDIRECT and not table.pods.exclude(owner_kind=kind, owner_name=name).exists()
+def _recorded_for(workload: str, groups: Sequence[WorkloadGroup]) -> str:
+    """Returns the topmost owner of its pods, for which their GPU-hours are recorded. Blank: it is the workload."""
+    owners = [group.owner for group in groups]
+    return owners[0] if workload and owners and workload not in owners else ""
 
 
 def _findings(user: User, cluster: Cluster, table: PodTable, namespace: str, workload: str) -> QuerySet[Finding]:

@@ -20,7 +20,7 @@ from kube.resources import (
     RAY_JOBS,
 )
 
-STEPS_AT_MOST = 4  # TrainJob, JobSet, Job, pod; a circle ends there
+STEPS_AT_MOST = 4  # TrainJob, JobSet, Job, pod
 GROUPED = frozenset(
     each.struct.kind for each in (JOB_SETS, LEADER_WORKER_SETS, RAY_CLUSTERS, RAY_JOBS, PYTORCH_JOBS, MPI_JOBS)
 )
@@ -38,22 +38,32 @@ class PodOwner(NamedTuple):
 OwnerKey = tuple[int, str]  # of a cluster, and an owner's UID
 
 
+def top_owners_of(cluster_id: int, uids: Iterable[str]) -> Mapping[str, str]:
+    """Returns the topmost owners above these owners by UID, as `JobSet/train`. As many queries as `chains_above`."""
+    chains = chains_above({*uids} - {""}, clusters=[cluster_id])
+    return {uid: f"{chain[-1].kind}/{chain[-1].name}" for (_, uid), chain in chains.items()}
+
+
 def chains_above(uids: Any, *, clusters: Any) -> Mapping[OwnerKey, Sequence[PodOwner]]:
     """Returns the owners of these owners, the topmost last, by cluster and UID; none for an owner without an owner.
 
-    One query; one more for each further step, and two if there are workers of LeaderWorkerSets.
+    A circle of owners ends before it repeats one. One query; one more for each further step, and two if there are
+    workers of LeaderWorkerSets.
     """
     chains: dict[OwnerKey, list[PodOwner]] = {}
     ends: dict[OwnerKey, tuple[PodOwner, str]] = {}
+    passed: dict[OwnerKey, set[str]] = {}  # UIDs of the chain, that of the direct owner too
     for key, owner, uid in _owners_of(uids, clusters):
-        chains[key] = [owner]
-        ends[key] = owner, uid
+        if uid != key[1]:
+            chains[key], passed[key] = [owner], {key[1], uid}
+            ends[key] = owner, uid
     for _ in range(STEPS_AT_MOST - 2):
         further = {key: (key[0], uid) for key, (owner, uid) in ends.items() if owner.kind in GROUPED}
         above = {key: (owner, uid) for key, owner, uid in _owners_of({uid for _, uid in further.values()}, clusters)}
-        ends = {key: above[its] for key, its in further.items() if its in above}
-        for key, (owner, _) in ends.items():
+        ends = {key: above[its] for key, its in further.items() if its in above and above[its][1] not in passed[key]}
+        for key, (owner, uid) in ends.items():
             chains[key].append(owner)
+            passed[key].add(uid)
         if not ends:
             break
     of_leaders = {key for key, chain in chains.items() if chain[-1].kind == POD}

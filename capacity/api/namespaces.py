@@ -123,8 +123,10 @@ class NamespaceSerializer(serializers.Serializer):
     )
     workload_count = serializers.SerializerMethodField()
     workloads = serializers.SerializerMethodField(help_text="Worst first, at most 1000.")
-    usage = serializers.SerializerMethodField(
-        help_text="GPU-hours of the last 30 UTC days. Null: not recorded for this kind of workload."
+    usage = NamespaceUsageSerializer(help_text="GPU-hours of the last 30 UTC days.")
+    usage_recorded_for = serializers.CharField(
+        source="recorded_for",
+        help_text="The topmost owner, which has the GPU-hours of this workload's pods. Blank: the workload itself.",
     )
     findings = OpenFindingSerializer(
         many=True, help_text="Open findings of its workloads and of the nodes with its pods, at most 20."
@@ -133,10 +135,6 @@ class NamespaceSerializer(serializers.Serializer):
 
     def get_pods(self, found: NamespaceReport) -> int:
         return len(found.table)
-
-    @extend_schema_field(NamespaceUsageSerializer(allow_null=True))
-    def get_usage(self, found: NamespaceReport) -> dict | None:
-        return dict(NamespaceUsageSerializer(found.usage).data) if found.has_usage else None
 
     def get_workload_count(self, found: NamespaceReport) -> int:
         return len(found.groups)

@@ -34,6 +34,14 @@ RETURNS: Mapping[str, str] = {
     "ReplicaSet": "spec.replicas, or minReplicas of its autoscaler",
     "StatefulSet": "spec.replicas",
     "Job": "spec.activeDeadlineSeconds",
+    "CronJob": "spec.suspend, or activeDeadlineSeconds of its jobTemplate",
+    "JobSet": "spec.suspend, or activeDeadlineSeconds of its Job templates",
+    "LeaderWorkerSet": "spec.replicas, or minReplicas of its autoscaler",
+    "PyTorchJob": "spec.runPolicy.activeDeadlineSeconds",
+    "MPIJob": "spec.runPolicy.activeDeadlineSeconds",
+    "RayJob": "spec.shutdownAfterJobFinishes, and spec.activeDeadlineSeconds",
+    "TrainJob": "spec.suspend, and spec.activeDeadlineSeconds",
+    "RayService": "minReplicas of its worker groups, and autoscalerOptions.idleTimeoutSeconds",
     "RayCluster": "minReplicas of its worker groups, and autoscalerOptions.idleTimeoutSeconds",
     "Notebook": "ENABLE_CULLING and CULL_IDLE_TIME of the notebook controller",
 }
@@ -43,6 +51,10 @@ ENOUGH_FOR_SPOT = 24.0  # GPU-hours; with fewer, a move is not worth it. Ours
 # The setting with which pods of a kind are made again after their node was taken away.
 RESTARTS: Mapping[str, str] = {
     "Job": "spec.backoffLimit and spec.podFailurePolicy",
+    "CronJob": "spec.backoffLimit and spec.podFailurePolicy of its jobTemplate",
+    "JobSet": "spec.failurePolicy.maxRestarts",
+    "PyTorchJob": "spec.runPolicy.backoffLimit",
+    "RayJob": "spec.backoffLimit",
     "RayCluster": "the worker group's own nodeSelector, without its head",
 }
 

@@ -70,6 +70,7 @@ def _shown(request: PersonRequest, cluster: Cluster, namespace: str, workload: s
         "cluster": cluster,
         "name": workload or namespace,
         "namespace_href": namespace_page(cluster.pk, namespace),
+        "recorded_for_href": workload_page(cluster.pk, namespace, report.recorded_for),
         "part": _part(report),
         "groups": group_rows(report.groups[:GROUPS_AT_MOST]),
         "more_groups": max(0, len(report.groups) - GROUPS_AT_MOST),

@@ -1,5 +1,6 @@
 """Times of pods with GPUs of a node."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,8 @@ from django.db.models.functions import Cast, Coalesce
 from fleet.allocation.gpu_holders import allocated_indices
 from fleet.freshness.cluster import stale_since
 from fleet.freshness.kinds import PODS
-from fleet.models import GoneNode, Gpu, Node, PodPlacement
+from fleet.models import GoneNode, Gpu, Node, Pod, PodPlacement
+from fleet.owner_chains import top_owners_of
 from gpu.resources import Layout, ResourceKind
 from gpu.resources.names import GPU
 from wording.durations import spell
@@ -36,6 +38,21 @@ class GpuPlacement:
 
 def placements_of(node: Node | GoneNode) -> QuerySet[PodPlacement]:
     return PodPlacement.objects.filter(cluster=node.cluster_id, node_uid=node.uid)
+
+
+def name_top_owners(cluster_id: int) -> int:
+    """Names the topmost owners of pods that began before their owners were read, and returns how many placements.
+
+    Two queries, those of the owners, and a statement for each owner that was found.
+    """
+    unnamed = PodPlacement.objects.filter(cluster=cluster_id, until=None, top_owner="").exclude(owner_name="")
+    pods = Pod.objects.filter(cluster=cluster_id, uid__in=unnamed.values("pod_uid")).exclude(owner_uid="").order_by()
+    owner_of = dict(pods.values_list("uid", "owner_uid"))
+    tops, by_top = top_owners_of(cluster_id, owner_of.values()), defaultdict[str, list[str]](list)
+    for pod, owner in owner_of.items():
+        if owner in tops:
+            by_top[tops[owner]].append(pod)
+    return sum(unnamed.filter(pod_uid__in=uids).update(top_owner=top) for top, uids in by_top.items())
 
 
 def placed_at(node: Node | GoneNode, at: datetime) -> QuerySet[PodPlacement]:

@@ -177,6 +177,8 @@ class PodPlacement(models.Model):
     name = models.CharField(max_length=253)
     owner_kind = models.CharField(max_length=63, blank=True)
     owner_name = models.CharField(max_length=253, blank=True)
+    # `JobSet/train`: the topmost owner, as long as both were there. Blank: the direct one, or no other is known.
+    top_owner = models.CharField(max_length=320, blank=True, default="", db_default="")
     resources = models.JSONField(default=dict)  # as `Pod.resources`
     since = models.DateTimeField()  # when its node took it, else when it was first seen there
     until = models.DateTimeField(null=True)  # when it was seen to end, or to be gone; null: it is there
@@ -195,3 +197,8 @@ class PodPlacement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def workload(self) -> str:
+        """Returns the topmost owner as `JobSet/train`. Blank: nothing controls the pod."""
+        return self.top_owner or (f"{self.owner_kind}/{self.owner_name}" if self.owner_name else "")

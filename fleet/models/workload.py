@@ -36,6 +36,7 @@ class Workload(Namespaced):
         constraints = [one_per_uid("workload")]
         indexes = [
             models.Index(fields=["cluster", "namespace", "name"]),
+            models.Index(fields=["owner_uid"], name="workloads_of_owner"),
             models.Index(fields=["cluster"], condition=models.Q(suspended_pods__gt=0), name="suspended_jobs"),
         ]
 

@@ -62,7 +62,8 @@ class NamespaceUsage(UsageSums):
 class OwnerUsage(UsageSums):
     alike = OWNER_ALIKE
 
-    workload = models.CharField(max_length=320, blank=True)  # `Job/train-71`; blank: nothing controls the pod
+    # `JobSet/train`: the topmost owner, and in hours of version 0.1 the direct one; blank: nothing controls the pod
+    workload = models.CharField(max_length=320, blank=True)
 
     class Meta:
         constraints = [one_row_per_likeness(OWNER_ALIKE, "owner_usage")]

@@ -11,6 +11,7 @@ from django.db.models import Q
 from fleet.allocation.gpu_holders import GpusOfPod, gpus_of_pods
 from fleet.freshness.cluster import why_unseen
 from fleet.freshness.kinds import PODS
+from fleet.history.placements import name_top_owners
 from fleet.models import Gpu, Node, PodPlacement
 from gpu.resources import Layout, whole_gpus
 from health.telemetry.snapshot import GpuDevice
@@ -54,10 +55,11 @@ class AllocatedHour:
 
     @classmethod
     def of(cls, cluster_id: int, hour: datetime, *, now: datetime) -> "AllocatedHour":
-        """Loads the hour with two queries; three more for every 200 nodes with allocated GPUs, and those of
-        `allocations_on`."""
+        """Loads the hour with two queries, after those of `name_top_owners`; three more for every 200 nodes with
+        allocated GPUs, and those of `allocations_on`."""
         if why_unseen(cluster_id, PODS, now=now):
             return cls(is_seen=False)
+        name_top_owners(cluster_id)
         end = hour + HOUR
         lasting = Q(until=None) | Q(until__gt=hour)
         rows = list(PodPlacement.objects.filter(lasting, cluster=cluster_id, since__lt=end).order_by())
@@ -112,7 +114,7 @@ class AllocatedHour:
         return AllocatedFor(seconds, namespace, workload)
 
     def only_owner_of(self, device: GpuDevice) -> tuple[str, str] | None:
-        """Returns namespace and workload that had a board or slice alone for the whole hour. None: nobody did.
+        """Returns namespace and topmost owner that had a board or slice alone for the whole hour. None: nobody did.
 
         A pod without a controller is its namespace's.
         """
@@ -120,7 +122,7 @@ class AllocatedHour:
         if not self.is_seen or index is None:
             return None
         those = self.spans.get((device.node_name, index, device.gi_id), ())
-        owners = {(row.namespace, f"{row.owner_kind}/{row.owner_name}" if row.owner_name else "") for row, _ in those}
+        owners = {(row.namespace, row.workload) for row, _ in those}
         lasted = length_of(span for _, span in those)
         is_alone = sum((until - since).total_seconds() for _, (since, until) in those) <= lasted + 1
         return owners.pop() if len(owners) == 1 and is_alone and lasted >= ALONE_FOR_S else None

@@ -144,7 +144,7 @@ def _holder(held: HeldInHour, hour: datetime, layout: Layout, product: str) -> H
     row = held.row
     asks = fraction_of(row.resources, layout, product=product)
     return HourHolder(
-        owner=(row.namespace, f"{row.owner_kind}/{row.owner_name}"[:LONGEST] if row.owner_name else ""),
+        owner=(row.namespace, row.workload[:LONGEST]),
         since_s=(held.since - hour).total_seconds(),
         until_s=(held.until - hour).total_seconds(),
         gpus=asks.gpus,

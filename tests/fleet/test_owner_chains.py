@@ -5,7 +5,7 @@ import pytest
 from capacity.pods.pod_filter import PodFilter
 from capacity.pods.rows import table_of
 from capacity.pods.workload_groups import groups_of
-from fleet.gpu_pods import top_owners
+from fleet.gpu_pods import owner_chains, top_owners
 from fleet.models import Workload
 from fleet.owner_chains import SET_LABEL
 from tests import make
@@ -73,12 +73,16 @@ def test_a_group_has_the_pods_that_its_owner_wants(pods):
     assert {each["name"]: each["pods_wanted"] for each in answer} == {"llama": 4, "tune": 2, "vllm": None}
 
 
-def test_a_circle_of_owners_ends(cluster):
+def test_a_circle_of_owners_ends_before_it_repeats(cluster):
     an_owner(cluster, "JobSet", "a", ("JobSet", "b"))
     an_owner(cluster, "JobSet", "b", ("JobSet", "a"))
-    pod = a_pod_of(make.a_node(cluster, "gpu-1"), "JobSet", "a")
+    an_owner(cluster, "JobSet", "own", ("JobSet", "own"))
+    node = make.a_node(cluster, "gpu-1")
+    pods = [a_pod_of(node, "JobSet", name) for name in ("a", "own")]
 
-    assert top_owners([pod])[pod.pk][0] == "JobSet"
+    chains = owner_chains(pods)
+
+    assert [[owner.name for owner in chains[pod.pk]] for pod in pods] == [["a", "b"], ["own"]]
 
 
 def test_a_set_with_an_owner_is_one_workload(cluster):

@@ -18,6 +18,7 @@ from fleet.models.bookmark import STALE_AFTER
 from fleet.observer.mirror.rows import Columns
 from fleet.observer.persistence.upsert import Written
 from fleet.observer.persistence.upsert_statement import upsert
+from fleet.owner_chains import top_owners_of
 from fleet.states.pod import ENDED
 from kube.resources import PODS
 
@@ -27,13 +28,13 @@ AT_ONCE = 500
 NO_GPUS = GpusOfPod([], [])
 ONE_EACH = ("cluster", "pod_uid", "node_uid")
 COLUMNS = (*ONE_EACH, "node_name", "namespace", "name", "owner_kind", "owner_name", "resources", "since")
-KEPT = ("uid", "namespace", "name", "owner_kind", "owner_name", "resources", "node_name", "started_at")
+KEPT = ("uid", "namespace", "name", "owner_kind", "owner_name", "owner_uid", "resources", "node_name", "started_at")
 
 
 def record_placements(cluster_id: int, written: Written, *, now: datetime) -> None:
     """Records begins and ends before the pod rows are written, while they still show the GPUs.
 
-    A query and a statement for begins; four queries and those of `allocations_on` for ends.
+    A query, those of the owners and a statement for begins; four queries and those of `allocations_on` for ends.
     """
     begun = [row for row in written.new if _holds_gpus(row)]
     begun += [row for old, row in written.changed if _holds_gpus(row) and not _holds_gpus(old)]
@@ -107,7 +108,11 @@ def _open_placements(cluster_id: int) -> QuerySet[PodPlacement]:
 def _begin_placements(cluster_id: int, rows: Sequence[Columns], *, now: datetime) -> None:
     names = {row["node_name"] for row in rows}
     uids = dict(Node.objects.filter(cluster=cluster_id, name__in=names).order_by().values_list("name", "uid"))
-    placements = (_placement(cluster_id, row, uids[row["node_name"]], now) for row in rows if row["node_name"] in uids)
+    there = [row for row in rows if row["node_name"] in uids]
+    tops = top_owners_of(cluster_id, (row["owner_uid"] for row in there))
+    placements = (
+        _placement(cluster_id, row, uids[row["node_name"]], tops.get(row["owner_uid"], ""), now) for row in there
+    )
     upsert(PodPlacement, placements, unique=ONE_EACH)
 
 
@@ -121,10 +126,10 @@ def _begin_those(cluster_id: int, pods: QuerySet[Pod], *, now: datetime) -> None
     )
 
 
-def _placement(cluster_id: int, row: Columns, node_uid: str, now: datetime) -> dict[str, Any]:
+def _placement(cluster_id: int, row: Columns, node_uid: str, top_owner: str, now: datetime) -> dict[str, Any]:
     own = {name: row[name] for name in ("namespace", "name", "owner_kind", "owner_name", "resources", "node_name")}
     since = row["started_at"] or now
-    more = {"cluster": cluster_id, "pod_uid": row["uid"], "node_uid": node_uid, "since": since}
+    more = {"cluster": cluster_id, "pod_uid": row["uid"], "node_uid": node_uid, "since": since, "top_owner": top_owner}
     return own | more | {"until": None, "seen_until": None, "ended": "", "boards": [], "slices": []}
 
 

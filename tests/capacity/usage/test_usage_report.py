@@ -17,7 +17,7 @@ from capacity.usage.usage_filter import GROUPINGS, ORDERINGS, UsageFilter
 from capacity.usage.usage_lines import UsageAmount, UsePart
 from capacity.usage.usage_report import usage_report
 from capacity.web.usage_days import known_part
-from fleet.models import ClusterNamespace, Pod
+from fleet.models import ClusterNamespace, Pod, Workload
 from health.models import NamespaceUsage, OwnerUsage, UsageDay
 from health.telemetry.usage import GpuUse
 from tests import make
@@ -248,6 +248,19 @@ def test_hours_by_owner_follow_the_label_also_when_the_pods_are_gone(bob, settin
     assert report(bob, by="owner", most=1).has_more
     workload_owners.tidy(before=NOON + timedelta(days=1), now=NOON)
     assert not WorkloadOwner.objects.exists()
+
+
+def test_an_owner_by_label_is_of_the_topmost_owner_as_hours_are(settings):
+    settings.OWNER_LABEL = "team"
+    east = make.a_cluster("east")
+    row = {"namespace": "ml", "owner_kind": "JobSet", "owner_name": "llama", "owner_uid": "s", "created_at": NOON}
+    Workload.objects.create(cluster=east, uid="j", kind="Job", name="llama-0", changed_at=NOON, **row)
+    owner = {"namespace": "ml", "owner_kind": "Job", "owner_name": "llama-0", "owner_uid": "j"}
+    make.a_pod(make.a_node(east, "gpu-1"), "x", labels={"team": "red"}, **owner)
+
+    workload_owners.record(east.pk, NOON)
+
+    assert dict(WorkloadOwner.objects.values_list("workload", "owner")) == {"JobSet/llama": "red"}
 
 
 def test_the_label_of_a_namespace_names_the_owner_of_pods_without_it(settings):

@@ -221,16 +221,21 @@ def test_the_lists_with_20000_pending_pods_of_one_job_stay_small(viewer, bob, cl
     assert [each["by_state"] for each in found["workloads"]] == [{"pending": 20_001}]
 
 
-def test_a_workload_above_the_owners_of_pods_has_no_hours_and_their_findings(cluster, node, bob, viewer):
+def test_the_topmost_owner_has_the_hours_and_findings_of_those_below(cluster, node, bob, viewer):
     above = {"owner_kind": "JobSet", "owner_name": "llama", "owner_uid": "s"}
     a_workload(cluster, "Job", "llama-0", **above)
     make.a_pod(node, "llama-0-x", owner_kind="Job", owner_name="llama-0", owner_uid="uid-Job-llama-0")
     make.a_finding(cluster, subject="Job team-a/llama-0")
+    some_usage(cluster, "", ("team-a", "JobSet/llama"), used=7)
+    above, below = (f"/clusters/{cluster.pk}/workloads/team-a/{name}" for name in ("JobSet/llama", "Job/llama-0"))
 
-    address = f"/clusters/{cluster.pk}/workloads/team-a/JobSet/llama"
-    shown = page(viewer, address)
-    answer = calling(bob).get(f"/api/v1{address}").json()
+    job = page(viewer, below)
+    assert "GPU-hours are recorded with the topmost owner." in job.text
+    assert above in job.links
+    found = calling(bob).get(f"/api/v1{below}").json()
+    assert (found["usage"]["total"]["gpu_hours"], found["usage_recorded_for"]) == (0, "JobSet/llama")
 
-    assert "GPU-hours are not recorded for this kind." in shown.text
-    assert answer["usage"] is None
+    answer = calling(bob).get(f"/api/v1{above}").json()
+
+    assert (answer["usage"]["total"]["gpu_hours"], answer["usage_recorded_for"]) == (7, "")
     assert [each["title"] for each in answer["findings"]] == ["It is wrong."]

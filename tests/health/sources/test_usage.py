@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fleet.models import Cluster, Node
+from fleet.models import Cluster, Node, Workload
 from health import retention
 from health.models import NamespaceUsage, OwnerUsage, UsageDay, WorkloadActivity
 from health.sources import hours, usage
@@ -81,6 +81,21 @@ def test_without_telemetry_allocated_hours_are_not_measured(cluster, node):
 
     assert sums(cluster) == [("ml", "Job/train", 0, 0, 1.0, 0, 0, 0, 0), ("", "", 0, 0, 0, 1.0, 0, 0, 0)]
     assert OwnerUsage.objects.first().pools == str(node.pools.get().pk)
+
+
+def test_hours_are_of_the_topmost_owner_also_when_its_row_came_late_or_is_gone(cluster, node):
+    above = {"owner_kind": "JobSet", "owner_name": "llama", "owner_uid": "set"}
+    for name in ("train-0", "train-1"):
+        make.a_pod(node, name, namespace="ml", owner_kind="Job", owner_name=name, owner_uid=name)
+        make.a_placement(node, name, namespace="ml", since=HOUR, until=None, boards=[int(name[-1])])
+        Workload.objects.create(
+            cluster=cluster, uid=name, kind="Job", namespace="ml", name=name, created_at=HOUR, changed_at=HOUR, **above
+        )
+    record(cluster)
+    Workload.objects.all().delete()
+    record(cluster, HOUR + timedelta(hours=1))
+
+    assert sums(cluster) == [("ml", "JobSet/llama", 0, 0, 4.0, 0, 0, 0, 0)]
 
 
 def test_an_hour_counts_once_and_the_next_one_is_added(cluster, node):

@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from fleet.models import Gpu, LostLease, Node, Pod, PodPlacement
+from fleet.models import Gpu, LostLease, Node, Pod, PodPlacement, Workload
 from fleet.observer.persistence import placements
 from fleet.observer.persistence.cluster_removal import forget
 from tests import make
@@ -34,6 +34,22 @@ def test_begins_with_the_pod_and_ends_with_how_it_ended(mirror):
 
     row.refresh_from_db()
     assert (row.until, row.ended) == (NOON + timedelta(minutes=5), "Succeeded")
+
+
+def test_the_topmost_owner_is_kept_for_its_hours(mirror):
+    above = {"owner_kind": "JobSet", "owner_name": "llama", "owner_uid": "set"}
+    row = {"kind": "Job", "namespace": "team-a", "name": "train", "created_at": NOON, "changed_at": NOON}
+    Workload.objects.create(cluster=mirror.cluster, uid="uid-of-job", **row, **above)
+    mirror.list("nodes", [a_node_seen("gpu-001")])
+    mirror.list("pods", [])
+    mirror.see("pods", a_pod_seen("train-0"))
+    mirror.flush()
+    Workload.objects.all().delete()
+    mirror.see("pods", a_pod_seen("train-0"), is_gone=True)
+    mirror.flush()
+
+    found = PodPlacement.objects.get()
+    assert (found.until is None, found.workload) == (False, "JobSet/llama")
 
 
 def test_one_that_is_deleted_is_gone_and_one_that_a_list_lacks_too(mirror):
