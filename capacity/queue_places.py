@@ -1,7 +1,7 @@
 """The places of waiting pods in queues in front of the scheduler, from the mirror."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -11,7 +11,8 @@ from capacity.wait_reasons.queue_place import STRICT, QueuePlace, QueueQuota
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER
 from fleet.freshness.kinds import name_of
 from fleet.gpu_pods import owner_chains
-from fleet.models import Bookmark, BookmarkState, Pod, QueuedWorkload, QueueSystem, WorkloadQueue
+from fleet.models import Bookmark, BookmarkState, Pod, QueuedWorkload, QueueSystem, Workload, WorkloadQueue
+from fleet.owner_chains import chains_above
 from kube.quantity import whole_quantity
 from kube.resources import CLUSTER_QUEUES, KAI_GROUPS, KUEUE_WORKLOADS, VOLCANO_GROUPS
 
@@ -54,12 +55,32 @@ def queue_places(cluster_id: int, pods: Sequence[Pod]) -> tuple[Mapping[str, Que
     return places, {uid: unread[system] for uid, system in systems.items() if system in unread}
 
 
-def places_of_owners(cluster_id: int, uids: Collection[str]) -> Mapping[str, QueuePlace]:
-    """Returns the places of Kueue's Workloads by UID of their owner. One query; three if there are any."""
-    rows = QueuedWorkload.objects.filter(cluster=cluster_id, system=QueueSystem.KUEUE, owner_uid__in=uids)
-    found = {row.owner_uid: row for row in rows.order_by("created_at", "pk")}
-    queues = _Queues(cluster_id) if found else None
-    return {uid: _place(row, queues) for uid, row in found.items()}
+def places_of_jobs(cluster_id: int, jobs: Sequence[Workload]) -> Mapping[str, QueuePlace]:
+    """Returns the places of Jobs in Kueue's queues by UID: their own, or that of any owner above.
+
+    One query, those of the owners, and two more if any waits.
+    """
+    chains = chains_above({job.uid for job in jobs}, clusters=[cluster_id])
+    names = {owner.name for chain in chains.values() for owner in chain}
+    uids = {uid for job in jobs for uid in (job.uid, job.owner_uid) if uid}
+    rows = QueuedWorkload.objects.filter(
+        Q(owner_uid__in=uids) | Q(owner_name__in=names), cluster=cluster_id, system=QueueSystem.KUEUE
+    )
+    by_uid, by_owner = dict[str, QueuedWorkload](), dict[tuple[str, ...], QueuedWorkload]()
+    for row in rows.order_by("created_at", "pk"):
+        by_uid[row.owner_uid] = by_owner[row.namespace, row.owner_kind, row.owner_name] = row
+    queues = _Queues(cluster_id) if by_uid else None
+    found: dict[str, QueuePlace] = {}
+    for job in jobs:
+        above = reversed(chains.get((cluster_id, job.uid), ()))
+        candidates = (
+            by_uid.get(job.uid),
+            by_uid.get(job.owner_uid) if job.owner_uid else None,
+            *(by_owner.get((job.namespace, *owner)) for owner in above),
+        )
+        if its := next(filter(None, candidates), None):
+            found[job.uid] = _place(its, queues)
+    return found
 
 
 def _why_unread(system: QueueSystem, marks: Mapping[str, Bookmark]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Q, Sum
 
-from capacity.queue_places import places_of_owners
+from capacity.queue_places import places_of_jobs
 from capacity.wait_reasons.amounts import amount_text, by_weight
 from capacity.wait_reasons.queue_place import QueuePlace
 from capacity.wait_reasons.queue_reasons import queued_reason
@@ -42,7 +42,7 @@ class SuspendedDemand:
 
 
 def suspended_demand(user: User) -> SuspendedDemand:
-    """Returns the demand of the suspended Jobs that the user sees. Four queries, and three for each cluster."""
+    """Returns the demand of the suspended Jobs that the user sees. Four queries, and six for each cluster."""
     rows = Workload.objects.visible_to(user).filter(suspended_pods__gt=0).order_by()
     sums: Counter[str] = Counter()
     groups: Any = rows.values_list("resources").annotate(jobs=Count("pk"), pods=Sum("suspended_pods"))
@@ -65,14 +65,13 @@ def suspended_demand(user: User) -> SuspendedDemand:
 
 
 def _places(jobs: Sequence[Workload]) -> Mapping[str, QueuePlace]:
-    """Returns the places of Jobs, by UID. A Job of a JobSet waits in the queue with it."""
+    """Returns the places of Jobs, by UID. A Job of a JobSet waits in the queue with it, or with its TrainJob."""
     by_cluster: dict[int, list[Workload]] = defaultdict(list)
     for job in jobs:
         by_cluster[job.cluster_id].append(job)
     found: dict[str, QueuePlace] = {}
     for cluster_id, some in by_cluster.items():
-        places = places_of_owners(cluster_id, {uid for job in some for uid in (job.uid, job.owner_uid) if uid})
-        found |= {job.uid: place for job in some if (place := places.get(job.uid) or places.get(job.owner_uid))}
+        found |= places_of_jobs(cluster_id, some)
     return found
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import takewhile
+from typing import Any
 
-from fleet.models import Bookmark, Node, Pod, Workload
+from fleet.models import Bookmark, Node, Pod
+from fleet.owner_chains import POD, chains_above
 from gpu.evictions import REPLICAS
 from gpu.resources import Layout, whole_gpus
 from health.models import Finding
@@ -19,6 +22,8 @@ from operations.tenants.warm_up import Started, quickest, workload_of
 
 # Controllers of services: each of their pods restarts alone, and the time since it started is no lost work.
 SERVICES = frozenset({*REPLICAS, "DaemonSet"})
+# Owners of several jobs or services, of which one ends alone.
+MAKES_SEVERAL = ("CronJob", "RayService")
 HOUR_S = 3600
 NO_TIME = timedelta(0)
 
@@ -43,20 +48,24 @@ class _OnNode:
 
 
 def harm_of(cluster_id: int, nodes: Iterable[Node], *, now: datetime) -> dict[str, Harm]:
-    """Returns the disruption cost by node name. Four queries over all GPU pods of the cluster, since jobs span nodes.
+    """Returns the disruption cost by node name, of all GPU pods of the cluster, since jobs span nodes.
 
+    Three queries, and those of `chains_above`.
     Only whole GPUs count as GPU-hours; the share of a slice is unknown.
     """
     if not Bookmark.objects.knows_all(cluster_id, PODS.name):
         return {node.name: UNKNOWN for node in nodes}
-    owners, idle = _owners(cluster_id), idle_gpus_of(cluster_id)
+    idle = idle_gpus_of(cluster_id)
     gangs: dict[str, _Gang] = defaultdict(_Gang)
     found: dict[str, _OnNode] = defaultdict(_OnNode)
     pods = Pod.objects.filter(cluster=cluster_id, deleted_at=None).tenants().not_done().exclude(node_name="")
     read = cache(Layout.read)
     told = ("is_ready", "restarts", "started_at", "ready_since")
-    columns = ("node_name", "owner_kind", "namespace", "owner_name", "name", "resources", "node__layout", *told)
-    rows = [(*row[:7], Started(*row[7:])) for row in pods.values_list(*columns)]
+    of_pod = ("owner_kind", "namespace", "owner_name", "name", "resources", "node__layout")
+    columns = ("owner_uid", "node_name", *of_pod, *told)
+    read_rows = list(pods.values_list(*columns))
+    owners = _owners(cluster_id, read_rows)
+    rows = [(*row[1:8], Started(*row[8:])) for row in read_rows]
     load = quickest((workload_of(*row[1:5]), row[7]) for row in rows)
     for on, kind, namespace, owner, pod, resources, layout, started in rows:
         gpus, started_at = whole_gpus(resources, read(layout or "")), started.started_at
@@ -134,19 +143,19 @@ class _Owners:
         return "" if kind in SERVICES else f"{kind} {namespace}/{owner}"
 
 
-def _owners(cluster_id: int) -> _Owners:
-    """Reads owners. Jobs of a JobSet, MPIJob or RayJob are one job; those of a CronJob are not.
+def _owners(cluster_id: int, rows: Iterable[Sequence[Any]]) -> _Owners:
+    """Reads owners. Jobs of a JobSet, MPIJob, RayJob or TrainJob are one job; those of a CronJob are not.
 
     Workers of a LeaderWorkerSet group are a StatefulSet owned by the leader pod.
     """
-    rows = Workload.objects.filter(cluster=cluster_id, kind__in=("Job", "StatefulSet")).exclude(owner_kind="")
+    by_uid = {uid: (kind, namespace, name) for uid, _, kind, namespace, name, *_ in rows if uid}
     of_jobs: dict[WorkloadKey, str] = {}
     leaders: dict[tuple[str, str], str] = {}
-    columns = ("kind", "namespace", "name", "owner_kind", "owner_name")
-    for kind, namespace, name, owner_kind, owner_name in rows.values_list(*columns):
-        if kind == "StatefulSet" and owner_kind == "Pod":
-            group = f"group of Pod {namespace}/{owner_name}"
-            of_jobs[kind, namespace, name] = leaders[namespace, owner_name] = group
-        elif kind == "Job" and owner_kind != "CronJob":
-            of_jobs[kind, namespace, name] = f"{owner_kind} {namespace}/{owner_name}"
+    for (_, uid), chain in chains_above(set(by_uid), clusters=[cluster_id]).items():
+        kind, namespace, name = by_uid[uid]
+        above = list(takewhile(lambda owner: owner.kind not in MAKES_SEVERAL, chain))
+        if leader := next((owner.name for owner in above if owner.kind == POD), ""):
+            of_jobs[kind, namespace, name] = leaders[namespace, leader] = f"group of Pod {namespace}/{leader}"
+        elif above and kind not in SERVICES:
+            of_jobs[kind, namespace, name] = f"{above[-1].kind} {namespace}/{above[-1].name}"
     return _Owners(of_jobs, leaders)

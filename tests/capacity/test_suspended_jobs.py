@@ -49,14 +49,17 @@ def test_suspended_jobs_are_demand_of_all_their_pods(bob, cluster, now):
     assert "2 Jobs with 7 pods and 32 GPUs, not scheduled yet" in text
 
 
-@pytest.mark.parametrize("owner", ["uid-train", "uid-of-jobset"])
+@pytest.mark.parametrize("owner", ["uid-train", "uid-set", "uid-of-trainjob"])
 def test_a_job_in_a_queue_has_its_place_as_the_reason(bob, cluster, owner):
-    a_job(cluster, "train", 4, owner_uid="uid-of-jobset")
+    a_job(cluster, "train", 4, owner_kind="JobSet", owner_name="set", owner_uid="uid-set")
+    above = {"owner_kind": "TrainJob", "owner_name": "llama", "owner_uid": "uid-of-trainjob"}
+    Workload.objects.filter(pk=a_job(cluster, "set", None, **above).pk).update(kind="JobSet")
     mirrored = {"cluster": cluster, "changed_at": NOON, "namespace": "team-a"}
     WorkloadQueue.objects.create(**mirrored, uid="q", kind="LocalQueue", name="lq", cluster_queue="gpus")
     WorkloadQueue.objects.create(**mirrored | {"namespace": ""}, uid="cq", kind="ClusterQueue", name="gpus")
     QueuedWorkload.objects.create(
         **mirrored, uid="w", system="kueue", name="job-train", owner_uid=owner, queue="lq", created_at=NOON,
+        owner_kind="TrainJob" if owner == "uid-of-trainjob" else "", owner_name="llama",
         message="insufficient unused quota for nvidia.com/gpu",
     )  # fmt: skip
 

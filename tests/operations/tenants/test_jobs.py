@@ -22,6 +22,7 @@ def north():
 def runs(node, name: str, owner: str = "", *, hours: float = 2, gpus: int = 8, **given):
     kind, _, called = owner.partition("/")
     row = {"started_at": NOON - timedelta(hours=hours), "namespace": "team-a", "owner_kind": kind, "owner_name": called}
+    row |= {"owner_uid": f"uid-of-{kind}-{called}" if called else ""}
     return a_pod(node, name, gpus=gpus, **row | given)
 
 
@@ -29,7 +30,7 @@ def owned(cluster, kind: str, name: str, owner: str) -> None:
     owner_kind, owner_name = owner.split("/")
     Workload.objects.create(
         cluster=cluster, uid=f"uid-of-{kind}-{name}", kind=kind, namespace="team-a", name=name, created_at=NOON,
-        changed_at=NOON, owner_kind=owner_kind, owner_name=owner_name,
+        changed_at=NOON, owner_kind=owner_kind, owner_name=owner_name, owner_uid=f"uid-of-{owner_kind}-{owner_name}",
     )  # fmt: skip
 
 
