@@ -10,6 +10,7 @@ from functools import cache
 from itertools import takewhile
 from typing import Any
 
+from capacity.warm_up import Started, quickest, workload_of
 from fleet.models import Bookmark, Node, Pod
 from fleet.owner_chains import POD, chains_above
 from gpu.evictions import REPLICAS
@@ -18,7 +19,6 @@ from health.models import Finding
 from health.rules.idle_gpus import IdleGpus, reported_hours_of
 from kube.resources import PODS
 from operations.tenants.disruption_cost import UNKNOWN, Harm, Job
-from operations.tenants.warm_up import Started, quickest, workload_of
 
 # Controllers of services: each of their pods restarts alone, and the time since it started is no lost work.
 SERVICES = frozenset({*REPLICAS, "DaemonSet"})

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q
 
+from capacity.warm_up import Started, quickest, workload_of
 from fleet.allocation.physical import physical_of
 from fleet.models import Node, Pod
 from gpu.evictions import REPLICAS
 from operations.tenants.ended_work import ChangeSpan, ended_work
-from operations.tenants.warm_up import Started, quickest, workload_of
 from rollouts.lifecycle import BEGUN, StageState, TargetState
 from rollouts.models import Plan, PlanEvent, StageKind, Target
 from rollouts.queries.change_times import cohort_of, times_in

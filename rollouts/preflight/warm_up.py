@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from capacity.warm_up import Started, quickest, workload_of
 from fleet.models import Pod
-from operations.tenants.warm_up import Started, quickest, workload_of
 from rollouts.checks import Check, each, stage_field
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.preflight.subject import PreflightSubject
