@@ -15,12 +15,16 @@ class MoveSerializer(serializers.Serializer):
     owner = serializers.CharField(source="pod.owner", help_text="Kind, namespace and name of its controller.")
     gpus = serializers.IntegerField(source="pod.gpus")
     gpu_hours = serializers.FloatField(source="pod.gpu_hours", help_text="Work of a job that starts again.")
+    gpu_hours_loading = serializers.FloatField(
+        source="pod.loading_gpu_hours", help_text="GPU-hours until it is Ready again, as far as its workload tells."
+    )
     target = serializers.CharField(help_text="A node with room. The scheduler may choose another.")
 
 
 class EmptiedNodeSerializer(serializers.Serializer):
     node = serializers.IntegerField(source="key", help_text="ID of the node to drain.")
     name = serializers.CharField()
+    gain = serializers.IntegerField(help_text="More pods of the size that fit once it and those before are empty.")
     moves = MoveSerializer(many=True)
 
 
@@ -28,8 +32,13 @@ class ProposalSerializer(serializers.Serializer):
     gpus_of_each = serializers.IntegerField(source="size", help_text="GPUs of one pod.")
     fits_now = serializers.IntegerField(help_text="Pods of this size that fit now.")
     fits_after = serializers.IntegerField(help_text="Pods of this size that fit once the nodes are empty.")
+    gpus_gained = serializers.IntegerField(help_text="GPUs that become usable for pods of this size.")
     gpus_moved = serializers.IntegerField(source="gpus")
     gpu_hours_lost = serializers.FloatField(source="gpu_hours")
+    gpu_hours_loading = serializers.FloatField(
+        source="loading_gpu_hours",
+        help_text="GPU-hours until the pods are Ready again, as far as their workloads tell.",
+    )
     jobs = serializers.ListField(child=serializers.CharField(), help_text="Jobs that start again.")
     pods_with_empty_dir = serializers.IntegerField(source="with_empty_dir", help_text="They lose this data.")
     nodes = EmptiedNodeSerializer(many=True, help_text="Nodes to drain. Empty: no move makes room for one more pod.")

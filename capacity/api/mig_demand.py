@@ -6,7 +6,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from capacity.free_gpus.mig_demand import MigDemand
-from capacity.free_gpus.mig_demand_report import mig_demand_of_pool
+from capacity.free_gpus.mig_demand_report import MigDemandReport, mig_demand_of_pool
+from capacity.free_gpus.mig_relayout import ChangedNode
 from edges.rest import Edge
 from fleet.models import Pool
 
@@ -44,10 +45,47 @@ class MigDemandSerializer(serializers.Serializer):
         return round(found.served_now / found.gpu_hours, 6) if found.gpu_hours else None
 
 
+class ChangedNodeSerializer(serializers.Serializer):
+    node = serializers.IntegerField(source="node.key", help_text="ID of the node to drain and to change.")
+    name = serializers.CharField(source="node.name")
+    gpus = serializers.IntegerField(source="node.gpus")
+    profile_now = serializers.CharField(source="node.profile", help_text="Blank: whole GPUs.")
+    profile_then = serializers.CharField(source="profile", help_text="Blank: whole GPUs.")
+    gpu_hours_gained = serializers.FloatField(
+        source="gain", help_text="Requested GPU-hours of the period that it would have served."
+    )
+    pods = serializers.SerializerMethodField(help_text="Namespace and name of the pods that move.")
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_pods(self, found: ChangedNode) -> list[str]:
+        return [pod.name for pod in found.node.pods]
+
+
+class MigRelayoutSerializer(serializers.Serializer):
+    product = serializers.CharField(source="demand.product")
+    gpu_hours_gained = serializers.FloatField(source="gain")
+    gpus = serializers.IntegerField(help_text="GPUs of the nodes to change.")
+    jobs = serializers.ListField(child=serializers.CharField(), help_text="Jobs that start again.")
+    gpu_hours_lost = serializers.FloatField(source="gpu_hours", help_text="Work of these jobs.")
+    gpu_hours_loading = serializers.FloatField(
+        source="loading_gpu_hours",
+        help_text="GPU-hours until the pods are Ready again, as far as their workloads tell.",
+    )
+    nodes = ChangedNodeSerializer(many=True, help_text="Empty: no change of a node serves more requests.")
+    nodes_staying = serializers.IntegerField(
+        source="staying", help_text="Nodes with several shapes, or with a pod that must stay."
+    )
+
+
 class MigDemandReportSerializer(serializers.Serializer):
     begin = serializers.DateTimeField(help_text="14 days ago, or when the cluster was added.")
     products = MigDemandSerializer(many=True, help_text="Products with slices, offered or requested.")
+    changes = serializers.SerializerMethodField(help_text="Nodes to give another layout, by product.")
     is_cut = serializers.BooleanField(help_text="Older pods of the period are not counted: there are too many.")
+
+    @extend_schema_field(MigRelayoutSerializer(many=True))
+    def get_changes(self, found: MigDemandReport) -> list[dict]:
+        return list(MigRelayoutSerializer(found.changes.values(), many=True).data)
 
 
 class MigDemandAnswerSerializer(serializers.Serializer):

@@ -26,6 +26,7 @@ class MovablePod:
     cpu_m: int
     memory_bytes: int
     gpu_hours: float  # work of a job that starts again; 0 of a service
+    loading_gpu_hours: float = 0.0  # until it is Ready on another node, as far as its workload tells
     is_job: bool = False
     has_empty_dir: bool = False
     budgets: tuple[int, ...] = ()  # keys of its PodDisruptionBudgets
@@ -57,6 +58,11 @@ class EmptiedNode:
     key: int
     name: str
     moves: Sequence[PodMove]
+    gain: int = 0  # pods of the size that fit once this node, and those before it, are empty
+
+    @property
+    def gpu_hours(self) -> float:
+        return sum(move.pod.gpu_hours for move in self.moves)
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,15 @@ class Proposal:
     @property
     def gpu_hours(self) -> float:
         return sum(move.pod.gpu_hours for move in self.moves)
+
+    @property
+    def loading_gpu_hours(self) -> float:
+        return sum(move.pod.loading_gpu_hours for move in self.moves)
+
+    @property
+    def gpus_gained(self) -> int:
+        """Returns the GPUs that become usable for pods of this size."""
+        return self.size * (self.fits_after - self.fits_now)
 
     @property
     def jobs(self) -> list[str]:
@@ -146,7 +161,9 @@ def propose(nodes: Sequence[PackedNode], size: int, budgets: Mapping[int, int]) 
         if moves is not None and gain > 0:
             fits += gain
             received |= {target.key for _, target in moves}
-            emptied[node.key] = EmptiedNode(node.key, node.name, [PodMove(pod, target.name) for pod, target in moves])
+            emptied[node.key] = EmptiedNode(
+                node.key, node.name, [PodMove(pod, target.name) for pod, target in moves], gain
+            )
         elif moves is not None:
             _undo(moves, room)
     return Proposal(size, fits_now, fits, list(emptied.values()))

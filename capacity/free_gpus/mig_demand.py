@@ -34,6 +34,7 @@ class ProfileDemand:
     peak: int  # most units at one time
     usual: int  # units that were enough for 95 % of the time
     gpus: int  # of the layout that fits the demand best
+    hours: Sequence[float] = ()  # for which at least 1, 2, 3, … units were requested at the same time
 
     @property
     def gpus_now(self) -> int:
@@ -82,7 +83,7 @@ def mig_demand(
         [
             ProfileDemand(
                 name, sizes[name], offered.get(name, 0), len(curves[name]),
-                sum(hours > (1 - USUAL) * total for hours in curves[name]), chosen[name],
+                sum(hours > (1 - USUAL) * total for hours in curves[name]), chosen[name], curves[name],
             )
             for name in known
         ],

@@ -2,18 +2,21 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
 from capacity.free_gpus.mig_demand import MigDemand, ProfileRequest, mig_demand
+from capacity.free_gpus.mig_relayout import MigRelayout, ShapedNode, relayout
+from capacity.free_gpus.movable_pods import PodsOnNodes
 from fleet.models import Bookmark, Node, Pod, PodPlacement, Pool
 from fleet.models.node import members_of
 from gpu.labels import GPU_PRODUCT
-from gpu.resources import Layout, ResourceKind, Vendor
+from gpu.resources import Layout, ResourceKind, Vendor, fraction_of
 from health.evaluation.pending_pods import pools_of
 from kube.resources import NODES, PODS
 from people.models import User
@@ -22,6 +25,10 @@ DAYS = 14
 PLACEMENTS_AT_MOST = 100_000  # the newest
 WAITING_AT_MOST = 5000  # the oldest
 BY_NAME = Layout()  # of a pod without a node
+COLUMNS = (
+    "pk", "uid", "name", "gpu_product", "layout", "physical_mig", "physical_whole", "physical_gpus",
+    "shares_allocatable", "is_ready", "is_unschedulable",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,24 +36,25 @@ class MigDemandReport:
     begin: datetime  # 14 days ago, or when the cluster was added
     products: list[MigDemand]  # with slices, offered or requested
     is_cut: bool = False  # older pods of the period are not counted
+    changes: Mapping[str, MigRelayout] = field(default_factory=dict)  # by product: nodes to give another layout
 
 
 def mig_demand_of_pool(pool: Pool, user: User, *, now: datetime) -> MigDemandReport | None:
-    """Returns the demand on the pool's NVIDIA GPUs. None: nodes or pods were never read. Six queries."""
+    """Returns the demand on the pool's NVIDIA GPUs. None: nodes or pods were never read. Seven queries."""
     if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name):
         return None
     begin = max(now - timedelta(days=DAYS), pool.cluster.added_at)
     nodes = Node.objects.visible_to(user).filter(pk__in=members_of([pool.pk]), gpu_vendor=Vendor.NVIDIA).order_by()
-    rows = nodes.annotate(offers=Cast("allocatable", TextField())).values_list(
-        "uid", "gpu_product", "layout", "physical_mig", "physical_whole", "offers"
-    )
+    texts = {f"{name}_text": Cast(name, TextField()) for name in ("allocatable", "requested")}
+    rows = list(nodes.annotate(**texts).values(*COLUMNS, *texts))
     product_of, layouts = dict[str, str](), dict[str, Layout]()
     gpus: Counter[str] = Counter()
     offered: dict[str, Counter[str]] = defaultdict(Counter)
-    for uid, product, layout, cut, whole, offers in rows:
-        product_of[uid], layouts[uid] = product, Layout.read(layout)
-        gpus[product] += cut + whole
-        offered[product].update(dict(_by_profile(json.loads(offers), layouts[uid])))
+    for row in rows:
+        product, uid = row["gpu_product"], row["uid"]
+        product_of[uid], layouts[uid] = product, Layout.read(row["layout"])
+        gpus[product] += row["physical_mig"] + row["physical_whole"]
+        offered[product].update(dict(_by_profile(json.loads(row["allocatable_text"]), layouts[uid])))
     lasting = Q(until=None) | Q(until__gt=begin)
     placements = PodPlacement.objects.filter(lasting, cluster=pool.cluster_id, node_uid__in=list(layouts))
     times = list(
@@ -65,7 +73,40 @@ def mig_demand_of_pool(pool: Pool, user: User, *, now: datetime) -> MigDemandRep
         for product in sorted(gpus)
     )
     shown = [demand for demand in found if demand.unknown or any(line.profile for line in demand.profiles)]
-    return MigDemandReport(begin, shown, len(times) > PLACEMENTS_AT_MOST)
+    changes = _changes(pool, user, shown, [row for row in rows if row["is_ready"]], now=now) if shown else {}
+    return MigDemandReport(begin, shown, len(times) > PLACEMENTS_AT_MOST, changes)
+
+
+def _changes(
+    pool: Pool, user: User, demands: Iterable[MigDemand], rows: Iterable[Mapping[str, Any]], *, now: datetime
+) -> Mapping[str, MigRelayout]:
+    """Returns the proposed changes by product. One query."""
+    pods = PodsOnNodes.load(members_of([pool.pk]), user)
+    shaped: dict[str, list[ShapedNode]] = defaultdict(list)
+    mixed: Counter[str] = Counter()
+    for row in rows:
+        node = _shaped_node(row, pods, now=now)
+        if node is not None:
+            shaped[row["gpu_product"]].append(node)
+        else:
+            mixed[row["gpu_product"]] += 1
+    return {each.product: relayout(each, shaped[each.product], mixed=mixed[each.product]) for each in demands}
+
+
+def _shaped_node(row: Mapping[str, Any], pods: PodsOnNodes, *, now: datetime) -> ShapedNode | None:
+    """Returns the node. None: its GPUs have several shapes or none, or are shared."""
+    layout, product, gpus = Layout.read(row["layout"]), row["gpu_product"], row["physical_gpus"]
+    offers = dict(_by_profile(json.loads(row["allocatable_text"]), layout))
+    if len(offers) != 1 or row["shares_allocatable"] or not gpus:
+        return None
+    [(profile, units)] = offers.items()
+    taken = sum(number for shape, number in _by_profile(json.loads(row["requested_text"]), layout) if shape == profile)
+    there = pods.by_node.get(row["pk"], ())
+    return ShapedNode(
+        row["pk"], row["name"], profile, gpus, units, 0 if row["is_unschedulable"] else max(0, units - taken),
+        [pods.movable(pod, fraction_of(pod["resources"], layout, product=product).gpus, now=now) for pod in there],
+        may_change=not row["is_unschedulable"] and all(map(pods.can_start_again, there)),
+    )  # fmt: skip
 
 
 def _waiting(

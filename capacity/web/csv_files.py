@@ -65,7 +65,18 @@ def pool_placement(request: PersonRequest, pool_id: int) -> HttpResponse:
 def pool_defragmentation(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = _pool(request, pool_id)
     report = defragmentation_of_pool(pool, request.user, now=timezone.now())
-    head = ("gpus_of_each", "fits_now", "fits_after", "node", "pod", "owner", "gpus", "gpu_hours_lost", "target")
+    head = (
+        "gpus_of_each",
+        "fits_now",
+        "fits_after",
+        "node",
+        "pod",
+        "owner",
+        "gpus",
+        "gpu_hours_lost",
+        "gpu_hours_loading",
+        "target",
+    )
     rows = [row for each in (report.proposals if report else ()) for row in _moves(each)]
     return download_of([head, *known_rows(report, rows)], f"defragmentation-of-pool-{pool.pk}.csv")
 
@@ -90,6 +101,7 @@ def _moves(proposal: Proposal) -> Iterator[FileRow]:
     for node in proposal.nodes:
         for move in node.moves:
             pod = move.pod
-            yield *start, node.name, pod.name, pod.owner, pod.gpus, round(pod.gpu_hours, 4), move.target
+            harm = round(pod.gpu_hours, 4), round(pod.loading_gpu_hours, 4)
+            yield *start, node.name, pod.name, pod.owner, pod.gpus, *harm, move.target
     if not proposal.nodes:
         yield start

@@ -57,8 +57,8 @@ def pool_mig_demand_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
     report = mig_demand_of_pool(pool, request.user, now=timezone.now())
     products = [
-        (each, percent_of(each.served, each.gpu_hours), percent_of(each.served_now, each.gpu_hours))
-        for each in (report.products if report else ())
+        (each.demand, *(percent_of(part, 1.0) for part in each.shares), each)
+        for each in (report.changes.values() if report else ())
     ]
     return render(
         request, "capacity/free_gpus/_mig_demand.html", {"pool": pool, "report": report, "products": products}

@@ -108,6 +108,7 @@ def pool():
         make.a_pod(
             node, f"train-{number}", namespace="team-a", gpus=4, owner_kind="Job", owner_name=f"train-{number}",
             started_at=NOON - timedelta(hours=3 + number), labels={"app": "train"},
+            ready_since=NOON - timedelta(hours=2 + number, minutes=30),
         )  # fmt: skip
     return pool
 
@@ -127,10 +128,12 @@ def test_a_pool_proposes_the_cheapest_drain(pool, bob, now):
     assert (found.fits_now, found.fits_after, found.gpu_hours, found.jobs) == (0, 1, 12.0, ["Job team-a/train-0"])
     answer = calling(bob).get(f"/api/v1/pools/{pool.pk}/defragmentation").json()["defragmentation"]
     assert answer["proposals"][2]["nodes"][0]["moves"][0]["target"] == "gpu-1"
+    assert (answer["proposals"][2]["gpus_gained"], answer["proposals"][2]["nodes"][0]["gain"]) == (8, 1)
+    assert answer["proposals"][2]["gpu_hours_loading"] == 2.0, "4 GPUs, ready after half an hour"
     shown = page(visiting(bob), f"/parts/pools/{pool.pk}/defragmentation")
     assert f"/operations/new?kind=drain&nodes={found.nodes[0].key}" in shown.links
     text = visiting(bob).get(f"/pools/{pool.pk}/defragmentation.csv").content.decode()
-    assert "8,0,1,gpu-0,team-a/train-0,Job team-a/train-0,4,12.0,gpu-1" in text.splitlines()
+    assert "8,0,1,gpu-0,team-a/train-0,Job team-a/train-0,4,12.0,2.0,gpu-1" in text.splitlines()
 
 
 @pytest.mark.django_db
