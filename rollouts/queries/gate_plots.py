@@ -25,17 +25,21 @@ MOST_SAMPLES = 240  # two hours of a service level
 NOTHING_YET = (StageState.WAITING, StageState.ABANDONED)
 
 
-def gate_plots(plan: Plan, *, now: datetime) -> list[GatePlot]:
-    """Returns a plot of each gate with a number of its own, of the newest stages. At most 20 queries.
+def newest_stages(plan: Plan) -> list[Stage]:
+    """Returns the newest stages that have begun, with changed nodes, answers and decisions. Four queries."""
+    changed = Prefetch("targets", Target.objects.filter(state=TargetState.CHANGED).defer("facts"))
+    current = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
+    stages = plan.stages.forward().exclude(state__in=NOTHING_YET).prefetch_related(changed, current, "approvals")
+    return list(stages.order_by("-index")[:MOST_STAGES])
+
+
+def gate_plots(plan: Plan, stages: Sequence[Stage], *, now: datetime) -> list[GatePlot]:
+    """Returns a plot of each gate with a number of its own. At most 17 queries.
 
     The gates on GPU telemetry and those that judge nodes are drawn for the newest stage with a changed node.
     """
-    changed = Prefetch("targets", Target.objects.filter(state=TargetState.CHANGED).defer("facts"))
-    current = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
-    stages = plan.stages.forward().exclude(state__in=NOTHING_YET).prefetch_related(changed, current)
-    newest = list(stages.order_by("-index")[:MOST_STAGES])
-    found = [plot for stage in newest for plot in _of_stage(plan, stage, now=now)]
-    for stage in newest:
+    found = [plot for stage in stages for plot in _of_stage(plan, stage, now=now)]
+    for stage in stages:
         if changes := _changes(stage):
             return [*found, *gpu_plots(plan, stage, changes, now=now), *node_plots(stage, changes)]
     return found

@@ -52,7 +52,7 @@ class Restraints:
     def of_nodes(self, uids: Collection[str]) -> dict[str, Restraint]:
         """Returns the restraint of each node by UID, with pool membership of now. One query at most."""
         binding = self._binding
-        pools = _pools_of(self.cluster_id, uids, binding) if binding else {}
+        pools = pools_of(self.cluster_id, uids, binding) if binding else {}
         by_pools = {its: self._in(its, of_all=self.of_all) for its in {frozenset(), *pools.values()}}
         found = {uid: by_pools[pools.get(uid, frozenset())] for uid in uids}
         return {uid: restraint for uid, restraint in found.items() if restraint}
@@ -68,7 +68,7 @@ class Restraints:
         """
         if self.windows is None:
             return {}
-        pools = _pools_of(self.cluster_id, uids, self.windows.pools) if self.windows.pools else {}
+        pools = pools_of(self.cluster_id, uids, self.windows.pools) if self.windows.pools else {}
         by_pools = {its: self.windows.openings(its, lasting=lasting) for its in {frozenset(), *pools.values()}}
         found = {uid: by_pools[pools.get(uid, frozenset())] for uid in uids}
         return {uid: openings for uid, openings in found.items() if openings}
@@ -259,7 +259,7 @@ def most_urgent(restraints: Iterable[Restraint]) -> Restraint | None:
     return max(restraints, key=lambda one: one.urgency, default=None)
 
 
-def _pools_of(cluster_id: int, uids: Collection[str], pools: Collection[int]) -> dict[str, frozenset[int]]:
+def pools_of(cluster_id: int, uids: Collection[str], pools: Collection[int]) -> dict[str, frozenset[int]]:
     members = Pool.nodes.through.objects.filter(pool__in=pools, node__cluster=cluster_id)
     if len(uids) <= FEW:
         members = members.filter(node__uid__in=uids)

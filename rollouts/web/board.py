@@ -10,19 +10,18 @@ from typing import Any
 from edges.digests import digest
 from rollouts.gates.base import NEVER_OVERRIDDEN, Answer, Gate, When
 from rollouts.gates.failure_budget import FailureBudget
-from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.shared_waits import SharedWait, shared_waits
 from rollouts.gates.soak import UNTIL, Soak
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, GateOverride, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.node_order.node_selection import AtOnce
+from rollouts.queries.gate_strips import DRAWN
 from rollouts.queries.plan_view import StageOnPage, rank
 from rollouts.queries.remedies import Remedy, remedies
 from wording.durations import spell
 from wording.lists import names
 
-WITHOUT_PLOT = (NoForeignChange, Soak)
 PAST = {"pass": "passed", "wait": "waited", "fail": "failed"}
 # Gates of other times are asked in every state in which a stage is.
 ASKED_IN = {When.ENTRY: {StageState.OPENING}, When.WAVE: {StageState.OPENING, StageState.PROMOTING}}
@@ -58,9 +57,14 @@ class GateLine:
         return is_wait and not (self.gate.advisory or self.remark or self.remedies or self.overrides)
 
     @property
+    def has_strip(self) -> bool:
+        """Returns whether `gate_strips` draws the gate."""
+        return self.answer is not None and isinstance(self.gate, DRAWN)
+
+    @property
     def has_plot(self) -> bool:
         """Returns whether `gate_plots` draws the gate once a node has changed."""
-        return self.gate.when is When.THROUGH and not isinstance(self.gate, WITHOUT_PLOT)
+        return self.gate.when is When.THROUGH and not isinstance(self.gate, DRAWN)
 
     @property
     def place(self) -> tuple[bool, tuple[int, bool]]:

@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from edges.parts import part_response
 from edges.requests import PersonRequest
-from rollouts.queries.gate_plots import gate_plots
+from rollouts.queries.gate_plots import gate_plots, newest_stages
+from rollouts.queries.gate_strips import gate_strips
 from rollouts.queries.plot_values import Point
 from rollouts.web.visible_objects import plan_for
 
@@ -65,14 +66,18 @@ class DrawnPlot:
 @part_response
 def plots_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     plan = plan_for(request.user, plan_id)
-    found = gate_plots(plan, now=timezone.now())
+    now, stages = timezone.now(), newest_stages(plan)
+    found = gate_plots(plan, stages, now=now)
+    strips = list(gate_strips(plan, stages, now=now))
     first = {f"plot-{plot.stage.index}-{plot.gate.key}": plot for plot in reversed(found)}
     anchors = {id(plot): anchor for anchor, plot in first.items()}
     loud, quiet = (
         [replace(draw(plot), anchor=anchors.get(id(plot), "")) for plot in found if plot.is_quiet is one]
         for one in (False, True)
     )
-    shown = {"plan": plan, "plots": loud, "quiet": quiet}
+    loud_strips, quiet_strips = ([strip for strip in strips if strip.is_quiet is one] for one in (False, True))
+    shown = {"plan": plan, "plots": loud, "quiet": quiet, "strips": loud_strips, "quiet_strips": quiet_strips}
+    shown["all_quiet"] = len(quiet) + len(quiet_strips)
     return render(request, "rollouts/plan/_gate_plots.html", shown)
 
 
