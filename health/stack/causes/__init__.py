@@ -50,10 +50,10 @@ def _first(rules: Iterable[CauseRule], signs: Signs) -> Cause | None:
 
 
 CONFIGURATION: tuple[CauseRule, ...] = (
-    _if("container_not_made", "configuration.known", "runtime.first", "runtime.rule", "runtime.pod"),
+    _if("container_not_made", "configuration.known", "runtime.first", "operands.hook", "runtime.rule", "runtime.pod"),
     *table("configuration.not_made"),
 )
-MIG_STATE: tuple[CauseRule, ...] = (_if("mig_failed", "mig.rule"), *table("mig.state"))
+MIG_STATE: tuple[CauseRule, ...] = (_if("mig_failed", "mig.rule", "operands.rule"), *table("mig.state"))
 CC_STATE: tuple[CauseRule, ...] = (_if("cc_failed", "confidential.rule"), *table("confidential.state"))
 
 # A ready driver writes the errors that its installer survived: only these take its GPUs away.
@@ -84,6 +84,7 @@ WHEN_READY: tuple[CauseRule, ...] = (
         "offers_no_gpu",
         "runtime.first",
         "device_plugin.rule",
+        "operands.rule",
         "vendors.rule",
         begins="The pod is ready, but the node offers no GPU.",
     ),
@@ -103,9 +104,11 @@ NOT_READY: tuple[CauseRule, ...] = (
     image_pull,
     *CONFIGURATION,
     *table("waiting.then", "driver.rule", "mig.rule", "dra.rule", "dra.refused", "dra.imex", "confidential.rule"),
-    *table("sandbox.rule", "sandbox.vgpu", "vendors.rule", "runtime.first", "dcgm.rule", "device_plugin.rule"),
-    *table("runtime.rule", "runtime.pod", "dcgm.last", "cuda.rule", "validator.rule", "validator.step", "cluster.rule"),
-    *table("crash.before", "runtime.ended", "runtime.last", "cluster.last", "crash.rule"),
+    *table("sandbox.rule", "sandbox.vgpu", "vendors.rule", "runtime.first", "operands.hook"),
+    *table("dcgm.rule", "device_plugin.rule"),
+    *table("kubelet.container", "kubelet.network", "runtime.rule", "kubelet.volume", "runtime.pod"),
+    *table("dcgm.last", "cuda.rule", "operands.rule", "validator.rule", "validator.step", "cluster.rule"),
+    *table("crash.before", "runtime.ended", "runtime.last", "cluster.last", "operands.general", "crash.rule"),
     *CC_STATE,
     *MIG_STATE,
     *table("waiting.last", "crash.ended", "crash.last"),
@@ -116,16 +119,8 @@ TENANTS_FIRST: tuple[CauseRule, ...] = (
 )  # fmt: skip
 BEFORE_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("gpu_lost"),
-    *table("tenants.kubelet"),
-    *table(
-        "tenants.cdi",
-        "tenants.dra",
-        "tenants.device",
-        "tenants.volume",
-        "runtime.first",
-        "runtime.rule",
-        "configuration.known",
-    ),
+    *table("tenants.kubelet", "tenants.cdi", "tenants.dra", "tenants.device", "tenants.volume"),
+    *table("runtime.first", "operands.hook", "runtime.rule", "configuration.known"),
     entry("devices_taken"),
 )
 AFTER_THE_PROGRAM: tuple[CauseRule, ...] = (
@@ -136,17 +131,26 @@ AFTER_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("container_not_created"),
     entry("disk_full"),
 )
+OF_A_PROGRAM = table("programs.rule", "tenants.program")
+GENERAL = table("programs.general", "tenants.general")
 TENANTS_BY_LINES: tuple[CauseRule, ...] = (
     *BEFORE_THE_PROGRAM,
-    *table("tenants.program", "tenants.memory"),
+    *OF_A_PROGRAM,
+    *table("tenants.memory"),
     *AFTER_THE_PROGRAM,
-    *table("tenants.general"),
+    *GENERAL,
 )
-GENERAL = table("tenants.general")
 OF_A_WORKER = GENERAL[: GENERAL.index(entry("engine_failed"))]  # before what a parent process says of one that ended
-BY_THE_LAST_LINE = tuple(rule for rule in TENANTS_BY_LINES if rule not in table("tenants.general"))
-# No program has run: the lines are a scheduler's.
-UNPLACED_BY_LINES: tuple[CauseRule, ...] = (*BEFORE_THE_PROGRAM, *AFTER_THE_PROGRAM)
+BY_THE_LAST_LINE = tuple(rule for rule in TENANTS_BY_LINES if rule not in GENERAL)
+# The lines are Events, or of a scheduler, or of a runtime that started no program.
+OF_NO_PROGRAM: tuple[CauseRule, ...] = (
+    *table("kubelet.refused", "tenants.kubelet", "tenants.cdi", "tenants.dra", "tenants.device"),
+    *table(
+        "kubelet.volume", "tenants.volume", "runtime.first", "operands.hook", "kubelet.container", "kubelet.network"
+    ),
+    *BEFORE_THE_PROGRAM,
+    *AFTER_THE_PROGRAM,
+)
 TENANTS_LAST: tuple[CauseRule, ...] = (*CONFIGURATION, *table("tenants.last", "crash.ended", "tenants.unready"))
 
 
@@ -175,16 +179,17 @@ def waiting_rule(signs: Signs) -> CauseRule | None:
     """
     if signs.pod is None:
         return None
-    by_lines = TENANTS_BY_LINES if signs.is_placed else UNPLACED_BY_LINES
+    is_of_program = signs.is_placed and not signs.pod.has_no_log
+    by_lines = TENANTS_BY_LINES if is_of_program else OF_NO_PROGRAM
     turns: tuple[tuple[Iterable[CauseRule], Callable[[Signs], Signs]], ...] = (
         (TENANTS_FIRST, _with_all),
-        (BY_THE_LAST_LINE if signs.is_placed else UNPLACED_BY_LINES, _without_events),
-        ((*table("tenants.program"), entry("devices_taken")) if signs.is_placed else (), _with_more_words),
-        (OF_A_WORKER if signs.is_placed else (), _without_events),
-        (OF_A_WORKER if signs.is_placed else (), _with_more_words),
+        (BY_THE_LAST_LINE if is_of_program else OF_NO_PROGRAM, _without_events),
+        ((*OF_A_PROGRAM, entry("devices_taken")) if is_of_program else (), _with_more_words),
+        (OF_A_WORKER if is_of_program else (), _without_events),
+        (OF_A_WORKER if is_of_program else (), _with_more_words),
         (by_lines, _without_events),
-        (by_lines, _with_all),
-        (table("tenants.placing"), _with_all),
+        (OF_NO_PROGRAM, _with_all),
+        (table("kubelet.placing", "tenants.placing"), _with_all),
         (TENANTS_LAST, _with_all),
     )
     for rules, given in turns:

@@ -16,6 +16,8 @@ from tests.health.stack.signs import a_pod, an_event, crashing, signs
 RULES = [(table, rule) for table, rules in TABLES.items() for rule in rules]
 MATCHED = [(table, rule) for table, rule in RULES if rule.entry.example and rule.find is None]
 
+OF_TENANTS = ("tenants", "programs", "kubelet")
+
 # Nobody read a source for these. An entry leaves this list with the address that has its message.
 UNVERIFIED = {
     "confidential.state.cc_failed",
@@ -84,11 +86,11 @@ def signs_of_example(table: str, rule: CauseMatcher) -> Signs:
         pod = a_pod(phase="Pending", reason="ImagePullBackOff", message=line)
     elif table.startswith("configuration"):
         pod = a_pod(phase="Pending", reason=next(iter(entry.reasons), "CreateContainerError"), message=line)
-    elif table.startswith("tenants.placing"):
+    elif table.endswith(".placing"):
         pod = a_pod(phase="Pending", events=[an_event(line, "Unschedulable")])
     elif table == "ready.rule":
         pod = a_pod(is_ready=True, log=[line], is_log_of_ready=True)
-    elif table in ("runtime.pod", "runtime.rule", "runtime.first"):
+    elif table.startswith("kubelet") or table in ("operands.hook", "runtime.pod", "runtime.rule", "runtime.first"):
         pod = a_pod(phase="Pending", events=[an_event(line)])
     else:
         log = () if table.startswith(("tenants", "runtime.last")) else (line,)
@@ -124,7 +126,7 @@ def test_every_recording_that_is_a_source_has_the_example():
 def test_an_entry_knows_its_own_example_and_no_earlier_one_takes_it(pair):
     table, rule = pair
     given = signs_of_example(table, rule)
-    cause = why_waits(replace(given, operand="")) if table.startswith("tenants") else cause_of(given)
+    cause = why_waits(replace(given, operand="")) if table.startswith(OF_TENANTS) else cause_of(given)
 
     assert rule.match([rule.entry.example])
     assert cause is not None

@@ -535,3 +535,30 @@ def test_a_pod_that_runs_and_is_not_ready_says_so_without_an_event(is_overdue, k
     cause = why_waits(signs("", a_pod(is_overdue=is_overdue)))
 
     assert (cause and cause.key) == key
+
+
+@pytest.mark.parametrize(
+    ("event", "given", "key"),
+    [
+        (
+            ("Unhealthy", "Readiness probe failed: Get http://10.0.0.1:80/: dial tcp 10.0.0.1:80: connection refused"),
+            {"phase": "Running"},
+            "tenant_not_ready",
+        ),
+        (
+            ("Failed", "Error: OCI runtime create failed: runc create failed: chdir to cwd: permission denied"),
+            {"phase": "Pending", "reason": "CreateContainerError"},
+            "container_not_created",
+        ),
+        (
+            ("FailedKillPod", "error killing pod: KillContainerError: RuntimeError: deadline exceeded"),
+            {"phase": "Pending"},
+            "kill_failed",
+        ),
+    ],
+)
+def test_what_an_event_says_is_not_read_as_the_words_of_a_program(event, given, key):
+    reason, said = event
+    pod = a_pod(events=[an_event(said, reason)], container="main", is_overdue=True, **given)
+
+    assert why_waits(signs("", pod)).key == key
