@@ -94,7 +94,7 @@ def start(
                 OperationNode(
                     operation=operation, position=position, node_uid=node.uid, node_name=node.name, state_since=now
                 )
-                for position, node in enumerate(nodes)
+                for position, node in enumerate(impact.in_order)
             )
             if finding is not None:
                 open_followers(operation, next(node for node in nodes if node.pk == finding.node_id), finding)

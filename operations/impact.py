@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,12 +19,14 @@ from operations.headroom import gpus_by_product, pending_after
 from operations.kinds import LEAVING_STEPS
 from operations.ledger.disruptions import read_budgets
 from operations.ledger.services import services_of
+from operations.lifecycle import AT_ONCE_MOST
 from operations.models import Disruption, Quarantine
 from operations.pool_shares import shares_of, taken_by
 from operations.restraints import freezes_of, release_vetoes, stop_reason
 from operations.steps import STEPS
 from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
-from operations.tenants.disruption_cost import costs
+from operations.steps.whole_jobs import side_by_side
+from operations.tenants.disruption_cost import Job, costs
 from operations.tenants.jobs import harm_of
 from wording.lists import names
 from wording.numbers import count, either
@@ -65,6 +67,7 @@ class OperationImpact:
     pending: Sequence[str] = field(default_factory=list)  # evicted pods that find no room
     duration: str = ""  # of past drains; blank: no drain
     why_unknown: str = ""  # why the losses are unknown; blank: they are known
+    in_order: Sequence[Node] = field(default_factory=list)  # the order in which nodes begin
 
     @property
     def evicts(self) -> bool:
@@ -121,8 +124,10 @@ def impact_of(
         pods = [pod for pod in pods if pod.uid in named]
     evictions = evictions_of(pods, Consent(unmanaged=True, empty_dir=True), now=now)
     known = [node.physical_gpus for node in nodes]
-    harms = list(harm_of(cluster.pk, nodes, now=now).values()) if is_evicting else []
-    jobs = {job.name: job for harm in harms for job in harm.jobs}
+    harms = harm_of(cluster.pk, nodes, now=now) if is_evicting else {}
+    jobs = {job.name: job for harm in harms.values() for job in harm.jobs}
+    jobs_on = {name: frozenset(job.name for job in harm.jobs) for name, harm in harms.items()}
+    drained = Counter(name for its in jobs_on.values() for name in its)
     is_leaving = leaves_service(steps)
     returning = [pod.uid for pod in evictions.to_evict if pod.owner_kind]
     headroom, pending = pending_after(cluster, nodes, returning) if is_evicting else ("", [])
@@ -133,8 +138,11 @@ def impact_of(
         gpus=None if None in known else sum(number or 0 for number in known),
         gpu_pods=len(evictions.to_evict) if is_evicting else 0,
         other_pods=OtherPod.objects.filter(cluster=cluster, node_name__in=node_names).count() if is_evicting else 0,
-        jobs=[str(job) for job in sorted(jobs.values(), key=lambda job: (-job.gpu_hours, job.name))],
-        cost=costs(harms),
+        in_order=side_by_side(nodes, jobs_on) if is_evicting else nodes,
+        jobs=[
+            _whole(job, drained[job.name]) for job in sorted(jobs.values(), key=lambda job: (-job.gpu_hours, job.name))
+        ],
+        cost=costs(list(harms.values())),
         services=_services(cluster, node_names) if is_evicting else [],
         pools=[share.sentence for share in shares if share.pool],
         domains=domains_of(cluster, nodes) if is_leaving else [],
@@ -143,7 +151,11 @@ def impact_of(
         budgets=_budgets(cluster, evictions),
         vetoes=sorted(vetoes_of(nodes, steps).values()),
         waits=list(_waits(cluster, nodes, steps, now=now)),
-        warnings=[*_unseen(cluster, with_pods=is_evicting or bool(named), now=now), *_warnings(nodes, steps)],
+        warnings=[
+            *_unseen(cluster, with_pods=is_evicting or bool(named), now=now),
+            *_warnings(nodes, steps),
+            *_jobs_in_turns(drained, (options or {}).get("at_once") or AT_ONCE_MOST),
+        ],
         approvals=[
             *(STEPS[key].needs_approval for key in steps if STEPS[key].needs_approval),
             *(share.why_approval for share in shares if share.why_approval and is_leaving),
@@ -156,6 +168,21 @@ def impact_of(
         needs_typed_count=not is_dry_run(steps)
         and (len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares)),
     )
+
+
+def _whole(job: Job, drained: int) -> str:
+    others = job.nodes - drained
+    return f"{job}, {count(others, 'node')} of them not chosen" if others > 0 else str(job)
+
+
+def _jobs_in_turns(drained: Mapping[str, int], at_once: int):
+    """Yields the jobs on more of the nodes than begin at once."""
+    for name, number in sorted(drained.items()):
+        if number > at_once:
+            yield (
+                f"{name} runs on {number} of these nodes, and {at_once} drain at once: it may start again on the "
+                f"others and end twice. Set “Nodes at once” to {number}."
+            )
 
 
 def is_dry_run(steps: Sequence[str]) -> bool:

@@ -203,6 +203,7 @@ class OperationRound:
         room = most - self._nodes(NodeProgress.RUNNING).count()
         pending = list(self._nodes(NodeProgress.PENDING)[: max(0, room) * 4])
         frozen = self._frozen(pending)
+        started: list[OperationNode] = []
         for node in pending:
             if room <= 0 or self.clock() - self.began >= LONGEST:
                 break
@@ -211,7 +212,9 @@ class OperationRound:
                 self._note_pending(node, held_back[0])
             elif self._start(node):
                 room -= 1
-                self._run(node, frozen)
+                started.append(node)
+        for node in started:  # after all have begun: a job ends on its nodes together
+            self._run(node, frozen)
         if pending:
             self.waits.append(AT_ONCE if room > 0 and len(pending) > room else timedelta(seconds=5))
 

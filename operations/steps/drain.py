@@ -17,9 +17,11 @@ from kube.structs import PodSeen
 from operations.drain_times import drain_times
 from operations.eviction_pace import AT_ONCE, take_evictions
 from operations.lifecycle import AT_ONCE_MOST
+from operations.refusals import BadOperation
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
-from operations.steps.evictions import ENDED, Consent, Evictions, PodOnNode, evictions_of, next_turn
+from operations.steps.evictions import ENDED, JOBS, Consent, Evictions, PodOnNode, evictions_of, next_turn
 from operations.steps.options import DurationOption, NumberOption, SwitchOption
+from operations.steps.whole_jobs import nodes_behind
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import are, count
@@ -48,9 +50,14 @@ class DrainStep(NodeStep):
             "deadline_s", "Deadline of each node, in minutes",
             "Seconds until the drain of a node times out. The node fails then, and no pod is deleted by force. Null: "
             "by the pools' workload class. Training 4 h, inference 15 min, others 30 min; the longest counts.",
+            is_required=True,
         ),
         NumberOption(
             "at_once", "Nodes at once, at most", "Nodes drained at the same time, at most.", usual=AT_ONCE_MOST
+        ),
+        DurationOption(
+            "jobs_wait_s", "Minutes until jobs are evicted, for their owners; blank: none",
+            "Seconds from the start of a node's drain until jobs are evicted. Null: 0.", least_s=0,
         ),
         SwitchOption(
             "unmanaged", "Evict pods without a controller, which will not start again",
@@ -68,7 +75,12 @@ class DrainStep(NodeStep):
         return {"deadline_s": int(usual_deadline(nodes).total_seconds())}
 
     def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
-        return dict(options) | ({} if options.get("deadline_s") else self.suggest(nodes))
+        given = dict(options)
+        if not given.get("deadline_s"):
+            given["deadline_s"] = self.suggest(nodes)["deadline_s"]
+        if (given.get("jobs_wait_s") or 0) >= given["deadline_s"]:
+            raise BadOperation(("jobs_wait_s", "Jobs are evicted before the deadline of the drain, so name less."))
+        return given
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         if silent := [node.name for node in nodes if node.is_ready is not True]:
@@ -95,13 +107,15 @@ class DrainStep(NodeStep):
             return failed(f"{first.title}{others} needs your consent: {why}. Start the drain again with it.")
         if evictions.is_empty:
             return _emptied(work, evictions)
-        states = _evict(work, next_turn(evictions.to_evict))
-        progress = _progress(evictions, states, work)
+        turn = next_turn(evictions.to_evict)
+        held = _held_jobs(work, turn)
+        states = _evict(work, [pod for pod in turn if pod.uid not in held])
+        progress = _progress(evictions, states, held, work)
         if blocked := next((reason for state, reason in states.values() if state == "never"), ""):
             return failed(blocked, **progress)
         if work.node.step_since and work.clock() - work.node.step_since > deadline_of(work.operation.options):
-            return failed(f"Drain blocked. {_waits_for(evictions, states)}", **progress)
-        return wait(_waits_for(evictions, states), again_after=BETWEEN_ROUNDS, **progress)
+            return failed(f"Drain blocked. {_waits_for(evictions, states, held)}", **progress)
+        return wait(_waits_for(evictions, states, held), again_after=BETWEEN_ROUNDS, **progress)
 
 
 def deadline_of(options: dict[str, Any]) -> timedelta:
@@ -215,12 +229,25 @@ def _drained_text(evictions: Evictions) -> str:
     return f"Drained, but GPU pods stay, since a drain leaves pods of DaemonSets alone: {names(titles)}."
 
 
-def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: NodeWork) -> dict[str, Any]:
+def _held_jobs(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, str]:
+    """Returns why pods of jobs are not evicted yet, by UID: the time for their owners, or another node."""
+    jobs_at = (work.node.step_since or work.clock()) + timedelta(seconds=work.operation.options.get("jobs_wait_s") or 0)
+    if work.clock() < jobs_at:
+        why = f"its owner may suspend or end it until {jobs_at:%H:%M} UTC"
+        return {pod.uid: why for pod in pods if pod.turn == JOBS}
+    return nodes_behind(work, pods)
+
+
+def _progress(
+    evictions: Evictions, states: dict[str, tuple[str, str]], held: dict[str, str], work: NodeWork
+) -> dict[str, Any]:
     """Returns the pods that are left, with their states, and the most pods that were left at any time."""
     now = work.clock()
-    waiting = ("waiting", "waits for its turn")
     rows = [
-        *((pod, *states.get(pod.uid, waiting)) for pod in evictions.to_evict),
+        *(
+            (pod, *states.get(pod.uid, ("waiting", held.get(pod.uid, "waits for its turn"))))
+            for pod in evictions.to_evict
+        ),
         *((pod, "terminating", f"grace period ends in {spell(grace_left(pod, now))}") for pod in evictions.terminating),
         *((pod, "stuck", f"{spell(-grace_left(pod, now))} beyond its grace period") for pod in evictions.stuck),
     ]
@@ -243,6 +270,7 @@ def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: No
         "blocked_since": (before.get("blocked_since") or now.isoformat()) if is_blocked else None,
         "fails_at": ((work.node.step_since or now) + deadline_of(work.operation.options)).isoformat(),
         "asked": before.get("asked", 0) + len(states),
+        "turn": min((pod.turn for pod in evictions.to_evict), default=JOBS),
     }
 
 
@@ -278,7 +306,7 @@ def grace_left(pod: PodOnNode, now: datetime) -> timedelta:
     return pod.ends_at - now if pod.ends_at else timedelta(0)
 
 
-def _waits_for(evictions: Evictions, states: dict[str, tuple[str, str]]) -> str:
+def _waits_for(evictions: Evictions, states: dict[str, tuple[str, str]], held: dict[str, str]) -> str:
     """Returns what the drain waits for: the pod that blocks it first."""
     refused = [(pod, states[pod.uid][1]) for pod in evictions.to_evict if states.get(pod.uid, ("",))[0] == "refused"]
     if refused:
@@ -294,4 +322,5 @@ def _waits_for(evictions: Evictions, states: dict[str, tuple[str, str]]) -> str:
             f"{listed} did not end within the grace period. Check for finalizers and for volumes that do not unmount."
         )
     left = len(evictions.to_evict) + len(evictions.terminating)
-    return f"{count(left, 'pod')} left."
+    first = next((pod for pod in evictions.to_evict if pod.uid in held), None)
+    return f"{count(left, 'pod')} left." + (f" {first.title} waits: {held[first.uid]}." if first else "")

@@ -64,3 +64,4 @@ class DurationOption(StepOption):
 
     least_s: int = 60
     most_s: int = 86_400
+    is_required: bool = False  # on pages; REST may leave it out

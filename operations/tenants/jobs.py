@@ -143,6 +143,21 @@ class _Owners:
         return "" if kind in SERVICES else f"{kind} {namespace}/{owner}"
 
 
+def jobs_by_node(cluster_id: int, node_names: Iterable[str]) -> dict[str, dict[tuple[str, str], str]]:
+    """Returns the jobs of tenants' GPU pods: {"gpu-1": {("team-a", "rank-0"): "Job team-a/llama"}}, without services.
+
+    One query, and those of `chains_above`.
+    """
+    pods = Pod.objects.filter(cluster=cluster_id, deleted_at=None, node_name__in=node_names).tenants().not_done()
+    rows = list(pods.values_list("owner_uid", "node_name", "owner_kind", "namespace", "owner_name", "name"))
+    owners = _owners(cluster_id, rows)
+    found: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
+    for _, on, kind, namespace, owner, pod in rows:
+        if job := owners.gang_of(kind, namespace, owner, pod):
+            found[on][namespace, pod] = job
+    return found
+
+
 def _owners(cluster_id: int, rows: Iterable[Sequence[Any]]) -> _Owners:
     """Reads owners. Jobs of a JobSet, MPIJob, RayJob or TrainJob are one job; those of a CronJob are not.
 

@@ -36,7 +36,7 @@ def field_of(option: StepOption) -> forms.Field:
             return WholeNumber(label=option.label, min_value=option.least, max_value=option.most, initial=option.usual)
         case DurationOption():
             least, most = option.least_s // MINUTE_S, option.most_s // MINUTE_S
-            return WholeNumber(label=option.label, min_value=least, max_value=most)
+            return WholeNumber(required=option.is_required, label=option.label, min_value=least, max_value=most)
     raise NotImplementedError(f"{option} has no form field")
 
 
@@ -44,7 +44,8 @@ def value_of(option: StepOption, cleaned: Mapping[str, Any]) -> Any:
     """Returns its value in the options of an operation. A form without its field gives the default."""
     if (name := name_of(option)) not in cleaned:
         return option.default
-    return cleaned[name] * MINUTE_S if isinstance(option, DurationOption) else cleaned[name]
+    is_duration = isinstance(option, DurationOption) and cleaned[name] is not None
+    return cleaned[name] * MINUTE_S if is_duration else cleaned[name]
 
 
 def shown_value(option: StepOption, value: Any) -> Any:

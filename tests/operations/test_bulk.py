@@ -55,7 +55,7 @@ def test_the_impact_names_whole_jobs_services_pools_and_losses(cluster):
         "2 nodes, 16 GPUs, 4 GPU pods evicted. ReplicaSet team-a/web is Ready on 3 nodes, 1 without these. "
         "Costs 32 GPU-hours at most: "
     )
-    assert "Job team-a/llama (16 GPUs on 2 nodes)" in impact["jobs"]
+    assert "Job team-a/llama (16 GPUs on 2 nodes), 1 node of them not chosen" in impact["jobs"]
     assert impact["services"] == ["ReplicaSet team-a/web is Ready on 3 nodes, 1 without these."]
     assert impact["pools"] == [
         "Pool h200: 2 of 3 nodes chosen. 3 of the pool are in service now, 1 without the chosen nodes."
