@@ -133,6 +133,10 @@ def node_patch(part: str, key: str, value: str | None) -> dict[str, Any]:
     return {"metadata": {part: {key: value}}}
 
 
+def with_rights(**given: Any) -> dict[str, Any]:
+    return {"name": "main", "image": "x", "securityContext": given}
+
+
 def a_job(*, owner: str = "quarterdeck", **pod: Any) -> str:
     spec = {
         "containers": [{"name": "c", "image": "i"}],
@@ -268,8 +272,12 @@ def test_of_a_driver_object_only_the_version_changes(kind, wanted, sentence):
         (a_job(), ""),
         (a_job(owner="somebody"), "only its own Jobs"),
         (a_job(automountServiceAccountToken=True), "has no token"),
-        (a_job(hostNetwork=True), "has no token, no volume, and no network"),
-        (a_job(volumes=[{"name": "v", "hostPath": {"path": "/"}}]), "has no token, no volume"),
+        (a_job(hostNetwork=True), "no network or processes of the node"),
+        (a_job(volumes=[{"name": "v", "hostPath": {"path": "/"}}]), "no volume but emptyDir"),
+        (a_job(volumes=[{"name": "shm", "emptyDir": {"medium": "Memory"}}]), ""),
+        (a_job(containers=[with_rights(privileged=True)]), "no privilege but to"),
+        (a_job(containers=[with_rights(capabilities={"add": ["SYS_ADMIN"]})]), "no privilege but to"),
+        (a_job(containers=[with_rights(capabilities={"drop": ["ALL"], "add": ["SYSLOG"]})]), ""),
     ],
 )
 def test_a_job_is_ours_and_has_no_way_to_the_node(job, sentence):
