@@ -61,6 +61,11 @@ ALL = (
         most_nodes=5, why_fewer="each has its own output", icon="file-text",
     ),
     OperationKind(
+        "logs", "Collect logs", ("log_bundle",),
+        "Reads the kernel log and the logs of the GPU stack. A reboot loses the kernel log.",
+        most_nodes=5, why_fewer="each has its own output", icon="file-text",
+    ),
+    OperationKind(
         "try-drain", "Try drain", ("eviction_trial",),
         "Asks for each eviction of a drain as a dry run. Nothing in the cluster changes.",
         follow_up="drain", caution="Each eviction is tried by itself: a budget may refuse the second of two pods.",

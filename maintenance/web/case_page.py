@@ -167,9 +167,18 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
     return strip | {
         "drain": drain,
         "offers": drain_offers_of(drain, node, now=timezone.now()) if drain else (),
+        "logs": _logs_of(row),
         "repairs": row.repairs.all(),
         "why_replace": why_replace(row, viewer=request.user) if row.is_open else "",
         "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in moves],
         "last_validation": next((entry for entry in moves if "result" in entry.evidence), None),
         "why_not": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),
     }
+
+
+def _logs_of(case: NodeCase) -> OperationNode | None:
+    """Returns the newest log bundle of the case's node since it was opened. None: nobody asked for one."""
+    bundles = OperationNode.objects.of_kinds("logs").filter(
+        node_uid=case.node_uid, operation__asked_at__gte=case.opened_at
+    )
+    return bundles.order_by("-operation_id").first()

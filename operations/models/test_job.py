@@ -8,7 +8,7 @@ from django.db import models
 
 from operations.models.operation import Operation, OperationNode
 from operations.test_jobs.node_tests import NODE_TESTS
-from operations.test_jobs.test_job import DEADLINE, WantedTestJob
+from operations.test_jobs.test_job import DEADLINE, KERNEL_LOG, WantedTestJob
 from operations.test_jobs.test_progress import TestJobOutcome
 
 
@@ -71,7 +71,8 @@ class TestJobOnNode(models.Model):
         return WantedTestJob(
             f"{self.owner}-{getattr(self, f'{self.owner}_id')}", self.pk, self.node_name, self.image, self.resource,
             self.amount, asked_at=self.intended_at.isoformat(), command=self.command, prefix=self.prefix,
-            deadline=self.deadline, runtime_class=self.runtime_class, **resources,
+            deadline=self.deadline, runtime_class=self.runtime_class, reads_kernel_log=self.test == KERNEL_LOG,
+            **resources,
         )  # fmt: skip
 
     @property

@@ -10,6 +10,7 @@ from operations.steps.disown import DisownStep
 from operations.steps.drain import DrainStep
 from operations.steps.eviction_trial import EvictionTrialStep
 from operations.steps.label import LabelStep
+from operations.steps.log_bundle import LogBundleStep
 from operations.steps.note import NoteStep
 from operations.steps.nvsentinel_maintenance import EndMaintenanceStep, StartMaintenanceStep
 from operations.steps.options import StepOption
@@ -27,6 +28,7 @@ STEPS: dict[str, NodeStep] = {
         LabelStep(),
         NoteStep(),
         DebugPodStep(),
+        LogBundleStep(),
         EvictionTrialStep(),
         DeletePodStep(),
         StartMaintenanceStep(),

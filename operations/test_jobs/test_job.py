@@ -27,6 +27,8 @@ EVERY_GPU = [
     {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
     {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
 ]
+NO_GPU = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]  # the toolkit leaves the container alone
+KERNEL_LOG = "log_bundle"  # a Job that reads the kernel's ring buffer in place of GPUs
 EVERY_SUCH_TAINT = {"operator": "Exists", "effect": "NoSchedule"}  # node.kubernetes.io/unschedulable among them
 
 
@@ -46,6 +48,7 @@ class WantedTestJob:
     cpu: str = MOST["cpu"]
     memory: str = MOST["memory"]
     shm: str = ""  # size of /dev/shm; blank: the runtime's own
+    reads_kernel_log: bool = False
 
     @property
     def name(self) -> str:
@@ -84,12 +87,15 @@ def _container(wanted: WantedTestJob) -> dict[str, Any]:
         "image": wanted.image,
         **({"command": shlex.split(wanted.command)} if wanted.command else {}),
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        **({} if wanted.amount else {"env": EVERY_GPU}),
+        **({} if wanted.amount else {"env": NO_GPU if wanted.reads_kernel_log else EVERY_GPU}),
         "resources": {
             "requests": LITTLE,
             "limits": {"cpu": wanted.cpu, "memory": wanted.memory}
             | ({wanted.resource: str(wanted.amount)} if wanted.amount else {}),
         },
         **({"volumeMounts": [{"name": SHM, "mountPath": "/dev/shm"}]} if wanted.shm else {}),  # noqa: S108
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]} | ({"add": ["SYSLOG"]} if wanted.reads_kernel_log else {}),
+        },
     }

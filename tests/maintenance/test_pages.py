@@ -5,7 +5,7 @@ import pytest
 from fleet.models import Node
 from maintenance.models import NodeCase
 from tests.callers import calling
-from tests.make import a_case, a_cluster, a_finding, a_node, a_user
+from tests.make import a_case, a_cluster, a_finding, a_node, a_user, an_operation
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
@@ -34,6 +34,20 @@ def test_an_operator_opens_a_case_from_a_finding_and_follows_it(node):
     assert "gpu-1" in page(ada, "/maintenance").text
     assert f"Case {case.pk}: opened. Xid 79." in page(ada, f"/nodes/{node.pk}/history").text
     assert f"Case {case.pk}: suspect" in page(ada, f"/findings?finding={finding.pk}").text
+
+
+def test_a_case_names_the_logs_of_its_node_or_offers_them(node):
+    """lifecycle R13: they are collected before a repair, and the case says where they are."""
+    case = a_case(node)
+    ada = visiting(a_user("ada", role="operator"))
+    assert f"/operations/new?kind=logs&node={node.pk}" in page(ada, f"/cases/{case.pk}").links
+
+    operation = an_operation(node.cluster, node.name, steps=["log_bundle"], asked_at=case.opened_at)
+    operation.nodes.update(node_uid=node.uid, state="done", reason="Kernel log and 8 logs of the GPU stack.")
+
+    shown = page(ada, f"/cases/{case.pk}")
+    assert "Logs done : Kernel log and 8 logs of the GPU stack." in shown.text
+    assert f"/operations/{operation.pk}" in shown.links
 
 
 def test_an_act_on_an_outdated_page_is_refused_with_the_state_now(node):

@@ -1,0 +1,58 @@
+"""The log bundle of a node: what its pod may do, what is kept of it, and that nothing is left behind."""
+
+import pytest
+
+from operations.steps.log_bundle import KERNEL_AT_MOST
+from simulator.kinds import NODE
+from tests.operations.test_rounds import begin, node, rounds
+from tests.operations.test_test_job_step import ends, finished, jobs
+from tests.rollouts.engine.ground import CANARY, Ground
+
+pytestmark = pytest.mark.django_db
+XID = "[Mon Nov 30 10:00:00 2026] NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+
+
+def test_its_pod_reads_the_kernel_log_and_takes_no_gpu(ground: Ground):
+    rounds(ground, begin(ground, "logs", CANARY))
+
+    (job,) = jobs(ground)
+    pod = job["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["SYSLOG"]}
+    assert container["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
+    assert not any(name.startswith("nvidia.com/") for name in container["resources"]["limits"])
+    assert not {"volumes", "hostPID", "hostNetwork", "runtimeClassName"} & set(pod)
+
+
+def test_the_kernel_log_and_the_logs_of_the_stack_are_kept_and_the_pod_is_deleted(ground: Ground):
+    operation = rounds(ground, begin(ground, "logs", CANARY))
+    ends(ground, output=["6.8.0", XID, "token=abcdef0123456789", "x" * KERNEL_AT_MOST])
+
+    seen = node(finished(ground, operation))
+
+    output = seen.progress["output"]
+    assert seen.state == "done"
+    assert output.startswith(f"== kernel log of {CANARY}\n")
+    assert "gpu-operator/" in output  # the driver's pod among them
+    assert "abcdef" not in output
+    assert len(output) < 140_000
+    assert jobs(ground) == []
+
+
+def test_without_a_kernel_log_the_reason_is_kept(ground: Ground):
+    operation = rounds(ground, begin(ground, "logs", CANARY))
+    ends(ground, 1, ["6.8.0", "dmesg: read kernel buffer failed: Operation not permitted"])
+    seen = node(finished(ground, operation))
+
+    assert seen.state == "done"
+    assert seen.reason.startswith("No kernel log")
+    assert "Operation not permitted" in seen.progress["output"]
+
+
+def test_a_node_that_is_not_ready_gives_no_logs_and_says_why(ground: Ground):
+    status = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    ground.store.patch(NODE, CANARY, status, how="merge", subresource="status")
+    operation = rounds(ground, begin(ground, "logs", CANARY))
+
+    assert node(operation).reason.startswith("Logs: none, because the node is not Ready")
+    assert jobs(ground) == []
