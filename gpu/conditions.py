@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import Any
 
 from gpu.dcgm_errors import DcgmSeverity, dcgm_error_in
+from gpu.kernel_lines import kernel_line_in
 from gpu.xids import XIDS, XidAction
 
 KUBELET, DETECTOR, NVSENTINEL = "kubelet", "node-problem-detector", "NVSentinel"
@@ -133,7 +134,7 @@ _BAD = re.compile(
     r"block\w*|timeouts?|crash\w*|leaks?|panic\w*|oom|shutdown|overheat\w*|exceed\w*|mismatch\w*|disconnect\w*|"
     r"unreachable|invalid|expired|deprecated|suspect\w*|broken|bad|slow\w*|violations?|uncorrect\w*|dropp?\w*|lockup\w*|"
     r"assertions?|issues?|warnings?|alarms?|alerts?|critical|stall\w*|misconfig\w*|conflict\w*|unresponsive|fallen|"
-    r"offline|s?xids?|abnormal\w*|insufficient|high|required|needed|pending|scheduled|retired|not|no|un\w+able|zombies?|"
+    r"offline|s?xids?|oops|abnormal\w*|insufficient|high|required|needed|pending|scheduled|retired|not|no|un\w+able|zombies?|"
     r"watch|out|fell|dropped|stopped|defect\w*|damaged?|abort\w*|reject\w*|denied|incorrect|unsupported|outdated"
 )
 _NEGATED = frozenset({"no", "not", "non", "without", "0", "zero"})
@@ -320,7 +321,9 @@ def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
         return ConditionSeverity.WARNING
     if _asks_for_nothing(item) or (error and error.severity is DcgmSeverity.MONITOR):
         return ConditionSeverity.WARNING
-    if reporter is NVSENTINEL or (is_of_a_gpu(name) and name not in LESS_BAD):
+    if (line := kernel_line_in(f"{name} {item}")) and line.severity:
+        return ConditionSeverity(line.severity)
+    if reporter is NVSENTINEL or xids_in(name, item) or (is_of_a_gpu(name) and name not in LESS_BAD):
         return ConditionSeverity.CRITICAL
     return ConditionSeverity.CRITICAL if name in WORST else ConditionSeverity.WARNING
 

@@ -35,10 +35,11 @@ ERRORS: Mapping[int, DcgmError] = {
     error.number: error
     for error in make_entries(_PATH, "errors", _TABLES["errors"], lambda row: entry_of(_SHARED | dict(row), DcgmError))
 }
-_CODE = re.compile(r"\bDCGMHealthCode(\d{1,3})\b")
+_BY_NAME = {error.name: error for error in ERRORS.values()}
+_CODE = re.compile(r"\bDCGMHealthCode(\d{1,3})\b|\b(DCGM_FR_[A-Z0-9_]+)")
 
 
 def dcgm_error_in(text: str) -> DcgmError | None:
-    """Returns the first known error that a text names by its number."""
-    numbers = (int(match[1]) for match in _CODE.finditer(text))
-    return next((ERRORS[number] for number in numbers if number in ERRORS), None)
+    """Returns the first known error that a text names by its number or its name."""
+    named = (ERRORS.get(int(match[1])) if match[1] else _BY_NAME.get(match[2]) for match in _CODE.finditer(text))
+    return next(filter(None, named), None)

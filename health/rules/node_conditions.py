@@ -26,6 +26,7 @@ from gpu.conditions import (
     is_of_imex,
 )
 from gpu.dcgm_errors import DcgmSeverity, dcgm_error_in
+from gpu.kernel_lines import KernelLine, kernel_line_in
 from gpu.xids import ACTIONS, XIDS, verdict_of
 from health.rules.base import NODE, NODES, RANKS, NodeCondition, NodeFacts, Problem, Severity
 from wording.instants import to_the_minute
@@ -35,6 +36,7 @@ from wording.reports import LONGEST_SUMMARY, EvidenceItem, first_items, fit
 SHOWN = 4
 RECOVERY = 154  # "GPU recovery action changed": its text names the action
 REMAP = ("Reset the GPU once no pod uses it. The remapped row takes effect then.",)  # Xid 63 alone asks for no drain
+LOOKED_UP = ("Find it in NVIDIA's catalog, docs.nvidia.com/deploy/xid-errors. Drain the node if programs fail.",)
 # NVSentinel's RecommendedAction, data-models/protobufs/health_event.proto.
 RECOMMENDED = {
     "NONE": "do nothing",
@@ -55,11 +57,6 @@ OF_PARTS = {
     "persistenced": "Check the service on the node: systemctl status nvidia-persistenced",
     "license": "Check the license on the node: nvidia-smi -q, and its license server.",
     "dcgm": "Check DCGM's host engine on the node: systemctl status nvidia-dcgm, or its pod.",
-    "hardwareerror": "Drain the node. Read the machine's hardware log (ipmitool sel elist) for the part that failed.",
-    "kerneldeadlock": "Drain and reboot the node. Check its disks and network storage for what the task waited for.",
-    "readonlyfilesystem": "Drain the node. Check the disk of the message (kernel log, smartctl).",
-    "xfsshutdown": "Drain the node. Check the disk of the message (kernel log, smartctl), then run xfs_repair.",
-    "ntpproblem": "Check the time service on the node: chronyc tracking, or timedatectl timesync-status",
 }
 
 
@@ -153,6 +150,7 @@ def _probable_causes(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[
         yield f"An application failed with Xid {names([str(xid) for xid in xids])}. No GPU is at fault."
     faults = dict.fromkeys(xid for each in bad if each.severity is not Severity.NOTE for xid in each.xids)
     yield from (f"{_named_xid(xid)}." for xid in faults if xid in XIDS and XIDS[xid].title)
+    yield from dict.fromkeys(line.cause for line in _kernel_lines(bad))
     if any(_has_no_routes(each) for each in bad):
         yield "A new node has no routes for its pods in the first minutes. That says nothing about its GPUs."
 
@@ -169,6 +167,7 @@ def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
         **dict.fromkeys(_xid_steps(faults), True),
         **dict.fromkeys(_recovery_steps(faults), True),
         **dict.fromkeys(_dcgm_steps(faults), True),
+        **dict.fromkeys((line.step for line in _kernel_lines(faults)), True),
         **{step: any(_names_part(each, part) for each in faults) for part, step in OF_PARTS.items()},
         "Follow NVSentinel's actions: if its quarantine is enabled, it cordons the node itself.": NVSENTINEL in by,
         "Check the pod dcgm-server on the node. If it runs, delete the agent's pod: the condition is written again.": (
@@ -188,6 +187,14 @@ def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
         "The hardware needs no action.": not faults,
     }
     yield from (step for step, is_asked in asked.items() if is_asked)
+
+
+def _kernel_lines(bad: Sequence[NodeCondition]) -> Iterator[KernelLine]:
+    """Yields the known lines of conditions that no Xid and no part explains."""
+    for each in bad:
+        is_explained = each.xids or each.severity is Severity.NOTE or any(_names_part(each, part) for part in OF_PARTS)
+        if not is_explained and (line := kernel_line_in(f"{each.type} {each.message}")):
+            yield line
 
 
 def _has_no_routes(condition: NodeCondition) -> bool:
@@ -248,4 +255,5 @@ def _xid_steps(faults: Sequence[NodeCondition]) -> list[str]:
     xids = dict.fromkeys(xid for each in faults if not each.recommended_action for xid in each.xids)
     known = [xid for xid in xids if xid in XIDS and not is_applications(xid)]
     steps = {xid: ACTIONS[XIDS[xid].action].steps or (REMAP if xid == ROW_REMAP else ()) for xid in known}
+    steps |= {xid: LOOKED_UP for xid in xids if xid not in XIDS}
     return [f"Xid {xid}: {' '.join(its)}" for xid, its in steps.items() if its][:SHOWN]

@@ -373,3 +373,26 @@ def test_a_gpu_that_is_called_unhealthy_is_found_where_nothing_is_missing():
     assert DeviceUnhealthy().evaluate(replace(sick, allocatable={GPU: 7})) is None
     assert DeviceUnhealthy().evaluate(replace(sick, is_changing=True)) is None
     assert DeviceUnhealthy().evaluate(WELL) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "severity", "step"),
+    [
+        ("PcieHealthProblem", "pcieport 0000:80:01.1: AER: Uncorrected (Fatal) error message", "critical", "Drain"),
+        ("PcieHealthProblem", "pcieport 0000:80:01.1: AER: Multiple Corrected error message", "warning", "Watch"),
+        (
+            "SysLogsSXIDError",
+            "nvidia-nvswitch0: SXid (PCI:0000:07:00.0): 11012, Non-fatal, Link 12",
+            "warning",
+            "often",
+        ),
+        ("SysLogsSXIDError", "nvidia-nvswitch0: SXid (PCI:0000:07:00.0): 22013, Fatal, Link 12", "critical", "Reset"),
+        ("XidHardwareErrors", "Xid 79 detected", "critical", "Reboot"),
+        ("XidHardwareErrors", "Xid 999 detected", "critical", "catalog"),
+    ],
+)
+def test_a_line_of_the_kernel_has_a_severity_and_a_step_of_its_own(name, message, severity, step):
+    found = NodeConditions().evaluate(replace(WELL, conditions=(a_condition(name, message=message),)))
+
+    assert found.severity == severity
+    assert step in steps(found)

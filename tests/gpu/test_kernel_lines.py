@@ -1,0 +1,24 @@
+"""The lines of the kernel that conditions quote."""
+
+import pytest
+
+from gpu.kernel_lines import LINES, kernel_line_in
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line.key)
+def test_a_family_knows_its_own_example_and_no_earlier_one_takes_it(line):
+    assert kernel_line_in(line.example).key == line.key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kubelet has sufficient memory available",
+        "nvidia 0000:3b:00.0: enabling device (0000 -> 0002)",
+        "mlx5_core 0000:d2:00.0 eth2: Link up",
+        "EXT4-fs (sda1): mounted filesystem with ordered data mode",
+        "cri:containerd on the node is functioning properly",
+    ],
+)
+def test_what_a_healthy_node_says_is_of_no_family(text):
+    assert kernel_line_in(text) is None
