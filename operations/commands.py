@@ -25,7 +25,7 @@ from wording.durations import spell
 from wording.instants import to_the_second
 
 PROPOSED = "Another person has to approve it. Nothing is written before."
-APPROVED_WITHIN = timedelta(hours=24)  # an older proposal is asked again
+APPROVED_WITHIN = timedelta(hours=24)  # an older proposal is made again
 
 
 def preview(
@@ -163,10 +163,10 @@ def approve(operation: Operation, *, actor: str, reason: str, seen: str = "", no
     if actor == operation.asked_by:
         raise NotAllowed("You asked for this operation: another person approves it.")
     if now - operation.asked_at > APPROVED_WITHIN:
-        raise OperationRefused(f"It was asked more than {spell(APPROVED_WITHIN)} ago. Cancel it, and ask again.")
+        raise OperationRefused(f"It was proposed more than {spell(APPROVED_WITHIN)} ago. Cancel the operation and start another.")
     impact = impact_now(operation, now=now)
     if impact is None:
-        raise OperationRefused("A node of it left the cluster. Cancel it, and ask again.")
+        raise OperationRefused("One of its nodes left the cluster. Cancel the operation and start another.")
     if impact.vetoes:
         raise OperationRefused(" ".join(impact.vetoes[:3]))
     if impact.sentence != (seen or operation.preview["sentence"]):

@@ -266,15 +266,15 @@ class FleetMap {
   }
 
   *sentences(state) {
-    if (this.failedAt) yield `The map was not fetched since ${clock(this.failedAt)} UTC (${this.reason}). It is asked for again every ${AFTER_AN_ERROR_MS / 1000} s.`;
+    if (this.failedAt) yield `The map was not fetched since ${clock(this.failedAt)} UTC (${this.reason}). The page tries again every ${AFTER_AN_ERROR_MS / 1000} s.`;
     if (state === "loading" && this.isSlow) yield "Still loading: waiting for the server.";
-    if (state === "empty") yield "No node with GPUs is known to be here.";
+    if (state === "empty") yield "No known node with GPUs.";
     if (!this.raster?.size || !this.arranged) return;
     yield* this.measure.sentences(this.choice.colour.title);
     const shown = this.arranged.order.length, size = this.raster.size;
     if (shown < size) yield `${shown.toLocaleString("en")} of ${count(size, "node")} ${shown === 1 ? "is" : "are"} shown.`;
     if (!this.arranged.isGpus && shown) yield `A cell is a node: one for each of ${count(this.raster.gpus.length, "GPU")} does not fit here.`;
-    if (!this.arranged.fits && shown) yield "Nor do all nodes fit on one screen: the page goes on.";
+    if (!this.arranged.fits && shown) yield "The nodes do not fit on one screen: scroll down.";
     const unseen = this.raster.clusters.filter((cluster) => cluster.nodes && !cluster.is_seen).length;
     if (unseen) yield `Hatched: ${count(unseen, "cluster")} not seen now, as ${unseen === 1 ? "it was" : "they were"} last.`;
   }

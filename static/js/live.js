@@ -59,7 +59,7 @@ class Link {
   closed(code, reason) {
     this.socket = this.askedAt = null;
     if (code === SIGNED_OUT) return this.end(`${reason || "You are signed out."} This page is not kept current any more: load it again to go on.`);
-    if (code === NOT_YOURS) return this.end("What this page shows is gone, or is no longer yours to see.");
+    if (code === NOT_YOURS) return this.end("The subject of this page was deleted, or you may no longer see it.");
     this.state = this.lostAt || this.lastSeenAt ? "lost" : "connecting";
     this.lostAt ??= Date.now();
     this.tries += 1;
@@ -126,7 +126,7 @@ class Link {
     if (this.state === "connecting") return { short: "connecting…" };
     if (this.state === "ended") return { short: "ended", long: this.words };
     if (this.state === "stale") {
-      return { short: `stale since ${seen}`, long: `Nothing received from the server since ${seen} UTC. This is how it was then.` };
+      return { short: `stale since ${seen}`, long: `Nothing received from the server since ${seen} UTC. The page shows that moment.` };
     }
     const wait = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
     const retry = this.askedAt ? "trying again now" : `next try in ${wait} s`;

@@ -126,8 +126,8 @@ export class Measure {
     if (this.trouble.size) {
       const [reason] = this.trouble.values();
       const names = [...this.trouble.keys()].filter((key) => key !== null).map((key) => this.map.nameOf(key));
-      yield `The ${title} of the GPUs${names.length ? ` of ${names.join(", ")}` : ""} was not fetched (${reason}). It is asked for again every ${AFTER_AN_ERROR_MS / 1000} s.`;
+      yield `The ${title} of the GPUs${names.length ? ` of ${names.join(", ")}` : ""} was not fetched (${reason}). The page tries again every ${AFTER_AN_ERROR_MS / 1000} s.`;
     }
-    yield "The cells of a node are its GPUs by their index; what no exporter says has no value.";
+    yield "The cells of a node are its GPUs by their index; a GPU without a value in its exporter has none here.";
   }
 }

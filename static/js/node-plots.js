@@ -195,7 +195,7 @@ class NodePlots {
     this.answered = number;
     if (number === this.asked) this.rest();
     if (answer) return answer;
-    this.say(`${words} at ${clock(now())} UTC: ${this.known ? "this is how it was before. " : ""}It is asked again.`, "is-warn");
+    this.say(`${words} at ${clock(now())} UTC. ${this.known ? "The plots show the last data. " : ""}The page tries again.`, "is-warn");
     return null;
   }
 
@@ -207,7 +207,7 @@ class NodePlots {
   }
 
   tellOfBefore(trouble) {
-    this.say(`${trouble} This is how it was at ${clock(this.drawnAt + (now() - Date.now()))} UTC.`, "is-warn");
+    this.say(`${trouble} The plots are from ${clock(this.drawnAt + (now() - Date.now()))} UTC.`, "is-warn");
   }
 
   async fetch(address, span, from) {
@@ -228,7 +228,7 @@ class NodePlots {
     try {
       return { name, pairs, ...(await this.fetch(comparable.dataset.comparable, span)) };
     } catch {
-      return { name, times: [], plots: [], marks: [], trouble: "The server does not say what it did." };
+      return { name, times: [], plots: [], marks: [], trouble: "The server gave no reason." };
     }
   }
 
@@ -258,7 +258,7 @@ class NodePlots {
   }
 
   tellBeside(known) {
-    const words = known.trouble || missing(known) + (known.comparable?.trouble ? ` Of ${known.comparable.name} nothing is drawn: ${known.comparable.trouble}` : "");
+    const words = known.trouble || missing(known) + (known.comparable?.trouble ? ` No line for ${known.comparable.name}: ${known.comparable.trouble}` : "");
     this.say(words, known.trouble || known.silent_since ? "is-warn" : "muted");
     if (known.add_source_href) this.said.append(" ", Object.assign(document.createElement("a"), { href: known.add_source_href, textContent: "Add a Prometheus" }));
     this.source.textContent = known.plots.length ? SOURCES[known.drawn_from] : "";
@@ -417,7 +417,7 @@ function summary(plot, known) {
   if (others.length) said.push(`${others.length} ${said.length ? "beside" : "in all"} ${reach(others, plot)}`);
   if (comparables.length) said.push(`${comparables.length} of ${known.comparable.name} ${reach(comparables, plot)}`);
   said.push(...plot.limits.map((limit) => limitOf(limit, plot)));
-  return `${plot.title} ${known.window === AROUND ? "around when it began" : `over ${known.window}`}: ${said.join("; ")}`;
+  return `${plot.title} ${known.window === AROUND ? "around its start" : `over ${known.window}`}: ${said.join("; ")}`;
 }
 
 function reach(lines, plot) {

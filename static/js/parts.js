@@ -166,6 +166,6 @@ function showError(part, what) {
     part.textContent = `The server ${what}. Unfold it again to ask again.`;
   }
   if (!part?.dataset?.part) return;
-  part.dataset.error ??= `The server ${what} at ${clock(now())} UTC: this is how it was before. It is asked again.`;
+  part.dataset.error ??= `The server ${what} at ${clock(now())} UTC. The part shows its last state, and the page tries again.`;
   setTimeout(() => schedule(part), AGAIN_AFTER_AN_ERROR_MS);
 }

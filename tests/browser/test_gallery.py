@@ -111,7 +111,7 @@ def test_stale_keeps_what_was_seen_and_says_since_when(window, place: Place):
 
     expect(page.locator("#link")).to_contain_text("stale since")
     expect(page.locator("#link-bar")).to_contain_text("Nothing received from the server since")
-    expect(page.locator("#link-bar")).to_contain_text("This is how it was then.")
+    expect(page.locator("#link-bar")).to_contain_text("The page shows that moment.")
     still_shown(page, place)
 
 
@@ -149,7 +149,7 @@ def test_an_error_is_said_over_what_was_there_and_goes_with_the_next_answer(wind
 
     said = page.locator(place.element).get_attribute("data-error") or ""
     assert said.startswith("The server answered 500 at ")
-    assert "this is how it was before. It is asked again." in said
+    assert "The part shows its last state, and the page tries again." in said
     still_shown(page, place)
     page.unroute(place.part)
     expect(page.locator(f"{place.element}[data-error]")).to_have_count(0, timeout=SILENCE_MS)

@@ -192,7 +192,7 @@ def test_plots_stay_when_their_source_falls_silent_and_are_said_to_be_of_before(
 
     followed.comes(75, plots=[], trouble="The cluster's Prometheus returns no history.")
 
-    expect(page.locator("#node-plots [data-said]")).to_contain_text("returns no history. This is how it was at ")
+    expect(page.locator("#node-plots [data-said]")).to_contain_text("returns no history. The plots are from ")
     drawn(page, "1h")
 
     followed.comes(76)
@@ -364,7 +364,7 @@ def test_a_findings_plot_says_whom_it_is_about_and_its_limits(looking, answers):
 
     page.evaluate(A_SECTION, [A_FINDING, datetime.now(UTC).isoformat()])
     expect(page.locator("#finding-plots").get_by_role("img")).to_have_accessible_name(
-        "Temperature around when it began: GPU 0 from 60 to 92 °C; 2 beside from 60 to 91 °C; warning from 83 °C"
+        "Temperature around its start: GPU 0 from 60 to 92 °C; 2 beside from 60 to 91 °C; warning from 83 °C"
     )
 
     page.evaluate(A_SECTION, [ANOTHER, datetime.now(UTC).isoformat()])

@@ -74,7 +74,7 @@ def test_jobs_that_may_not_be_read_are_no_absence(bob, cluster):
 
     assert suspended_demand(bob).unread == ["east"]
     assert (
-        "Jobs, or those of Ray or Kubeflow, are not read in east." in page(visiting(bob), "/parts/suspended-jobs").text
+        "Jobs (of Kubernetes, Ray or Kubeflow) are not read in east." in page(visiting(bob), "/parts/suspended-jobs").text
     )
 
 

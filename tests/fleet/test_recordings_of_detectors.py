@@ -95,7 +95,7 @@ def test_a_long_message_is_whole_in_the_evidence(found):
     ("name", "says"),
     [
         ("eks-xid-48", "AcceleratedHardwareReady=False EKS node monitoring agent, critical NvidiaXID48Error"),
-        ("coreweave", "CWActive=True unknown detector's condition"),
+        ("coreweave", "CWActive=True written by an unknown detector"),
         ("k3s-server", "EtcdIsVoter=True"),
         ("nvs-inforom", "Recommended action: COMPONENT_RESET"),
         ("aks-well", "2 conditions without a fault"),

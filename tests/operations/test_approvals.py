@@ -91,10 +91,10 @@ def test_an_approval_binds_the_impact_that_was_seen(nodes):
     ):
         commands.approve(operation, actor="amy", reason="Go.", seen="1 node, 8 GPUs.", now=NOON)
     Node.objects.filter(pk=nodes[0].pk).delete()
-    with pytest.raises(OperationRefused, match="A node of it left the cluster"):
+    with pytest.raises(OperationRefused, match="One of its nodes left the cluster"):
         commands.approve(operation, actor="amy", reason="Go.", now=NOON)
     later = NOON + commands.APPROVED_WITHIN * 2
-    with pytest.raises(OperationRefused, match="Cancel it, and ask again"):
+    with pytest.raises(OperationRefused, match="Cancel the operation and start another"):
         commands.approve(operation, actor="amy", reason="Go.", now=later)
     commands.cancel(operation, actor="ada", reason="Later.", now=NOON)
 

@@ -115,5 +115,5 @@ def test_page_rest_and_impact_have_it(allocatable: int):
     assert "team-a/train it has all GPUs of its node" in shown
     assert "nothing tells whether" not in shown
     assert (allocation["pod"]["name"], allocation["reported_by"], allocation["is_current"]) == ("train", "count", True)
-    assert "Which GPU these have is not known" not in page(visiting(ada), f"/nodes/{node.pk}").text
+    assert "The GPU of each of these pods is unknown" not in page(visiting(ada), f"/nodes/{node.pk}").text
     assert impacts_of([finding], now=NOON)[finding.pk].sentence == "1 pod in 1 namespace has this GPU."

@@ -221,14 +221,14 @@ def test_no_tenant_of_a_node_and_no_holder_of_a_gpu_is_shown_as_there_now_that_i
     make.a_pod(node, "train-0", gpus=8, status="Running")
     of_node, of_gpu = f"/parts/nodes/{node.pk}", f"/parts/nodes/{node.pk}/gpus/0"
     assert "was Running" not in page(viewer, of_node).text
-    assert "Who has it now team-a/train-0" in page(viewer, of_gpu).text
+    assert "Pods with this GPU now team-a/train-0" in page(viewer, of_gpu).text
 
     Bookmark.objects.filter(kind__in=kinds).update(state="failing", last_seen_at=NOON - timedelta(minutes=3))
 
     pods = viewer.get(of_node).content.decode().partition('id="pods-title"')[2].partition("</section>")[0]
     assert "was Running, as of 11:57:00" in pods
     assert "is-ok" not in pods
-    assert "Who had it as of 11:57:00 team-a/train-0" in page(viewer, of_gpu).text
+    assert "Pods with this GPU as of 11:57:00 team-a/train-0" in page(viewer, of_gpu).text
 
 
 def test_what_was_last_seen_on_another_day_names_that_day(viewer):

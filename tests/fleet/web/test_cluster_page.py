@@ -102,7 +102,7 @@ def test_a_kind_that_may_not_be_read_names_the_rule(viewer):
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
     assert '- apiGroups: ["resource.k8s.io"] resources: [resourceclaims] verbs: [get, list, watch]' in seen.text
-    assert "would allow all of them" not in seen.text
+    assert "Add these rules to its ClusterRole" not in seen.text
     assert "not installed" in seen.text
 
 
@@ -113,7 +113,7 @@ def test_rules_for_several_kinds_can_be_taken_at_once(viewer):
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
-    assert "would allow all of them" in seen.text
+    assert "Add these rules to its ClusterRole" in seen.text
     assert '["resource.k8s.io"] resources: [resourceclaims, deviceclasses] verbs' in seen.text
 
 
@@ -253,7 +253,7 @@ def test_a_cluster_that_is_all_right_says_so(viewer):
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
-    assert "All that was compared is within what NVIDIA validated, and still fixed by its makers." in seen.text
+    assert "All compared versions are validated by NVIDIA and still receive fixes." in seen.text
     assert "ClusterPolicy: one driver for all nodes" in seen.text
     assert "GPU Operator 26.7.0, read from labels of ClusterPolicy cluster-policy." in seen.text
 
@@ -321,7 +321,7 @@ def test_an_empty_cluster_says_that_it_is_empty_and_not_that_all_is_well(viewer)
     assert "No worker observes the cluster yet." in seen.text
     assert "No data yet." in seen.text
     assert "The version of the GPU Operator is unknown, so nothing can be compared with the matrix" in seen.text
-    assert "All that was compared" not in seen.text
+    assert "All compared versions" not in seen.text
 
 
 def test_hostile_names_stay_text(viewer):
@@ -413,7 +413,7 @@ def test_a_cluster_that_was_never_reached_has_no_nodes_instead_of_0(viewer):
         assert "never reached" in text
         assert "The cluster was never reached, since 11:59:40 UTC. Connection refused." in text
         assert "bin/manage doctor" in text
-        assert "no data of its nodes" in text
+        assert "no node data" in text
         assert "0 GPU nodes" not in text.replace("0 GPU nodes 0 with faults", "")
 
 

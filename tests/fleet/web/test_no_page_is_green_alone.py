@@ -117,8 +117,8 @@ def test_where_a_kind_that_rules_read_is_not_seen_no_page_is_calm(node, given):
     seen = pages(node)
 
     assert CALM not in seen["findings"] + seen["fleet"]
-    assert "What rules read is not all seen: Pods of north." in seen["findings"]
-    assert "What rules read is not all seen: Pods of north." in seen["fleet"]
+    assert "Some data that rules read is not current: Pods of north." in seen["findings"]
+    assert "Some data that rules read is not current: Pods of north." in seen["fleet"]
 
 
 @pytest.mark.parametrize("wrong", OF_A_CLUSTER)

@@ -72,7 +72,7 @@ def test_how_it_was_at_a_moment(node):
     seen = page(visiting(ada), f"/nodes/{node.pk}/history?at=2026-11-21T11:30")
     said = rest(ada).get(f"/api/v1/nodes/{node.pk}/moment?at={(NOON - timedelta(minutes=30)).isoformat()[:19]}").json()
 
-    assert "How it was at 2026-11-21 11:30:00 UTC" in seen.text
+    assert "The node at 2026-11-21 11:30:00 UTC" in seen.text
     assert [one["sentence"] for one in said["true_then"]] == ["GPU 3 is hot."]
     assert said["unseen"] == ""
 
@@ -84,7 +84,7 @@ def test_a_moment_of_another_zone_is_asked_for_as_people_write_it(node):
     seen = visiting(ada).get(f"/nodes/{node.pk}/history?at=2026-11-21T13:30+02:00").content.decode()
     said = rest(ada).get(f"/api/v1/nodes/{node.pk}/moment?at=2026-11-21T13:30+02:00").json()
 
-    assert "How it was at 2026-11-21 11:30:00 UTC" in seen
+    assert "The node at 2026-11-21 11:30:00 UTC" in seen
     assert 'name="at" value="2026-11-21 11:30:00"' in seen
     assert said["at"] == "2026-11-21T11:30:00Z"
 

@@ -174,7 +174,7 @@ def test_says_that_it_does_not_know_which_gpu_is_sick(viewer):
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
-    assert "1 GPU missing: there once, and not to be allocated now. It is unknown which of these GPUs" in seen.text
+    assert "1 GPU missing: seen before, not allocatable now. It is unknown which of these GPUs" in seen.text
 
 
 def test_an_unmanaged_pod_is_named(viewer):
@@ -244,7 +244,7 @@ def test_says_which_conditions_report_a_fault(viewer):
 
     assert "GpuMemWatch NVSentinel, critical NVS: 1 row. Recommended Action=COMPONENT_RESET;" in text
     assert "Recommended action: COMPONENT_RESET since 2026-11-21T08:00:00 UTC" in text
-    assert "CWActive=True unknown detector's condition" in text
+    assert "CWActive=True written by an unknown detector" in text
     assert "1 condition without a fault GpuPcieWatch=False" in text
     assert "reports a fault" not in text
 
@@ -365,7 +365,7 @@ def test_the_holder_of_a_gpu_is_named_where_its_kubelet_names_it(viewer):
 
     assert "GPU-1234 team-a/named named by the kubelet" in text
     assert "1 more GPU that nothing names" in text
-    assert "Which GPU these have is not known. team-a/lost 1 GPU" in text
+    assert "The GPU of each of these pods is unknown. team-a/lost 1 GPU" in text
 
 
 def test_a_node_without_gpus_lacks_neither_a_product_nor_a_pool(viewer):
@@ -394,7 +394,7 @@ def test_the_holder_of_a_gpu_is_named_by_the_labels_of_its_exporter_with_their_a
     text = page(viewer, f"/nodes/{node.pk}").text
 
     assert "GPU-0 team-a/train seen by the node's exporter 12 s ago" in text
-    assert "Which GPU these have is not known" not in text
+    assert "The GPU of each of these pods is unknown" not in text
 
 
 def test_what_an_exporter_said_long_ago_was_last_seen_then(viewer):

@@ -67,9 +67,9 @@ def test_what_was_never_listed_has_no_numbers_on_any_page(viewer, how):
     assert {row["counts"][name] for name in COUNTS} == {None}
     assert "– GPU nodes" in alone
     assert "No GPU node is in this pool" not in alone
-    assert "for all of it" not in alone
+    assert "for the whole pool" not in alone
     assert "– – – – –" in table
-    assert "no data of its nodes" in fleet
+    assert "no node data" in fleet
 
 
 def test_a_pool_that_picks_none_of_what_was_listed_has_none(viewer):

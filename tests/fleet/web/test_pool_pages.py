@@ -330,7 +330,7 @@ def test_gpus_that_nobody_has_counted_are_neither_none_nor_priced(admin):
     assert "What it would have: 1 node, with GPUs not counted" in unknown
     assert "0 GPUs" not in unknown
     assert "What it would have: 2 nodes, 8 GPUs, 1 node with GPUs not counted" in some
-    assert "at least 20.00 an hour for all of it" in page(admin, f"/pools/{pool.pk}").text
+    assert "at least 20.00 an hour for the whole pool" in page(admin, f"/pools/{pool.pk}").text
 
 
 def test_gpus_that_nobody_has_counted_are_not_suggested_as_none(admin):

@@ -37,7 +37,7 @@ def test_every_page_names_it_with_since_when_and_what_helps(viewer):
     for path in (*PLACES, f"/clusters/{cluster.pk}", f"/nodes/{node.pk}", f"/pools/{pool.pk}"):
         text = page(viewer, path).text
         assert "No worker watches north since 11:58:00" in text, path
-        assert "what pages show of it is from then. 1 thread for 2 clusters. Increase -c of" in text, path
+        assert "pages show its state at that time. 1 thread for 2 clusters. Increase -c of" in text, path
 
 
 def test_it_goes_by_itself_as_soon_as_somebody_watches(viewer):
@@ -68,7 +68,7 @@ def test_of_many_it_names_some_and_counts_the_rest(viewer):
 
     assert "c0 since 11:58:00" in text
     assert "c2 since 11:58:00" in text
-    assert "and 2 more : what pages show of them" in text
+    assert "and 2 more : pages show their" in text
 
 
 @pytest.mark.parametrize("lease", [-GRACE * 2, -GRACE, timedelta(0), GRACE])

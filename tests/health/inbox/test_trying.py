@@ -310,8 +310,8 @@ def test_its_form_tries_it_and_follows_it_to_its_end(admin, cluster):
     over, html = page(admin, its), admin.get(its).content.decode()
     assert "data-part" not in html
     assert "The source answers with 0 devices of this cluster and 1 metric." in over.text
-    assert "None of its series is of a node of this cluster" in over.text
-    assert "Usual, and not exported" in over.text
+    assert "No series is of a node of this cluster" in over.text
+    assert "Usual metrics that are missing" in over.text
     assert "<script>" not in html
     TelemetryTrial.objects.update(trouble="The server cannot be reached: no route.")
     assert "The server cannot be reached: no route." in page(admin, its).text

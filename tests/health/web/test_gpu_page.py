@@ -78,7 +78,7 @@ def test_who_holds_it_and_that_nothing_tells_it_are_two_things(node, ada):
     make.a_pod(node, "train", gpus=1, devices={"nvidia.com/gpu": ["GPU-3"]})
 
     assert "team-a/train named by the kubelet" in page(visiting(ada), f"/nodes/{node.pk}/gpus/3").text
-    assert "Who has it now Nobody." in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
+    assert "Pods with this GPU now Nobody." in page(visiting(ada), f"/nodes/{node.pk}/gpus/2").text
     make.a_pod(node, "web", gpus=1)
     assert (
         "Perhaps team-a/web . No source names the GPUs that it has."
@@ -425,7 +425,7 @@ def test_a_finding_about_one_that_nobody_lists_leads_to_what_is_known_of_it(clus
 
     assert there in page(visiting(ada), f"/findings?finding={finding.pk}").links
     shown = page(visiting(ada), there)
-    assert "Kubernetes counts no such GPU there: of gpu-1 4 GPUs are listed" in shown.text
+    assert "Kubernetes lists no such GPU: of gpu-1 4 GPUs are listed" in shown.text
     assert "GPU 7 is hot." in shown.text
     assert "91 °C" in shown.text
     assert f"/nodes/{node.pk}" in shown.links

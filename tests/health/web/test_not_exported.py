@@ -135,7 +135,7 @@ def check(node, root, missing):
         assert (byte == NOT_EXPORTED) == all(key in missing for key in metric.keys), missing
     card = page(root, f"/parts/clusters/{node.cluster_id}/telemetry").text
     if len(missing) < len(METRICS):
-        listed = card.partition("Usual, and not exported")[2]
+        listed = card.partition("Usual metrics that are missing")[2]
         assert {key for key in missing if METRICS[key].title in listed} == missed(missing)
 
 
@@ -391,7 +391,7 @@ def test_pages_that_call_all_well_say_which_rules_read_nothing(recorded, root):
             "exported": int(sees[rule.key] and is_reporting(missing)), "not_exported": 0 if sees[rule.key] else 2,
             "never_reported": (1 if is_reporting(missing) else 2) * sees[rule.key],
         }  # fmt: skip
-        assert ("none of what it reads is exported there" in page(root, f"/findings/rules/{rule.key}").text) == (
+        assert ("no metric that it reads is exported there" in page(root, f"/findings/rules/{rule.key}").text) == (
             not sees[rule.key]
         )
 

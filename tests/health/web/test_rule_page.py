@@ -43,7 +43,7 @@ def test_it_says_where_nothing_that_it_reads_is_exported(bob, pool):
     make.a_node(pool.cluster)
     make.a_source(pool.cluster, exported=["power_watts"])
 
-    assert "No data in eu-1: none of what it reads is exported there" in page(bob, HOT).text
+    assert "No data in eu-1: no metric that it reads is exported there" in page(bob, HOT).text
     assert "0 not exported in 1 cluster" in page(bob, "/findings/rules").text
     assert "No data in" not in page(bob, "/findings/rules/gpu-silent").text
 

@@ -56,7 +56,7 @@ def test_without_a_source_it_says_what_to_do(admin, cluster):
             {"state": "silent", "message": "The server cannot be reached"},
             "Silent for 0 s : The server cannot be reached",
         ),
-        ({"devices": 0}, "none of its series is of a node of this cluster"),
+        ({"devices": 0}, "no series is of a node of this cluster"),
         ({"notes": [HOSTILE]}, "alert(1)"),
     ],
 )
@@ -331,6 +331,6 @@ def test_of_a_node_that_no_exporter_names_it_says_where_to_look(admin, cluster, 
     make.an_exporter_round(cluster, exporters=1, answered=1)
     snapshots.store(cluster.pk, TelemetryReading(TelemetrySnapshot(AT, ()), frozenset(), {}))
 
-    assert "has no series of a GPU of this node: look whether its exporter runs." in table(admin, node)
+    assert "has no series of a GPU of this node. Check that its exporter runs." in table(admin, node)
     make.a_source(cluster)
-    assert "look whether its exporter runs, and whether Prometheus scrapes it." in table(admin, node)
+    assert "Check that its exporter runs and that Prometheus scrapes it." in table(admin, node)

@@ -26,7 +26,7 @@ def test_says_that_nobody_knows_only_where_no_finding_names_one(viewer, node):
     after = page(viewer, f"/nodes/{node.pk}").text
 
     assert UNKNOWN in before
-    assert "1 GPU missing: there once, and not to be allocated now. Findings name GPU 3 (GPU is silent)." in after
+    assert "1 GPU missing: seen before, not allocatable now. Findings name GPU 3 (GPU is silent)." in after
     assert "It is unknown which of these GPUs: no source names it" not in after
     assert "It is unknown which of these GPUs" not in after
 

@@ -75,7 +75,7 @@ def test_an_account_says_of_such_a_role_that_it_gives_nothing(left):
     shown = left.get("/account")
     said = Page(shown.content.decode()).text
 
-    assert "operator of what is gone" in said
+    assert "operator of a deleted pool or cluster" in said
     assert "No role: you see nothing. Ask an admin for one." in said
     assert not any(may for _, may in shown.context["permissions"])
 

@@ -235,7 +235,7 @@ def test_a_node_that_somebody_else_holds_is_counted_once_and_as_theirs(bob):
     assert shown["holding"] is None
     Plan.objects.filter(pk=plan.pk).update(state="promoting", write_intended_at=NOON, armed_since=NOON)
     armed = page(visiting(bob.user), f"/plans/{plan.pk}").text
-    assert "2 nodes held by our label, 1 more by somebody else's." in armed
+    assert "2 nodes held by our label, 1 more by labels of others." in armed
 
 
 def test_the_history_names_who_and_why(bob):

@@ -78,7 +78,7 @@ def test_it_is_shown_before_it_is_in_force(ada):
     _, shown = send(ada, "/freezes/new", on=on)
 
     assert not Freeze.objects.exists()
-    assert "What it binds in cluster north" in shown
+    assert "Affected plans in cluster north" in shown
     assert "3 nodes stay held." in shown
     _, done = send(ada, "/freezes/new", on=on, seen=f"{on} False")
     assert "Cluster north is frozen by ada: quarter end." in done

@@ -35,7 +35,7 @@ def test_asked_for_it_shows_how_far_it_is(ada, plan):
 
     assert ImagePull.objects.get().reason == "Before the window."
     assert f"{plan.to_version} on 1 node: no result yet." in shown.text
-    assert "its turn is to come" in shown.text
+    assert "not started yet" in shown.text
 
 
 def test_without_a_reason_nothing_is_asked_for(ada, plan):

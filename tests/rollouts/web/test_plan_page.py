@@ -124,7 +124,7 @@ def test_a_target_that_an_ended_plan_never_came_to_is_not_called_held(viewer):
     seen = page(viewer, f"/plans/{plan.pk}")
 
     assert "gpu-0 held" in seen.text  # not let go yet: somebody else wrote the version
-    assert "Not begun as they were; our hold is off" in seen.text
+    assert "Not begun unchanged; our hold is removed" in seen.text
     assert "gpu-1 not begun" in seen.text
 
 
@@ -139,10 +139,10 @@ def test_what_began_outside_of_a_wave_is_neither_to_come_nor_as_it_was(viewer):
     release(plan, "gpu-0", "gpu-1", "gpu-2")
     over = page(viewer, f"/plans/{plan.pk}").text
 
-    assert "Begun outside of a wave this plan did not let them go gpu-1 changed, escaped" in under_way
-    assert "To come in this order gpu-2" in under_way
-    assert "Begun outside of a wave this plan did not let them go gpu-1 back, escaped" in over
-    assert "Not begun as they were; our hold is off gpu-2" in over
+    assert "Begun outside of a wave this plan did not release them gpu-1 changed, escaped" in under_way
+    assert "Next released in this order gpu-2" in under_way
+    assert "Begun outside of a wave this plan did not release them gpu-1 back, escaped" in over
+    assert "Not begun unchanged; our hold is removed gpu-2" in over
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_the_hold_is_not_said_to_be_off_of_those_that_have_it_still(viewer):
     plan.holds.update(placed_at=NOON)
     release(plan, *(f"gpu-{number}" for number in range(1, 70) if number != 68))
 
-    assert "our hold is off, but for those called held" in page(viewer, f"/plans/{plan.pk}").text
+    assert "our hold is removed, except from nodes shown as held" in page(viewer, f"/plans/{plan.pk}").text
 
     release(plan, "gpu-68")
 
@@ -246,7 +246,7 @@ def test_a_cluster_that_asks_for_something_else_by_now_is_not_said_to_ask_for_th
 
     assert f"580.126.20 was written, and NVIDIADriver h200 {says}" in seen
     assert "the cluster asks for 580.126.20" not in seen
-    assert "takes the new driver all the same" not in seen
+    assert "gets the new driver nevertheless" not in seen
     assert "kubectl get nodes -l nvidia.com/gpu-driver-upgrade.skip=true" in seen
 
 
@@ -616,7 +616,7 @@ def test_nothing_of_an_abandoned_stage_is_still_to_come():
 
     html = visiting(make.a_user(role="operator")).get(f"/plans/{plan.pk}").content.decode()
 
-    assert "Not begun none of them goes any more" in Page(html).text
+    assert "Not begun will not be released" in Page(html).text
     assert "To come" not in Page(html).text
     assert 'aria-label="Exclude gpu-' not in html
 

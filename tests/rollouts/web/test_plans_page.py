@@ -163,7 +163,7 @@ def test_the_home_page_says_that_a_plans_cluster_is_not_seen():
     Bookmark.objects.update(last_seen_at=make.NOON - timedelta(minutes=5))
 
     seen = page(viewer, "/parts/plans/strip").text
-    assert f"{plan.cluster.name} is stale since 11:55:00: this is how it was at 11:55:00" in seen
+    assert f"{plan.cluster.name} is stale since 11:55:00: this is the state at 11:55:00" in seen
 
 
 @pytest.mark.parametrize("address", ["/plans", "/parts/plans/strip"])
