@@ -7,7 +7,7 @@ from django.db import DatabaseError
 
 
 def refuse_what_is_no_text(words: list[str]) -> None:
-    """What a terminal sends that speaks no UTF-8 is in no row, and would be a traceback in the middle of a command."""
+    """Refuses arguments that are not UTF-8; they would cause a traceback in the middle of a command."""
     for word in words:
         try:
             word.encode()
@@ -17,7 +17,7 @@ def refuse_what_is_no_text(words: list[str]) -> None:
 
 
 def execute(words: list[str]) -> None:
-    """A database that lacks tables or columns, or does not answer, is said to be so; anything else is a traceback."""
+    """Runs the command. A database error gets a sentence; any other error a traceback."""
     try:
         execute_from_command_line(words)
     except DatabaseError:

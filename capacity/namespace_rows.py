@@ -24,6 +24,6 @@ def fresh_namespaces(cluster_id: int, *, now: datetime) -> QuerySet[ClusterNames
 
 
 def deleted_namespaces(cluster_id: int, names: Collection[str], *, now: datetime) -> Mapping[str, str]:
-    """Returns what the deletion of these namespaces waits for, by name; blank where nothing says. One query."""
+    """Returns the reason why each deletion is unfinished, by namespace; blank: unknown. One query."""
     rows = fresh_namespaces(cluster_id, now=now).filter(name__in=names, deleted_at__isnull=False)
     return dict(rows.values_list("name", "held_by"))

@@ -44,7 +44,7 @@ class NamespaceReport:
     cluster: Cluster
     namespace: str
     workload: str  # Job/train; blank: the whole namespace
-    rows: Sequence[Workload]  # of this workload, as its cluster has it: a Deployment and its ReplicaSets
+    rows: Sequence[Workload]  # rows of the workload in its cluster, such as a Deployment and its ReplicaSets
     row: ClusterNamespace | None  # None: not read, not seen for long, or not visible
     freshness: ClusterFreshness
     table: PodTable

@@ -38,7 +38,7 @@ def system_of(pod: Pod) -> QueueSystem | None:
 
 
 def queue_places(cluster_id: int, pods: Sequence[Pod]) -> tuple[Mapping[str, QueuePlace], Mapping[str, str]]:
-    """Returns the places, and what was not read with the reason, by UID of the pod.
+    """Returns the places, and reasons for unread data, by UID of the pod.
 
     No query without pods of such a system; five at most.
     """
@@ -84,7 +84,7 @@ def places_of_jobs(cluster_id: int, jobs: Sequence[Workload]) -> Mapping[str, Qu
 
 
 def _why_unread(system: QueueSystem, marks: Mapping[str, Bookmark]) -> str:
-    """Returns what of a system is not read, and why. Blank: all is."""
+    """Returns which data of a queue system is not read, and why. Blank: all is read."""
     for kind in READ_FROM[system]:
         mark = marks.get(kind)
         if mark is None or not mark.is_known:

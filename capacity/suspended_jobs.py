@@ -38,7 +38,7 @@ class SuspendedDemand:
     pods: int
     gpus: int  # whole GPUs of all pods
     shown: Sequence[SuspendedJob]
-    unread: Sequence[str]  # names of clusters of which a kind is not read
+    unread: Sequence[str]  # clusters where one of the kinds is not read
 
 
 def suspended_demand(user: User) -> SuspendedDemand:

@@ -132,7 +132,7 @@ def _first_of(keys: Mapping[str, str]) -> dict[str, str]:
 
 
 def _likeness(pod: WaitingPod, around: WaitFacts, *, now: datetime) -> str:
-    """Returns what is equal in pods with equal explanations."""
+    """Returns the fields that pods with the same explanation share."""
     is_old = now - pod.created_at >= SILENT_AFTER
     likeness = replace(pod, name=f"{pod.namespace}/", created_at=EPOCH, message_at=None)
     scaling = replace(around.scaling, at=None) if around.scaling else None

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-LEAST = timedelta(minutes=1)  # what is Ready sooner loads nothing that anybody waits for
-MOST = timedelta(hours=4)  # what became Ready later was unready in between: how long it loads nobody knows. Ours
+LEAST = timedelta(minutes=1)  # pods that are Ready sooner load nothing
+# pods that became Ready later were unready in between, so their load time is unknown; our limit
+MOST = timedelta(hours=4)
 
 
 class Started(NamedTuple):

@@ -113,7 +113,7 @@ def why_pod(
 
 @why.command("plan")
 def why_plan(plan_id: PlanId, output: Output = Format.TABLE) -> None:
-    """Explain what a plan waits for, or why it halted."""
+    """Explain why a plan waits or halted."""
     explanations.explain_plan(_server(), plan_id, form=output)
 
 
@@ -174,7 +174,7 @@ def report(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="Workloads, most idle first.")] = 20,
     output: Output = Format.TABLE,
 ) -> None:
-    """Show who reserved GPUs in the last 7 days, what was idle, and the advice."""
+    """Show reserved and idle GPU-hours of the last 7 days by workload, with advice."""
     show_report(_server(), limit=limit, form=output)
 
 

@@ -1,8 +1,8 @@
-"""Start one process of Quarterdeck, and say what it died of: `python supervise.py NAME COMMAND…`
+"""Starts one process of Quarterdeck and reports why it ended: `python supervise.py NAME COMMAND…`
 
-Whoever runs it (a container's restart policy, systemd, a Deployment) starts it again; this ends as its process did. It
-says so on stderr beside the process's own log, where faulthandler has written where the threads were, and counts it
-for /metrics. Only the standard library: it is there all the time, and costs 10 MiB.
+A container's restart policy, systemd or a Deployment starts it again; this program exits like its process. It reports
+the end on stderr, after the stack traces of faulthandler, and counts it for /metrics. It imports only the standard
+library, since it runs all the time: 10 MiB.
 """
 
 import json
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def cause_of(code: int) -> str:
-    """Name the signal or the exit code. A shell in between says 137 of SIGKILL, which running out of memory is, too."""
+    """Returns the signal or the exit code. Behind a shell, SIGKILL is 137, also after running out of memory."""
     number = -code if code < 0 else code - 128
     try:
         return signal.Signals(number).name if number > 0 else f"exit {code}"
@@ -48,13 +48,13 @@ def say(name: str, pid: int, cause: str) -> None:
     """Write one JSON line, like those of the process."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     where = " Where its threads were is above, under “Fatal Python error”." if leaves_a_trace(cause) else ""
-    event = f"{name} ended of {cause}, and nobody had asked it to.{where}"
+    event = f"{name} ended unexpectedly: {cause}.{where}"
     line = {"at": at, "level": "critical", "event": event, "process": name, "pid": pid, "cause": cause}
     print(json.dumps(line, ensure_ascii=False), file=sys.stderr, flush=True)
 
 
 def leaves_a_trace(cause: str) -> bool:
-    """Say whether faulthandler writes for it: SIGKILL lets nobody write."""
+    """Tells whether faulthandler writes a trace for it; not after SIGKILL."""
     return cause in {"SIGSEGV", "SIGFPE", "SIGABRT", "SIGBUS", "SIGILL"}
 
 

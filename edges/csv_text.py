@@ -7,7 +7,7 @@ from typing import Any
 
 from django.http import HttpResponse
 
-FORMULA = frozenset("=+-@\t\r\n")  # what a spreadsheet takes for the beginning of one
+FORMULA = frozenset("=+-@\t\r\n")  # first characters that a spreadsheet reads as a formula
 
 
 def as_csv(rows: Iterable[Iterable[Any]]) -> str:

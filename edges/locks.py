@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
-LOCK_WAIT = timedelta(milliseconds=400)  # for what a person waits for, and for what a sweep repeats
+LOCK_WAIT = timedelta(milliseconds=400)  # for writes that a person waits for, and for writes that a sweep repeats
 LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's lock_timeout, and NOWAIT
 # Of the innermost `wait_for_locks`; blank: outside of one.
 _in_force: ContextVar[str] = ContextVar("lock_timeout", default="")

@@ -8,7 +8,7 @@ from rest_framework.utils.urls import replace_query_param
 
 from edges.cursors import LONGEST_CURSOR, BadCursor, cursor_after, keys_of, rows_after
 
-LARGEST_OFFSET = 10_000_000  # beyond any fleet, and inside what a database takes for OFFSET
+LARGEST_OFFSET = 10_000_000  # more rows than any fleet has, and a valid OFFSET of each database
 CURSOR = "cursor"
 
 

@@ -14,8 +14,8 @@ class EventPhase(StrEnum):
     """The effect of an event on the conversation about its subject."""
 
     OPEN = "open"  # somebody may have to act
-    WORSE = "worse"  # as OPEN, also to those who know already
-    UPDATE = "update"  # only for those who know already
+    WORSE = "worse"  # like OPEN, also for those who were notified already
+    UPDATE = "update"  # only for those who were notified already
     RESOLVE = "resolve"  # ends the conversation
     RECORD = "record"  # nobody is notified: another event has the same content
 
@@ -75,7 +75,7 @@ EVENT_KINDS: Mapping[str, EventKind] = {
         EventKind(
             "finding.muted", "Finding muted", EventPhase.UPDATE, OF_ACT, "Muted: {title}. {reason}", is_answered=True
         ),
-        # Acts of which nobody is notified.
+        # Acts that notify nobody.
         EventKind(
             "finding.assigned", "Finding assigned", EventPhase.RECORD, (*OF_ACT, "assignee"),
             "Assigned to {assignee}: {title}. {reason}",
@@ -130,7 +130,7 @@ EVENT_KINDS: Mapping[str, EventKind] = {
         EventKind(
             "operation.started", "Operation started", EventPhase.RECORD, OF_OPERATION, "{title}: started. {reason}"
         ),
-        # The findings about what waits for a person open minutes later, and begin no second conversation.
+        # Findings about the wait for a person open minutes later, and begin no second conversation.
         EventKind(
             "operation.blocked", "Operation waits for a person", EventPhase.OPEN, OF_OPERATION,
             "{title}: waits for a person. {reason}",

@@ -11,7 +11,7 @@ from fleet.owner_chains import PodOwner, chains_above
 from fleet.states.pod import CODES, PodState
 
 NO_POOL = "none"
-BY_CLAIM = "claim"  # in place of a resource name: the pod asks for GPUs by ResourceClaims
+BY_CLAIM = "claim"  # replaces the resource name if the pod requests GPUs by ResourceClaims
 STATES = {state.value: state for state in PodState}
 
 

@@ -30,7 +30,7 @@ class PodReason:
 
 ReasonReader = Callable[[Sequence[Pod], datetime], Mapping[str, PodReason]]
 READERS: list[ReasonReader] = []
-# Readers that know more: they get the reasons so far, and return those that they replace.
+# Readers of further reasons: each gets the reasons so far, and returns replacements.
 ReasonRefiner = Callable[[Sequence[Pod], Mapping[str, PodReason], datetime], Mapping[str, PodReason]]
 REFINERS: list[ReasonRefiner] = []
 

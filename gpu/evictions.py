@@ -39,7 +39,7 @@ class Deletion:
     pod_selector: str = ""  # drain only; blank: all
 
     def hindrances(self, *, owner_kind: str, has_empty_dir: bool) -> tuple[Hindrance, ...]:
-        """Returns what keeps a running pod from being deleted. `owner_kind` is blank without a controller."""
+        """Returns the reasons against deleting a running pod. `owner_kind` is blank without a controller."""
         if owner_kind in PASSED_OVER:
             return (Hindrance.DAEMON_SET,)
         blocking = (Hindrance.EMPTY_DIR,) if has_empty_dir and not self.deletes_empty_dir else ()

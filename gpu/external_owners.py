@@ -31,7 +31,7 @@ class NodeMarks:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     taints: Collection[str]  # keys
-    conditions: Mapping[str, str] = field(default_factory=dict)  # reason by type, of those that are True
+    conditions: Mapping[str, str] = field(default_factory=dict)  # reason by type, for conditions that are True
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ExternalOwner:
 
 
 def external_owner(marks: NodeMarks) -> ExternalOwner | None:
-    """Returns who works on the node. None: nobody whose mark is known."""
+    """Returns the external controller or person that works on the node. None: no known mark."""
     return next((owner for detect in DETECTORS if (owner := detect(marks)) is not None), None)
 
 

@@ -15,7 +15,7 @@ NFD = "feature.node.kubernetes.io/"
 NVIDIA_DEVICE = re.compile(rf"{re.escape(NFD)}pci-[\w.-]*10de[\w.-]*\.present")
 PCI_DEVICE = re.compile(rf"{re.escape(NFD)}pci-[\w.-]+\.present")
 PRODUCTS = (keys.GPU_PRODUCT, *keys.AMD_PRODUCT)
-# Written by those who discover the hardware. Any other label may be written by hand.
+# Labels of hardware discovery. People may write any other label by hand.
 DISCOVERED = ("nvidia.com/", "amd.com/", "beta.amd.com/", "gpu.intel.com/", NFD, "intel.feature.node.kubernetes.io/")
 NAMES_GPUS = re.compile(r"gpu|accelerator|nvidia", re.IGNORECASE)
 MODELS = re.compile(

@@ -58,7 +58,7 @@ class XidEntry:
     numbers: tuple[int, ...]
     action: XidAction
     title: str = ""
-    steps: tuple[str, ...] = ()  # after those of the action
+    steps: tuple[str, ...] = ()  # come after the steps of the action
     fault: Fault | None = None  # None: that of its action
     cause: str = ""  # blank: see its action
     outlasts_app: bool = False  # an application's error that also needs a GPU reset, and stays until then
@@ -86,7 +86,7 @@ class XidWorkflow:
     others: frozenset[int] = frozenset()
     times: int = 1
     within_s: int
-    step: str = ""  # before those of its action
+    step: str = ""  # comes before the steps of its action
     is_of_node: bool = False  # counted on all GPUs of its node; else on the GPU
 
     @property

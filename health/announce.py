@@ -1,4 +1,4 @@
-"""Tell browsers that there is newer telemetry of a cluster. What it says they fetch, as far as they may see it.
+"""Tells browsers that a cluster has newer telemetry. They fetch the values that they may see.
 
 One message a round, however many GPUs: a round is every 15 s at most, of exporters every 30 s.
 """

@@ -90,7 +90,7 @@ OF_A_GPU = "GPU "  # prefix of the subject of a GPU finding: GPU 3 of gpu-001
 
 @dataclass(frozen=True)
 class Found:
-    """A finding that somebody was told of, as far as its cause goes."""
+    """A notified finding, with the fields that decide about its cause."""
 
     key: int
     rule: str

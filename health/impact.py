@@ -16,9 +16,9 @@ class AllocatedPod:
 
     namespace: str
     name: str
-    owner: str = ""  # what controls it: Job/train; blank: nothing does
+    owner: str = ""  # its controller, such as Job/train; blank: none
     gpus: int = 0  # whole ones; 0: slices, shares or a claim
-    boards: frozenset[int | str] = frozenset()  # GPUs that something says it has: numbers, else UUIDs
+    boards: frozenset[int | str] = frozenset()  # known GPUs of the pod: numbers, else UUIDs
     has_unplaced: bool = False  # the pod has more GPUs, whose numbers are unknown
 
     @property
@@ -28,13 +28,13 @@ class AllocatedPod:
 
 @dataclass(frozen=True)
 class Impact:
-    """`is_known` False: nobody read the pods there. `is_one_of`: which of the pods has the GPU, nothing says."""
+    """`is_known` False: the pods were not read. `is_one_of`: it is unknown which of the pods has the GPU."""
 
     is_known: bool = True
     is_one_of: bool = False
     is_gpu: bool = False  # it is about one GPU, not about its node
     pods: int = 0
-    jobs: int = 0  # what controls them: a pod that nothing controls is one of its own
+    jobs: int = 0  # number of controllers; a pod without a controller counts as one
     gpus: int = 0  # whole ones that they have
     uncounted: int = 0  # pods with slices, shares or claims
     perhaps: int = 0  # for a partitioned GPU: other pods with parts on the node, on an unknown GPU
@@ -86,7 +86,7 @@ class Impact:
             return ""
         some_of = either(self.perhaps, "", "some of ")
         which = either(self.perhaps, "GPU it has", "GPUs they have")
-        return f", and perhaps {some_of}{count(self.perhaps, 'other pod')} of its node: nothing says which {which}"
+        return f", and perhaps {some_of}{count(self.perhaps, 'other pod')} of its node: it is unknown which {which}"
 
 
 def impact_of(pods: Collection[AllocatedPod], *, gpu: int | str | None = None, is_known: bool = True) -> Impact:

@@ -12,7 +12,7 @@ class FindingState(StrEnum):
     RESOLVED = "resolved"  # its rule no longer speaks; what comes back soon opens the same row again
 
 
-# What passes before it is confirmed leaves no trace: its row goes.
+# A problem that ends before its confirmation leaves no trace: its row is deleted.
 FINDING_MOVES: Mapping[FindingState, frozenset[FindingState]] = {
     FindingState.CONFIRMING: frozenset({FindingState.OPEN, FindingState.MUTED}),
     FindingState.OPEN: frozenset({FindingState.ACKNOWLEDGED, FindingState.MUTED, FindingState.RESOLVED}),

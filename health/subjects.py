@@ -5,7 +5,7 @@ from typing import Any
 
 from health.telemetry.snapshot import GpuDevice
 
-# By rule: the address of what a finding is about, from its facts. For the apps above, with their sources.
+# By rule: address of a finding's object, from its facts. Apps above register theirs.
 PAGES: dict[str, Callable[[Mapping[str, Any]], str]] = {}
 LONGEST = 300  # characters
 SLICE = ", slice "  # separator between the names of a board and its slice

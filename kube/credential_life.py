@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 CLIENT_CERTIFICATE, TOKEN, SERVER_CERTIFICATE = "client certificate", "token", "certificate of the API server"
-SHORTEST_LIFE = timedelta(days=7)  # what lives shorter is renewed by a program: a plugin, the kubelet
+SHORTEST_LIFE = timedelta(days=7)  # credentials with a shorter life are renewed by a program: a plugin, the kubelet
 
 
 @dataclass(frozen=True)

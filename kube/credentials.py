@@ -25,7 +25,7 @@ CLAIMS = msgspec.json.Decoder(_Claims)
 def lives_of(*, certificate_file: str, authorization: str, peer: bytes | None) -> Iterator[CredentialLife]:
     """Yields the lives that are known: of the client certificate, of the token, and of the server's certificate."""
     if certificate_file:
-        with suppress(OSError, ValueError):  # the connection itself says what is wrong with it
+        with suppress(OSError, ValueError):  # the connection itself reports the error
             yield life_of_certificate(Path(certificate_file).read_bytes(), CLIENT_CERTIFICATE)
     if life := _life_of_token(authorization.removeprefix("Bearer ")):
         yield life

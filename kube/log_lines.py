@@ -22,7 +22,7 @@ class LineWeight(IntEnum):
     PLAIN = 2
     NOTED = 3  # an informational line with words of a failure
     WARNING = 4
-    SECONDHAND = 5  # names the end of another process, or says only that something failed
+    SECONDHAND = 5  # reports the end of another process, or only that something failed
     WORDED = 6  # no level, but words of a failure
     ERROR = 7
     FATAL = 8
@@ -65,9 +65,9 @@ ADVICE = any_pattern(
 )
 # "RuntimeError: …", also after a prefix; the advice that follows in the line does not matter.
 EXCEPTION = re.compile(r"(?:^|[\]\s(:|])[A-Za-z_][\w.]{0,80}(?:Error|Exception): \S")
-# A program that relays the lines of another: its word for an error is before each line, also those of the source.
+# Prefix of a program that relays lines of another: its log level is before each line.
 RELAYED = re.compile(r"^[\w .-]{1,40}(?:error|stderr): {2,}", re.IGNORECASE)
-# An exception without a message, and the head of what follows it.
+# An exception without a message, and the header of its traceback.
 UNSAID = re.compile(
     r"^\s*(?:[\w.]*(?:Error|Exception):?|.{0,80}\bwith the following (?:error|exception)s?:|[\w ()-]{1,60}:"
     r"|.{0,120}\bWorkerProc failed to start\.)\s*$"
@@ -86,7 +86,7 @@ PROCESS = re.compile(
     )*""",
     re.VERBOSE,
 )
-# A parent process names the end of another; what that one said explains it, if the log has it.
+# A parent process reports the end of its child; the child's own message explains it, if the log has it.
 SECONDHAND = any_pattern(
     r"\btraceback \(most recent call last\):\s*$",
     r"\bfailed to load all models\b",
@@ -134,7 +134,8 @@ LEAD = re.compile(
     )\s*)+""",
     re.VERBOSE,
 )
-# After it: the place in the source (DCGM), escaped ends of lines and quotes, what containerd and the kubelet add.
+# Removed from the end: the source position (DCGM), escaped line ends and quotes, additions of containerd and the
+# kubelet.
 TRAIL = re.compile(r"(?:\s*\[/\S+:\d+\].*|[\\\"]n?|: unknown|, which is unexpected|[;.\s])+$")
 SHORTEST = 25  # characters of an end that tells something alone
 FATAL = any_pattern(

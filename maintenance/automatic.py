@@ -51,7 +51,7 @@ AT_REST = ("", UPGRADE_REQUIRED, UPGRADE_DONE)
 ACCEPTED_IN = (CaseState.IN_REPAIR, CaseState.RETIRED)
 # Columns of the switches of mode act.
 SWITCHES_OFF = {"drain_since": None, "drain_by": "", "repair_since": None, "repair_by": "", "repair_through": ""}
-JUDGED, ACCEPTED_RATIO = 20, 0.9  # of so many decided cases, fewer accepted ones end mode act
+JUDGED, ACCEPTED_RATIO = 20, 0.9  # with this many decided cases, a lower accepted ratio ends mode act
 
 
 def change_mode(pool: Pool, *, mode: str, actor: str, reason: str, now: datetime) -> AutomaticQuarantine:

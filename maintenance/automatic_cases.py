@@ -135,7 +135,7 @@ def automatic_case(case: NodeCase, facts: CaseFacts, *, now: datetime) -> Automa
 
 
 def _doubt(case: NodeCase, row: AutomaticQuarantine, step: AutomaticStep, *, now: datetime) -> StepChoice | None:
-    """Returns what takes the place of a step that may not start. None: it may."""
+    """Returns the reason for waiting instead of the step. None: the step may start."""
     if why := _why_wait(case, now=now):
         return wait_for(why)
     if not row.pool.nodes.filter(uid=case.node_uid).exists():
@@ -224,7 +224,7 @@ class WouldDo:
 
 
 def would_do(pool: Pool, *, through: str = "", now: datetime) -> Sequence[WouldDo]:
-    """Returns what the last 30 days would have been, the newest first. `through`: an actor; blank: any. Two queries.
+    """Returns the further acts of the switches in the last 30 days, newest first. `through`: an actor; blank: any.
 
     A drain needs a finding that is still open at its time. A repair counts at most once: no test of then is stored.
     """

@@ -34,7 +34,7 @@ class GateFacts:
     """The facts of a new node beside those of its case."""
 
     lacks: str  # the first answer of the checklist that is not yes; blank: it holds
-    unlabelled: str  # what its pool wants, and it does not have; blank: nothing
+    unlabelled: str  # labels that its pool requires and the node lacks; blank: none
     tenants: Sequence[str]  # pods of tenants that run there
     tests: int  # that were started since its case began
     needs_person: bool

@@ -103,7 +103,7 @@ class NodeOperation:
     is_evicting: bool  # its drain step has begun
     actor: str
     reason: str  # of the actor
-    result: str  # what it waits for, or the result
+    result: str  # reason for waiting, or the result
     asked_at: datetime | None = None
     serves: bool = False  # it refused to cordon a new node that serves
 
@@ -148,7 +148,7 @@ class RepairFacts:
     by: str = "A person"  # title of the actor
     waiting: str = ""  # one sentence while the actor works
     ends_at_deadline: bool = False  # an actor that is no person is waited for no longer
-    says: str = ""  # what the request waits for
+    says: str = ""  # reason why the request waits
 
 
 @dataclass(frozen=True)
@@ -170,11 +170,11 @@ class CaseFacts:
     fault_at: datetime | None = None  # of the case's last fault
     repaired_at: datetime | None = None  # end of the last repair
     passed_at: datetime | None = None  # of the last validation that passed
-    failed_at: datetime | None = None  # of the last one that failed
+    failed_at: datetime | None = None  # time of its last failure
     overridden_at: datetime | None = None  # when a person allowed the return without a validation
     overridden_by: str = ""
     is_automatic: bool = False  # its next steps are automatic
-    waits_for: str = ""  # of a new node: what it lacks
+    waits_for: str = ""  # what a new node lacks
     handed_over: str = ""  # why the automatic steps ended in this state; blank: they did not
     repair: RepairFacts | None = None
     needs: str = ""  # the tests that exercise the fault, as a sentence
@@ -250,7 +250,7 @@ class CaseFacts:
 
     @property
     def obstacle(self) -> str:
-        """Returns what the case waits for, or what contradicts its state. Blank: nothing."""
+        """Returns the reason why the case waits, or the contradiction to its state. Blank: neither."""
         if self.state in FINAL:
             return ""
         if not self.is_seen:
@@ -383,7 +383,7 @@ def _after_operation(case: CaseFacts) -> NextMove | None:
 def _state_of(state: CaseState, begun: NodeOperation | None) -> CaseState | None:
     """Returns the state that the newest operation leads to. None: none."""
     if state == CaseState.VALIDATING:
-        return None  # its drain is over
+        return None  # its drain has ended
     if begun and begun.kind == "drain" and (begun.is_evicting or begun.progress == NodeProgress.DONE):
         after_drain = {
             NodeProgress.RUNNING: CaseState.DRAINING,

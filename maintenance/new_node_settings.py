@@ -22,7 +22,7 @@ from wording.lists import names
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 MOST_WANTED, LONGEST_WANTED = 20, 320  # labels or taints; characters of one
 GATE_TESTS = tuple(key for key in TEMPLATES if not NODE_TESTS[key].is_of_one_gpu)
-# Nodes with slices or shares in place of whole GPUs. What a node without GPUs will offer is unknown.
+# Nodes with slices or shares instead of whole GPUs. A node without GPUs is unknown.
 UNTESTABLE = Q(slices_expected__gt=0) | Q(shares_expected__gt=0)
 
 

@@ -62,7 +62,7 @@ class AutomaticFacts:
 @dataclass(frozen=True)
 class StepChoice:
     step: AutomaticStep
-    reason: str  # for a wait: what it waits for; for a hand-over: why
+    reason: str  # for a wait: its condition; for a hand-over: the reason
     kind: RepairKind | None = None  # of a repair
     to: str = ""  # the person of a hand-over; blank: whoever is on call
 
@@ -110,7 +110,7 @@ def _of_people(case: CaseFacts, its: AutomaticFacts) -> StepChoice | None:
     if newest is not None and newest.actor != its.machine:
         return hand_over(f"{newest.actor} started a {newest.kind}.", to=newest.actor)
     if its.asked_by:
-        return hand_over(f"{its.asked_by} asked for a repair.", to=its.asked_by)
+        return hand_over(f"{its.asked_by} requested a repair.", to=its.asked_by)
     if its.overridden_by:
         return hand_over(f"{its.overridden_by} allowed a return without a validation.", to=its.overridden_by)
     if newest is not None and newest.progress == NodeProgress.CANCELLED:

@@ -28,13 +28,13 @@ from operations.refusals import OperationRefused
 from wording.instants import to_the_minute
 
 log = structlog.get_logger()
-MOST_A_ROUND = 100  # cases, in a random order: those that wait do not keep others from their step
+MOST_A_ROUND = 100  # cases in random order, so that waiting cases do not block others
 
 
 def run_automatic_steps(*, now: datetime) -> None:
     """Starts the next step of every case that has automatic steps. One query without one."""
     rows = NodeCase.objects.open().filter(automatic_at__isnull=False, handed_over_at=None)
-    rows = rows.filter(is_new=False).exclude(state=CaseState.PROBATION)  # its steps are over
+    rows = rows.filter(is_new=False).exclude(state=CaseState.PROBATION)  # its steps have ended
     cases = list(rows.select_related("cluster", "finding").order_by("?")[:MOST_A_ROUND])
     facts = facts_of(cases)
     for case in cases:

@@ -24,7 +24,7 @@ WATCHED = timedelta(minutes=30)  # after the first act of a half-open breaker
 
 class Mode(StrEnum):
     OFF = "off"
-    SHADOW = "shadow"  # it records what it would do
+    SHADOW = "shadow"  # records its decisions, and does nothing
     SUGGEST = "suggest"  # it opens a case; a person quarantines the node
     ACT = "act"  # it opens a case and cordons the node
 

@@ -18,7 +18,7 @@ from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit, instant
 
 KEY = "notification-undelivered"
 WITHIN = timedelta(days=1)  # a message is given up after a day at most
-MOST = 500  # messages that are counted; more are not told apart
+MOST = 500  # messages that are counted exactly
 
 
 def undelivered_messages(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
@@ -66,12 +66,12 @@ UNDELIVERED = FindingSource(
     "Notification undelivered",
     timedelta(0),  # the attempts took their time
     undelivered_messages,
-    "A channel refused the first message about something, or did not accept it in five attempts.",
+    "A channel refused the first message of an event, or did not accept it in five attempts.",
     _page,
     (
         "Read the receiver's own words on the page of the channel.",
         "Renew the secret or correct the address, then use Test.",
-        "Send the messages that were given up again from the delivery log.",
+        "Send the failed messages again from the delivery log.",
     ),
     "notifications",
     timedelta(minutes=1),

@@ -1,4 +1,4 @@
-"""The text of a message: what, where, since when, whom it hurts, and the next steps."""
+"""The text of a message: problem, object, start, impact and next steps."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -28,13 +28,13 @@ NEXT_OF_RULE = {"plan-halted": "No further node is released until a person decid
 NEXT_OF_PLAN = {
     "plan.started": "Its stages go on by themselves until one waits for approval, or a gate halts the plan.",
     "plan.approval-wanted": "No node of the stage is released until it is approved.",
-    "plan.failures-used": "The plan goes on by itself.",
+    "plan.failures-used": "The plan continues by itself.",
 }
 STEPS_OF_PLAN = {
     "plan.approval-wanted": ("Open the stage, look at its bundle, and approve or reject it.",),
     "plan.failures-used": (
         "Read the cause of each failed node. One more failed node halts the plan.",
-        "Pause the plan, retry the nodes, or let it go on.",
+        "Pause the plan, retry the nodes, or let it continue.",
     ),
 }
 
@@ -83,7 +83,7 @@ def _details(finding: Finding) -> tuple[str, ...]:
 
 
 def _next_of_finding(finding: Finding, case: NodeCase | None, quarantining: Sequence[str]) -> str:
-    """Returns what happens to the finding without anybody's help."""
+    """Returns what happens to the finding without a person."""
     if case is not None:
         return f"Case {case.pk}: {NEXT[CaseState(case.state)]}"
     if quarantining:
@@ -223,7 +223,7 @@ def _happened(kind: str, facts: Mapping[str, Any]) -> str:
         case "finding.acknowledged":
             return f"Acknowledged by {facts['actor']}."
         case "finding.unassigned":
-            return f"{facts['actor']} gave it back: nobody looks after it."
+            return f"{facts['actor']} unassigned it: nobody owns it."
         case "finding.muted":
             return "Muted: no further message about it until the mute ends."
         case "finding.uncovered":

@@ -146,7 +146,7 @@ def _finding_of(options: Mapping[str, Any], nodes: Sequence[Node]) -> Finding | 
         return None
     found = Finding.objects.filter(pk=options["finding"], node__in=[node.pk for node in nodes]).first()
     if found is None:
-        raise BadOperation(("finding", "The finding is about none of these nodes."))
+        raise BadOperation(("finding", "The finding does not name any of these nodes."))
     return found
 
 
@@ -163,7 +163,9 @@ def approve(operation: Operation, *, actor: str, reason: str, seen: str = "", no
     if actor == operation.asked_by:
         raise NotAllowed("You asked for this operation: another person approves it.")
     if now - operation.asked_at > APPROVED_WITHIN:
-        raise OperationRefused(f"It was proposed more than {spell(APPROVED_WITHIN)} ago. Cancel the operation and start another.")
+        raise OperationRefused(
+            f"It was proposed more than {spell(APPROVED_WITHIN)} ago. Cancel the operation and start another."
+        )
     impact = impact_now(operation, now=now)
     if impact is None:
         raise OperationRefused("One of its nodes left the cluster. Cancel the operation and start another.")

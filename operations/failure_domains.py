@@ -26,15 +26,15 @@ class DomainKind(StrEnum):
 
 class Domain(NamedTuple):
     kind: DomainKind
-    key: str  # what tells it from others of its kind
+    key: str  # distinguishes domains of one kind
 
 
 @dataclass(frozen=True)
 class Allowance:
-    words: str  # what a sentence calls the domain: "pool north/h200"
+    words: str  # name of the domain in sentences: "pool north/h200"
     most: int  # nodes that may be out at a time
     out: Mapping[str, str] = field(default_factory=dict)  # node's name → it, and why: "gpu-7 (plan-3)"
-    is_last_replica: bool = False  # of a service: the nodes that go are counted against those where it is Ready
+    is_last_replica: bool = False  # of a service: counts the nodes on which it is Ready
     way_out: str = ""  # of a service for which waiting alone may never do
 
     def says(self, name: str) -> str:

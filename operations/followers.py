@@ -17,9 +17,9 @@ class Follower:
     reason: str  # for the next operation, unless the person writes another
 
 
-# Each opens what follows the operation's node from a finding on, in the transaction of the start.
+# Each opens a follow-up of the node from a finding, in the transaction of the start.
 OPENERS: list[Callable[[Operation, Node, Finding], None]] = []
-# Each returns what follows a node now, by its UID. None: nothing does.
+# Each returns the follow-up of a node, by its UID. None: no follow-up.
 FOLLOWERS: list[Callable[[str], Follower | None]] = []
 
 

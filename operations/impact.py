@@ -86,7 +86,7 @@ class OperationImpact:
 
     @property
     def losses(self) -> list[str]:
-        """Returns what nobody can undo."""
+        """Returns effects that cannot be undone."""
         found = [self.why_unknown] if self.why_unknown else []
         if self.jobs:
             found.append(f"{count(len(self.jobs), 'job')} {either(len(self.jobs), 'ends', 'end')} completely.")
@@ -278,7 +278,7 @@ def _waits(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now
 
 
 def _unseen(cluster: Cluster, *, with_pods: bool, now: datetime):
-    """Yields what of the impact rests on rows that are not current. No pod and no budget may be no data."""
+    """Yields parts of the impact that come from old rows. An empty list of pods or budgets may be missing data."""
     by_kind = load_cluster_freshness(cluster, now=now).by_kind
     for kind in (NODES, PODS, DISRUPTION_BUDGETS.name) if with_pods else (NODES,):
         found = by_kind.get(kind) or never_listed(kind)

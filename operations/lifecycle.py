@@ -14,7 +14,7 @@ class OperationState(StrEnum):
 
 class NodeProgress(StrEnum):
     PENDING = "pending"  # not started: nothing was written to the node
-    RUNNING = "running"  # a step is in progress; its reason says what it waits for
+    RUNNING = "running"  # a step is in progress; its reason names the condition it waits for
     DONE = "done"  # every step is done, read back from the cluster
     FAILED = "failed"  # a step cannot be done; a person may retry it
     CANCELLED = "cancelled"  # the operation was cancelled first
@@ -35,6 +35,6 @@ NODE_MOVES: Mapping[NodeProgress, frozenset[NodeProgress]] = {
     NodeProgress.CANCELLED: frozenset(),
 }
 NEW_NODE = "is_new_node"  # option of an operation on a node that was never in service; people cannot set it
-AT_ONCE_MOST = 5  # nodes with a disruptive step at the same time, unless the asker said otherwise
+AT_ONCE_MOST = 5  # nodes with a disruptive step at the same time, by default
 IN_PROGRESS = frozenset({OperationState.PROPOSED, OperationState.RUNNING, OperationState.PAUSED})
 UNFINISHED = frozenset({NodeProgress.PENDING, NodeProgress.RUNNING})

@@ -8,7 +8,7 @@ from operations.models import Freeze
 
 # Of apps above: each returns why nodes may not be released, by node UID.
 RELEASE_VETOES: list[Callable[[Collection[str]], Mapping[str, str]]] = []
-# Of apps above: each ends what must not continue from a database of a backup, and returns a sentence about it.
+# Registered by apps above: each stops the work that a restored database must not continue, and returns a sentence.
 AFTER_RESTORE: list[Callable[[str, datetime], str]] = []
 
 

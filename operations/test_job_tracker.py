@@ -19,8 +19,8 @@ from operations.test_jobs.job_status import finished_at, newest_pod, observed_te
 from operations.test_jobs.test_job import CONTAINER, job_for, pods_for
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress, progress_of_test_job
 
-LONGEST = 500  # of what others say
-OUTPUT_WITHIN = timedelta(minutes=3)  # of the end of its container; the Job and its log are kept for longer
+LONGEST = 500  # characters of a foreign message
+OUTPUT_WITHIN = timedelta(minutes=3)  # after the end of its container; the Job and its log exist longer
 LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server
 
 
@@ -135,9 +135,7 @@ class TestJobTracker:
                 try:
                     progress, columns = self.conclude(row, observed, progress, pod)
                 except OutputLater as later:
-                    progress = TestJobProgress(
-                        "The test ended. Its output is asked for again.", str(later), has_run=True
-                    )
+                    progress = TestJobProgress("The test ended. Its output is read again.", str(later), has_run=True)
             self._write(row, progress, now=now, made_at=row.made_at or now, **columns)
         if row.outcome and job.metadata.deletion_timestamp is None:
             self._delete(row, job)

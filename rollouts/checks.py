@@ -15,9 +15,9 @@ class Check(Report):
 
     code: str
     is_grave: bool = False  # of a warning: shown as red as a blocker
-    may_be_overridden: bool = False  # of a blocker: a person may start all the same, with a reason that is kept
-    is_good: bool = False  # of a warning: it says what is in order, where somebody would ask
-    field: str = ""  # of the draft: where what is the matter is written, as a refusal of the draft names it
+    may_be_overridden: bool = False  # for a blocker: a person may start nevertheless, with a permanent reason
+    is_good: bool = False  # for a warning: it confirms that something is in order
+    field: str = ""  # field of the draft that causes the check, spelled as in refusals of drafts
 
 
 def stage_field(index: int, name: str = "") -> str:

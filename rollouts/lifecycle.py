@@ -8,9 +8,11 @@ class PlanState(StrEnum):
     DRAFT = "draft"  # being written; nothing in any cluster has been touched
     HOLDING = "holding"  # sealed; every node of the driver object is being held, the new version is not written yet
     PROMOTING = "promoting"  # the new version is written: stages are released one after another
-    HALTED = "halted"  # a gate failed, a node escaped or a person stopped it; what had not begun is held again
-    ROLLING_BACK = "rolling-back"  # the old version is put back and what changed goes back in waves
-    ABORTING = "aborting"  # the old version is put back, unchanged nodes are released; what changed stays as it is
+    # a gate failed, a node escaped or a person stopped it; released nodes that had not begun are held again
+    HALTED = "halted"
+    ROLLING_BACK = "rolling-back"  # the old version is restored, and changed nodes roll back in waves
+    # the old version is restored, and unchanged nodes are released; changed nodes keep the new driver
+    ABORTING = "aborting"
     PROMOTED = "promoted"  # every stage passed
     ROLLED_BACK = "rolled-back"  # every node runs the old version again
     ABORTED = "aborted"  # given up; nodes that had changed are listed, and still held
@@ -40,7 +42,7 @@ class TargetState(StrEnum):
 class ExternalRolloutState(StrEnum):
     """The states of an external rollout. Quarterdeck only evaluates it."""
 
-    STANDING = "standing"  # nothing of the object changes: what it asks for is kept in mind
+    STANDING = "standing"  # no change in progress: stores the requested version
     ROLLING = "rolling"  # somebody else changes nodes of it, and gates are asked
     CAME_THROUGH = "came-through"  # every node runs the version, and every gate passed, for as long as a soak
     REPLACED = "replaced"  # the version became another one meanwhile: the new one has its own row

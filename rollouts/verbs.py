@@ -12,15 +12,16 @@ from rollouts.lifecycle import PLAN_FINAL, PLAN_UNDER_WAY, PlanState
 
 @dataclass(frozen=True)
 class PlanVerb:
-    label: str  # of its button; in lower case what a sentence says
-    resource: str  # what POST makes below the plan
+    label: str  # label of its button; sentences use it in lower case
+    resource: str  # path of the POST below the plan
     permission: Permission
     states: frozenset[PlanState]  # in which it means something
     consequence: str  # for who is about to say it
     done: str  # once it is written down
-    did: str  # after the name of whoever has said it
-    leads_to: frozenset[PlanState]  # in which its effect holds: the state it leads to, and those the engine goes on to
-    undone_by: frozenset[str] = frozenset()  # verbs that end its effect, said later
+    did: str  # past tense, after a user's name
+    # states in which its effect holds: its target, and states that the engine reaches from there
+    leads_to: frozenset[PlanState]
+    undone_by: frozenset[str] = frozenset()  # later verbs that end its effect
     is_dangerous: bool = False  # it stops or ends something: its button is red
     refusals: Mapping[PlanState, str] = field(default_factory=dict)  # where a state has a sentence of its own
 

@@ -35,7 +35,7 @@ class Report:
     summary: str = ""
     evidence: tuple[EvidenceItem, ...] = ()
     causes: tuple[str, ...] = ()  # probable causes, the most probable first
-    steps: tuple[str, ...] = ()  # what a person does, in order
+    steps: tuple[str, ...] = ()  # recommended action, in order
 
     @property
     def sentence(self) -> str:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run every check, two at a time, and report each that fails with what it said."""
+"""Runs every check, two at a time, and reports each failure with its output."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ LINT_IMPORTS = "from importlinter.cli import lint_imports_command; lint_imports_
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one check went, and what it said."""
+    """The result of one check: its exit status and output."""
 
     name: str
     is_ok: bool
@@ -79,7 +79,7 @@ def run(name: str, command: list[str]) -> Outcome:
 
 
 def report(outcomes: Iterator[Outcome]) -> list[str]:
-    """Print a line per check, and what the failing ones said; return the names of those."""
+    """Prints a line per check and the output of failed checks; returns their names."""
     failed = []
     for outcome in outcomes:
         sys.stdout.write(f"{'ok  ' if outcome.is_ok else 'FAIL'}  {outcome.name:<16} {outcome.seconds:5.1f} s\n")

@@ -28,7 +28,7 @@ LIVING = {"kubernetes", "openshift", "containerd"}
 
 
 def main() -> int:
-    """Print every problem, and return how the check went as an exit status."""
+    """Prints every problem; returns the exit status."""
     found = list(problems(the_matrix(), today=date.today()))  # noqa: DTZ011 -- a day is precise enough
     sys.stdout.writelines(f"{problem}\n" for problem in found)
     return 1 if found else 0
@@ -143,7 +143,7 @@ def _of_systems(matrix: Matrix) -> Iterator[str]:
 
 def _of_life(life: Life) -> Iterator[str]:
     if life.of not in LIVING:
-        yield f"nothing whose life cycle is asked for: {life.of}"
+        yield f"no component with a known life cycle: {life.of}"
     if life.extended and (life.ends is None or life.extended <= life.ends):
         yield "what is extended ends later than what is not"
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Fail when a tracked file names a package registry's host or a path of somebody's machine.
+"""Fails if a tracked file names the host of a package registry or a path of one machine.
 
-Where packages come from is the business of whoever installs: a mirror, an air gap. A path of one machine is
-no use on another.
+Each installation has its own package source, such as a mirror. A path of one machine is useless on another.
 """
 
 import re
@@ -18,7 +17,7 @@ KEPT_AS_IS = ("static/vendor/",)
 
 
 def main() -> int:
-    """Print every leak, and return how the check went as an exit status."""
+    """Prints every leak; returns the exit status."""
     found = [leak for path in tracked() for leak in leaks(path)]
     sys.stdout.writelines(f"{leak}\n" for leak in found)
     return 1 if found else 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fail when a template breaks a rule of ours: spaces beside includes, locked buttons, terms of the field."""
+"""Fails if a template breaks a rule of this project: spaces at includes, locked buttons, our own terms."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A file ends with a newline, which a page shows as a space: no punctuation stands beside an include.
+# A file ends with a newline, which a page shows as a space, so no punctuation may follow an include.
 BESIDE = r"(?:\{%(?! include )[^%]*%\}|</?(?:a|b|code|em|span|strong)\b[^>]*>)*"  # shows no space itself
 INCLUDE = r"\{% include [^%]*%\}"
 BEFORE_POINT = re.compile(rf"{INCLUDE}{BESIDE}[,.;:!?)’”]")
@@ -54,7 +54,7 @@ def own_terms(text: str) -> Iterator[str]:
 
 
 def own_terms_of_help(text: str) -> Iterator[str]:
-    """Yields the same from what the API says of its fields."""
+    """Yields the same problems in the help texts of the API."""
     yield from own_terms(" ".join(HELP.findall(text)))
 
 

@@ -37,7 +37,7 @@ SHORTEST_REASON = 20  # characters
 
 
 def problems(migration: Migration, before: ProjectState) -> Iterator[str]:
-    """Yields what the version before cannot stand, unless it is exempted, and exemptions that exempt nothing."""
+    """Yields operations that the previous version cannot run with, unless exempted, and useless exemptions."""
     exemptions: dict[str, str] = getattr(migration, "exemptions", {})
     used = set()
     state, made = before.clone(), set()
@@ -51,7 +51,7 @@ def problems(migration: Migration, before: ProjectState) -> Iterator[str]:
                     yield f"{migration}: {step.describe()}: {problem}"
         operation.state_forwards(migration.app_label, state)
     for name in sorted(exemptions.keys() - used):
-        yield f"{migration}: it exempts {name}, and has none that needs it."
+        yield f"{migration}: it exempts {name}, but no such operation needs an exemption."
 
 
 def _database_steps(operation: Operation) -> list[Operation]:

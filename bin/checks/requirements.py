@@ -19,7 +19,7 @@ BESIDE = {"cli", "simulator", "demo", "benchmarks"}
 
 
 def main() -> int:
-    """Print every difference, and return how the check went as an exit status."""
+    """Prints every difference; returns the exit status."""
     product, command_line, demo, development = (
         pins(f"requirements{name}.txt") for name in ("", "-cli", "-demo", "-dev")
     )

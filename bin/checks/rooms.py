@@ -1,4 +1,4 @@
-"""What the checks read: the packages that `.importlinter` names."""
+"""The packages that the checks read: those that `.importlinter` names."""
 
 from configparser import ConfigParser
 from pathlib import Path

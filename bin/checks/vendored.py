@@ -11,7 +11,7 @@ FACTS = ("name", "version", "licence", "source", "files")
 
 
 def main() -> int:
-    """Print every difference, and return how the check went as an exit status."""
+    """Prints every difference; returns the exit status."""
     problems = differences(VENDOR)
     sys.stdout.writelines(f"{problem}\n" for problem in problems)
     return 1 if problems else 0

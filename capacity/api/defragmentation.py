@@ -46,7 +46,7 @@ class ProposalSerializer(serializers.Serializer):
 
 class DefragmentationSerializer(serializers.Serializer):
     proposals = ProposalSerializer(many=True, help_text="One for each size, independent of the others.")
-    nodes_compared = serializers.IntegerField(source="nodes", help_text="Ready nodes with whole GPUs alone.")
+    nodes_compared = serializers.IntegerField(source="nodes", help_text="Ready nodes whose GPUs are all whole.")
     nodes_staying = serializers.IntegerField(source="staying", help_text="Of these, nodes with a pod that must stay.")
     as_of = serializers.DateTimeField(
         allow_null=True, help_text="Last update of the nodes and pods. Null: they are current."

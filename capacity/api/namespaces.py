@@ -115,7 +115,9 @@ class NamespaceSerializer(serializers.Serializer):
     deleted_at = serializers.DateTimeField(
         source="row.deleted_at", default=None, allow_null=True, help_text="When the deletion of the namespace began."
     )
-    held_by = serializers.CharField(source="row.held_by", default="", help_text="What its deletion waits for.")
+    held_by = serializers.CharField(
+        source="row.held_by", default="", help_text="Reasons why the deletion is not finished."
+    )
     pods = serializers.SerializerMethodField(help_text="GPU pods.")
     resources = RequestedResourceSerializer(many=True)
     quotas = NamespaceQuotaSerializer(

@@ -13,7 +13,7 @@ from fleet.models.pool import PlacementPolicy
 
 class PackSerializer(serializers.Serializer):
     used = serializers.IntegerField(help_text="Nodes with pods that have whole GPUs.")
-    needed = serializers.IntegerField(help_text="Of these, the nodes that packing by GPUs alone would need.")
+    needed = serializers.IntegerField(help_text="Nodes needed if the pods were packed, by GPUs alone.")
     free = serializers.IntegerField(help_text="Whole GPUs on the used nodes that no pod has.")
 
 
@@ -36,7 +36,7 @@ class SpreadSerializer(serializers.Serializer):
 
 class SharedSerializer(serializers.Serializer):
     nodes = serializers.IntegerField(help_text="Nodes with shared GPUs.")
-    read = serializers.IntegerField(help_text="Of these, the nodes whose pods are counted here.")
+    read = serializers.IntegerField(help_text="Nodes whose pods are counted here.")
     gpus = serializers.IntegerField(help_text="Shared GPUs with pods of several namespaces.")
     most = serializers.IntegerField(help_text="Most namespaces on one GPU.")
     unplaced = serializers.IntegerField(help_text="Pods on unknown GPUs. They are not counted.")

@@ -144,14 +144,14 @@ class QueuePlaceSerializer(serializers.Serializer):
     head = serializers.CharField(help_text="The first workload of a StrictFIFO queue. Empty: not strict, or this one.")
     reason = serializers.CharField()
     message = serializers.CharField(help_text="The queue's own words.")
-    trouble = serializers.CharField(help_text="Why the queue admits nothing. Empty: it does.")
+    trouble = serializers.CharField(help_text="Why the queue admits nothing. Empty: it admits workloads.")
     quotas = QueueQuotaSerializer(many=True)
 
 
 class ScalingReportSerializer(serializers.Serializer):
     autoscaler = serializers.CharField(help_text="Cluster autoscaler or Karpenter.")
     verdict = serializers.ChoiceField(
-        [each.value for each in ScalingVerdict], help_text="What came of it, or why it adds no node."
+        [each.value for each in ScalingVerdict], help_text="Outcome of the request, or why it adds no node."
     )
     is_adding = serializers.BooleanField(help_text="It has asked for a node for this pod.")
     summary = serializers.CharField()
@@ -159,7 +159,7 @@ class ScalingReportSerializer(serializers.Serializer):
         child=serializers.CharField(), help_text="From its NodePools, NodeClaims or status, at most 8."
     )
     message = serializers.CharField(help_text="Its own words. Blank: it has written no Event about the pod.")
-    at = serializers.DateTimeField(allow_null=True, help_text="When it last said so. Null: the Event has no time.")
+    at = serializers.DateTimeField(allow_null=True, help_text="Time of its last report. Null: the Event has no time.")
 
 
 class VictimSerializer(serializers.Serializer):

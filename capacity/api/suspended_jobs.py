@@ -28,7 +28,7 @@ class SuspendedDemandSerializer(serializers.Serializer):
     gpus = serializers.IntegerField(help_text="Whole GPUs of these pods.")
     shown = SuspendedJobSerializer(many=True, help_text=f"The oldest {SHOWN_AT_MOST} at most.")
     unread_clusters = serializers.ListField(
-        source="unread", child=serializers.CharField(), help_text="Clusters of which one of these kinds is not read."
+        source="unread", child=serializers.CharField(), help_text="Clusters where one of these kinds is not read."
     )
 
 

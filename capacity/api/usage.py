@@ -137,10 +137,10 @@ class WorkloadReportSerializer(serializers.Serializer):
     gpu_hours_reserved = serializers.FloatField(source="reserved", help_text="Used, idle and not measured hours.")
     amount = UsageAmountSerializer(source="line.amount")
     busy_ratio = serializers.FloatField(
-        source="activity.busy", allow_null=True, help_text="Mean of the GPUs that it had alone, 0 to 1. Null: unknown."
+        source="activity.busy", allow_null=True, help_text="Mean over its exclusive GPUs, 0 to 1. Null: unknown."
     )
     energy_kwh = serializers.FloatField(
-        source="activity.energy_kwh", allow_null=True, help_text="Of the GPUs that it had alone. Null: not exported."
+        source="activity.energy_kwh", allow_null=True, help_text="Of its exclusive GPUs. Null: not exported."
     )
     pattern = serializers.ChoiceField(
         source="advice.pattern", choices=[(pattern.value, pattern.value) for pattern in UsePattern]

@@ -28,7 +28,7 @@ class FreeGpuDay:
 
 
 def record(cluster_id: int, hour: datetime) -> None:
-    """Writes the samples of a cluster and its pools. Six queries for each. What was never read has none."""
+    """Writes the samples of a cluster and its pools. Six queries for each. Kinds that were never read have none."""
     for pool in Pool.objects.filter(cluster=cluster_id).order_by("pk"):
         if report := all_free_gpus_of_pool(pool):
             FreeGpuSample.objects.update_or_create(pool=pool, hour=hour + HOUR, defaults=_figures(report))

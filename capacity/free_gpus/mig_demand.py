@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from gpu.resources.mig_slices import slices_of_a_board
 
-WHOLE = ""  # in place of a profile
+WHOLE = ""  # profile of a GPU without MIG
 USUAL = 0.95  # of the time
 HOUR = timedelta(hours=1)
 

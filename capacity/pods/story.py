@@ -100,7 +100,7 @@ def story_of(pod: Pod, *, user: User, now: datetime) -> PodStory:
     pools = [pool.name for pool in seen_pools_of(pod.node, user=user)] if pod.node else []
     owner = " ".join(filter(None, top_owners([pod])[pod.pk]))
     waiting = waiting_story(pod, freshness, now=now)
-    # Causes know more of claims, unless their devices were compared with those of every node.
+    # A cause explains more than a claim, unless the claim was compared with the devices of every node.
     is_explained = waiting is not None and (not pod.claims or bool(waiting.found.funnel))
     reason = reason_of(pod, waiting.found) if waiting and is_explained else reasons_of([pod], now=now).get(pod.uid)
     row = PodRow(freshness.by_kind[PODS], pod, reason)

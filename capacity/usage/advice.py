@@ -121,7 +121,7 @@ def _spot_advice(kind: str, spot: str) -> Advice:
 
 def _advice_by_activity(found: Activity) -> Advice:
     if found.busy is None:
-        return Advice(UsePattern.NOT_MEASURED, "No hour of a GPU that it had alone is recorded.")
+        return Advice(UsePattern.NOT_MEASURED, "No hour with an exclusive GPU is recorded.")
     ratios = [each for each in (found.busy, found.tensor, found.bandwidth) if each is not None]
     slice_text = f" In every hour, {SLICES[found.fits]} of the card's memory was enough." if found.fits else ""
     if max(ratios) < LOW:

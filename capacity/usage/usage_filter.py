@@ -43,7 +43,7 @@ class UsageFilter:
     cluster: str = ""
     pool: str = ""  # cluster/name
     namespace: str = ""
-    workload: str = ""  # Deployment/chat: also what its controller made, as ReplicaSets
+    workload: str = ""  # such as Deployment/chat; includes what its controller made, such as ReplicaSets
     ordering: str = HOURS
 
     @classmethod

@@ -32,7 +32,7 @@ class UsePart(StrEnum):
 
 
 PART_TITLES: Mapping[UsePart, tuple[str, str]] = {
-    UsePart.UNDER_USED: ("Under-used, estimate", "Of the used hours, those that GPUs at 50 % utilisation would save"),
+    UsePart.UNDER_USED: ("Under-used, estimate", "Used hours that would be saved at 50 % utilisation"),
     UsePart.USABLE: ("Usable", "Unallocated, and the usual pod fits"),
     UsePart.STRANDED: ("Stranded", "Unallocated, but no usual pod fits: CPU, memory, taint, MIG profile or leftover"),
     UsePart.NOT_SPLIT: ("Usable or stranded", "Unallocated, in days without samples of free GPUs"),
@@ -46,7 +46,7 @@ class UsageAmount:
 
     hours: dict[GpuUse, float] = field(default_factory=lambda: dict.fromkeys(GpuUse, 0.0))
     parts: dict[UsePart, float] = field(default_factory=lambda: dict.fromkeys(UsePart, 0.0))
-    rated: float = 0.0  # used hours with an estimate of what was under-used
+    rated: float = 0.0  # used hours with an estimate of under-use
     costs: Costs = field(default_factory=dict)  # of the hours with a price
     costs_of: dict[str, Costs] = field(default_factory=dict)  # of these, by use and by part
     unpriced: float = 0.0  # GPU-hours without a price
@@ -73,7 +73,7 @@ class UsageAmount:
             of[currency] = of.get(currency, 0.0) + number * amount
 
     def without(self, others: Sequence["UsageAmount"]) -> "UsageAmount":
-        """Returns what the others leave of it."""
+        """Returns the rest of the line without the others."""
         return UsageAmount(
             {use: max(0.0, number - sum(each.hours[use] for each in others)) for use, number in self.hours.items()},
             {part: max(0.0, number - sum(each.parts[part] for each in others)) for part, number in self.parts.items()},

@@ -241,7 +241,7 @@ def _line_of(cluster: int, namespace: str, workload: str = "", *, clusters: Mapp
 
 
 def _measured(ordering: str, keys: Iterable[str], prices: PoolPrices) -> Any:
-    """Returns what owners are ordered by, for one row."""
+    """Returns the sort value of one row."""
     if ordering not in (HOURS, COST):
         return F(ordering.removeprefix("-"))
     hours = sum((F(use.value) for use in GpuUse), Value(0.0))

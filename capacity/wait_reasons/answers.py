@@ -18,7 +18,7 @@ class Actor(StrEnum):
 
 
 class DecidingKind(StrEnum):
-    """The kind of what decides that a pod waits, as people call it."""
+    """The kind of object that makes a pod wait, in the words of pages."""
 
     RESOURCE = "resource"
     LABEL = "node label"
@@ -43,7 +43,7 @@ class Change:
     text: str
     actor: Actor
     fits_now: int = 0
-    fits_later: int = 0  # once other pods end, those that fit now included
+    fits_later: int = 0  # nodes that fit once other pods end, including those that fit now
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class ScalingReport:
     summary: str  # at most 140 characters
     message: str  # blank: it has written no Event about the pod
     changes: Sequence[Change] = ()
-    at: datetime | None = None  # when it said so last
+    at: datetime | None = None  # time of its last report
     verdict: ScalingVerdict = ScalingVerdict.REFUSED
     details: Sequence[str] = ()  # from its NodePools, NodeClaims or status
 

@@ -22,7 +22,7 @@ SCALING = (REFUSED, ADDED, KARPENTER_ADDS)
 GROUP = re.compile(r"(\d{1,6}) (.+?)(?=, \d{1,6} |$)", re.DOTALL)
 INSUFFICIENT = re.compile(r"Insufficient (\S+)")
 STATUS = "kubectl -n kube-system get configmap cluster-autoscaler-status"
-# Reasons of node groups, the most telling first: pattern, its verdict, what it says of so many groups, what helps.
+# Reasons of node groups, the most specific first: pattern, verdict, sentence about the groups, remedy.
 OF_GROUPS: Sequence[tuple[re.Pattern[str], ScalingVerdict, str, Change]] = (
     (
         re.compile("in backoff after failed scale-up"), ScalingVerdict.FAILED,

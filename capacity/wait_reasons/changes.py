@@ -12,7 +12,7 @@ from capacity.wait_reasons.requirements import PodToleration
 
 CHANGES_AT_MOST = 6
 SET_BY_KUBERNETES = "node.kubernetes.io/"
-PAIRS_AT_MOST = 40  # obstacles of which pairs are compared
+PAIRS_AT_MOST = 40  # obstacles that are compared in pairs
 
 RELAX_SPREAD = "Set whenUnsatisfiable of the spread over {} to ScheduleAnyway."
 RULE_CHANGES: Mapping[ObstacleKind, tuple[str, Actor]] = {
@@ -23,7 +23,7 @@ RULE_CHANGES: Mapping[ObstacleKind, tuple[str, Actor]] = {
     ObstacleKind.POD_AFFINITY: ("Make the pod affinity ({}) preferred, not required.", Actor.OWNER),
     ObstacleKind.ANTI_AFFINITY: ("Make the pod anti-affinity ({}) preferred, not required.", Actor.OWNER),
     ObstacleKind.EXCLUSION: (
-        "Make the anti-affinity of {} preferred, not required: it keeps this pod away.", Actor.ADMIN
+        "Make the anti-affinity of {} preferred, not required: it excludes this pod.", Actor.ADMIN
     ),
 }  # fmt: skip
 

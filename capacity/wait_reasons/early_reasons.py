@@ -54,9 +54,10 @@ class WaitFacts:
     device_classes: Collection[str] | None = None  # None: not observed
     has_events: bool = False  # an Event of a scheduler about the pod
     queue: QueuePlace | None = None
-    queue_unread: str = ""  # what of its queue is not read, and why; blank: all is
+    queue_unread: str = ""  # data of its queue that is not read, and why; blank: all is read
     scaling: ScalingReport | None = None  # of an autoscaler; None: none is known
-    namespace_held_by: str | None = None  # what the deletion of its namespace waits for; None: it is not deleted
+    # what blocks the deletion of its namespace; None: the namespace is not being deleted
+    namespace_held_by: str | None = None
     scaling_unread: str = ""  # its kinds that may not be read
 
 

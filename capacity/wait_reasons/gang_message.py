@@ -40,7 +40,7 @@ def _gang(found: re.Match[str]) -> PendingExplanation:
     placed, needed, rest = found[1], found[2], found[3]
     because = rest.partition("due to:")[2].strip() or rest.strip() or "The scheduler names no reason."
     return _waits(
-        f"Only {placed} of {needed} pods of the gang find a place", because, DecidingKind.POD_RULE, "gang scheduling",
+        f"Only {placed} of {needed} pods of the gang can be placed", because, DecidingKind.POD_RULE, "gang scheduling",
         Change("Find what the other pods lack on the nodes that the message counts.", Actor.ADMIN),
         Change("Start with fewer pods, if the program can.", Actor.OWNER),
     )  # fmt: skip
@@ -50,13 +50,13 @@ def _group(found: re.Match[str]) -> PendingExplanation:
     waiting, tasks, because = int(found[1]), int(found[2]), found[3]
     if not tasks:
         return _waits(
-            "The queue has not let the PodGroup in", f"No pod of it exists yet. {because}",
+            "The queue has not admitted the PodGroup", f"No pod of it exists yet. {because}",
             DecidingKind.QUEUE, "PodGroup",
             Change("Check capability and deserved of its queue: kubectl describe podgroup.", Actor.ADMIN),
             Change("Use a queue with free room.", Actor.OWNER),
         )  # fmt: skip
     return _waits(
-        f"{waiting} of {tasks} pods of the gang find no place", because, DecidingKind.POD_RULE, "gang scheduling",
+        f"{waiting} of {tasks} pods of the gang cannot be placed", because, DecidingKind.POD_RULE, "gang scheduling",
         Change("Wait until other pods end. The gang starts as a whole.", Actor.NOBODY),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ AFTER_AMOUNTS = (
     (ObstacleKind.SPREAD, "Are in a domain with few enough of these pods"),
     (ObstacleKind.POD_AFFINITY, "Are near the pods of its affinity"),
     (ObstacleKind.ANTI_AFFINITY, "Are apart from the pods of its anti-affinity"),
-    (ObstacleKind.EXCLUSION, "Have no pod whose anti-affinity keeps it away"),
+    (ObstacleKind.EXCLUSION, "No pod's anti-affinity excludes it"),
 )
 
 LACKS: Mapping[ObstacleKind, str] = {
@@ -101,7 +101,7 @@ def _nearest_nodes(obstacles: Obstacles) -> NodeSet:
     resource = main_resource(obstacles)
     relevant = obstacles.index.offering(resource) if resource else obstacles.index.every
     left = relevant or obstacles.index.every
-    levels = [left]  # by number of obstacles, the nodes with at most so many
+    levels = [left]  # by number of obstacles: the nodes with that many
     for each in (*obstacles.fixed, *obstacles.room):
         kept = [level & ~each.nodes for level in levels]
         moved = [level & each.nodes for level in levels]

@@ -51,7 +51,7 @@ def _fits(obstacles: Obstacles) -> PendingExplanation:
     named = obstacles.index.named(obstacles.fitting)
     return PendingExplanation(
         "fits", f"{count(number, 'node')} {either(number, 'fits', 'fit')} by the checked requirements",
-        f"For example {named}. The scheduler has not tried again, or a requirement that is not checked keeps it away.",
+        f"For example {named}. The scheduler has not tried again, or an unchecked requirement excludes the node.",
         changes=[Change("Wait: the scheduler tries again within 5 minutes.", Actor.NOBODY, number, number)],
     )  # fmt: skip
 
@@ -85,7 +85,7 @@ def _excluded_by(
     obstacles: Obstacles, kind: ObstacleKind, own: Sequence[Obstacle], left: NodeSet
 ) -> PendingExplanation:
     number = left.bit_count()
-    whole = [each for each in own if not left & ~each.nodes]  # that alone keeps all of them away
+    whole = [each for each in own if not left & ~each.nodes]  # reasons that exclude all of these nodes alone
     name = names([each.name for each in (whole[:1] or own)])
     nodes = count(number, "node")
     have, qualify = either(number, "has", "have"), either(number, "qualifies", "qualify")
@@ -141,8 +141,8 @@ def _explain_other_pods(obstacles: Obstacles) -> PendingExplanation:
     details = {
         ObstacleKind.PORT: "Only one pod on a node can have a host port.",
         ObstacleKind.SPREAD: rule.detail,
-        ObstacleKind.ANTI_AFFINITY: "Pods that it must be apart from are there.",
-        ObstacleKind.EXCLUSION: f"It keeps away pods with {rule.detail}.",
+        ObstacleKind.ANTI_AFFINITY: "Its anti-affinity excludes nodes with these pods.",
+        ObstacleKind.EXCLUSION: f"It excludes pods with {rule.detail}.",
     }
     return _about_pods(rule.kind, titles[rule.kind], details[rule.kind], rule.name)
 

@@ -46,7 +46,7 @@ class ObstacleKind(StrEnum):
     EXCLUSION = "exclusion"  # the anti-affinity of a pod there
 
 
-# By what others do now; they may go when other pods end.
+# Obstacles made by other pods: they may end with these pods.
 RULES_OF_OTHERS = (ObstacleKind.PORT, ObstacleKind.SPREAD, ObstacleKind.ANTI_AFFINITY, ObstacleKind.EXCLUSION)
 
 
@@ -54,7 +54,7 @@ RULES_OF_OTHERS = (ObstacleKind.PORT, ObstacleKind.SPREAD, ObstacleKind.ANTI_AFF
 class Obstacle:
     kind: ObstacleKind
     name: str  # the label, taint, resource, port, topology or pod
-    nodes: NodeSet  # that it keeps from the pod
+    nodes: NodeSet  # nodes that the obstacle excludes
     detail: str = ""
 
 

@@ -42,7 +42,7 @@ def preemption_of(obstacles: Obstacles) -> PreemptionOutlook | None:
         return PreemptionOutlook("No pod of lower priority holds what the pod lacks.")
     enough = {place: number for place, (number, amounts) in held.items() if _fits(obstacles, place, amounts)}
     if not enough:
-        text = f"Pods of lower priority hold too little on each of {count(len(held), 'node')} with such pods."
+        text = f"Pods of lower priority use too few resources on each of {count(len(held), 'node')} with such pods."
         return PreemptionOutlook(text)
     best = index.nodes[min(enough, key=lambda place: (enough[place], place))]
     text = f"Pods of lower priority could be preempted on {count(len(enough), 'node')}, with fewest on {best.name}."

@@ -21,13 +21,13 @@ from capacity.wait_reasons.pod_rules import (
 from capacity.wait_reasons.requirements import WaitingPod
 
 REMEMBERED_AT_MOST = 256  # counts by domain; by host, each has an entry for every node with such pods
-EXCLUSIONS_AT_MOST = 20  # that are told apart for one pod
+EXCLUSIONS_AT_MOST = 20  # exclusions that are listed for one pod
 
 
 @dataclass(frozen=True)
 class RuleNodes:
     name: str
-    nodes: NodeSet  # that the rule keeps from the pod
+    nodes: NodeSet  # nodes that the rule excludes
     detail: str = ""
 
 

@@ -1,7 +1,7 @@
 """The answer to whether an autoscaler adds a node for a pod, from its Events and its own objects. Pure.
 
-Events say what it decided about the pod; NodePools, NodeClaims and the status of the cluster autoscaler say what came
-of it. Reasons of NodeClaims: kubernetes-sigs/karpenter@v1.14.1, pkg/controllers/nodeclaim/lifecycle. The status is
+Events show its decision about the pod; NodePools, NodeClaims and the status of the cluster autoscaler show the
+result. Reasons of NodeClaims: kubernetes-sigs/karpenter@v1.14.1, pkg/controllers/nodeclaim/lifecycle. The status is
 written every ten seconds, and its row is rounded to five minutes.
 """
 
@@ -83,7 +83,7 @@ class ScalingFacts:
         if self.groups is None:
             return ()
         if self.is_status_old and self.status_at:
-            return (f"The status of the cluster autoscaler is of {to_the_minute(self.status_at)}",)
+            return (f"The last status of the cluster autoscaler was written at {to_the_minute(self.status_at)}",)
         if STATUS in self.stale:
             return (f"The status of the cluster autoscaler is {_known_as_of(self.status_seen_at)}",)
         return tuple(_groups(self.groups))
@@ -114,7 +114,7 @@ def _without_event(facts: ScalingFacts) -> ScalingReport | None:
         return _report(CLUSTER_AUTOSCALER, told, ScalingVerdict.UNKNOWN, (), at=facts.status_seen_at)
     if facts.is_status_old and at:
         step = Change("Check the Deployment cluster-autoscaler, and its log.", Actor.ADMIN)
-        told = f"Its last status is of {to_the_minute(at)}. It writes one every 10 seconds."
+        told = f"Its last status was written at {to_the_minute(at)}. It writes one every 10 seconds."
         return _report(CLUSTER_AUTOSCALER, told, ScalingVerdict.DOWN, _groups(facts.groups), at=at, changes=(step,))
     told = f"It knows {count(len(facts.groups), 'node group')} and has written no Event about this pod."
     return _report(CLUSTER_AUTOSCALER, told, ScalingVerdict.SILENT, status, at=at)
@@ -144,7 +144,7 @@ def _report(
 
 
 def _of_groups(report: ScalingReport, facts: ScalingFacts) -> ScalingReport:
-    """Returns what came of the node groups that the cluster autoscaler has scaled up for the pod."""
+    """Returns the state of the node groups that the cluster autoscaler scaled up for the pod."""
     named = {name.rpartition("/")[2] for name in SCALED_UP.findall(report.message)}
     known = {group.name: group for group in facts.groups or ()}
     since = report.at + SETTLES if report.at else None
@@ -158,7 +158,7 @@ def _of_groups(report: ScalingReport, facts: ScalingFacts) -> ScalingReport:
 
 
 def _of_claim(report: ScalingReport, facts: ScalingFacts) -> ScalingReport:
-    """Returns what came of the NodeClaim on which Karpenter planned the pod."""
+    """Returns the state of the NodeClaim that Karpenter planned for the pod."""
     named = CLAIM.search(report.message)
     if named is None or facts.claims is None or not _is_seen_after(facts.claims_seen_at, report.at):
         return report
@@ -167,7 +167,7 @@ def _of_claim(report: ScalingReport, facts: ScalingFacts) -> ScalingReport:
         return replace(report, summary=clip(told, LONGEST_SUMMARY))
     claim = facts.claims.get(named[1])
     if claim is None:
-        told = f"NodeClaim {named[1]} no longer exists: no node came of it, or the node has gone."
+        told = f"NodeClaim {named[1]} no longer exists: it created no node, or the node was removed."
         step = Change("Read the Events of NodeClaims: kubectl get events -A | grep -i nodeclaim", Actor.ADMIN)
         return replace(report, is_adding=False, summary=clip(told, LONGEST_SUMMARY), verdict=ScalingVerdict.FAILED,
                        changes=(step,))  # fmt: skip

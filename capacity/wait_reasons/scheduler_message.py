@@ -68,11 +68,11 @@ VOLUMES = re.compile(r"persistentvolumeclaim|ephemeral volume controller", re.IG
 @dataclass(frozen=True)
 class SchedulerVerdict:
     nodes: int | None  # that the scheduler knows; None: the sentence has no number
-    counts: Mapping[str, int] = field(default_factory=dict)  # nodes by what rejected them
+    counts: Mapping[str, int] = field(default_factory=dict)  # rejected nodes by reason
     unknown: Mapping[str, int] = field(default_factory=dict)  # nodes by a text that is not known here
     text: str = ""  # the sentence before its counts, if any
     finds_no_victims: bool = False  # nothing of lower priority is in the way
-    preemption: str = ""  # what it says of preemption
+    preemption: str = ""  # the part about preemption
 
     @property
     def is_about_volumes(self) -> bool:
@@ -115,7 +115,7 @@ def _of_kai(message: str) -> SchedulerVerdict:
 
 
 def kind_of(reason: str) -> str:
-    """Returns what a reason counts as. Blank: not known."""
+    """Returns the kind of a reason. Blank: unknown."""
     if reason.startswith(INSUFFICIENT):
         return f"resource:{reason.removeprefix(INSUFFICIENT).strip()}"
     if lacks := LACKS_OF_KAI.match(reason):

@@ -33,7 +33,7 @@ class DayBar:
 
 
 def shown_uses(report: UsageReport) -> list[GpuUse]:
-    """Returns the uses that a page shows. What older hours alone have is left out where there are none."""
+    """Returns the uses that a page shows, without uses that only older hours have."""
     return [use for use, hours in report.total.hours.items() if hours or use is not GpuUse.OUT_OF_SERVICE]
 
 

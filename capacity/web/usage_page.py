@@ -119,7 +119,7 @@ def _table_heads(wanted: UsageFilter, uses: Iterable[GpuUse]) -> list[dict[str, 
 
 
 def _address_of_parts(wanted: UsageFilter, line: UsageLine) -> str:
-    """Returns the address of what a line consists of; the page of a workload; blank for hours that no pod had."""
+    """Returns the page with the parts of a line, or of its workload; blank: hours without a pod."""
     if wanted.by == POOL and line.name == line.pools and "," not in line.name and line.cluster and line.has_pool:
         return _address(wanted, by=NAMESPACE, pool=f"{line.cluster}/{line.name}")
     if wanted.by == NAMESPACE and line.namespace:

@@ -52,7 +52,7 @@ def known(value: Any, unit: str = "") -> SafeString:
 
 @register.filter
 def price(amount: Decimal | None) -> str:
-    """An amount of money as it is written: 2.5, not 2.5000. Blank: nobody knows it."""
+    """Renders an amount of money: 2.5, not 2.5000. Blank: unknown."""
     return "" if amount is None else f"{amount.normalize():f}"
 
 

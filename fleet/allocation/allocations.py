@@ -84,7 +84,7 @@ class AllocatedGpu:
     taints: tuple[str, ...]
     uuid: str = ""
     may_have_more: bool = False  # shared, and some users of shared GPUs here have no known GPU
-    perhaps: tuple[Unplaced, ...] = ()  # users of the node of which no source names the GPU
+    perhaps: tuple[Unplaced, ...] = ()  # pods of the node whose GPU no source names
     is_probable: bool = False  # there are as many of these as GPUs without a named user
 
 

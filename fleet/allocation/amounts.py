@@ -35,7 +35,7 @@ class GpuAmount:
 
     @property
     def unusable(self) -> int:
-        """Returns allocatable units that nobody has and nobody can get: on cordoned or unready nodes."""
+        """Returns free units that no pod can get: on cordoned or unready nodes."""
         return (self.allocatable or 0) - self.unread - (self.allocated or 0) - (self.free or 0)
 
     def without_pods(self) -> "GpuAmount":

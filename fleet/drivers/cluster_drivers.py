@@ -51,7 +51,8 @@ def operator_trouble(cluster: Cluster) -> str:
     deployments = list(Workload.objects.filter(ITS_PODS, cluster=cluster, kind="Deployment"))
     if not deployments or any(each.ready for each in deployments):  # one pod leads and does all of it
         return ""
-    lame = max(deployments, key=lambda each: each.desired or 0)  # one that an older installation left says less
+    # of several installations, the one with most replicas
+    lame = max(deployments, key=lambda each: each.desired or 0)
     named = f"Deployment {lame.namespace}/{lame.name}"
     if lame.desired == 0:
         return f"The GPU operator is disabled ({named} is scaled to 0). It rolls out and repairs nothing."

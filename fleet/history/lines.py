@@ -94,7 +94,7 @@ class Span:
     kinds: frozenset[str] = frozenset()  # of `LINE_KINDS`; empty: all
     since: datetime = LONG_AGO
     before: datetime | None = None  # None: until now
-    below: LinePosition | None = None  # among lines at `before`, those below this position; None: none
+    below: LinePosition | None = None  # at the time `before`: only lines below this position; None: no such lines
     most: int = MOST
     gpu: Gpu | None = None  # leaves out lines about other GPUs only; None: all
 

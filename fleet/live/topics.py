@@ -20,7 +20,7 @@ class OpenedTopic:
 
     groups: tuple[str, ...]
     keys: frozenset[str]  # keys of its sequences: cluster-1, plan-7
-    nodes_of: frozenset[int] | None = frozenset()  # clusters of which they see all nodes; None: all clusters
+    nodes_of: frozenset[int] | None = frozenset()  # clusters whose nodes they see completely; None: all clusters
 
 
 class Topic(Protocol):

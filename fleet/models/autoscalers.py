@@ -13,7 +13,7 @@ class ScalingObject(Mirrored):
     pool = models.CharField(max_length=253, blank=True)  # the NodePool of a NodeClaim
     node_name = models.CharField(max_length=253, blank=True)  # of a NodeClaim, once its node has registered
     is_ready = models.BooleanField(default=False)
-    reason = models.CharField(max_length=256, blank=True)  # of the first condition that keeps it from being ready
+    reason = models.CharField(max_length=256, blank=True)  # of the first condition that makes it not ready
     message = models.CharField(max_length=1000, blank=True)
     reason_at = models.DateTimeField(null=True)
     # NodePool: {"limits", "used"}, quantities as written. ClusterAutoscaler: {"groups": [{"name", "target", "largest",

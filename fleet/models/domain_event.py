@@ -15,7 +15,7 @@ from fleet.models.visible import Visible
 
 AT_ONCE = 500  # rows per statement
 LONGEST_KEY = 64
-OWN_MESSAGES = "finding."  # of these kinds pages hear with the counts of their nodes
+OWN_MESSAGES = "finding."  # pages receive these kinds with the counts of their nodes
 
 
 class DomainEventQuerySet(Visible["DomainEvent"]):

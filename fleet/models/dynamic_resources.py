@@ -44,7 +44,7 @@ class DeviceClass(Mirrored):
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="device_classes")
     name = models.CharField(max_length=253)
-    selectors = models.JSONField(default=list)  # CEL, all of which must hold
+    selectors = models.JSONField(default=list)  # CEL expressions; all must match
     extended_resource_name = models.CharField(max_length=253, blank=True)
 
     class Meta:

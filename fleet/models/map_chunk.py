@@ -10,7 +10,7 @@ class MapChunk(models.Model):
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="map_chunks")
     number = models.PositiveBigIntegerField()  # the key of its nodes, divided
     keys = models.BinaryField()  # of its nodes: eight bytes each
-    marks = models.BinaryField()  # of its nodes: a digest of what the map knows of each beside its cells
+    marks = models.BinaryField()  # per node: a digest of the map's facts other than its cells
     states = models.BinaryField()
     sizes = models.BinaryField()
     gpus = models.BinaryField()

@@ -38,7 +38,7 @@ class Node(Mirrored):
     created_at = models.DateTimeField()
 
     is_ready = models.BooleanField(null=True)  # null: unknown, since the kubelet stopped reporting
-    ready_since = models.DateTimeField(null=True)  # when the Ready condition last turned, either way
+    ready_since = models.DateTimeField(null=True)  # last transition of the condition Ready
     not_ready_reason = models.CharField(max_length=500, blank=True)
     # Reports of detectors and the kubelet (`gpu.conditions`), faults first; `told_conditions` adds all fields.
     conditions = models.JSONField(default=list)
@@ -61,8 +61,8 @@ class Node(Mirrored):
     gpu_product = models.CharField(max_length=128, blank=True)  # without -SHARED and -MIG-…
     gpu_memory_mib = models.PositiveIntegerField(null=True)
     gpu_vendor = models.CharField(max_length=16, blank=True)  # nvidia, amd, habana, intel
-    sharing = models.CharField(max_length=16, blank=True)  # time-slicing, mps, shared (how: not said); blank: one user
-    sharing_replicas = models.PositiveIntegerField(null=True)  # users a GPU may have; null: not shared, or not said
+    sharing = models.CharField(max_length=16, blank=True)  # time-slicing, mps, shared (method unknown); blank: one user
+    sharing_replicas = models.PositiveIntegerField(null=True)  # users that a GPU may have; null: not shared, or unknown
     mig_strategy = models.CharField(max_length=16, blank=True)  # single, mixed; blank: no MIG
     plugin_config = models.CharField(max_length=128, blank=True)  # that the device plugin is asked for
     mig_config = models.CharField(max_length=128, blank=True)  # that the MIG manager is asked for
@@ -125,12 +125,12 @@ class Node(Mirrored):
     # Computed by the database: never written, and not read again after `save()`.
     state_code = models.GeneratedField(expression=STATE_CODE, output_field=models.IntegerField(), db_persist=True)
     gpus_free = models.GeneratedField(expression=GPUS_FREE, output_field=models.IntegerField(), db_persist=True)
-    reported_driver = models.GeneratedField(  # blank: nothing says it now
+    reported_driver = models.GeneratedField(  # blank: no source reports it now
         expression=REPORTED_DRIVER, output_field=models.CharField(max_length=64), db_persist=True
     )
     # Large columns last: columns after them would cost SQLite a walk through all their pages.
     labels = models.JSONField(default=dict)
-    annotations = models.JSONField(default=dict)  # only those of the GPU stack and ours
+    annotations = models.JSONField(default=dict)  # only annotations of the GPU stack and ours
     taints = models.JSONField(default=list)  # [{"key", "value", "effect"}]
     label_conflicts = models.JSONField(default=list, db_default=[])  # rows of `gpu.label_conflicts.LabelConflict`
 

@@ -47,7 +47,8 @@ class Observer(models.Model):
     clock_skew_s = models.FloatField(null=True)  # how far the API server's clock is ahead of ours; null: not measured
     credentials = models.JSONField(null=True)  # written CredentialLives of its kubeconfig; null: not read yet
     failures = models.PositiveIntegerField(default=0)  # consecutive leases without an answer
-    failing_since = models.DateTimeField(null=True)  # the first of those; null: the last lease had an answer
+    # first of these leases without an answer; null: the last lease had an answer
+    failing_since = models.DateTimeField(null=True)
     next_look_at = models.DateTimeField(null=True)  # not before; null: when the lease ends
 
     objects = ObserverQuerySet.as_manager()

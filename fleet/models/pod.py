@@ -81,7 +81,7 @@ class Pod(Namespaced):
     unhealthy_devices = models.JSONField(default=list)  # devices that its kubelet reports as unhealthy
     runtime_class = models.CharField(max_length=253, blank=True)
     priority_class = models.CharField(max_length=253, blank=True)
-    labels = models.JSONField(default=dict)  # of tenants that have or want GPUs: what budgets select by
+    labels = models.JSONField(default=dict)  # of tenants that have or want GPUs: PodDisruptionBudgets select by them
     has_empty_dir = models.BooleanField(default=False)  # a drain loses its content
 
     is_tenant = models.BooleanField(default=False)  # has or wants GPUs of any kind, and is no operand's

@@ -12,7 +12,7 @@ from kube import selectors
 
 
 class PoolApproval(models.TextChoices):
-    AS_CLUSTER = "as-cluster"  # what its cluster says
+    AS_CLUSTER = "as-cluster"  # inherits the rule of its cluster
     REQUIRED = ApprovalRule.REQUIRED.value
     NONE = ApprovalRule.NONE.value
 

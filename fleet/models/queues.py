@@ -27,7 +27,7 @@ class QueuedWorkload(Namespaced):
     is_waiting = models.BooleanField(default=True)  # False: admitted, or its pods are scheduled
     members = models.PositiveIntegerField(default=0)  # pods that start together
     requests = models.JSONField(default=dict)  # of all its pods, as written: {"nvidia.com/gpu": "8"}
-    reason = models.CharField(max_length=256, blank=True)  # of the condition that says why it waits
+    reason = models.CharField(max_length=256, blank=True)  # of the condition that explains the wait
     message = models.CharField(max_length=2000, blank=True)
     reason_at = models.DateTimeField(null=True)
 

@@ -74,7 +74,7 @@ class NodeSums(Sums):
     readiness_unknown = models.IntegerField()
     unschedulable = models.IntegerField()
     held = models.IntegerField()
-    gpus_named = models.IntegerField()  # nodes that ever said how many whole GPUs they have
+    gpus_named = models.IntegerField()  # nodes that reported their number of whole GPUs at least once
     gpus_named_now = models.IntegerField()
     uncounted = models.IntegerField()  # nodes with an unknown number of physical GPUs
     # A node may say that it has two billion, and there are others beside it.
@@ -86,7 +86,7 @@ class NodeSums(Sums):
     physical_shared = models.BigIntegerField()
     physical_virtual = models.BigIntegerField()
     physical_not_offered = models.BigIntegerField()
-    # `fleet.allocation.amounts` says what each means; `allocated` and `free` as if pods had been read.
+    # `fleet.allocation.amounts` defines each; `allocated` and `free` assume that pods were read.
     gpus_expected = models.BigIntegerField()
     gpus_allocatable = models.BigIntegerField()
     gpus_allocated = models.BigIntegerField()

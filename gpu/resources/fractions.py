@@ -11,7 +11,7 @@ from gpu.resources.offer import compute_slices
 
 @dataclass(frozen=True)
 class GpuFraction:
-    gpus: float  # physical GPUs, by what the resources promise
+    gpus: float  # physical GPUs, computed from the resources
     is_shared: bool  # whole GPUs with other users: who is there decides the share
 
 

@@ -70,7 +70,7 @@ class ResourceLine:
             return ""
         lost = in_words(number, self.way)
         if not self.capacity:
-            return f"{lost} gone: the {self._offerer} offers none any more. It does not run, or finds no GPU."
+            return f"{lost} missing: the {self._offerer} offers none. It does not run, or finds no GPU."
         return f"{lost} gone from the capacity. A GPU was probably lost before the last boot."
 
     def _sick(self) -> str:

@@ -41,7 +41,7 @@ def unhealthy_in_words(named: DeviceRows, by_kubelet: Mapping[str, str] = NOBODY
     (KEP-4680)."""
     sentences = [f"{row['gpu']}: {row['reason']}." for row in named]
     return sentences + [
-        f"{uuid}: the kubelet reports it as unhealthy; {pod} has it." for uuid, pod in sorted(by_kubelet.items())
+        f"{uuid}: the kubelet reports it as unhealthy; {pod} uses it." for uuid, pod in sorted(by_kubelet.items())
     ]
 
 

@@ -184,7 +184,7 @@ class FindingDetailSerializer(serializers.Serializer):
         allow_null=True, help_text="Properties that nodes with it share. Null: too few nodes have it, or lack it."
     )
     driver_change = EventSerializer(allow_null=True, help_text="Last driver change on the node. Null: none is known.")
-    driver_changed = serializers.CharField(help_text="For example `5 min before it began`. Blank: none is known.")
+    driver_changed = serializers.CharField(help_text="For example `5 min before its start`. Blank: none is known.")
     around = EventSerializer(
         many=True, help_text=f"Events on the node within 30 min of the start: the nearest {MOST_AROUND}."
     )

@@ -58,7 +58,7 @@ class Replayed:
 
     cluster: str
     reason: str = ""
-    read: str = ""  # from what
+    read: str = ""  # kinds of data that it read
     begin: datetime | None = None  # how far back that reaches
     end: datetime | None = None
     found: Sequence[WouldBe] = ()  # the oldest first

@@ -26,10 +26,10 @@ def lines(rule: str, replayed: Sequence[Replayed], *, most: int) -> Iterator[str
         yield (
             f"In all {rule} would have opened {count(len(found), 'finding')} in {count(len(known), 'cluster')}"
             + (f": {parts}" if parts else "")
-            + f". {paged} of these {are(paged)} critical and would have paged somebody."
+            + f". {paged} of these {are(paged)} critical: a page to the on-call person."
         )
     if unknown := len(replayed) - len(known):
-        yield f"Nothing is known about {count(unknown, 'cluster')}. Their nodes may have had faults."
+        yield f"The state of {count(unknown, 'cluster')} is unknown. Their nodes may have had faults."
 
 
 def _cluster_lines(one: Replayed, most: int) -> Iterator[str]:

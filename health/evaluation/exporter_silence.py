@@ -32,7 +32,7 @@ class ReportingNodes:
         if self.snapshot is None:
             return {}
         pairs = zip(self.snapshot.newest, self.snapshot.devices, strict=True)
-        spoke = sorted(pairs, key=lambda pair: pair[0])  # by that alone: what has no number is compared with none
+        spoke = sorted(pairs, key=lambda pair: pair[0])  # by number alone: GPUs without a number are not compared
         return {(device.node_name, device.index): device.uuid for _, device in spoke}
 
     def busy(self, uuids: Collection[str], *, least: float) -> set[str]:

@@ -29,7 +29,7 @@ from health.rules.limits import LONGEST
 from health.rules.node_conditions import NodeConditions
 
 AT_ONCE = 500  # rows a statement
-SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
+SAME_WITHIN = timedelta(minutes=30)  # a problem that returns this soon reopens its finding
 LATELY = SAME_WITHIN + LONGEST  # resolved before: nothing that opens now began so soon after
 UNCOVERED = "finding.uncovered"  # of `fleet.event_kinds`
 ATTENDED = (FindingState.OPEN, FindingState.ACKNOWLEDGED)
@@ -236,7 +236,7 @@ def _found(row: Finding) -> Found:
 
 
 def _gpus(row: Finding) -> int:
-    """Returns how many of the node's GPUs need findings before those explain this one; 0 if GPU findings cannot."""
+    """Returns how many GPUs of the node need findings before they explain this one; 0: they never do."""
     if row.rule == NodeConditions.key:
         return int(all(map(is_of_a_gpu, row.facts)))
     if row.rule != AllocatableBelowExpected.key or row.node is None:

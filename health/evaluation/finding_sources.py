@@ -11,11 +11,11 @@ from health.subjects import PAGES
 
 @dataclass(frozen=True)
 class FindingSource:
-    """The interface of a source. It is to an app above what a rule is to this app."""
+    """The interface through which an app above adds findings, like a rule does in this app."""
 
     key: str  # that no rule of this app has
     title: str
-    after: timedelta  # how long it must be so before anybody is told
+    after: timedelta  # how long the problem must last before a notification
     say: Callable[..., Iterable[tuple[str, Problem]]]  # of a cluster, `now`: each with a subject of its own there
     says: str = ""  # description for the list of rules
     page: Callable[[Mapping[str, Any]], str] | None = None  # the subject's address, from the facts

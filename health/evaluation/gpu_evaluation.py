@@ -148,7 +148,7 @@ class GpuEvaluator:
         classes = self.around.classes.get(node["id"], frozenset())
         rules = [rule for rule in rules if not (rule.key in USUAL_FOR and is_usual(USUAL_FOR[rule.key], classes))]
         if not rules:
-            return  # as of most suspects: what else they say is not even looked up
+            return  # most suspects end here, and their other facts are not looked up
         facts = self._facts(place, node, {metric for rule in rules for metric in rule.metrics})
         of_board = facts
         if device.gi_id:

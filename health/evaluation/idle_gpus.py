@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 HOUR = timedelta(hours=1)
 WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it, or minutes later
-ReportedIdleHours = Mapping[tuple[str, str], float]  # by pod and board, for how many hours, as a finding says
+ReportedIdleHours = Mapping[tuple[str, str], float]  # by pod and GPU: idle hours that its finding shows
 NODES_AT_ONCE = 200
 NO_LIMITS: Mapping[str, float] = MappingProxyType({})
 EVERY = timedelta(minutes=5)
@@ -45,7 +45,7 @@ class _Hours:
     idle: Mapping[str, int]  # for how many of the hours that are asked for it did nothing, up to now
     longest: Mapping[str, int]  # of these by node, at most
     worked: Collection[str]  # in the last hour with complete telemetry
-    busy_now: Collection[str]  # or nothing says that they are not
+    busy_now: Collection[str]  # devices that are busy now, or whose load is unknown
     end: datetime
 
     def of(self, uuid: str, reported: float) -> float:

@@ -71,7 +71,7 @@ def _labelling(node: Node, rows: Sequence[OperandOnNode]) -> Iterator[OperandOnN
 
 
 def _awaited_operands(rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
-    """Yields the operands that those who offer GPUs wait for."""
+    """Yields the operands that must run before GPUs are offered."""
     return (row for row in rows if row.operand in BEFORE and row.pod)
 
 

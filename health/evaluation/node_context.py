@@ -86,7 +86,7 @@ class XidsFound:
         return frozenset(number for number in COUNTED_WITHIN if self.now and (number, gpu_uuid) not in self._open)
 
     def once_more(self, node: int, gpu_uuid: str) -> frozenset[int]:
-        """Returns those of the new numbers that did not begin with another GPU of the node."""
+        """Returns the new Xids that did not start on another GPU of the node."""
         return frozenset(number for number in self.new(gpu_uuid) if not self._has_begun(number, node))
 
     def _has_begun(self, number: int, node: int) -> bool:

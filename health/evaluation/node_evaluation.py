@@ -57,8 +57,8 @@ AS_JSON = (
     "allocatable", "capacity", "expected", "requested", "unhealthy_gpus", "devices_unhealthy", "conditions",
     "label_conflicts",
 )  # fmt: skip
-UNCORDONED_FOR = timedelta(days=1)  # by then whoever had cordoned it has seen that it is not
-AFTER_A_BOOT = timedelta(hours=1)  # what begins within it may be of the boot
+UNCORDONED_FOR = timedelta(days=1)  # after this time the person who cordoned it has seen the change
+AFTER_A_BOOT = timedelta(hours=1)  # problems that begin this soon may come from the boot
 NVIDIA = ("", "nvidia")
 GIB = 2**30
 MEMORY = ("memory_others_bytes", "memory_allocatable_bytes")

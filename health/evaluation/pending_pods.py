@@ -66,7 +66,7 @@ def waiting_workloads(
 class _LateGroup:
     """Late pods of one owner."""
 
-    pod: int  # key of its first pod, of those without a node if there are any
+    pod: int  # key of its first pod, preferably one without a node
     since: datetime
     pods: int
     gpus: int

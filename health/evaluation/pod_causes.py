@@ -28,7 +28,7 @@ def explained(pod: FailingPod, known: Cause | PodReason) -> FailingPod:
 
 
 def explained_by_cause(pod: FailingPod, known: Cause | PodReason) -> FailingPod:
-    """Returns the pod with its cause, or with what it reports if no cause is known."""
+    """Returns the pod with its cause; without a known cause, with the pod's own message."""
     if known.key not in UNEXPLAINED:
         return explained(pod, known)
     steps = known.steps if pod.operand else ()
@@ -36,7 +36,7 @@ def explained_by_cause(pod: FailingPod, known: Cause | PodReason) -> FailingPod:
 
 
 def causes_of_operands(pods: Sequence[Pod], *, now: datetime) -> Mapping[str, Cause]:
-    """Returns by pod what somebody has to mend. Nine queries if there is any pod."""
+    """Returns by pod the cause that a person has to fix. Nine queries if there is any pod."""
     keys = sorted({pod.node_id for pod in pods if pod.node_id})[:NODES_AT_MOST]
     nodes = list(Node.objects.filter(pk__in=keys)) if keys else []
     stacks = read_stacks(nodes, now=now).values() if nodes else ()

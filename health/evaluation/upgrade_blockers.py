@@ -72,7 +72,7 @@ def find_blocker(node: Node, *, now: datetime) -> Blocker:
     causes: dict[str, Cause | None] = {row.operand: row.cause for row in read_stack(node, now=now).operands}
     of_validator = causes.get(VALIDATOR)
     if of_validator is not None and of_validator.weight is Weight.WAITING:
-        of_validator = None  # for something else, which is then what keeps the node
+        of_validator = None  # another reason then keeps the node
     cause = causes.get(DRIVER) or of_validator
     if node.upgrade_state in (WAIT_FOR_JOBS, POD_DELETION_REQUIRED, DRAIN_REQUIRED) or cause is None:
         return kept_by_pods(node.upgrade_state, _policy(node), _pods(node))

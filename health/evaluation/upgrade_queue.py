@@ -14,7 +14,7 @@ from health.rules.upgrade_queue_still import STILL_FOR
 from wording.lists import names
 from wording.numbers import either
 
-REASON_CHARS = 150  # of what the scheduler says, which counts nodes of each kind
+REASON_CHARS = 150  # of the scheduler's message, which counts nodes of each kind
 FIT_IT = (
     (
         "Check the events of the pod and its DaemonSet. Free resources for the pod, or change the node "

@@ -22,8 +22,8 @@ from gpu.images import cuda_of
 from health.rules.base import WorkloadHere
 from health.suspects import NodeOutcome, Suspects, suspects_of
 
-FAILED_WITHIN = timedelta(hours=1)  # what failed for good longer ago is no news of its node
-TEMPLATES = 200  # that are looked at: where more fail at once it is no node
+FAILED_WITHIN = timedelta(hours=1)  # earlier final failures do not count against a node
+TEMPLATES = 200  # templates that are compared; more failures at once are no problem of a node
 PODS = 5_000  # of them, the newest
 ASKED_WHICH = 10  # nodes that are asked which GPU it was: seven queries for all
 FAILS, RUNS = frozenset({PodState.FAILING, PodState.FAILED}), frozenset({PodState.READY, PodState.DONE})
@@ -55,7 +55,7 @@ COLUMNS = (
 class TemplatePod(NamedTuple):
     pk: int
     node_name: str
-    owner: str  # "team-a/infer-7f9c": what made it, or itself
+    owner: str  # owner such as "team-a/infer-7f9c", or the pod itself
     owner_kind: str
     completion: str  # its index in a Job that has any
     template: TemplateKey

@@ -23,7 +23,7 @@ class Keeper:
     epoch: int
     known: dict[str, ExporterReading] = field(default_factory=dict)  # by node
     answered: int = 0
-    has_changed: bool = False  # in a way that a page shows
+    has_changed: bool = False  # a change that a page shows
 
     @classmethod
     def of(cls, cluster: Cluster, epoch: int) -> "Keeper":

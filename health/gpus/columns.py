@@ -7,7 +7,7 @@ from health.sources.readings import UTILISATION
 from health.telemetry.metrics import METRICS, Metric
 
 WORST_FIRST = "-health"
-# What is read of every GPU, whichever columns are shown: the usual ones are made of it.
+# Read for every GPU, whichever columns are shown: the default columns need them.
 READ = (
     *UTILISATION,
     "memory_used_mib",
@@ -29,7 +29,7 @@ class GpuColumn:
     is_usual: bool = True  # shown unless somebody chose columns
     is_fixed: bool = False  # always shown
     note: str = ""
-    # What a click on its head sorts by first, from above: of numbers the most, of words the first.
+    # First order after a click on the column head: numbers descending, text ascending.
     first: str = ""
     metrics: tuple[str, ...] = ()  # that it is sorted by: the first that a board has
 

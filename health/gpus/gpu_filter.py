@@ -27,7 +27,7 @@ PARTS: Mapping[str, str] = {
     "metric": "the value of its exporter",
 }
 ZERO = "zero"
-READINGS: Mapping[str, str] = {  # how it stands with the metric that is asked about
+READINGS: Mapping[str, str] = {  # state of the filtered metric on a GPU
     ZERO: "is 0",
     ReadingState.FRESH: "is of now",
     ReadingState.STALE: "is stale",
@@ -47,7 +47,7 @@ class GpuFilter:
     cluster: str = ""
     pool: str = ""  # cluster/pool
     product: str = ""
-    namespace: str = ""  # of a pod that has it
+    namespace: str = ""  # namespace of a pod that uses the GPU
     state: str = ""  # of its node
     severity: str = ""  # of its worst finding
     faults: str = ""  # not blank: only GPUs with a finding above severity note

@@ -25,8 +25,8 @@ class SeenNode(NamedTuple):
     cluster_id: int
     name: str
     product: str
-    driver: str  # as it says now; blank: it does not
-    vendor: str = ""  # blank: nothing says it
+    driver: str  # reported now; blank: not reported
+    vendor: str = ""  # blank: unknown
 
 
 @dataclass
@@ -39,7 +39,7 @@ class ClusterGpus:
     index: list[int] = field(default_factory=list)
     uuid: list[str] = field(default_factory=list)
     product: list[str] = field(default_factory=list)
-    _placed: tuple[str, list[int]] = ("", [])  # the order of a frame's devices, and where each GPU stands in it
+    _placed: tuple[str, list[int]] = ("", [])  # the frame's device keys, and the index of each GPU in them
 
     def places(self, telemetry: ClusterTelemetry) -> Sequence[int]:
         """Returns the position of each GPU among the boards of the snapshot; -1 if it is not there."""

@@ -39,18 +39,18 @@ class GpuSeen:
     gpu: Gpu
     uuid: str  # blank: nothing has named it yet
     pools: Sequence[str]
-    allocations: Sequence[GpuAllocation] | None  # None: pods were never read, or nothing says whether it is allocated
+    allocations: Sequence[GpuAllocation] | None  # None: pods were never read, or the allocation is unknown
     knows_pods: bool  # whether pods of its cluster were ever read
     may_have_more: bool  # it is shared, and not all who share GPUs there are placed
     slices: int  # that its exporter has series of
-    is_exported_whole: bool  # its exporter names it without slices, and other GPUs of its node with theirs
+    is_exported_whole: bool  # its exporter names it without slices, but names slices of other GPUs of the node
     finding: FindingSeen | None
     finding_title: str  # of its rule; blank: there is none
     is_exported: bool  # whether its source ever named it
     metrics: Mapping[str, MetricReading]  # the metrics that were read
-    busy_key: str  # which metric says how busy it is
+    busy_key: str  # the metric that gives the utilisation
     xid_words: str
-    observation: ClusterObservation | None  # of its cluster; None: it was never looked at
+    observation: ClusterObservation | None  # of its cluster; None: never observed
 
     @property
     def node(self) -> Node:

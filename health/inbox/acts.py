@@ -31,7 +31,7 @@ EVENT_OF_VERB: Mapping[str, str] = {  # kinds of `fleet.event_kinds`
     "accept": "finding.accepted",
     "dismiss": "finding.dismissed",
 }
-HOLDS: Mapping[str, Callable[[Finding, FindingAct], bool]] = {  # whether what an act did is so now
+HOLDS: Mapping[str, Callable[[Finding, FindingAct], bool]] = {  # tests whether the effect of an act holds now
     "acknowledge": lambda now, act: now.state == FindingState.ACKNOWLEDGED and now.acknowledged_at == act.at,
     "assign": lambda now, act: now.assigned_to == act.to,
     "unassign": lambda now, _: not now.assigned_to and now.state != FindingState.ACKNOWLEDGED,
@@ -56,7 +56,7 @@ def acknowledge(finding: Finding, *, actor: str, reason: str = "", key: str = ""
 
 
 def mark_of(finding: Finding, verb: str) -> str:
-    """Returns what the actor must have seen for this act; empty if the act does not depend on it."""
+    """Returns the mark of the finding's state that the act depends on; empty if it depends on none."""
     columns = VERBS[verb].changes
     return concurrent_edits.mark_of(finding, columns) if columns else ""
 

@@ -37,7 +37,7 @@ class ComparableGpu:
     gpu: Gpu | None
     reason: str
     properties: Sequence[Compared] = ()  # the properties that differ
-    measured: Sequence[Compared] = ()  # what both say now, and said by the hour, whether or not it differs
+    measured: Sequence[Compared] = ()  # present values and hourly means of both, equal or not
     alike: Sequence[str] = ()  # titles of the properties that do not differ
 
 

@@ -29,7 +29,7 @@ HEALTHY = (NodeState.READY, NodeState.HELD)
 MOST_LABELS = 20
 NOTHING = "No comparable node exists"
 OF_THE_STACK = ("nvidia.com/", "amd.com/", "habana.ai/", "node.kubernetes.io/", "topology.kubernetes.io/")
-# What each node has for itself, or what says of it only that time went by.
+# Properties that differ on every node, or change with time alone.
 OF_ITS_OWN = ("timestamp", "hostname", "driver-upgrade-state")
 PropertyText = Callable[[Node], str]
 PROPERTIES: tuple[tuple[str, PropertyText], ...] = (
@@ -62,7 +62,7 @@ class ComparableNode:
     node: Node | None
     reason: str
     properties: Sequence[Compared] = ()  # the properties that differ
-    measured: Sequence[Compared] = ()  # what GPUs say now, and said by the hour, whether or not it differs
+    measured: Sequence[Compared] = ()  # present values and hourly means of the GPUs, equal or not
     alike: Sequence[str] = ()  # titles of the properties that do not differ
 
 

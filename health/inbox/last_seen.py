@@ -1,4 +1,4 @@
-"""Findings that nobody can confirm now, and when each was last seen: one query layer for pages and REST.
+"""Findings that cannot be confirmed now, and when each was last seen, for pages and REST.
 
 If a cluster is not live, only findings about its observation and its telemetry are confirmed. If it is live, findings
 of rules that read a stale kind are not confirmed. Findings about GPUs are not confirmed where telemetry is silent,

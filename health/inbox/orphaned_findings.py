@@ -28,7 +28,7 @@ from kube import resources
 NOBODY_LISTENS = "nobody listens to its GPUs any more"
 GPU_RULE_KEYS = frozenset({*(rule.key for rule in GPU_RULES), IdleGpus.key, ExporterSilent.key})
 TIMEOUT_S = 2.0  # a request resolves for so long: the next look does the rest
-GONE_AFTER = timedelta(minutes=15)  # without an exporter: an operator that is installed anew has its DaemonSets sooner
+GONE_AFTER = timedelta(minutes=15)  # time without an exporter; a reinstalled operator creates its DaemonSets sooner
 SEEN_LIVE = frozenset({NODES, PODS, resources.DAEMON_SETS.name})
 log = structlog.get_logger(__name__)
 

@@ -25,7 +25,7 @@ from health.telemetry.prometheus.ranges import PlotSpan
 from health.telemetry.snapshot import GpuDevice
 from people.models import User
 
-WINDOW = "around"  # what REST and the page call this span
+WINDOW = "around"  # name of this time span in REST and on the page
 FINDING = "finding"  # the kind of its marks
 BESIDE = ("gpu_utilisation_ratio", "temperature_celsius", "power_watts", "sm_clock_mhz")
 BITS = frozenset({"clock_reasons"})  # as a line they would say nothing

@@ -66,13 +66,13 @@ class Detail:
     pools: Sequence[str]
     children: Sequence[Finding]  # findings listed under it; for a resolved finding, those listed while it was open
     elsewhere: int  # visible open findings of the same rule
-    code: str  # what its rule tells apart by: "Xid 79", a condition's type; blank: nothing
+    code: str  # distinguishes findings of one rule: "Xid 79", a condition's type; blank: none
     alike: Sequence[Finding]  # the newest of `elsewhere` of the same code; where there is none, of the same rule
     alike_left_out: int
     alike_listed: int  # further open findings of the rule, listed under their causes
     shared: Suspects | None  # properties that nodes with it share; None: too few nodes have it, or lack it
     driver_change: NodeEvent | None  # the last one on its node
-    around: Sequence[NodeEvent]  # what happened on its node within half an hour of when it began, the nearest
+    around: Sequence[NodeEvent]  # events on its node within half an hour of its start, nearest first
     around_left_out: int  # and how much more did
     acts: Sequence[FindingAct]
     mutes: Sequence[Mute]  # that cover it, but for those of pools that this person does not see:
@@ -82,7 +82,7 @@ class Detail:
 
     @property
     def driver_changed(self) -> str:
-        """Returns the last driver change relative to the start, such as "5 min before it began"; empty if none is
+        """Returns the last driver change relative to the start, such as "5 min before its start"; empty if none is
         known."""
         if self.driver_change is None:
             return ""

@@ -127,7 +127,7 @@ def _mute_of_key(row: Mute, *, now: datetime) -> Mute | None:
     found = same.first() if row.key else None
     if found is None:
         return None
-    # A form says hours from when it was sent, REST an instant.
+    # A form gives hours from its submission; REST gives an end time.
     ends_alike = row.until - row.at == found.until - found.at
     asked = _key_of(row, until=found.until if ends_alike else row.until)
     earlier = CarriedOut(

@@ -26,7 +26,7 @@ from people.models import User
 from wording.numbers import count
 
 SHOWN = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
-FOR_DEVELOPERS = re.compile(r" \(Z\d+(?:, Z\d+)*\)")  # what a module's own words refer to
+FOR_DEVELOPERS = re.compile(r" \(Z\d+(?:, Z\d+)*\)")  # references in a module docstring, for developers
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class RuleEntry:
     after: timedelta  # how long it must be so
     reads: tuple[str, ...]  # kinds of Kubernetes, or metrics of exporters
     explained_by: tuple[str, ...]  # titles of the rules under whose findings its own are listed
-    steps: Sequence[str] = ()  # what to do about a finding of it, in this order
+    steps: Sequence[str] = ()  # recommended action of its findings, in order
     limits: LimitsOnPage | None = None  # None: it compares no number that a pool may have of its own
 
     @property
@@ -93,7 +93,7 @@ class RuleOnPage:
     would_notify: int = 0  # in shadow mode: findings that the person sees and that would be open
     seen_in: tuple[SeenIn, ...] = ()  # of a rule on GPUs: by cluster that the person sees and that sends telemetry
     silent_in: tuple[str, ...] = ()  # of a rule on GPUs: clusters whose GPUs send no telemetry
-    listed: int = 0  # open findings that the person sees beside those, under their causes
+    listed: int = 0  # open findings that the person sees listed under their causes, in addition
 
     @property
     def limits(self) -> LimitsOnPage | None:

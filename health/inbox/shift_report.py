@@ -42,7 +42,7 @@ class Handover:
     unresolved: ReportSection  # the worst first
     resolved: ReportSection  # the newest first
     in_shadow_mode: int  # rules in shadow mode; their findings are not counted here
-    ages: Sequence[Age]  # of each cluster that is seen, and of what tells of its GPUs
+    ages: Sequence[Age]  # of each visible cluster, and of its GPU data sources
 
 
 def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: datetime) -> Handover:

@@ -200,10 +200,10 @@ def _with_blind_rules(age: Age, exporting: Exporting | None) -> Age:
 
 
 def _blind_rules_sentence(titles: Sequence[str], nodes: int, of: int) -> str:
-    where = "Not" if nodes == of else f"On {nodes} of {count(of, 'node')} not"
-    would, find = count(len(titles), "rule"), either(len(titles), "it finds", "they find")
-    there = "here" if nodes == of else "there"
-    return f"{where} exported is what {would} would read, so that {find} nothing {there}: {_all_titles(titles)}."
+    where = "" if nodes == of else f" on {nodes} of {count(of, 'node')}"
+    rules, lacks = count(len(titles), "rule"), either(len(titles), "lacks", "lack")
+    find, there = either(len(titles), "finds", "find"), "here" if nodes == of else "there"
+    return f"{rules} {lacks} an exported metric{where} and {find} nothing {there}: {_all_titles(titles)}."
 
 
 def _seeing_less(rule: SeesLess, exporting: Exporting) -> int:

@@ -31,13 +31,13 @@ SECONDS = 30.0
 KEPT_LINES = 20
 KEPT_CHARS = 4096
 LINE_CHARS = 400
-LOOKED_AT_CHARS = 2000  # of a line, for what looks like a secret: a log may be one line of a mebibyte
+LOOKED_AT_CHARS = 2000  # of a line, in the search for secrets: a log may be one line of a mebibyte
 SLOW = timedelta(minutes=5)  # a container that neither ends nor becomes ready for so long is stuck, too
 AGAIN = timedelta(minutes=15)  # an init container's crashes are not counted on its pod: its log is read again
 UNSTARTED = (*PULLING, "CreateContainerConfigError", "CreateContainerError")
 
-# What goes on running when it has failed, and says so by a label of the node: mig-parted, k8s-cc-manager and
-# vgpu-device-manager then wait for the label to change.
+# Operands that keep running after a failure and report it in a node label: mig-parted, k8s-cc-manager and vgpu-device-
+# manager then wait for the label to change.
 FAILS_BY_LABEL = {
     MIG_MANAGER: (MIG_CONFIG_STATE, "nvidia-mig-manager"),
     "cc-manager": (CC_STATE, "nvidia-cc-manager"),

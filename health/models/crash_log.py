@@ -8,7 +8,7 @@ class CrashLog(models.Model):
     pod_uid = models.CharField(max_length=64)
     container = models.CharField(max_length=253)
     restarts = models.PositiveIntegerField()  # which crash it is of
-    lines = models.TextField(blank=True)  # without what looks like a secret
+    lines = models.TextField(blank=True)  # likely secrets are redacted
     refused = models.CharField(max_length=500, blank=True)  # why it could not be read; blank: it was
     read_at = models.DateTimeField()
 

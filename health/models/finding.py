@@ -28,14 +28,13 @@ STAMPS = {
     FindingState.RESOLVED: ("resolved_at",),
 }  # columns that say when
 INACTIVE = (FindingState.CONFIRMING, FindingState.RESOLVED)
-# Of what is open, or muted: nobody is at it, and it is not over.
+# Columns of open and muted findings: nobody handles them, and they have not ended.
 UNTOUCHED = {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None, "resolved_reason": ""}
 WORST_FIRST = Case(
     *(When(severity=severity, then=Value(rank)) for severity, rank in RANKS.items()),
     output_field=IntegerField(),
 )
-# Where few have room: what waits for a spare part, and somebody looks after, hides nothing that nobody does; nor does a
-# mere note hide either.
+# Order of short lists: neither acknowledged findings nor notes may hide an unacknowledged one.
 UNACKNOWLEDGED_FIRST = Case(
     When(severity=Severity.NOTE.value, then=Value(2)),
     When(state=FindingState.ACKNOWLEDGED, then=Value(1)),
@@ -155,11 +154,11 @@ class Finding(models.Model):
     summary = models.CharField(max_length=LONGEST_SUMMARY, blank=True, default="")
     evidence = models.JSONField(default=list)  # of `wording.reports.EvidenceItem`
     causes = models.JSONField(default=list)  # probable causes, the most probable first
-    steps = models.JSONField(default=list)  # what a person does, in order
+    steps = models.JSONField(default=list)  # recommended action, in order
     facts = models.JSONField(default=dict)  # for later evaluations and queries; in no answer
     state = models.CharField(max_length=16, choices=STATES, default=FindingState.CONFIRMING)
-    since = models.DateTimeField()  # when it was first seen; of one that came back: this time
-    confirmed_at = models.DateTimeField()  # when it opens, if it is still so by then
+    since = models.DateTimeField()  # when it was first seen; after a return: the start of this occurrence
+    confirmed_at = models.DateTimeField()  # when it opens if the problem persists
     opened_at = models.DateTimeField(null=True)  # null: it never did
     as_bad_since = models.DateTimeField(null=True)  # being confirmed: as it says; null: since it is wrong at all
     worse_since = models.DateTimeField(null=True)  # its rule calls it worse since then; null: as bad as it says

@@ -9,7 +9,7 @@ class GpuHour(models.Model):
 
     pk = models.CompositePrimaryKey("cluster_id", "uuid", "gi_id", "hour")
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="gpu_hours")
-    uuid = models.CharField(max_length=64)  # of the board, either way
+    uuid = models.CharField(max_length=64)  # of the physical GPU, also for slices
     gi_id = models.CharField(max_length=16, blank=True)  # of the slice; blank: the whole board
     hour = models.DateTimeField()  # its beginning
     node_name = models.CharField(max_length=253)
@@ -23,15 +23,15 @@ class GpuHour(models.Model):
     temperature_max = models.FloatField(null=True)
     power_watts = models.FloatField(null=True)  # mean
     memory_max_mib = models.FloatField(null=True)
-    xids = models.PositiveIntegerField(null=True)  # at least so many; null: nothing said which
+    xids = models.PositiveIntegerField(null=True)  # lower bound; null: no source reported Xids
     ecc_corrected = models.FloatField(null=True)  # more in the hour; null: not exported
     nvlink_errors = models.FloatField(null=True)  # errors, replays and recoveries in the hour; null: not exported
     throttled = models.FloatField(null=True)  # part of the time in which throttling grew, 0 to 1; null: not exported
     # To whom it was allocated, by the placements of pods: of a board, to whoever had it whole or a part of it; of a
     # slice, to whoever had that.
     allocated_s = models.FloatField(null=True)  # seconds of it, to any pod; null: nothing tells
-    namespace = models.CharField(max_length=253, blank=True)  # of the pods that had it longest; blank: none, or null
-    workload = models.CharField(max_length=320, blank=True)  # what controls the one that had: `Job/train-71`
+    namespace = models.CharField(max_length=253, blank=True)  # of the pods that used it longest; blank: none, or null
+    workload = models.CharField(max_length=320, blank=True)  # controller of these pods, such as `Job/train-71`
 
     class Meta:
         indexes = [models.Index(fields=["cluster", "node_name", "hour"]), models.Index(fields=["hour"])]

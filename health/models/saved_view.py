@@ -7,7 +7,7 @@ class SavedView(models.Model):
     user = models.ForeignKey("people.User", models.CASCADE, related_name="saved_views")
     table = models.CharField(max_length=16)  # gpus, pods, events
     name = models.CharField(max_length=60)
-    query = models.CharField(max_length=2000, blank=True)  # as the address has it; blank: all, as it usually is
+    query = models.CharField(max_length=2000, blank=True)  # as in the address; blank: the default view
     saved_at = models.DateTimeField()
 
     class Meta:

@@ -32,7 +32,7 @@ def period_after(took: timedelta) -> timedelta:
 class SourceState(models.TextChoices):
     WAITING = "waiting"  # not queried yet
     ANSWERING = "answering"
-    SILENT = "silent"  # it does not answer, or not with what was asked for: `message` says why
+    SILENT = "silent"  # no answer, or no usable answer: `message` gives the reason
     OFF = "off"  # a person switched it off
 
 
@@ -52,7 +52,8 @@ class TelemetrySource(models.Model):
     url = models.CharField(max_length=300)
     matchers = models.CharField(max_length=500, blank=True)  # blank: all that it has is this cluster's
     user = models.CharField(max_length=150, blank=True)
-    # Where a secret is found, never what it is: "env:NAME" or "file:PATH". Of a user its password, else a bearer token.
+    # Location of a secret, never the secret: "env:NAME" or "file:PATH". With a user name it is a password, else a
+    # bearer token.
     secret_from = models.CharField(max_length=300, blank=True)
     ca_file = models.CharField(max_length=300, blank=True)
     is_on = models.BooleanField(default=True)
@@ -129,8 +130,8 @@ class TrialState(StrEnum):
     WAITING = "waiting"  # no worker has begun
     ASKING = "asking"
     ANSWERED = "answered"
-    TROUBLED = "troubled"  # it does not answer, or not with what was asked for: `trouble` says why
-    LOST = "lost"  # no worker has begun, or ended what it began, within the time of a round
+    TROUBLED = "troubled"  # no answer, or no usable answer: `trouble` gives the reason
+    LOST = "lost"  # no worker began it, or finished it, within the time of a round
 
 
 class TelemetryTrialQuerySet(Visible["TelemetryTrial"]):

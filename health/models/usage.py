@@ -41,7 +41,7 @@ class UsageSums(AddedUp):
     quarantined = models.FloatField(default=0, db_default=0)
     in_repair = models.FloatField(default=0, db_default=0)
     rated = models.FloatField(default=0, db_default=0)  # of `used`: hours for which `under_used` was estimated
-    under_used = models.FloatField(default=0, db_default=0)  # of `rated`: what well used GPUs would not have needed
+    under_used = models.FloatField(default=0, db_default=0)  # part of `rated` that well-used GPUs would not need
 
     objects: Any = UsageQuerySet.as_manager()
 

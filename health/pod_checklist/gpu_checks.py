@@ -79,7 +79,7 @@ def check_memory_errors(facts: PodCheckFacts) -> Reply:
 
 
 def _reply_without_gpus(facts: PodCheckFacts) -> Reply | None:
-    """Returns why nothing can be told of its GPUs. None: it can."""
+    """Returns why its GPUs are unknown. None: they are known."""
     if not facts.pod.node_name:
         return unknown_reply(NO_NODE)
     if not facts.gpus:

@@ -35,7 +35,7 @@ class MemoryShortage:
 
 
 def shortage_of(words: str) -> MemoryShortage:
-    """Returns who holds the memory. Memory of unnamed processes is what neither is free nor the program's own."""
+    """Returns the holders of the memory. Unnamed processes hold what is neither free nor the program's."""
     total, free, own = (_first_amount_mib(pattern, words) for pattern in (TOTAL, FREE, OWN))
     if total is None or free is None or own is None:
         return MemoryShortage(MemoryHolder.UNKNOWN)

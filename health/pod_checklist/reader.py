@@ -26,7 +26,7 @@ from health.stack.causes import Cause, PodSigns, Signs, why_waits
 from health.stack.pods import causes_of
 from kube.resources import EVENTS
 
-LONGEST = timedelta(days=30)  # of the pod's time that is looked at
+LONGEST = timedelta(days=30)  # longest part of the pod's life that is read
 HOUR = timedelta(hours=1)
 REPEATS = ("BackOff", "Unhealthy")  # Events about the program, and not about its GPUs
 WARNINGS_AT_MOST = 20

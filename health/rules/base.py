@@ -47,8 +47,8 @@ class Problem(Report):
 
     severity: Severity
     facts: Mapping[str, Any] = field(default_factory=dict)  # for later evaluations and queries; not shown
-    identity: str = ""  # what stays the same while the fault does; blank: the texts do
-    worsens_after: timedelta = timedelta(0)  # how long it must be worse before the finding says so
+    identity: str = ""  # stays the same while the problem lasts; blank: the texts do
+    worsens_after: timedelta = timedelta(0)  # how long it must be worse before the finding gets worse
     # How long it must be as bad as this before the finding opens: no longer than its rule takes. None: as its rule.
     opens_after: timedelta | None = None
 
@@ -74,11 +74,11 @@ class FailingPod:
     status: str  # as kubectl spells it
     restarts: int
     operand: str = ""  # blank: a tenant's
-    is_over: bool = False  # it failed for good; else it is started again, and fails again
+    is_over: bool = False  # True: it failed finally; False: it restarts and fails again
     cause: str = ""  # blank: unknown
     steps: tuple[str, ...] = ()
     message: str = ""  # the line that shows the cause
-    trouble: str = ""  # the cause in a few words; without one, what the pod reports
+    trouble: str = ""  # the cause in a few words; blank: the pod's own message is used
 
     @property
     def summary(self) -> str:
@@ -158,13 +158,13 @@ class NodeCondition:
 class WorkloadHere:
     """Failing pods of one template on a node, and the state of the template's other pods."""
 
-    name: str  # namespace/name of what made them: a ReplicaSet, a Job, a StatefulSet
+    name: str  # namespace/name of the pods' owner: a ReplicaSet, a Job, a StatefulSet
     failing: int  # here; of a Job that tries again, pieces of work and not tries
     running: int  # here: ready, or ended well; beside `gpu`, on the node's other GPUs
     failing_elsewhere: int  # on other nodes
     running_elsewhere: int
-    nodes_elsewhere: int  # on which those run
-    gpu: int | None = None  # the index of the one GPU that all who fail here had; None: several, or nothing says
+    nodes_elsewhere: int  # nodes on which those run
+    gpu: int | None = None  # index of the only GPU of all failing pods; None: several GPUs, or unknown
     tries: int = 0  # pods that fail here: more than `failing` where a Job tried again
     suspects: Suspects | None = None  # of its failing nodes; None: fewer than two nodes fail, or fewer than two run it
     image: str = ""  # of its first container
@@ -177,10 +177,10 @@ class IdleAllocation:
     """The part of an idle GPU that a pod has allocated."""
 
     pod: str  # namespace/name
-    hours: float  # that the GPU did nothing while the pod had it: at least, up to now
-    board: str = ""  # the GPU's UUID; blank: nothing says which
-    way: Way = WHOLE  # what it has of it: a GPU as a whole, a slice, a share
-    number: int = 1  # of these, where nothing says which
+    hours: float  # idle hours while the pod had the GPU, at least, up to now
+    board: str = ""  # UUID of the GPU; blank: unknown
+    way: Way = WHOLE  # allocation kind: a whole GPU, a slice or a share
+    number: int = 1  # number of GPUs if their UUIDs are unknown
 
 
 @dataclass(frozen=True)
@@ -230,17 +230,17 @@ class NodeFacts:
     is_reporting: bool = True  # fresh samples of its GPUs come in; also where nobody listens
     ever_reported: bool = True  # some ever did
     unplaced_xids: tuple[int, ...] = ()  # that its exporter has in series that name no GPU
-    are_others_reporting: bool = True  # those of any node of its cluster
+    are_others_reporting: bool = True  # reports of any other node of its cluster
     is_unschedulable: bool = False
     stale_cordon: StaleCordon | None = None  # None: it has none, or nothing tells that its reason is gone
     # Since when it is seen without the cordon that its driver upgrade found and was to leave. None: it is not.
     uncordoned_since: datetime | None = None
-    # Who says which driver runs, and which: a label, the image of a driver pod that is ready, a ResourceSlice.
+    # Sources of the running driver version: a label, the image of a ready driver pod, a ResourceSlice.
     drivers: tuple[tuple[str, str], ...] = ()
     workloads: tuple[WorkloadHere, ...] = ()  # that fail here, at least in part
     idle_allocations: tuple[IdleAllocation, ...] = ()
-    operands_away: tuple[str, ...] = ()  # of which no pod is ready here, while the node misses what they do
-    vendor: str = ""  # whose GPUs it has (`Vendor`); blank: nobody says
+    operands_away: tuple[str, ...] = ()  # operands without a ready pod here, while their work is missing on the node
+    vendor: str = ""  # vendor of its GPUs (`Vendor`); blank: unknown
     label_conflicts: tuple[LabelConflict, ...] = ()
     free_gpus: int = 0  # whole GPUs that no pod has
     requested_by_others: tuple[RequestedByOthers, ...] = ()  # empty: unknown
@@ -273,12 +273,12 @@ class NodeFacts:
 class RejectedOwner:
     """An owner of GPU pods whose last pod was rejected at creation."""
 
-    name: str  # "Deployment team-a/chat": what stands above whatever made them
+    name: str  # topmost owner, such as "Deployment team-a/chat"
     namespace: str
     message: str  # by the API server
     lacking: int | None  # pods that it wants now, and that are not there; None: how many it wants is not read
     asks: Mapping[str, int] = field(default_factory=dict)  # by GPU resource, of one pod; empty: that is not read
-    is_of_gpus: bool = True  # False: nothing says whether its pods ask for any
+    is_of_gpus: bool = True  # False: it is unknown whether its pods request GPUs
 
 
 @dataclass(frozen=True)
@@ -291,11 +291,11 @@ class WaitingWorkload:
     owner: str  # blank: pods without an owner
     pods: int
     gpus: int  # whole GPUs that they request together
-    since: datetime  # when the first of them was created, or came to its node
+    since: datetime  # when the first pod was created, or was bound to its node
     longest: timedelta
     classes: frozenset[str]  # of the pools whose nodes it may use
     reason: str  # in a sentence
-    decided_by: str = ""  # what keeps the pods back, without numbers that change
+    decided_by: str = ""  # why the pods wait, without changing numbers
     is_wrong: bool = True  # False: they start once other pods end
     steps: tuple[str, ...] = ()
     evidence: tuple[EvidenceItem, ...] = ()
@@ -305,7 +305,7 @@ class WaitingWorkload:
 class BadCombination:
     """A result of the compatibility matrix against versions that run together."""
 
-    is_known_bad: bool  # else: outside what NVIDIA supports
+    is_known_bad: bool  # True: known to fail; False: outside NVIDIA's support
     subject: str  # the compared items
     sentence: str
     action: str
@@ -362,7 +362,7 @@ class Rule(Protocol[RuleFacts]):
 
     key: ClassVar[str]  # of its findings: stable, in REST and in the history
     title: ClassVar[str]
-    subject: ClassVar[str]  # NODE: each node; else what of the cluster it is about: quarterdeck, GPU operator
+    subject: ClassVar[str]  # NODE for rules on nodes; else the object in the cluster: quarterdeck, GPU operator
     reads: ClassVar[tuple[str, ...]]  # the kinds that must be live for its evaluation
     steps: ClassVar[tuple[str, ...]]  # of its findings, unless a problem has its own
 

@@ -22,7 +22,7 @@ from wording.reports import EvidenceItem, first_items, fit
 # waits for requests for a day, a person's notebook for a night (Z28 asks for notes by workload class).
 IDLE_HOURS: Mapping[str, int] = {"training": 2, "mixed": 2, "development": 12, "inference": 24}
 WITHOUT_POOL = 2
-UNKNOWN = "unknown"  # in the evidence, for the boards of which nothing says which they are
+UNKNOWN = "unknown"  # shown in the evidence for GPUs without a known UUID
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from wording.reports import EvidenceItem
 
 OURS = "Quarterdeck"
 A_POOL = "a pool"  # never which: who reads a finding may see its node by another pool
-LONGEST = timedelta(days=1)  # that something may last before anybody is told
+LONGEST = timedelta(days=1)  # longest delay before a notification
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class Scale:
     least: float
     most: float
     may_be_critical: bool = True
-    metric: str = ""  # what its values are compared with as they are; blank: with how a counter grows
-    percent_of: tuple[str, ...] = ()  # of whose sum, in the facts, a limit is so many percent; empty: of nothing
-    is_less: bool = False  # so many percent less than that
+    metric: str = ""  # metric compared with the limit; blank: the growth of a counter is compared
+    percent_of: tuple[str, ...] = ()  # metrics whose sum is 100 percent of a limit; empty: the limit is absolute
+    is_less: bool = False  # True: the limit is this many percent below the sum
 
     def level(self, limit: float, facts: Mapping[str, Any]) -> float | None:
         """Returns the limit in the unit of `metric`, to draw it in a chart; None if it cannot be converted."""

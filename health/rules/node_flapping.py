@@ -10,7 +10,7 @@ from health.rules.steps import CORDON, UNCORDON
 from wording.reports import EvidenceItem, fit
 
 WITHIN = timedelta(minutes=30)
-ITS_OWN = Limits(3, None)  # ours: two may be a boot, and a kubelet that is started anew after it; they took their time
+ITS_OWN = Limits(3, None)  # our choice: a boot and a kubelet restart after it may cause two
 
 
 @dataclass(frozen=True)

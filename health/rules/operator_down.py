@@ -14,7 +14,7 @@ class OperatorDown:
     title: ClassVar[str] = "GPU operator down"
     subject: ClassVar[str] = "GPU operator"
     reads: ClassVar[tuple[str, ...]] = (DEPLOYMENTS,)
-    after: ClassVar[timedelta] = timedelta(minutes=2)  # its own upgrade makes its pod anew
+    after: ClassVar[timedelta] = timedelta(minutes=2)  # an upgrade of the operator recreates its pod
     steps: ClassVar[tuple[str, ...]] = (
         "Describe its Deployment: kubectl describe deployment in its namespace.",
         "Read the last log of its pod: kubectl logs POD --previous",

@@ -33,8 +33,8 @@ BY_KUBELET: Mapping[str, tuple[str, ...]] = {
     "NodeAffinity": ("The node's labels no longer match the pod. Find out who changed them.",),
 }
 BARE = ("Read its log: kubectl logs POD", "Delete the pod. Nothing creates it again.")
-OWNED_FOR = timedelta(hours=1)  # its owner has made another: what its node did to it is news for a while
-BARE_FOR = timedelta(days=1)  # nobody makes it again
+OWNED_FOR = timedelta(hours=1)  # after its owner made a new pod, the failure counts for the node this long
+BARE_FOR = timedelta(days=1)  # no controller creates it again
 
 
 @dataclass(frozen=True)

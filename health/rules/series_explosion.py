@@ -19,7 +19,7 @@ class SeriesExplosion:
     title: ClassVar[str] = "Series explosion"
     subject: ClassVar[str] = "telemetry"
     reads: ClassVar[tuple[str, ...]] = ()
-    after: ClassVar[timedelta] = timedelta(0)  # its source is looked at every five minutes
+    after: ClassVar[timedelta] = timedelta(0)  # its source is checked every five minutes
     steps: ClassVar[tuple[str, ...]] = (
         "Find the label that grows: topk by it in Prometheus.",
         "Drop the series at the scrape: metricRelabelings of the ServiceMonitor.",

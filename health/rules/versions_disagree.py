@@ -20,7 +20,7 @@ class VersionsDisagree:
     title: ClassVar[str] = "Driver versions disagree"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
-    after: ClassVar[timedelta] = timedelta(minutes=10)  # feature discovery labels a node anew every minute
+    after: ClassVar[timedelta] = timedelta(minutes=10)  # feature discovery refreshes the node's labels every minute
     steps: ClassVar[tuple[str, ...]] = (
         "Run nvidia-smi in the driver's pod of the node.",
         "If it shows the version of the pod's image, restart GPU feature discovery's pod on the node.",

@@ -33,7 +33,7 @@ class WorkloadFailsHere:
         UNCORDON,
     )
     enough: int = 3  # that run elsewhere: of fewer it is anybody's guess
-    one_in: int = 10  # that may fail elsewhere, too: of those that run there
+    one_in: int = 10  # one of this many pods may fail on other nodes, too
 
     def evaluate(self, node: NodeFacts) -> Problem | None:
         if node.is_changing or node.is_unreported:

@@ -10,7 +10,7 @@ from health.rules.base import NODE, NODES, RANKS, NodeFacts, Problem, Severity
 from health.rules.steps import SAVE_LOGS
 from wording.reports import EvidenceItem, fit
 
-CONSEQUENCE = 45  # the driver ends what runs, after another Xid or the end of a process
+CONSEQUENCE = 45  # the driver ends processes after another Xid or the end of a process
 FOLLOWS = (
     "45 is a consequence: an Xid came before it, or a process was ended.",
     "The gauge shows only the last Xid. It may hide the first one.",

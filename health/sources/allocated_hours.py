@@ -28,7 +28,7 @@ FromUntil = tuple[datetime, datetime]
 @dataclass(frozen=True)
 class AllocatedFor:
     seconds: float | None = None  # None: nothing tells
-    namespace: str = ""  # of whoever had it longest; of equals the first by name
+    namespace: str = ""  # of the pods that used it longest; if equal, the first by name
     workload: str = ""  # `Job/train-71`, of whoever of that namespace had; blank: nothing controls its pod
 
 

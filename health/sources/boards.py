@@ -22,7 +22,7 @@ from health.telemetry.snapshot import GpuDevice
 from health.telemetry.snapshot_memory import reporting_devices
 from wording.lists import names
 
-NODES_AT_MOST = 50  # at once: nobody swaps boards of more, and exporters that name all their GPUs anew are no swap
+NODES_AT_MOST = 50  # at once: a change on more nodes is renaming by exporters, not a swap of GPUs
 _OF_NVIDIA = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 

@@ -31,7 +31,7 @@ class SnapshotBoard:
     uuid: str
     index: int | None
     product: str
-    place: int  # of its device in the frame, or of its first slice, which says the same of the board
+    place: int  # index in the frame of its device, or of its first slice, which has the same GPU values
     slices: int = 0
     is_own: bool = True  # False: only its slices have series
 

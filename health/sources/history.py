@@ -54,10 +54,10 @@ PLOTTED = (
 # All else is the board's, whichever slice says it.
 OF_SLICES = frozenset({"gpu_utilisation_ratio", "tensor_active_ratio", "memory_used_mib", "memory_active_ratio"})
 INSTEAD = {"gpu_utilisation_ratio": "engine_active_ratio"}
-# In a unit that differs by the exporter's version (`metrics.DCGM`): what is drawn is whether they grew.
+# Metrics whose unit differs by exporter version (`metrics.DCGM`): the plot shows only growth.
 GROWING = frozenset({"throttled_thermal", "throttled_power", "throttled_board", "throttled_reliability"})
 YES = "1 = yes"
-# What a line's values mean, where its metric has no unit that says it.
+# Unit of a line whose metric has none.
 MEANING = {
     **dict.fromkeys((*sorted(GROWING), "row_remap_pending", "row_remap_failed"), YES),
     "dcgm_health": "10 = warning, 20 = failure",
@@ -102,7 +102,7 @@ class PlotMark:
     at: datetime
     kind: str  # xid, finding, plan, or the kind of an event of the node
     sentence: str
-    href: str = ""  # the page of what did it
+    href: str = ""  # page of the object that caused it
     xid: int = 0  # of kind xid
 
 

@@ -20,8 +20,8 @@ REDIS_AWAY = "Redis does not answer, so the last values of the GPUs are unknown:
 
 @dataclass(frozen=True)
 class DeviceTelemetry:
-    index: int | None  # of the board; None: nothing says
-    uuid: str  # of the board either way; blank: nothing has named it yet
+    index: int | None  # index of the GPU; None: unknown
+    uuid: str  # UUID of the physical GPU, also for slices; blank: not reported yet
     gi_id: str
     profile: str
     product: str

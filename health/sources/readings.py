@@ -12,7 +12,7 @@ from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 from health.telemetry.metrics import METRICS
 from health.telemetry.snapshot import TelemetrySnapshot
 
-# NVML, which DCGM has them from, does not say them of a GPU in MIG mode, or 0: whichever is said is no utilisation.
+# NVML, the source of DCGM, reports nothing or 0 for a GPU in MIG mode: neither is a utilisation.
 NOT_UNDER_MIG = frozenset({"gpu_utilisation_ratio", "memory_busy_ratio"})
 # Of a board that is cut, each slice has its own: the board has none unless it has series itself.
 BY_SLICE = frozenset({"gpu_utilisation_ratio", "engine_active_ratio", "memory_used_mib", "memory_free_mib"})
@@ -26,7 +26,7 @@ class ReadingState(StrEnum):
     SOURCE_SILENT = "source-silent"  # the value is the last one before the silence
     NO_SOURCE = "no-source"  # the cluster has none, or it is switched off
     NEVER = "never"  # no value of this device is known, though its exporter has a series or never reported
-    NOT_APPLICABLE = "not-applicable"  # it cannot be said of such a device
+    NOT_APPLICABLE = "not-applicable"  # such a device never has this metric
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class SecretPlaces:
     of_variable: str  # the suffix of the variable that lists the users of a secret
     of_file: str  # the suffix of the file that does
     user: str  # name of the user in sentences
-    owner: str  # what has the secret
+    owner: str  # object that has the secret
 
     @property
     def places(self) -> str:

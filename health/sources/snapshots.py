@@ -54,7 +54,7 @@ class StoredSnapshot:
 
 class KeptExporters(NamedTuple):
     exported: frozenset[str]  # by any of them now
-    by_node: Mapping[str, frozenset[str]]  # what that of each has, or had within a day
+    by_node: Mapping[str, frozenset[str]]  # metrics by node, exported now or within a day
 
 
 class SnapshotsUnavailable(Exception):

@@ -100,7 +100,7 @@ class TlsStream:
         :raises Unusable: when it ends without any sign that it accepted the client
         """
         try:
-            if self._read():  # what has arrived, so that the end of ours reads nothing
+            if self._read():  # read what has arrived before the stream ends
                 raise Unusable(REFUSED)
             self._wants_more(self._tls.unwrap)
             while not self._read():

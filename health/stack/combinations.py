@@ -19,7 +19,7 @@ from gpu.compatibility.systems import distribution_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.versions import tag_of
 
-AT_MOST = 200  # groups; a fleet with more is told of the largest
+AT_MOST = 200  # groups of nodes; a larger fleet shows its largest groups
 # The only systems where it matters: for the others no labels need to be read.
 PRE_MATTERS = Q(os_image__startswith="Red Hat Enterprise Linux 8") | Q(os_image__startswith="Ubuntu 26.04")
 # An os-release of Red Hat CoreOS, labelled by Node Feature Discovery; its osImage names OpenShift only before 4.19.
@@ -31,7 +31,7 @@ ON_AZURE = Q(kernel__endswith="-azure") | Q(os_image__startswith="Microsoft Azur
 OURS = ("", "nvidia")
 LABELS_MATTER = PRE_MATTERS | IS_OPENSHIFT | ON_AZURE
 OF_LABELS = ("openshift", "aks", "is_pre")
-# What tells one group of nodes from another.
+# Properties that separate one group of nodes from another.
 ALIKE = (
     "os_image",
     "openshift",
@@ -106,7 +106,7 @@ def surroundings(drivers: Drivers) -> Surroundings:
         toolkit=_image_of("container-toolkit", operands),
         mig_manager=_image_of("mig-manager", operands),
         cdi=lead.uses_cdi if lead else None,
-        nri=bool(lead.uses_nri) if lead else None,  # off where it is not said: cdi.nriPluginEnabled is for opting in
+        nri=bool(lead.uses_nri) if lead else None,  # off by default: cdi.nriPluginEnabled is opt-in
         rdma=_any_switch_on(each.uses_rdma for each in objects),
         gds=_any_switch_on(each.uses_gds for each in objects),
         gdrcopy=_any_switch_on(each.uses_gdrcopy for each in objects),

@@ -30,18 +30,18 @@ class DriverVersionSource:
     by: str
     version: str
     note: str = ""
-    is_known: bool = True  # False: it no longer says; the version is the last it did
+    is_known: bool = True  # False: no longer reported; the version is the last reported one
 
 
 @dataclass(frozen=True)
 class DriverVersions:
     sources: tuple[DriverVersionSource, ...]
     is_pre_installed: bool
-    running: str  # as the node says, or last said; blank: it never did
+    running: str  # reported by the node, now or last; blank: never reported
     running_unknown_since: datetime | None
     pod_image: str  # the driver pod's tag; blank: no pod
     desired: str  # blank: the operator's own default, or no object
-    desired_by: str  # "NVIDIADriver a100"; blank: nothing says
+    desired_by: str  # such as "NVIDIADriver a100"; blank: unknown
     disagreement: str  # a sentence; blank: all sources agree
 
 

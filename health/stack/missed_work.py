@@ -18,7 +18,7 @@ from gpu.operands import (
 
 # gpu-operator, assets/state-driver: the container that installs; the others of its pod wait for it.
 MAIN_CONTAINER = {DRIVER: "nvidia-driver-ctr", COMPUTE_DOMAIN: "compute-domain-daemon"}
-# What offers GPUs and is ready whatever it finds. Blank: its pod has one container, most often.
+# Container that offers the GPUs. Blank: its pod usually has one container.
 OFFERS = {
     DEVICE_PLUGIN: "",
     AMD_PLUGIN: "",
@@ -28,7 +28,7 @@ OFFERS = {
     AMD_DRA: "plugin",
     INTEL_DRA: "",
 }
-# By the rule whose finding says that the work of an operand is missing on a node: the operands, ready nonetheless.
+# By rule of a finding: operands that are ready although their work is missing on the node.
 MISSED: Mapping[str, Mapping[str, str]] = {
     "exporter-silent": {"dcgm": "", **dict.fromkeys(EXPORTERS, "")},
     "gpus-never-offered": {DRIVER: MAIN_CONTAINER[DRIVER], GFD: ""},

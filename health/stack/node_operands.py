@@ -22,7 +22,7 @@ PLUGIN_ELSEWHERE = entry("no_plugin_selects")
 NOT_OF_THE_POLICY = operands.OF_OTHERS | {operands.NFD}  # a chart of its own has its settings
 WITHOUT_DAEMON_SETS = frozenset(
     {"no_driver_selects", "no_driver_made", "no_driver_managed"}
-)  # said of what is not seen
+)  # text for an operand that is not observed
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class OperandOnNode:
     log: tuple[str, ...] = ()  # the last lines of the container that crashed
     log_refused: str = ""  # why the logs could not be read
     status: str = ""  # of the pod, as kubectl spells it; blank: no pod
-    is_silent: bool = False  # the node's kubelet does not report: all this is the last that it said
+    is_silent: bool = False  # the node's kubelet does not report: all values are the last reported ones
 
     @property
     def reason(self) -> str:

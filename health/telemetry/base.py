@@ -10,7 +10,7 @@ PERIOD_S = 15.0  # between two frames: Prometheus asks exporters as often, by th
 STALE_AFTER_S = 90.0  # an older sample is stale: exporters collect every 30 s, and may miss one
 AHEAD_S = STALE_AFTER_S  # a sample that claims a later time than in as much is not believed
 SKEW_S = 30.0  # between a source's clock and ours: more is worth a word
-FORGET_AFTER_S = 24 * 3600.0  # of a device that is in no answer any more
+FORGET_AFTER_S = 24 * 3600.0  # after this time a device without new values is dropped
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class DeviceXid:
     words: str = ""
 
 
-# By the key of the device and the metric: each value of the label that its series are told apart by, where it is not 0.
+# By device key and metric: each label value of its series that is not 0.
 Parts = Mapping[GpuDeviceKey, Mapping[str, Mapping[str, float]]]
-# By node, those of series that name no GPU (NVIDIA/DCGM #235).
+# By node: series that name no GPU (NVIDIA/DCGM #235).
 UnplacedXids = Mapping[str, Sequence[DeviceXid]]
 SERIES_AT_MOST = 2_000  # of one name at one exporter: 16 boards of 7 slices with 9 reasons each are 1,008
 PART_CHARS = 40  # of a label's value
@@ -48,10 +48,10 @@ class TelemetryReading:
     notes: tuple[str, ...] = ()  # anomalies, as sentences
     parts: Parts = field(default_factory=dict)
     exploding: tuple[Exploding, ...] = ()  # the worst first
-    anew: tuple[GpuDevice, ...] = ()  # that count from nothing since the frame before
+    anew: tuple[GpuDevice, ...] = ()  # devices whose counters restarted at 0 since the last frame
     came: tuple[GpuDevice, ...] = ()  # of boards that the frame before had not on their nodes
     unplaced_xids: UnplacedXids = field(default_factory=dict)
-    clock_offset_s: float = 0.0  # what is to be added to its clock to have ours; 0: no more than `SKEW_S`
+    clock_offset_s: float = 0.0  # added to its clock to get ours; 0: the difference is at most `SKEW_S`
 
 
 class Source(Protocol):

@@ -37,7 +37,7 @@ SUMS = (
 )  # fmt: skip
 # What the next value is compared with; when a device was last under load, and when nothing reported whether it was.
 LASTS = ("last_xid", *(f"{name}_last" for name in INCREASES), "loaded_at", "unmeasured_at")
-PEAKS = ("temperature_max", "memory_max", *LASTS)  # NaN: nothing said it
+PEAKS = ("temperature_max", "memory_max", *LASTS)  # NaN: not reported
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class GpuHourSums:
     memory_max_mib: float | None
     xids: int | None  # at least so many: a second of the same is not seen
     ecc_corrected: float | None = None  # more of them in the time in which they were counted
-    nvlink_errors: float | None = None  # errors, replays and recoveries, as those
+    nvlink_errors: float | None = None  # sum of errors, replays and recoveries
     throttled: float | None = None  # part of the time in which a counter of throttling grew, 0 to 1
 
 
@@ -250,7 +250,7 @@ def fresh_values(snapshot: TelemetrySnapshot, key: str, fresh: float) -> "array[
 def utilisation(snapshot: TelemetrySnapshot, fresh: float) -> "array[float]":
     """Returns the utilisation of each device from 0 to 1; NaN if unknown, which is not 0."""
     first, better = (fresh_values(snapshot, key, fresh) for key in UTILISATION)
-    cut = {device.uuid for device in snapshot.devices if device.is_mig}  # DCGM says none of these, or 0
+    cut = {device.uuid for device in snapshot.devices if device.is_mig}  # DCGM reports none of these, or 0
     if not cut and all(map(math.isfinite, better)):
         return better
     return array(

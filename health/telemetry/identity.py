@@ -25,7 +25,7 @@ from functools import cached_property
 from health.telemetry.snapshot import GpuDevice, GpuDeviceKey, TelemetrySnapshot, in_order
 from wording.numbers import are, count
 
-# Where the name of a node may stand: as a Prometheus writes it, and as an exporter says it.
+# Labels that may have the node's name: from Prometheus, and from the exporter.
 WRITTEN = ("node", "kubernetes_node", "kubernetes_node_name", "k8s_node_name", "nodename")
 HOST_LABELS = ("Hostname", "hostname", "exported_hostname", "exported_node")
 # AMD's partition types, and ids, of a GPU that is not partitioned; the number is one of those that know none (#233).
@@ -93,7 +93,7 @@ class Whereabouts:
 @dataclass(frozen=True)
 class Inventory:
     devices: tuple[GpuDevice, ...]
-    notes: tuple[str, ...]  # what contradicts, in sentences
+    notes: tuple[str, ...]  # contradictions, as sentences
     left_out: int = 0  # that series name, and that are of no node of this cluster, or of two
     contested: frozenset[GpuDeviceKey] = frozenset()  # of two
 
@@ -129,7 +129,7 @@ class _Odd:
     placeless: int = 0  # series that name no node
     unknown: dict[str, None] = field(default_factory=dict)  # names that are no node's
     untrue: dict[str, None] = field(default_factory=dict)
-    services: dict[str, None] = field(default_factory=dict)  # that stand for the exporters of several nodes
+    services: dict[str, None] = field(default_factory=dict)  # services in front of exporters of several nodes
 
 
 def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
@@ -264,11 +264,11 @@ def notes_on_claims(untrue: Sequence[str], contested: Mapping[tuple[str, str], C
     """Returns notes. `untrue` holds exporters' false names; `contested` the claiming nodes by device key."""
     notes = []
     if untrue:
-        notes.append(f"Where it runs is believed, not what it says: {_first_names(untrue)}.")
+        notes.append(f"The node where the exporter runs counts, not its node label: {_first_names(untrue)}.")
     if contested:
         first, number = next(iter(contested)), len(contested)
         notes.append(
-            f"{count(number, 'device')} {are(number)} claimed by several nodes and taken for none's: {first[0]} by "
+            f"{count(number, 'device')} {are(number)} claimed by several nodes and assigned to none: {first[0]} by "
             f"{' and '.join(sorted(contested[first])[:NAMED_AT_MOST])}."
         )
     return tuple(notes)

@@ -16,8 +16,8 @@ from gpu.resources.names import Vendor
 
 class MetricKind(StrEnum):
     GAUGE = "gauge"
-    COUNTER = "counter"  # it grows until the driver is loaded anew
-    LATCHED = "latched"  # the last one that was, until the driver is loaded anew; a second of the same is not seen
+    COUNTER = "counter"  # grows until the driver is reloaded
+    LATCHED = "latched"  # keeps the last value until the driver is reloaded; a repeated value is not visible
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Metric:
     unit: str = ""  # of the value, after its factor
     kind: MetricKind = MetricKind.GAUGE
     is_usual: bool = True  # exported unless somebody took it out
-    is_missed: bool = True  # its absence is worth a word to everybody; else one vendor's or few have it
+    is_missed: bool = True  # True: pages show if it is missing; False: few or one vendor's exporters have it
     # Beyond these it is no value, whatever an exporter says: both glitch (NVIDIA/dcgm-exporter #312: 82505 °C;
     # NVIDIA/DCGM #199: a utilisation of thousands; ROCm/rocm-systems #6931: 2112 °C), and see BLANKS.
     least: float = 0.0
@@ -40,11 +40,11 @@ class MetricSeries:
 
     name: str
     metric: str  # its key
-    factor: float = 1.0  # what a value is multiplied by to be in the metric's unit
+    factor: float = 1.0  # multiplies a value to get the metric's unit
     # A device has a series of it for each value of this label: its value is that of the highest. Blank: it has one.
     label: str = ""
     only: frozenset[str] = frozenset()  # values of the label that count; empty: all
-    has_parts: bool = True  # what each value of the label has is told beside it (`base.Parts`)
+    has_parts: bool = True  # values of each label value are stored in `base.Parts`
     is_blank_at_0: bool = False  # of a sensor that is not there, as of an L4's memory, and of an AMD GPU's in a VM
 
     @property

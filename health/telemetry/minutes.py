@@ -17,7 +17,7 @@ LARGEST = (1 << 15) - 1
 # By metric the numbers that one unit has. The last Xid is kept for the marks of plots.
 NUMBERS_PER_UNIT: Mapping[str, float] = {
     "gpu_utilisation_ratio": 1000,
-    "engine_active_ratio": 1000,  # only where the one above is not said
+    "engine_active_ratio": 1000,  # used only if the metric above is missing
     "tensor_active_ratio": 1000,
     "memory_used_mib": 1 / 16,  # up to 512 GiB
     "temperature_celsius": 10,

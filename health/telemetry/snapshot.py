@@ -27,7 +27,7 @@ class GpuDevice(NamedTuple):
 
     node_name: str
     index: int | None  # type: ignore[assignment]  # of the board in its node; a tuple's method is asked by nobody
-    uuid: str  # of the board either way; what its exporter has instead where it has none
+    uuid: str  # of the physical GPU, also for slices; without one, the exporter's own id
     gi_id: str = ""  # of the slice; blank: the whole board
     profile: str = ""
     product: str = ""
@@ -81,7 +81,7 @@ class Checkpoint:
 class PastXid:
     """An Xid that a GPU has had, whether or not its gauge still shows it."""
 
-    since: float  # that it was last seen to come, in seconds since the epoch; NaN: it was there when we first looked
+    since: float  # when it first appeared, in seconds since the epoch; NaN: it was there at the first snapshot
     words: str = ""  # the exporter's own
 
 
@@ -93,7 +93,7 @@ class TelemetrySnapshot:
     checkpoints: tuple[Checkpoint, ...] = ()  # the oldest first
     # By the key of a latched metric: since when each device has its value. NaN: since before anybody looked.
     latched: "dict[str, array[float]]" = field(default_factory=dict)
-    # By the key of a device every Xid, by its number, since it last began anew. The gauge shows the last one alone.
+    # By device key: each Xid since the last restart of its counter. The gauge shows only the last one.
     past_xids: Mapping[tuple[str, str], Mapping[int, PastXid]] = field(default_factory=dict)
 
     def index(self) -> Mapping[tuple[str, str], int]:

@@ -14,11 +14,11 @@ from health.telemetry.base import STALE_AFTER_S, DeviceXid
 from health.telemetry.metrics import METRICS, MetricKind
 from health.telemetry.snapshot import NEVER, Checkpoint, MetricColumn, PastXid, TelemetrySnapshot, no_values
 
-CHECKPOINT_S = 1800.0  # between two: what a counter grew is told of the last half to whole hour
-CHECKPOINTS = 2  # that are kept
+CHECKPOINT_S = 1800.0  # between two checkpoints: the growth of counters covers the last half to whole hour
+CHECKPOINTS = 2  # checkpoints that are stored
 HOUR_S = CHECKPOINT_S * CHECKPOINTS
 COUNTERS = tuple(key for key, metric in METRICS.items() if metric.kind == MetricKind.COUNTER)
-LAST_SAMPLE_AT = "reporting_devices"  # of a checkpoint: when each device had last said anything by then
+LAST_SAMPLE_AT = "reporting_devices"  # in a checkpoint: the time of each device's last report
 ENERGY = "energy_joules"
 # What a board draws at most between what two exporters of it said, each of which collects when it likes: half a minute
 # at 2 kW, and as much for one that missed it twice.
@@ -28,7 +28,7 @@ XID = "xid"
 SLOWED_FOR = ("throttled_thermal", "throttled_board", "throttled_reliability")  # how long, in whatever unit
 # Of which is kept since when each device has its value.
 LATCHED = (*(key for key, metric in METRICS.items() if metric.kind == MetricKind.LATCHED), *SLOWED_FOR)
-PAST_XIDS_AT_MOST = 16  # of one device: as many numbers as one trouble has, and no more
+PAST_XIDS_AT_MOST = 16  # Xids of one device that are stored
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,8 @@ def _past_xids(
             its = known.get(number)
             if its is None and len(known) < PAST_XIDS_AT_MOST:
                 kept[key] = {**known, number: PastXid(since[place])}
-            elif its is not None and since[place] == since[place] and not since[place] <= its.since:  # it came again
+            # it disappeared and came back
+            elif its is not None and since[place] == since[place] and not since[place] <= its.since:
                 kept[key] = {**known, number: PastXid(since[place], its.words)}
         elif value == 0 and kept and not _counts(snapshot, place):
             kept.pop(snapshot.devices[place].key, None)

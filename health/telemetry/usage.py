@@ -24,7 +24,7 @@ class GpuUse(StrEnum):
     UNALLOCATED = "unallocated"  # free, and open to pods
     QUARANTINED = "quarantined"  # free, but unhealthy, or on a cordoned node that nothing changes
     IN_REPAIR = "in_repair"  # free, on a node that is not ready, or that an operation or a plan changes
-    OUT_OF_SERVICE = "out_of_service"  # one of these two, in hours that were recorded before they were told apart
+    OUT_OF_SERVICE = "out_of_service"  # either of the two, in hours recorded before they were separate
     UNKNOWN = "unknown"  # nobody saw whether a pod had it
 
 
@@ -86,8 +86,8 @@ class HourOfNode:
 
 @dataclass(frozen=True)
 class SplitHours:
-    by_use: UseHours  # above 0; the sum is what the node had, or what pods had if that is more
-    under_used: Mapping[Owner, float]  # of the used hours, those that well used GPUs would not have needed
+    by_use: UseHours  # uses above 0; the sum is the node's GPU time, or the pods' if that is more
+    under_used: Mapping[Owner, float]  # part of the used hours that well-used GPUs would not need
 
 
 def node_hours(node: HourOfNode) -> SplitHours:

@@ -133,7 +133,7 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
 
 class StripLine(NamedTuple):
     finding: Finding
-    group: FindingGroup  # that it stands for
+    group: FindingGroup  # group that the row represents
     title: str  # of its rule
     code: str
 

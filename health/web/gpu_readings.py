@@ -13,7 +13,7 @@ from health.telemetry.metrics import METRICS, SLOWED_BY
 from health.web.reading_cells import ReadingCell, cell_of, gib, reading_style
 from wording.lists import names
 
-# In its line, or nothing to look at; of one vendor alone; or in a unit that nothing says: a plot draws that it grows.
+# Not plotted: it is in the GPU's line, or is of one vendor alone, or has no known unit.
 NOT_HERE = frozenset({
     "temperature_celsius", "gpu_utilisation_ratio", "engine_active_ratio", "memory_used_mib", "memory_free_mib",
     "power_watts", "power_limit_watts", "energy_joules", "xid", "called_healthy",

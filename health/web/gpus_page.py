@@ -59,8 +59,8 @@ class GpuLine:
     power: ReadingCell
     xid: ReadingCell
     is_bad: bool  # its last Xid is one
-    others: Sequence[tuple[GpuColumn, ReadingCell]]  # of the metrics that are shown beside these
-    untold: ReadingCell | None  # of the first that is shown, where nothing was ever said of it
+    others: Sequence[tuple[GpuColumn, ReadingCell]]  # values of the other visible metrics
+    untold: ReadingCell | None  # first visible metric, if it was never reported
     sampled_at: datetime | None
     is_old: bool
     glyph: str  # of its finding
@@ -238,7 +238,7 @@ def _filter_hints(user: User, wanted: GpuFilter, table: GpuTable, *, now: dateti
     found = []
     for name in wanted.active:
         looser = wanted.without(name)
-        if looser.namespace:  # to find out who has what again and again costs too much for a hint
+        if looser.namespace:  # counting other namespaces on each request costs too much for a hint
             continue
         found.append((PARTS[name], f"?{looser.query()}", len(table_of(user, looser, now=now, stop=1))))
     return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])

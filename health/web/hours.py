@@ -21,7 +21,7 @@ from wording.instants import to_the_minute
 from wording.lists import names
 
 TALL, WIDE, GAP = 40, 10, 2  # pixels of a bar
-LOW = 2  # of one that did nothing, so that it is seen
+LOW = 2  # height of an idle hour, so that it is visible
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ class Chosen:
     buttons: Mapping[str, ActButton]
     mutes: list[tuple[Mute, str]]  # with why this person may not lift it
     markdown: str
-    is_of_telemetry: bool  # what GPUs said around it is evidence, too; to be drawn where its node is there
+    is_of_telemetry: bool  # GPU telemetry around its start is evidence; plotted while its node exists
     plotted_until: datetime  # end of the plotted time
     limits_unit: str  # of limits that no line can show; blank: there are none
     scopes: list[tuple[str, str]]
@@ -213,7 +213,7 @@ def _own_findings(user: User) -> FindingQuerySet:
 
 
 def _rows_of_tab(user: User, tab: str) -> QuerySet[Finding]:
-    own = _own_findings(user).select_related("cluster")  # of its node and its cause a row shows what it has itself
+    own = _own_findings(user).select_related("cluster")  # a row shows only the node's own findings
     if tab == "resolved":
         return own.filter(state=FindingState.RESOLVED).order_by("-resolved_at", "-pk")
     found = own.unresolved().order_by(MUTED_LAST, WORST_FIRST, "-since", "-pk")

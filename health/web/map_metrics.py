@@ -20,7 +20,7 @@ from health.sources.readings import NOT_UNDER_MIG, UTILISATION
 from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 
 NO_DATA = 255
-NOT_OF_NOW = 254  # a value was said, and is too old, or its source is silent
+NOT_OF_NOW = 254  # the value is too old, or its source is silent
 NOT_EXPORTED = 253  # its cluster's source answers, and its exporter has no series of it
 MOST = 252
 
@@ -128,7 +128,7 @@ def _bytes_of(metric: MapMetric, telemetry: ClusterTelemetry, key: str, *, now: 
     oldest, newest = now - FORGET_AFTER_S, now + AHEAD_S
     fresh = float("inf") if telemetry.standing.is_silent else now - STALE_AFTER_S
     for value, at in zip(telemetry.values(key), telemetry.times(key), strict=True):
-        if not (value - value == 0 and oldest <= at <= newest):  # it is neither NaN nor infinite
+        if not (value - value == 0 and oldest <= at <= newest):  # neither NaN nor infinite
             yield NO_DATA
         else:
             yield min(MOST, max(0, metric.byte(value))) if at >= fresh else NOT_OF_NOW

@@ -23,7 +23,7 @@ class NodeOperandLine:
     row: OperandOnNode
     glyph: str
     word: str
-    is_repeated: bool  # the same cause stands above, with what to do about it
+    is_repeated: bool  # the same cause and its steps are shown above
 
 
 @part_response

@@ -24,7 +24,7 @@ class ReadingCell:
 
     state: str
     words: str
-    beside: str = ""  # of what, in small
+    beside: str = ""  # secondary text of the cell
     title: str = ""
 
     @property

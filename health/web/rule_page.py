@@ -95,7 +95,7 @@ def limit(request: PersonRequest, rule: str) -> HttpResponse:
             form.add_error(problem["field"] if problem["field"] in form.fields else None, problem["sentence"])
         return _page(request, rule, form=form, status=400)
     except LostRace as refusal:
-        # What was written, for the limits that there are by now: they stand above it.
+        # The submitted text, below the limits as they are now.
         row = _limits(request).filter(rule=rule, pool=pool).first()
         form = LimitsForm({**request.POST.dict(), "version": row.version if row else ""})
         form.add_error(None, str(refusal))

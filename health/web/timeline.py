@@ -57,7 +57,7 @@ def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[Timeline
     for hour, xids in rows.order_by("-hour").values_list("hour", "xids"):
         if hour not in seen and len(seen) == span.most:
             break
-        seen[hour] = max(xids or 0, seen.get(hour, 0))  # each slice says its board's
+        seen[hour] = max(xids or 0, seen.get(hour, 0))  # each slice reports the Xids of its GPU
     for hour, xids in seen.items():
         sentence = f"At least {count(xids, 'Xid')} from {hour:%H:%M} to {hour + HOUR:%H:%M} UTC."
         yield TimelineLine(

@@ -20,7 +20,7 @@ CONTEXT = "cluster"  # the only one of each document
 PROFILE = "clusterprofile:"  # followed by NAMESPACE/NAME: such a context is of the file of access providers
 IN_CLUSTER = "https://kubernetes.default.svc"
 ARGO_FILES = ("server", "config")
-AWS_PLUGIN = "argocd-k8s-auth"  # what Argo CD starts for `awsAuthConfig`; a user of ours has to bring it, too
+AWS_PLUGIN = "argocd-k8s-auth"  # plugin that Argo CD starts for `awsAuthConfig`; the administrator has to install it
 LARGEST_FILE = 2**20  # as large as a Secret may be
 Document = dict[str, Any]
 

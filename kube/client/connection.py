@@ -120,7 +120,7 @@ class Connection:
         self._client = client
         self._renewing = threading.Lock()
         self.server = str(client.configuration.host)
-        self.is_verified = bool(client.configuration.verify_ssl)  # false: the kubeconfig says so
+        self.is_verified = bool(client.configuration.verify_ssl)  # False: the kubeconfig turns verification off
         self.clock = ServerClock()
         self._peer: bytes | None = None  # the server's certificate
         self._sent: deque[tuple[str, SentSecrets]] = deque(maxlen=TOKENS_KNOWN)

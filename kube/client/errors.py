@@ -179,7 +179,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     details: StatusDetails | None = None
 
 
-UNAUTHORIZED = "Unauthorized"  # all that the API server says of wrong, expired and missing credentials
+UNAUTHORIZED = "Unauthorized"  # the API server's only message for wrong, expired and missing credentials
 STATUS = msgspec.json.Decoder(Status)  # here, not where it is used: see decoder.py
 
 

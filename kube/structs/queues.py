@@ -53,7 +53,7 @@ class FlavorResource(Struct, frozen=True):
     name: str = ""
     nominal_quota: str | int | float | None = None
     borrowing_limit: str | int | float | None = None  # absent: no limit within the cohort
-    total: str | int | float | None = None  # in a status: what is reserved
+    total: str | int | float | None = None  # in a status: the reserved amount
     borrowed: str | int | float | None = None
 
 

@@ -20,7 +20,7 @@ class RepairTask:
     node: str
     node_uid: str
     fault: str
-    task: str  # in the words of whoever asks
+    task: str  # name of the task, for people
     asked_by: str
     asked_at: datetime
     deadline: datetime

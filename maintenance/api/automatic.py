@@ -58,7 +58,7 @@ class AutomaticDetailSerializer(AutomaticSerializer):
     repair_by = serializers.CharField(help_text="Who switched it on.")
     repair_through = serializers.CharField(help_text="The actor. Blank: none.")
     machines = MachineSerializer(many=True, help_text="The actors of automatic repairs.")
-    other = serializers.CharField(help_text="Who else quarantines nodes of the cluster. Blank: nobody is known to.")
+    other = serializers.CharField(help_text="Who else quarantines nodes of the cluster. Blank: no known controller.")
     rule_modes = serializers.DictField(help_text="Limits of rules below the mode, by rule.")
 
     class Meta(AutomaticSerializer.Meta):

@@ -44,7 +44,9 @@ class CaseSerializer(RowSerializer):
     cluster = RefSerializer()
     state = serializers.ChoiceField(choices=STATES)
     finding = serializers.IntegerField(source="finding_id", allow_null=True)
-    obstacle = serializers.CharField(help_text="What it waits for, or what contradicts its state. Blank: nothing.")
+    obstacle = serializers.CharField(
+        help_text="Condition it waits for, or a contradiction to its state. Blank: neither."
+    )
     acts = CaseActSerializer(many=True, help_text="Possible now, the next step first.")
     test = serializers.CharField(help_text="The test that exercises the fault: `test` of an operation of kind `test`.")
     why_no_return = serializers.CharField(help_text="Why the node may not be released. Blank: it may.")
@@ -128,7 +130,7 @@ class RepairSerializer(RowSerializer):
     request = serializers.CharField(help_text="Id that an answer names. Blank: asked by an older version.")
     sent_at = serializers.DateTimeField(allow_null=True, help_text="When the request was sent. Null: not yet.")
     accepted_at = serializers.DateTimeField(allow_null=True, help_text="When the actor had the request. Null: unknown.")
-    says = serializers.CharField(help_text="What the request waits for. Blank: nothing.")
+    says = serializers.CharField(help_text="Reason why the request waits. Blank: it does not wait.")
     ended_at = serializers.DateTimeField(allow_null=True, help_text="Null: no answer, or a reboot that is not proven.")
 
     class Meta:

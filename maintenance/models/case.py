@@ -49,12 +49,12 @@ class NodeCase(models.Model):
     moved_by = models.CharField(max_length=150)
     opened_at = models.DateTimeField()
     opened_by = models.CharField(max_length=150)
-    reason = models.CharField(max_length=LONGEST_REASON)  # of whoever opened it
+    reason = models.CharField(max_length=LONGEST_REASON)  # given by the person who opened it
     finding = models.ForeignKey(Finding, models.SET_NULL, null=True, related_name="cases")  # null: opened from a node
     fault_at = models.DateTimeField()  # of the last fault, or of the opening: a return needs a newer validation
     repaired_at = models.DateTimeField(null=True)  # end of the last repair
     passed_at = models.DateTimeField(null=True)  # of the last validation that passed
-    failed_at = models.DateTimeField(null=True)  # of the last one that failed
+    failed_at = models.DateTimeField(null=True)  # time of its last failure
     tested_at = models.DateTimeField(null=True)  # end of the last test Job whose result it has
     overridden_at = models.DateTimeField(null=True)  # when a person allowed the return without a validation
     overridden_by = models.CharField(max_length=150, blank=True)
@@ -64,7 +64,7 @@ class NodeCase(models.Model):
     # The gate that holds the new node. Null: the node is not new, or the pool was deleted.
     gate = models.ForeignKey("maintenance.NewNodeGate", models.SET_NULL, null=True, related_name="cases")
     needed_test = models.CharField(max_length=32, db_default="", blank=True)  # that validates it; blank: by its fault
-    waits_for = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)  # what a new node lacks
+    waits_for = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)  # what a new node still lacks
     handed_over_at = models.DateTimeField(null=True)  # the end of the automatic steps
     handed_over_to = models.CharField(max_length=150, db_default="", blank=True)  # blank: whoever is on call
     handed_over_reason = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)

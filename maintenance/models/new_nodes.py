@@ -31,7 +31,7 @@ class NewNodeGate(models.Model):
     changed_at = models.DateTimeField()
     reason = models.CharField(max_length=LONGEST_REASON)
     epoch = models.PositiveBigIntegerField(default=0)  # counts the changes and the nodes that it held
-    refused_at = models.DateTimeField(null=True)  # when a node was last not held; null: never
+    refused_at = models.DateTimeField(null=True)  # last time that a node was not held; null: never
     refused_node = models.CharField(max_length=253, db_default="", blank=True)
     refusal = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)  # why
 

@@ -57,8 +57,8 @@ class Repair(Leased):
     boot_id = models.CharField(max_length=64, blank=True)  # of the node when it was asked; blank: not reported
     sent_at = models.DateTimeField(null=True)  # when the first write to the actor began; null: none did
     accepted_at = models.DateTimeField(null=True)  # when it was read back that the actor has the request
-    withdrawn_at = models.DateTimeField(null=True)  # when it was read back that the request is over, or was removed
-    says = models.CharField(max_length=LONGEST_REASON, blank=True)  # what it waits for
+    withdrawn_at = models.DateTimeField(null=True)  # when the request was read as finished or removed
+    says = models.CharField(max_length=LONGEST_REASON, blank=True)  # reason why it waits
     answer = models.CharField(max_length=16, blank=True, choices=[(each.value, each.value) for each in RepairAnswer])
     answered_by = models.CharField(max_length=150, blank=True)
     answer_note = models.CharField(max_length=LONGEST_REASON, blank=True)

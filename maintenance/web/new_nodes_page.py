@@ -47,7 +47,7 @@ class NewNodeGateForm(forms.Form):
         help_text="One a line: key:Effect or key=value:Effect.",
     )  # fmt: skip
     needs_person = forms.BooleanField(
-        required=False, label="A person releases", help_text="Else a node that passed is released by itself."
+        required=False, label="A person releases", help_text="Off: a node that passed is released automatically."
     )
     seen = forms.CharField(max_length=40, required=False, widget=forms.HiddenInput)
     reason = Reason()

@@ -58,7 +58,7 @@ class NotificationChannelSerializer(RowSerializer):
     )  # fmt: skip
     silences_at = serializers.DateTimeField(allow_null=True, help_text="When silences were last read. Null: never.")
     mutes_sentence = serializers.CharField(
-        help_text="Why mutes are not silences there. Blank: they are, or none is in force."
+        help_text="Why mutes were not written as silences. Blank: all written, or none in force."
     )
     silences_sentence = serializers.CharField(help_text="Why the last reading of silences failed. Blank: it did not.")
     waiting = serializers.IntegerField(help_text="Number of messages that are not sent yet.")

@@ -23,7 +23,7 @@ class DeliverySerializer(RowSerializer):
     channel_id = serializers.IntegerField(allow_null=True, help_text="Null: the channel was removed.")
     route = serializers.CharField(source="route_name", help_text="Blank: an update, a test, or a resend.")
     event = serializers.IntegerField(
-        source="event_id", allow_null=True, help_text="Id in `events`. Null: about none, as a digest and a test are."
+        source="event_id", allow_null=True, help_text="Id in `events`. Null: no event, such as for a digest or a test."
     )
     key = serializers.CharField(help_text="Key of the subject. Messages with the same key are sent in order.")
     act = serializers.ChoiceField(choices=[act.value for act in DeliveryAct])

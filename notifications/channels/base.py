@@ -33,7 +33,7 @@ class Notification:
 
     key: str  # stable over the life of the subject, the same in every channel
     kind: str  # of `fleet.event_kinds`
-    title: str  # what and where, in one line
+    title: str  # problem and object, in one line
     severity: str  # critical, warning or note
     at: datetime  # of the event
     since: datetime  # of the subject
@@ -43,15 +43,15 @@ class Notification:
     impact: str = ""  # whom it hurts; blank: nothing is known
     happens_next: str = ""  # without anybody's help; blank: it is over
     second: str = ""  # the channel that gets it without an answer; blank: none
-    second_at: datetime | None = None  # when that one gets it
-    zone: str = ""  # of the IANA database, whose times are shown beside UTC; blank: UTC alone
+    second_at: datetime | None = None  # when the second channel gets it
+    zone: str = ""  # IANA time zone for times in messages, beside UTC; blank: UTC alone
     details: Sequence[str] = ()  # values and probable causes
     steps: Sequence[str] = ()  # the next ones
     link: str = ""  # blank: no address of Quarterdeck is configured
-    happened: str = ""  # what changed, such as "Acknowledged by ada."; blank: it opened
+    happened: str = ""  # latest change, such as "Acknowledged by ada."; blank: it opened
     is_acknowledged: bool = False
     mentions: Sequence[Mapping[str, str]] = ()  # people with "name" and their handles in "slack" and "teams"
-    labels: Mapping[str, str] = field(default_factory=dict)  # what a receiver may group and route by
+    labels: Mapping[str, str] = field(default_factory=dict)  # labels by which a receiver groups and routes
 
     @property
     def paragraphs(self) -> list[str]:
@@ -66,7 +66,7 @@ class Notification:
 
     @property
     def next(self) -> str:
-        """Returns what happens without anybody's help, and when."""
+        """Returns what happens next without a person, and when."""
         return " ".join(part for part in (self.happens_next, self._second) if part)
 
     @property
@@ -143,16 +143,16 @@ class HttpChannel(ABC):
 
     key: ClassVar[str]
     title: ClassVar[str]
-    asks: ClassVar[str] = ""  # what the secret is, for the form; blank: it has none
-    wants_address: ClassVar[str] = ""  # what the address is, for the form; blank: the secret is the address
+    asks: ClassVar[str] = ""  # label of the secret in the form; blank: no secret
+    wants_address: ClassVar[str] = ""  # label of the address in the form; blank: the secret is the address
     default_address: ClassVar[str] = ""
-    wants_recipients: ClassVar[str] = ""  # what the recipients are, for the form; blank: it has none
+    wants_recipients: ClassVar[str] = ""  # label of the recipients in the form; blank: none
     edits: ClassVar[bool] = False  # a change edits the first message, which `ref` names
     is_pager: ClassVar[bool] = False  # wakes people: it is retried sooner
     has_storms: ClassVar[bool] = True  # people read it: many events at once become one message
     repeats_changes: ClassVar[bool] = False  # a change is another message that people are notified of
     heartbeat_min: ClassVar[int] = 0  # the suggested minutes between two heartbeats; 0: it takes none
-    heartbeat_hint: ClassVar[str] = ""  # what a heartbeat is, for the form
+    heartbeat_hint: ClassVar[str] = ""  # hint about heartbeats in the form
     exports_audit: ClassVar[bool] = False  # decisions may be sent to it, too
     retried: ClassVar[frozenset[int]] = frozenset({408, 425, 429})
 
@@ -165,7 +165,7 @@ class HttpChannel(ABC):
     def heartbeat(
         self, target: ChannelSettings, *, instance: str, every: timedelta, now: datetime
     ) -> ChannelRequest | None:
-        """Returns the request that shows the receiver that Quarterdeck lives, and wakes nobody; None: there is none."""
+        """Returns the heartbeat request, which notifies nobody; None: the kind has none."""
         return None
 
     def outcome(self, status: int, headers: Mapping[str, str], body: str) -> SendOutcome:

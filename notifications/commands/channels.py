@@ -150,7 +150,7 @@ def resend(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
     """
     channel = delivery.channel
     if delivery.state == DeliveryState.WAITING:
-        raise NotificationRefusal("It is being sent: there is nothing to repeat yet.")
+        raise NotificationRefusal("The message is being sent. It can be sent again after a failure.")
     if channel is None:
         raise NotificationRefusal(f"Its channel {delivery.channel_name} was removed: no message can be sent there.")
     if not channel.is_on:

@@ -23,7 +23,7 @@ LEASE = timedelta(seconds=60)  # longer than one request may take; a killed work
 class ChannelState(models.TextChoices):
     UNUSED = "unused"  # nothing was sent yet
     WORKING = "working"  # the last message was accepted
-    FAILING = "failing"  # the last message was not: `sentence` says why
+    FAILING = "failing"  # the last message failed: `sentence` gives the reason
 
 
 class AuditFormat(models.TextChoices):
@@ -59,7 +59,7 @@ class Channel(Leased):
     secret_from = models.CharField(max_length=300, blank=True)  # "env:NAME" or "file:NAME", never the secret
     ca_file = models.CharField(max_length=300, blank=True)
     recipients = models.JSONField(default=list)  # mail addresses
-    zone = models.CharField(max_length=64, blank=True, db_default="")  # of the times in messages, beside UTC
+    zone = models.CharField(max_length=64, blank=True, db_default="")  # for times in messages, beside UTC
     is_on = models.BooleanField(default=True)
     added_by = models.CharField(max_length=150)
     added_at = models.DateTimeField()

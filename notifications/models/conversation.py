@@ -47,7 +47,7 @@ class Conversation(models.Model):
     escalates_at = models.DateTimeField(null=True)  # the second channel is used then; null: never
     message = models.JSONField(default=dict)  # the last one
     silence_id = models.CharField(max_length=64, blank=True, db_default="")  # of its mute, in the Alertmanager
-    silence_until = models.DateTimeField(null=True)  # its end; null: it has no silence of ours
+    silence_until = models.DateTimeField(null=True)  # end of our silence; null: no silence of ours
 
     objects = ConversationQuerySet.as_manager()
 

@@ -14,7 +14,7 @@ KEEP_LOG = timedelta(days=90)  # lifecycle R69
 class DeliveryState(models.TextChoices):
     WAITING = "waiting"  # to be sent, or to be sent again
     SENT = "sent"  # the receiver accepted it
-    DEAD = "dead", "given up"  # for good: `sentence` says why; a person may send it again
+    DEAD = "dead", "given up"  # finally: `sentence` gives the reason; a person may send it again
     SKIPPED = "skipped"  # the receiver cannot use it
 
 

@@ -25,7 +25,7 @@ TRY_AGAIN = timedelta(seconds=30)
 
 
 def export_audit(channel: Channel, *, clock: Callable[[], datetime], until: float) -> None:
-    """Sends what is settled, until nothing is left, the time is up, or the receiver does not accept.
+    """Sends settled decisions until none is left, the time is up, or the receiver refuses.
 
     :raises LostRace: when another worker has the channel
     """
@@ -69,7 +69,7 @@ def _json_of(channel: Channel, row: Mapping[str, Any]) -> str:
 
 
 def _record(channel: Channel, outcome: SendOutcome, *, last: int, now: datetime) -> None:
-    """Moves the cursor behind what was accepted, or notes why it was not, for as long as the receiver asks."""
+    """Moves the cursor behind accepted decisions, or records the refusal and the receiver's retry time."""
     if outcome.verdict is Acceptance.ACCEPTED:
         _change(channel, audit_after=last, audit_at=now, audit_sentence="")
         return

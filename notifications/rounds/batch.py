@@ -22,7 +22,7 @@ AT_ONCE = 200  # rows per statement
 STORM = 20  # conversations that a channel begins in STORM_WITHIN, each with a message; more become a digest
 STORM_WITHIN = timedelta(minutes=5)
 DIGEST_EVERY = timedelta(minutes=1)
-DIGEST_AFTER = timedelta(seconds=10)  # a digest waits for what comes with it
+DIGEST_AFTER = timedelta(seconds=10)  # time in which further messages join a digest
 
 
 @dataclass
@@ -31,7 +31,7 @@ class RoutedBatch:
 
     events: Sequence[DomainEvent]
     now: datetime
-    escalating: Sequence[Conversation] = ()  # those whose second channel is to be used
+    escalating: Sequence[Conversation] = ()  # conversations that go to their second channel
     deliveries: list[Delivery] = field(default_factory=list)
     begun: list[Conversation] = field(default_factory=list)
     ended: list[Conversation] = field(default_factory=list)

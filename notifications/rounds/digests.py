@@ -14,7 +14,7 @@ from notifications.texts import link_to
 from wording.lists import names
 from wording.numbers import count
 
-NAMED = 8  # pools, and clusters for what is in no pool
+NAMED = 8  # pools, or clusters if a node is in no pool
 RULES_NAMED = 4  # of each
 
 

@@ -149,7 +149,7 @@ def certificate_end(channel: Channel) -> datetime | None:
     try:
         path = CHANNEL_SECRETS.file_at(channel.secret_from, channel.name)
         life = life_of_certificate(path.read_bytes(), CLIENT_CERTIFICATE)
-    except (NoSecret, OSError, ValueError):  # sending says what is wrong with it
+    except (NoSecret, OSError, ValueError):  # the send itself reports the error
         return None
     return life.ends_at if life.is_renewed_by_hand else None
 

@@ -28,7 +28,7 @@ PER_PAGE = 50
 SPANS = [("1", "1 hour"), ("8", "8 hours"), ("24", "24 hours"), ("72", "3 days"), ("168", "7 days")]
 MOST_ROWS = 50_000  # of a file
 AT_ONCE = 1000
-NOT_SHOWN = ("not permitted",)  # in place of channels
+NOT_SHOWN = ("not permitted",)  # shown instead of channels
 HEAD = ("id", "at", "cluster", "kind", "severity", "object", "node", "sentence", "by", "sent_to")
 
 

@@ -74,7 +74,7 @@ class OperationImpactSerializer(serializers.Serializer):
     domains = serializers.ListField(
         child=serializers.CharField(), help_text="The same by zone, rack and NVLink domain, the emptiest first."
     )
-    losses = serializers.ListField(child=serializers.CharField(), help_text="What cannot be undone.")
+    losses = serializers.ListField(child=serializers.CharField(), help_text="Effects that cannot be undone.")
     unmanaged = serializers.ListField(child=serializers.CharField(), help_text="Pods without a controller.")
     empty_dir = serializers.ListField(child=serializers.CharField(), help_text="Pods that lose emptyDir data.")
     budgets = serializers.ListField(child=serializers.CharField(), help_text="Budgets that allow no eviction now.")
@@ -82,7 +82,7 @@ class OperationImpactSerializer(serializers.Serializer):
         child=serializers.CharField(), help_text="Reasons against this change. Each reason prevents the start."
     )
     approvals = serializers.ListField(
-        child=serializers.CharField(), help_text="Why another person has to approve it. Empty: nobody has to."
+        child=serializers.CharField(), help_text="Why another person has to approve it. Empty: no approval needed."
     )
     waits = serializers.ListField(child=serializers.CharField(), help_text="Why nodes wait after the start.")
     warnings = serializers.ListField(child=serializers.CharField())

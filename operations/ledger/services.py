@@ -22,12 +22,12 @@ LEAVE = "remove one of the budgets, spread the pods, or exclude the node"
 @dataclass
 class _Service:
     namespace: str
-    desired: int | None  # replicas; None: nothing says how many
-    owners: set[ControllerKey] = field(default_factory=set)  # what controls its pods
+    desired: int | None  # replicas; None: unknown
+    owners: set[ControllerKey] = field(default_factory=set)  # controllers of its pods
     pods: int = 0
     without_node: int = 0
     ready: int = 0  # pods of it that are Ready on a node that is not out
-    hosts: set[str] = field(default_factory=set)  # those nodes
+    hosts: set[str] = field(default_factory=set)  # nodes with its pods
     not_ready_on: set[str] = field(default_factory=set)  # other nodes that are not out, where it has a pod
 
     @property

@@ -33,7 +33,7 @@ class Disruption(models.Model):
     was_in_service = models.BooleanField(db_default=True, default=True)  # a new node takes no place of a budget
     domains = models.JSONField(default=list)  # [["zone", "eu-1a"], ["pool", "7"]]
     taken_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True)  # when its node was back in order, held again or its plan over
+    ended_at = models.DateTimeField(null=True)  # when its node was healthy or held again, or its plan ended
 
     objects = DisruptionQuerySet.as_manager()
 
@@ -70,7 +70,7 @@ class DomainBudget(models.Model):
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="domain_budgets")
     kind = models.CharField(max_length=16, choices=[(kind.value, kind.value) for kind in BUDGETED_KINDS])
-    max_unavailable = models.PositiveIntegerField()  # nodes, those already broken included
+    max_unavailable = models.PositiveIntegerField()  # nodes, including broken ones
     label = models.CharField(max_length=317, blank=True)  # of racks: the label that names a node's; else blank
     reason = models.CharField(max_length=1000, blank=True)
     by = models.CharField(max_length=150)

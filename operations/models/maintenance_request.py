@@ -10,7 +10,7 @@ from fleet.models.visible import Visible
 from operations.lifecycle import NodeProgress
 from operations.models.operation import Operation, OperationNode
 
-LANDS_WITHIN = timedelta(minutes=2)  # a request that was sent is in the cluster by then, or never
+LANDS_WITHIN = timedelta(minutes=2)  # a sent request is visible in the cluster by then, or was lost
 
 
 class MaintenanceRequestQuerySet(Visible["MaintenanceRequest"]):
@@ -43,7 +43,7 @@ class MaintenanceRequest(models.Model):
     intended_at = models.DateTimeField()  # from here on the object may be in the cluster
     seen_at = models.DateTimeField(null=True)  # when it was read back
     ended_by = models.ForeignKey(Operation, models.PROTECT, null=True, related_name="+")  # asked for its deletion
-    gone_at = models.DateTimeField(null=True)  # when it was read back that it is not there any more
+    gone_at = models.DateTimeField(null=True)  # when it was read as removed
     trouble = models.CharField(max_length=500, blank=True)  # why it is not deleted
 
     objects = MaintenanceRequestQuerySet.as_manager()

@@ -27,7 +27,7 @@ from operations.models.disruption import Disruption
 from operations.models.leased import Leased
 from wording.numbers import count
 
-MARK = "operation-"  # of any operation: what `Operation.mark` begins with
+MARK = "operation-"  # prefix of `Operation.mark`
 LONGEST_REASON = 1000
 ENGINE = "engine"  # the actor of moves that no person asked for
 STARTED, BLOCKED, PAUSED = "operation.started", "operation.blocked", "operation.paused"  # of `fleet.event_kinds`
@@ -58,7 +58,7 @@ class Operation(Leased):
     options = models.JSONField(default=dict)
     state = models.CharField(max_length=16, default=OperationState.RUNNING.value)
     state_since = models.DateTimeField()
-    reason = models.CharField(max_length=LONGEST_REASON)  # of whoever asked
+    reason = models.CharField(max_length=LONGEST_REASON)  # given by the requester
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
     key = models.CharField(max_length=100, blank=True)  # idempotency key of the asker
@@ -173,7 +173,7 @@ class OperationNode(models.Model):
     state_since = models.DateTimeField()
     step = models.PositiveSmallIntegerField(default=0)  # index of the step in progress
     step_since = models.DateTimeField(null=True)
-    reason = models.CharField(max_length=LONGEST_REASON, blank=True)  # what it waits for, or the result
+    reason = models.CharField(max_length=LONGEST_REASON, blank=True)  # reason for waiting, or the result
     progress = models.JSONField(default=dict)  # of the step: {"pods": [{"name": "team/a", "state": "asked", …}]}
 
     objects = OperationNodeQuerySet.as_manager()
@@ -251,7 +251,7 @@ class Quarantine(models.Model):
     node_name = models.CharField(max_length=253)
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when the cordon was read back
-    ended_at = models.DateTimeField(null=True)  # when it was read back that no cordon of ours is left
+    ended_at = models.DateTimeField(null=True)  # when no cordon of ours was read any more
     removed_at = models.DateTimeField(null=True)  # when somebody else was seen to have removed it; null: it is there
     excluded = models.JSONField(null=True)  # values before it, by external controller; null: not read yet
     left_reason = models.CharField(max_length=500, blank=True)  # why the node is cordoned after it; blank: it is not

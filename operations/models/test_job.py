@@ -45,7 +45,7 @@ class TestJobOnNode(models.Model):
     outcome = models.CharField(max_length=16, blank=True, choices=[(one.value, one.value) for one in TestJobOutcome])
     told_at = models.DateTimeField(null=True)  # of the outcome
     says = models.CharField(max_length=1000, blank=True)  # how it is, for a person
-    said = models.CharField(max_length=500, blank=True)  # in the words of its container, or of what keeps it
+    said = models.CharField(max_length=500, blank=True)  # message of its container, or why it does not run
     gone_at = models.DateTimeField(null=True)  # when it was read back that it is not there any more
     trouble = models.CharField(max_length=500, blank=True)  # why it is not deleted
 

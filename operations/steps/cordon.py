@@ -62,7 +62,7 @@ class CordonStep(NodeStep):
             owner = observed.annotations.get(CORDONED_BY) or ""
             whose = f" by {owner}" if owner else whose_cordon(observed.cordoned_by, observed.labels)
             row.end(now=now, left_reason=f"Cordoned before{whose}.")
-            return done_result(f"Already cordoned{whose}. Quarterdeck leaves that cordon alone.")
+            return done_result(f"Already cordoned{whose}. Quarterdeck does not remove that cordon.")
         Quarantine.objects.in_force().filter(pk=row.pk, placed_at=None).update(placed_at=now)
         Quarantine.objects.in_force().filter(pk=row.pk).update(removed_at=None)
         return done_result("Cordoned. New pods do not start here; running pods stay.")
@@ -78,7 +78,7 @@ def pod_served(work: NodeWork) -> str:
 
 
 def cordon(row: Quarantine, connection: client.Connection, *, guard: Callable[[], None]) -> NodeSeen:
-    """Writes the cordon of a quarantine, and returns the node as it is then. A foreign cordon is left alone.
+    """Writes the cordon of a quarantine, and returns the node as it is then. A foreign cordon stays.
 
     :raises NotWritten: as `change_node` does
     """

@@ -89,7 +89,7 @@ def _end(work: NodeWork, pod: PodOnNode, budget: str) -> StepResult:
     if state != "refused":
         return failed(f"{pod.title} is not deleted: {reason}")
     if budget_in(reason) != budget:
-        return failed(f"{pod.title} is not deleted: it was approved past {budget} alone. {reason}")
+        return failed(f"{pod.title} is not deleted: the approval covers budget {budget} only. {reason}")
     return _delete(work, pod, budget)
 
 

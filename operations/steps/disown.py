@@ -1,4 +1,4 @@
-"""Acceptance of a foreign uncordon: removes our marks from a node that is back in service by somebody else's hand."""
+"""Accepts a foreign uncordon: removes our marks from a node that somebody else returned to service."""
 
 from typing import ClassVar
 

@@ -221,7 +221,7 @@ def _emptied(work: NodeWork, evictions: Evictions) -> StepResult:
 def _drained_text(evictions: Evictions) -> str:
     """Returns the result, with the tenants' GPU pods that a drain leaves alone, such as those of DaemonSets."""
     stay = [pod for pod, _ in evictions.left_alone if pod.phase not in ENDED]
-    # A row tells an operand from a tenant. A pod without a row yet is judged by what the cluster lists.
+    # A row separates operands from tenants. A pod without a row is judged by the cluster's own list.
     observed = dict(Pod.objects.filter(uid__in=[pod.uid for pod in stay]).values_list("uid", "is_tenant"))
     titles = sorted(pod.title for pod in stay if observed.get(pod.uid, pod.has_gpus))
     if not titles:
@@ -315,7 +315,7 @@ def _waits_for(evictions: Evictions, states: dict[str, tuple[str, str]], held: d
         return f"The budget of {pod.title} prevents its eviction: {reason}.{more}".replace("..", ".")
     unanswered = ((pod, *states[pod.uid]) for pod in evictions.to_evict if pod.uid in states)
     if failing := next(((pod, why) for pod, state, why in unanswered if state == "no answer"), None):
-        return f"The API server did not answer for {failing[0].title}, and is asked again: {failing[1]}"
+        return f"The API server did not answer for {failing[0].title}, and is tried again: {failing[1]}"
     if evictions.stuck:
         listed = names([pod.title for pod in evictions.stuck])
         return (

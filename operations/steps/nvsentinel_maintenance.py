@@ -80,7 +80,7 @@ class StartMaintenanceStep(NodeStep):
             return failed(f"{work.node.node_name} is now a different node with the same name.")
         row = MaintenanceRequest.objects.of_node(node.uid) or _intend(work, node)
         if row.operation_id != work.operation.pk:
-            return failed(f"Operation {row.operation_id} has asked NVSentinel for it already.")
+            return failed(f"Operation {row.operation_id} has already requested it from NVSentinel.")
         observed = _read(work.connection, resource, row)
         if observed is None and row.seen_at is not None:
             row.end(now=work.clock())

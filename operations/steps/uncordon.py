@@ -53,5 +53,5 @@ class UncordonStep(NodeStep):
         if row is not None:
             row.end(now=work.clock(), left_reason=f"Still cordoned{left}." if left else "")
         if left:
-            return failed(f"Cordoned{left}. Quarterdeck did not cordon it and leaves it alone.")
+            return failed(f"Cordoned{left}. Quarterdeck did not cordon it and does not remove it.")
         return done_result("Uncordoned. New pods may start here." if row else "It was not cordoned.")

@@ -23,7 +23,7 @@ class Job:
     gpus: int
     gpu_hours: float  # of all its pods, wherever they run, since each started
     nodes: int
-    uncounted: int = 0  # of its pods, those that have parts of GPUs, or GPUs by a claim: theirs are in neither number
+    uncounted: int = 0  # pods with parts of GPUs, or with GPUs by a claim: in neither number
     loading_gpu_hours: float = 0.0  # until all its pods are Ready again, as far as they tell
     does_nothing: bool = False  # every GPU that it has is seen to be idle
 
@@ -41,12 +41,12 @@ class Job:
 class Harm:
     """The cost of one node now."""
 
-    jobs: tuple[Job, ...] = ()  # those with a pod here, the costliest first
+    jobs: tuple[Job, ...] = ()  # jobs with a pod here, the costliest first
     restarts: int = 0  # pods of services: each starts again elsewhere, and no work of theirs is lost
-    pods: int = 0  # tenants' pods on it, those of jobs included
-    gpus_free: int = 0  # that nobody has: of nodes that cost about as much, the one with more of them goes first
+    pods: int = 0  # pods of tenants on the node, including those of jobs
+    gpus_free: int = 0  # unused GPUs: of nodes with a similar cost, the one with more goes first
     services_loading_gpu_hours: float = 0.0  # until the pods of services are Ready again, as far as they tell
-    pods_idle: int = 0  # of `pods`, those that do nothing with what they have of GPUs
+    pods_idle: int = 0  # part of `pods` that is idle on its GPUs
     is_known: bool = True  # False: its pods were never read
 
     @property
@@ -99,7 +99,7 @@ def gpu_hours_at_most(gpu_hours: float, *, uncounted: int) -> str:
         return f"{hours(gpu_hours)} at most"
     if not gpu_hours:
         return f"an unknown number of GPU-hours, of {with_parts(uncounted)}"
-    return f"{hours(gpu_hours)} at most, those of {with_parts(uncounted)} not counted"
+    return f"{hours(gpu_hours)} at most, without {with_parts(uncounted)}"
 
 
 def of_services(pods: int) -> str:

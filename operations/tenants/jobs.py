@@ -72,7 +72,7 @@ def harm_of(cluster_id: int, nodes: Iterable[Node], *, now: datetime) -> dict[st
         loads_h = load.get(workload_of(kind, namespace, owner, pod), NO_TIME).total_seconds() / HOUR_S
         is_idle = 0 < gpus <= idle.get(f"{namespace}/{pod}", 0)
         ran_h = max(0.0, (now - started_at).total_seconds() / HOUR_S) if started_at else 0.0
-        uncounted = int(not gpus and started_at is not None)  # what has not started has done nothing yet
+        uncounted = int(not gpus and started_at is not None)  # a job that has not started has done no work yet
         there, name = found[on], owners.gang_of(kind, namespace, owner, pod)
         there.pods += 1
         there.pods_idle += is_idle
@@ -130,7 +130,7 @@ WorkloadKey = tuple[str, str, str]  # kind, namespace, name
 
 @dataclass(frozen=True)
 class _Owners:
-    # A Job → what made it; a StatefulSet of workers → the group of the Pod that leads them.
+    # A Job → its owner; a StatefulSet of workers → the group of the Pod that leads them.
     of_jobs: Mapping[WorkloadKey, str]
     leaders: Mapping[tuple[str, str], str]  # a Pod's namespace and name → the group that it leads
 

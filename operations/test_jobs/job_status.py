@@ -15,7 +15,7 @@ class PodSaid(TypedDict):
     phase: str
     reason: str  # of the pod: Evicted, OutOfcpu, …
     message: str
-    unscheduled: str  # why it has no node; blank: it has, or nobody has said
+    unscheduled: str  # why it has no node; blank: it has one, or the reason is unknown
     waits: str  # the reason for which its container waits
     waits_message: str
 

@@ -29,12 +29,12 @@ class ObservedTestPod:
     reason: str = ""  # of the pod: Evicted, UnexpectedAdmissionError, …
     message: str = ""
     is_going: bool = False  # somebody deletes it
-    unscheduled: str = ""  # why it has no node; blank: it has, or nobody has said
+    unscheduled: str = ""  # why it has no node; blank: it has one, or the reason is unknown
     waits: str = ""  # the reason for which its container waits
     waits_message: str = ""
     is_running: bool = False
     exit_code: int | None = None  # None: its container has not ended
-    words: str = ""  # the last that the container said, where it failed
+    words: str = ""  # last message of the failed container
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ class User(AbstractUser):
 class Role(models.TextChoices):
     VIEWER = "viewer"  # sees
     OPERATOR = "operator"  # drafts, starts, stops, rolls back
-    APPROVER = "approver"  # approves what somebody else asks for; may stop
-    ADMIN = "admin"  # all of it, and clusters, pools and people; never approves what is their own
+    APPROVER = "approver"  # approves requests of other people; may stop
+    ADMIN = "admin"  # every right, also on clusters, pools and people; never approves own requests
 
 
 class ScopeKind(models.TextChoices):
@@ -43,6 +43,6 @@ class RoleBinding(models.Model):
 class SignInTries(models.Model):
     """The number of tries in a window of time. In the database, so that other tries cannot evict it."""
 
-    key = models.CharField(max_length=64, unique=True)  # a digest of what is counted: names and addresses are not kept
+    key = models.CharField(max_length=64, unique=True)  # a digest of the counted name or address, which is not stored
     number = models.PositiveIntegerField()
     until = models.DateTimeField(db_index=True)  # then the window is over

@@ -30,7 +30,7 @@ PROVIDER = "sso"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 LEEWAY_S = 60  # between the clocks
 LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
-LOGOUT_WITHIN = timedelta(minutes=5)  # of its `iat` a logout token counts, once
+LOGOUT_WITHIN = timedelta(minutes=5)  # after its `iat`, a logout token is valid this long, once
 NO_ANSWER = "The identity provider does not answer. Try again later, or ask an admin for a local account."
 AGAIN = "Sign in again. If it happens again, ask an admin."
 

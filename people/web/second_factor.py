@@ -100,7 +100,7 @@ def ask(request: HttpRequest) -> HttpResponse:
 
 
 def ways_of(user: User) -> dict[str, Any]:
-    """Returns what the form needs: whether the person has an app, and the question to their passkeys."""
+    """Returns the data of the form: whether the person has an app, and the challenge for passkeys."""
     kinds = set(factors_of(user).values_list("type", flat=True))
     has_passkey = Authenticator.Type.WEBAUTHN in kinds
     options = json.dumps(passkeys.begin_authentication(user), cls=DjangoJSONEncoder) if has_passkey else ""

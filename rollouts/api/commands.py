@@ -101,7 +101,7 @@ class Rollbacks(TellUnderWay):
 
 class AffectedNodeSerializer(serializers.Serializer):
     node = serializers.CharField(source="name")
-    reason = serializers.CharField(help_text="Why it is affected, or left alone.")
+    reason = serializers.CharField(help_text="Why it is affected or excluded.")
 
 
 class AffectedNodesSerializer(serializers.Serializer):

@@ -1,4 +1,4 @@
-"""The forecast of a plan beside what came of it."""
+"""The forecast of a plan beside its outcome."""
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -21,7 +21,7 @@ class ForecastRowSerializer(serializers.Serializer):
     slow = serializers.FloatField(
         allow_null=True, help_text="Forecast with the 90th percentile of each node's time. Null: the same, or unknown."
     )
-    outcome = serializers.FloatField(allow_null=True, help_text="What came of it so far. Null: not measured.")
+    outcome = serializers.FloatField(allow_null=True, help_text="Outcome so far. Null: not measured.")
 
 
 class CohortRowSerializer(serializers.Serializer):

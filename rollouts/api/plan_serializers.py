@@ -86,7 +86,7 @@ class ButtonSerializer(serializers.Serializer):
     is_allowed = serializers.BooleanField()
     why_not = serializers.CharField()
     resource = serializers.CharField(help_text="Send a POST to /plans/{id}/{resource}.")
-    says = serializers.CharField(help_text="What it would affect now. Blank: the title says it.")
+    says = serializers.CharField(help_text="Effect of the command now. Blank: the title describes it.")
     seen = serializers.CharField(help_text="Hash of that, for the verbs that compare it. Blank: nothing to compare.")
 
 

@@ -56,7 +56,7 @@ class StagePreviewSerializer(serializers.Serializer):
         help_text="Nodes in release order, by wave. Assumes that each wave has its largest size.",
     )
     at_once = serializers.IntegerField(help_text="Largest number of nodes in a wave.")
-    waves_reason = serializers.CharField(help_text="What limits the size of a wave, and what makes waves smaller.")
+    waves_reason = serializers.CharField(help_text="Limits on the size of a wave.")
     max_unavailable = serializers.IntegerField()
     gates = serializers.SerializerMethodField()
     costs = serializers.CharField(help_text="Disruption cost of all nodes of the stage together.")

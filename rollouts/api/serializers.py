@@ -40,7 +40,7 @@ class Option(serializers.Field):
         if isinstance(data, str) and len(data) <= LONGEST_EXPRESSION:
             return data
         if isinstance(data, dict) and len(data) <= MOST_GROUPS:
-            return data  # people by group: what is in it, the gate says
+            return data  # people by group; the gate validates the content
         if not isinstance(data, int | float) or not 0 <= data <= LONGEST:
             kinds = f"a number from 0 to {LONGEST:.0f}, true, false, or text of at most {LONGEST_EXPRESSION} characters"
             raise serializers.ValidationError(f"Must be {kinds}.")

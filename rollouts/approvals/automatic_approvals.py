@@ -19,7 +19,7 @@ from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
 from rollouts.models.transitions import record_event
 from wording.lists import names
-from wording.numbers import count
+from wording.numbers import count, either
 
 GATE = ApprovalGate.key
 OVER = (StageState.PASSED, StageState.ABANDONED)
@@ -92,7 +92,8 @@ def _halt_for_approval(stage: Stage, asked: Mapping[str, str], *, actor: str, no
     options: dict[str, Any] = {GATE: {}, **stage.gate_options}
     Stage.objects.filter(pk=stage.pk).update(gate_options=options)
     first = next(iter(asked.values()))
-    reason = f"{stage.name}: {names(tuple(sorted(asked)))} must not change without an approval any more: {first}."
+    needs = either(len(asked), "needs", "need")
+    reason = f"{stage.name}: {names(tuple(sorted(asked)))} {needs} an approval before the change: {first}."
     record_event(plan=plan, stage=stage, what="stage", was="", to="approval", now=now, actor=actor, reason=reason)
     evidence = {"stage": stage.name, "nodes": sorted(asked)}
     AuditEntry.record(plan.mark, verb="ask", actor=actor, reason=reason, evidence=evidence, now=now)

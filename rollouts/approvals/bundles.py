@@ -14,8 +14,8 @@ from rollouts.models.gate_answer import BLIND
 
 @dataclass(frozen=True)
 class Bundle:
-    # What the hash is of: the plan, the stage, its targets, the answers as words, and which of its gates are only
-    # advisory, each with the reason given.
+    # Content of the hash: the plan, the stage, its targets, the gate answers as text, and the advisory gates with their
+    # reasons.
     content: dict[str, Any]
     hash: str
     evidence: dict[str, Any]  # the sentences and numbers behind the answers; new numbers do not void an approval

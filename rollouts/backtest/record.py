@@ -61,7 +61,7 @@ class StageSpan:
     stage: Stage
     begin: datetime
     end: datetime
-    passed_at: datetime | None  # None: it did not pass by then
+    passed_at: datetime | None  # None: it had not passed by then
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class TargetRecord:
         return sorted(found | ({served} if served else set()))
 
     def look(self, since: datetime, at: datetime) -> RecordedNode | None:
-        """Returns what gates saw of the node since its change."""
+        """Returns the recorded evidence of the node since its change."""
         return newest_look(self.looks, since, at)
 
     def state(self, at: datetime) -> PastMove:
@@ -172,7 +172,8 @@ class PlanRecord:
     baselines: Baselines = field(default_factory=Baselines)
     # By key of a stage and of its gate, the oldest first.
     samples: Mapping[tuple[int, str], Sequence[ServiceLevel]] = field(default_factory=dict)
-    windows: Mapping[tuple[int, str], Sequence[ServiceLevel]] = field(default_factory=dict)  # those that do not overlap
+    # windows that do not overlap
+    windows: Mapping[tuple[int, str], Sequence[ServiceLevel]] = field(default_factory=dict)
     looks: Mapping[int, Sequence[tuple[datetime, RecordedStage | None]]] = field(default_factory=dict)  # likewise
     seen: dict[tuple[int, bool, int], RecordedTarget] = field(default_factory=dict)
     moments: dict[tuple[int, datetime, bool], Recorded] = field(default_factory=dict)

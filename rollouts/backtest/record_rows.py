@@ -28,7 +28,7 @@ from rollouts.queries.test_results import baselines_of
 LASTING = ("is_ready", "upgrade_state", "is_held")  # columns that no baseline has
 MOST_PLACEMENTS = 20_000
 MOST_LOOKS = 10_000
-MOST_SAMPLES = 3_000  # a stage keeps those of a day, two a minute
+MOST_SAMPLES = 3_000  # one day of a stage, two a minute
 
 
 def read_record(plan: Plan) -> PlanRecord:

@@ -45,7 +45,7 @@ class Catch:
     report: Mapping[str, Any]  # title, summary, evidence and steps of its result
     nodes: Sequence[str]
     spared: int  # nodes that were released after it
-    good_nodes: Sequence[str]  # of `nodes`: those that did not fail by the end of the record
+    good_nodes: Sequence[str]  # part of `nodes` that did not fail by the end of the record
 
     @property
     def sentence(self) -> str:
@@ -80,7 +80,7 @@ class PlanReview:
 
     @property
     def catches(self) -> list[Catch]:
-        """Returns what would have stopped the plan, the earliest first; failures before waits."""
+        """Returns the gates that would have stopped the plan, the earliest first; failures before waits."""
         every = (catch for past in self.gates for catch in past.catches)
         return sorted(every, key=lambda catch: (catch.at, catch.is_wait))
 
@@ -213,7 +213,7 @@ def _measurement(gate: Slo) -> tuple[object, ...]:
 
 
 def _moments(gate: Gate, record: PlanRecord, span: StageSpan) -> Iterator[datetime]:
-    """Yields when the result of a gate can change, without the end of the record: what halted it is no earlier."""
+    """Yields the moments at which a gate's result can change, without the end of the record."""
     instants = record.instants(span)
     later = {at + duration + MOMENT for at in instants for duration in durations_of(gate)}
     every = sorted(at for at in later.union(instants) if at <= span.end and at < record.end)

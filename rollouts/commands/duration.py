@@ -29,9 +29,9 @@ class StageTime:
     at_once: int  # the smaller of the stage's budget and the operator's slots
     soak: timedelta  # still to come
     is_asked: bool  # it waits for an approval that was not given yet
-    in_waves: int | None = None  # where failure domains were looked at; None: as many as `at_once` makes
+    in_waves: int | None = None  # with failure domains; None: as many as `at_once` makes
     is_tested: bool = False  # a test Job works on each of its nodes
-    a_wave: NodeTime = ASSUMED  # of its waves on average: the slowest node of a wave counts
+    a_wave: NodeTime = ASSUMED  # mean over waves of the slowest node
 
     @property
     def waves(self) -> int:

@@ -34,7 +34,7 @@ from wording.sentences import capitalized, with_period
 
 log = structlog.get_logger()
 
-MOST = timedelta(days=366)  # a freeze of more is a cluster that nothing may be done to: its mode says so
+MOST = timedelta(days=366)  # a longer freeze should be the cluster's mode
 HELD = frozenset({PlanState.HOLDING, PlanState.PROMOTING})
 LIFTED = "A freeze was lifted. The cluster is checked first."
 
@@ -90,7 +90,7 @@ class BoundPlan:
     is_bound: bool  # False: it goes back, and this freeze does not say that it binds who does
     to_go: int  # nodes that would stay held
     called_back: int  # nodes released that have not begun
-    going_on: int  # nodes that have begun: no label stops those
+    going_on: int  # nodes that have begun: a freeze does not stop them
 
     @property
     def sentence(self) -> str:
@@ -107,7 +107,7 @@ class BoundPlan:
             f"{self.called_back} released {either(self.called_back, 'is', 'are')} held again"
             if self.called_back
             else "",
-            f"{self.going_on} already on the way {either(self.going_on, 'goes', 'go')} on" if self.going_on else "",
+            f"{count(self.going_on, 'node')} in progress" if self.going_on else "",
         ]
         return f"{', '.join(part for part in parts if part)}."
 

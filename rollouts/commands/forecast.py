@@ -65,10 +65,10 @@ class Forecast:
     """The disruption by the plan now; values from pods are None where pods were never read."""
 
     nodes: int
-    gpus: int | None  # None: nobody says how many any of the nodes has
-    uncounted_nodes: int  # of which nobody says it
+    gpus: int | None  # None: the GPU count of every node is unknown
+    uncounted_nodes: int  # nodes with an unknown GPU count
     pods: int | None
-    jobs: int | None  # that end whole, for one pod of theirs
+    jobs: int | None  # jobs that end completely because of one pod
     gpu_hours: float | None  # of work that is lost at most, every job once, since its pods started. None: all uncounted
     restarts: int | None  # pods of services: no work of theirs is lost
     services: int | None  # with several replicas and a Ready one on these nodes
@@ -78,7 +78,8 @@ class Forecast:
     unmanaged_pods: int | None
     warm_ups: list[WarmUp] | None  # of workloads that take long until they are Ready again, the longest first
     headroom: FirstWaveRoom | None
-    waits_for_operator: timedelta  # at most, beside what the nodes need: it looks at each wave every two minutes
+    # upper bound, in addition to the nodes' time: the operator reconciles every two minutes
+    waits_for_operator: timedelta
     duration: Duration
     times: PlanTimes
 

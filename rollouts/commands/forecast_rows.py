@@ -1,6 +1,6 @@
-"""The forecast of a plan beside what came of it, for pages and REST.
+"""The forecast of a plan beside its outcome, for pages and REST.
 
-A draft's forecast is of now. A plan keeps the forecast of its start, and its rows show what came of it so far.
+A draft's forecast is the present one. A plan keeps the forecast of its start, and its rows show the outcome so far.
 """
 
 from collections import defaultdict
@@ -171,7 +171,7 @@ class _Changed(NamedTuple):
 
 
 def outcome_of(plan: Plan, *, now: datetime) -> PlanOutcome:
-    """Returns what came of a started plan so far, without its rollback. Nine queries at most."""
+    """Returns the outcome of a started plan so far, without its rollback. Nine queries at most."""
     begins = PlanEvent.objects.filter(target=OuterRef("pk"), what="target", to__in=BEGUN)
     released = Target.objects.forward().filter(stage__plan=plan, released_at__isnull=False).order_by()
     released = released.annotate(has_begun=Q(state__in=BEGUN) | Exists(begins))

@@ -54,7 +54,7 @@ def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str =
             AuditEntry.record(plan.mark, verb="pull-image", actor=who, reason=reason, evidence=evidence, now=now)
             record_event(plan=plan, what="note", was="", to="image-pull", now=now, actor=who, reason=reason)
     except IntegrityError as clash:
-        # Sent twice at once: what the first has asked is no reason to refuse the second.
+        # The same request was sent twice at once: the first one does not refuse the second.
         if (given := _given(plan, asked)) is not None:
             return given
         raise Refusal("An image pull of this plan is already in progress. Wait until it ends, or cancel it.") from clash

@@ -64,7 +64,7 @@ def ask_start(
         written = {"is_start": True, "reason": reason[:1000], "override_reason": override_reason[:1000], "key": key}
         _write(plan, row, written, actor=actor, now=now)
     except (IllegalMove, LostRace, Refusal):
-        # Sent twice at once: what the first has asked for, or started, is no reason to refuse the second.
+        # The same request was sent twice at once: the first one does not refuse the second.
         if not _is_on_its_way(plan, asked):
             raise
 

@@ -21,7 +21,7 @@ from wording.sentences import capitalized
 
 MOST = 20  # windows of one cluster or pool
 SHOWN = 5  # openings that a preview shows
-FIELDS = {"starts_at": "first_day", "duration": "duration_s"}  # where a window keeps what its schedule is made of
+FIELDS = {"starts_at": "first_day", "duration": "duration_s"}  # columns of a window for each field of its schedule
 MAY = Permission.ADMINISTER  # who agrees on a cluster or pool: a window that an operator adds would open it
 
 

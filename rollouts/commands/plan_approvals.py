@@ -1,4 +1,4 @@
-"""A person's decision on exactly what they saw."""
+"""Approval or rejection of a stage, for exactly the bundle that the person saw."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def _store_decision(stage: Stage, asked: AskedDecision, *, now: datetime) -> App
             stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
             if closed := why_no_decision(stage):
                 raise Refusal(closed)
-            # The guarded update comes first: it locks the plan's row, so that no round moves what is being approved.
+            # The guarded update comes first: it locks the plan's row, so that no round changes the stage meanwhile.
             if not Stage.objects.filter(pk=stage.pk, state=StageState.OPENING).update(state=StageState.OPENING):
                 stage.refresh_from_db(fields=["state"])
                 moved = f"{stage.name} is {stage.state} now."
                 raise StaleBundle(f"{moved} Read it again.", [moved])
             bundle = bundle_for(stage)
-            # Only an approval rests on what was seen: saying no needs no second look.
+            # Only an approval depends on the bundle that was shown; a rejection does not.
             if not asked.is_rejection and bundle.hash != asked.bundle_hash:
                 changed = changed_since(stage, asked.bundle_hash, bundle)
                 said = f"The stage has changed since you read it. {in_one(changed)} Read it again before you decide."

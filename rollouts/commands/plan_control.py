@@ -29,7 +29,7 @@ from wording.sentences import with_period
 log = structlog.get_logger()
 
 TRIES = 5  # a round moves a row in milliseconds: losing to it five times running is a bug
-SAYS = {  # until the round that the command wakes has looked: what was waited for before is no longer true
+SAYS = {  # shown until the next round: the earlier reason for waiting is no longer true
     Verb.HALT: "Halting: released nodes that have not begun are held again.",
     Verb.RESUME: "Resuming: the cluster is checked first.",
     Verb.ROLLBACK: "Rolling back: every node is held before the old version is put back.",
@@ -155,7 +155,7 @@ def record_stop(asked: PendingCommand, *, plan: Plan, actor: User, now: datetime
 def record_stops(plan: Plan, *, now: datetime) -> None:
     """Records halts and pauses in force before a later command."""
     for asked in plan.pending.restraining():
-        with suppress(Refusal):  # the plan has become something that cannot be stopped: what follows is told as much
+        with suppress(Refusal):  # the plan can no longer be stopped: the caller gets the refusal
             record_stop(asked, plan=plan, actor=User(username=asked.actor), now=now)
 
 
@@ -357,8 +357,8 @@ def carry_out_once(
     for attempt in range(TRIES):
         try:
             with transaction.atomic():
-                # A round has the plan's row before it moves stages: who took them the other way round would wait for
-                # it while it waits for him. What is read before the lock may have ended since.
+                # A round locks the plan's row before its stages. The reverse order here would deadlock. Rows that were
+                # read before the lock may have changed.
                 plan.refresh_from_db(from_queryset=Plan.objects.select_for_update(no_key=True))
                 if is_carried_out(plan, asked):
                     return
@@ -370,7 +370,7 @@ def carry_out_once(
             if attempt == TRIES - 1:
                 raise
         except Refusal:
-            # The same command, sent twice at once: what the first has done is no reason to refuse the second.
+            # The same command was sent twice at once: the first one does not refuse the second.
             if not is_carried_out(plan, asked):
                 raise
             return
@@ -404,7 +404,7 @@ def _earlier(plan: Plan, asked: IdempotencyKey) -> CarriedOut | None:
 
 
 def _now_is(command: Command) -> str:
-    """Returns what became of the plan since the command, and by whom."""
+    """Returns the state of the plan since the command, and who changed it."""
     plan = command.plan
     is_now = f"The plan is {plan.state.replace('-', ' ')}"
     if pause := plan.commands.in_force().first():

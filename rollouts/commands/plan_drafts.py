@@ -44,7 +44,7 @@ def _may_leave_out(cluster: Cluster, pool: Pool | None) -> bool:
     return rule_of(cluster, pool) == ApprovalRule.NONE and not pool.is_production
 
 
-# What a node must show before the rollback stage is called done. No approval: the plan's covers it (hazard Z32).
+# Gates of the rollback stage. No approval: the plan's approval covers it (hazard Z32).
 GATES_BACK: Mapping[str, dict[str, Any]] = {
     "driver_version": {},
     "operands_ready": {},

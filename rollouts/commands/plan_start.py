@@ -93,7 +93,7 @@ def start(
     try:
         _start(plan, asked, live or LiveSeal(), now=now)
     except (IllegalMove, LostRace, Refusal):
-        # Sent twice at once: what the first has started is no reason to refuse the second.
+        # The same command was sent twice at once: the first one does not refuse the second.
         if not is_carried_out(plan, asked.idempotency_key):
             raise
 
@@ -107,7 +107,7 @@ def look_before(plan: Plan, asked: AskedStart, *, now: datetime) -> LookBefore:
     """
     if sentence := why_not_now("start", PlanState(plan.state), is_written=False, is_paused=False):
         raise Refusal(sentence)
-    plan.started_by = asked.actor.get_username()  # it is reckoned with: who starts it lets nothing of it go
+    plan.started_by = asked.actor.get_username()  # for the approval: who starts a plan may not approve it
     told = preview(plan, now=now)
     stands = told.blockers
     overridden = [check for check in stands if check.may_be_overridden] if asked.override_reason.strip() else []

@@ -54,8 +54,8 @@ class StagePreview:
     at_once: int  # the most that a wave may have: by the stage's budget, the operator, or the budgets of domains
     max_unavailable: int
     gates: list[tuple[str, dict]]
-    harms: list[tuple[str, Harm]]  # why each stands where it stands, in the same order
-    limit: str = ""  # a sentence: what allows so many
+    harms: list[tuple[str, Harm]]  # nodes in release order, with the harm that explains the order
+    limit: str = ""  # sentence about the limit of the wave's size
 
     @property
     def costs(self) -> str:
@@ -67,7 +67,7 @@ class StagePreview:
 
     @property
     def waves_reason(self) -> str:
-        smaller = "Nodes still on their way, broken ones, failure domains and the operator's free slots"
+        smaller = "Changing and broken nodes, failure domains, and the operator's free slots"
         return f"{self.limit} {smaller} make waves smaller."
 
 
@@ -90,7 +90,7 @@ class Preview:
     canary_failure_rate_at_most: float  # if none of its nodes fails: the upper 95 % confidence bound, 0 to 1
     cohorts_uncovered: list[str]
     isolated_canary: IsolatedCanary
-    live: LiveOnPage | None  # what its cluster itself said when it was asked last; None: it was not
+    live: LiveOnPage | None  # last live check of its cluster; None: none
     seen_at: datetime
 
     @property
@@ -191,7 +191,7 @@ def _driver_object(plan: Plan) -> DriverObject:
     driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=object_uid(plan)).first()
     if driver_object is None:
         gone = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
-        raise ObjectGone(f"{gone} Draft a plan for what is there now.")
+        raise ObjectGone(f"{gone} Draft a plan for the present nodes.")
     return driver_object
 
 
@@ -219,7 +219,7 @@ def _stage_time(stage: Stage, shown: StagePreview, times: Mapping[str, NodeTime]
 
 
 def _what_canaries_show(picks: Picks) -> str:
-    """Returns what the canary can prove, and what more would take."""
+    """Returns what failure rate the canary can exclude, and how many nodes a stricter proof needs."""
     canary, others = canary_and_others(picks)
     nodes, wanted = len(canary), nodes_for(LIKELY)
     most = bound_in_percent(nodes)
@@ -233,13 +233,13 @@ def _what_canaries_show(picks: Picks) -> str:
 
 
 def _onset(stages: Sequence[Stage]) -> str:
-    """Returns a note that a canary shows only what its nodes have, and soon enough (Z29)."""
+    """Returns a note that a canary shows only problems of its kinds of nodes, within its soak (Z29)."""
     if not stages:
         return ""
     soak = stage_time(stages[0], 0, 1).soak
     if not soak:
-        return "The canary has no soak: what does not begin at once is not seen in it."
-    return f"What begins later than in the canary's soak of {spell(soak)} is not seen in it."
+        return "The canary has no soak, so it shows only immediate problems."
+    return f"The canary's soak of {spell(soak)} cannot show problems that begin later."
 
 
 def _isolated_canary(subject: PreflightSubject) -> IsolatedCanary:

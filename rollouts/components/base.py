@@ -28,7 +28,7 @@ class Phase(StrEnum):
     QUEUED = "queued"  # it is to change, and will once it may
     AT_WORK = "at-work"  # no hold stops it any more
     FAILED = "failed"
-    DONE = "done"  # as the object says
+    DONE = "done"  # the node's version is the object's version
 
 
 BEGUN = frozenset({Phase.AT_WORK, Phase.FAILED})
@@ -57,7 +57,7 @@ class NodeLabel:
 class ReleaseAct:
     """The way in which a node is released; `LEVERS` has the code that does it."""
 
-    pod_verbs: ClassVar[tuple[str, ...]] = ()  # what it takes of rights on pods in the operator's namespace
+    pod_verbs: ClassVar[tuple[str, ...]] = ()  # verbs on pods in the operator's namespace that it needs
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,14 @@ def version_in(component: "Component", spec: Mapping[str, Any]) -> str:
 class Component(Protocol):
     """A component, bound to the name of the object that it writes."""
 
-    key: ClassVar[str]  # of what is changed; one may be changed by objects of several kinds
-    kind: ClassVar[str]  # of the object that says how it should be
+    key: ClassVar[str]  # of the changed component; objects of several kinds may change one component
+    kind: ClassVar[str]  # kind of the object that sets the version
     unit: ClassVar[Unit]
     path: ClassVar[tuple[str, ...]]  # of the version, in the object
-    operand: ClassVar[str]  # whose DaemonSets and pods change, of those that the object owns
+    operand: ClassVar[str]  # operand whose DaemonSets and pods change; the object owns them
     hold: ClassVar[NodeLabel | None]  # a node with it does not begin to change. None: none does by itself
-    release: ClassVar[ReleaseAct]  # what lets a node go
-    room: ClassVar[Throttle | None]  # of whoever carries the change out. None: a stage's budget alone
+    release: ClassVar[ReleaseAct]  # act that releases a node
+    room: ClassVar[Throttle | None]  # limit of the operator. None: only the stage's budget
     says: ClassVar[HoldWords]
 
     @property

@@ -35,7 +35,7 @@ PHASES = {
     UPGRADE_FAILED: Phase.FAILED,
     UPGRADE_DONE: Phase.DONE,
 }
-# The version is what a plan changes; the others say who takes the template and how fast, not what it is.
+# A plan changes the version; the other fields set the template's owner and the pace.
 NOT_OF_THE_TEMPLATE = frozenset({"version", "upgradePolicy", "nodeSelector", "default"})
 
 
@@ -58,7 +58,7 @@ class DriverFacts:
     is_driver_off: bool = False  # the ClusterPolicy leaves drivers to the nodes' images
     pre_installed: tuple[str, ...] = ()
     unsettled: tuple[str, ...] = ()
-    unrecorded: tuple[str, ...] = ()  # driver DaemonSets of which no revision is seen
+    unrecorded: tuple[str, ...] = ()  # driver DaemonSets without an observed revision
     under_way: tuple[str, ...] = ()  # nodes in the middle of another change
     manager_label: str = ""  # of nodes, by which the driver manager stops one more DaemonSet; blank: none is named
 
@@ -115,7 +115,7 @@ class Driver:
         return ""
 
     def preflight(self, facts: DriverFacts) -> Iterator[Check]:
-        """Yields what makes the hold label useless or dangerous (Z2, Z9)."""
+        """Yields settings that make the hold label useless or dangerous (Z2, Z9)."""
         if not is_version(facts.to_version):
             title = f"“{facts.to_version}” is not a full driver version"
             yield Check("version", title=title, steps=(WRITE_IT,), field="to_version")

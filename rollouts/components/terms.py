@@ -24,7 +24,7 @@ class HoldWords:
     escaped: str = "{names} began to load the new driver although held."
     has_escaped: str = "The node began to load the new driver although it was held."
     under_way: str = LOOKS_AGAIN
-    halted: str = ""  # of a halt while nodes are on their way
+    halted: str = ""  # text about a halt while nodes are changing
     all_gone: str = "All holds are removed."  # at an end
     ours_gone: str = "All holds of this plan are removed."  # where others hold some
     is_back: str = "the old version is back and {gone}"

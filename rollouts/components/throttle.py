@@ -11,7 +11,7 @@ from wording.numbers import are
 @dataclass(frozen=True)
 class Room:
     nodes: int
-    reason: str  # what sets the number, for a person
+    reason: str  # reason for the number, for a person
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class ControllerOff:
     """The setting that switches the upgrade controller off, so that it changes no node and forgets node states."""
 
     reason: str
-    fix: str  # what a person does about it
+    fix: str  # recommended action
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from gpu.labels import IMAGE_PULL, MANAGED_BY, OURS, PULLS_FOR
 from operations.test_jobs.job_manifest import job_of
 
 CONTAINER = "pull"
-DEADLINE = timedelta(minutes=30)  # a driver's image has some hundred MB; a slow line has them by then
+DEADLINE = timedelta(minutes=30)  # a driver's image has some hundred MB; a slow line needs up to this long
 NOBODY = 65534
-# What the DaemonSet controller adds to its pods: a driver pod comes to a cordoned node, and so does this one.
+# Tolerations that the DaemonSet controller adds to its pods: like a driver pod, this pod runs on a cordoned node.
 CORDONED = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
-OPENSHIFT = "openshift.driver-toolkit"  # label of the driver's pods; there the namespace says which user a pod has
+OPENSHIFT = "openshift.driver-toolkit"  # label of the driver's pods; on OpenShift the namespace sets the user of a pod
 LITTLE = {"cpu": "10m", "memory": "32Mi"}
 MOST = {"cpu": "100m", "memory": "128Mi"}  # of a quota that wants limits
 

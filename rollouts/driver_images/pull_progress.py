@@ -32,7 +32,7 @@ AFTER_THE_PULL = frozenset(
 
 class PullOutcome(StrEnum):
     PULLED = "pulled"
-    FAILED = "failed"  # a registry said no, or what it gave is not taken
+    FAILED = "failed"  # a registry refused it, or its content is invalid
     UNKNOWN = "unknown"  # nothing was proven
 
 

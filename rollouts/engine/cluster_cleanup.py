@@ -48,11 +48,11 @@ class Mark:
     since: str
     has_label: bool  # the hold as we write it; with another value it is somebody else's
     is_held: bool = True  # our annotation is beside the label, or where it was
-    is_queued: bool = False  # in the operator's queue, which our label alone keeps it in
+    is_queued: bool = False  # in the operator's queue; only our label holds it there
     is_cordoned: bool = False  # until its test Job has completed, by its annotation
     has_exclusions: bool = False
     exclusions: tuple[str, ...] = ()  # labels and annotations by which controllers leave it alone, as we wrote them
-    unclear: tuple[str, ...] = ()  # such as may be ours, where what was there before cannot be read
+    unclear: tuple[str, ...] = ()  # marks that may be ours, but whose previous value is unreadable
 
 
 def marks(connection: client.Connection) -> tuple[list[Mark], list[str]]:

@@ -27,7 +27,7 @@ Busy = Mapping[datetime, Mapping[str, float]]  # by the beginning of the hour an
 class Allocated(NamedTuple):
     since: datetime
     until: datetime
-    gpus: int  # whole; 0: slices, shares or what a claim gave it
+    gpus: int  # whole GPUs; 0: slices, shares or GPUs by a claim
 
 
 class ClusterClock(NamedTuple):

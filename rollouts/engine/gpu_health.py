@@ -32,7 +32,7 @@ from rollouts.queries.gpu_telemetry import metrics_of, reads_health, telemetry_o
 ByUid = Mapping[str, tuple[FindingEvidence, ...]]
 OF_XIDS = (LastXid.key, XidOfUnknownGpu.key)
 RESTARTS = (RESET, "reload")  # kinds of `NodeEvent`
-PAST = timedelta(days=14)  # of findings that came without the change
+PAST = timedelta(days=14)  # time of earlier findings, without the change
 COHORT = ("gpu_product", "kernel", "os_image")  # columns of a node
 
 
@@ -131,7 +131,7 @@ class Peers:
     """Unchanged nodes to compare changed ones with."""
 
     names: Mapping[str, str]  # by UID
-    alike: str  # what each has in common with a changed node
+    alike: str  # property that a peer shares with a changed node
 
 
 def unchanged_peers(plan: Plan, stages: Iterable[Stage], changed: Iterable[Node], first: datetime) -> Peers:

@@ -22,7 +22,7 @@ OF_A_PLAN = {HELD_BY: (HELD_BY, HELD_SINCE), EXCLUDED_BY: (EXCLUDED_BY, PUT_BACK
 def what_is_left(
     plan: Plan, nodes: Iterable[NodeSeen], connection: client.Connection, *, now: datetime, room: int
 ) -> str:
-    """Returns sentences about what is left as of now, each with a command; empty means nothing is.
+    """Returns sentences about marks that are left in the cluster, each with a command; empty: none.
 
     `room` is the number of characters. Commands name fewer nodes where it is short, so that none is cut.
 

@@ -1,4 +1,4 @@
-"""The record of what gates see: pods, validators and GPU samples of changed nodes, whenever they change.
+"""The record of the evidence of gates: pods, validators and GPU samples of changed nodes, whenever they change.
 
 The rows of pods and samples are of now. This record lets a gate be evaluated again on a past moment
 (`rollouts/backtest`). It is written after the decision of a round, and no decision rests on it.
@@ -97,7 +97,7 @@ def tidy(*, now: datetime, **_: object) -> int:
 
 
 def read_seen(row: GateLook, decoder: msgspec.json.Decoder[RecordedLook]) -> RecordedLook | None:
-    """Returns what the gates saw; None from where nothing is recorded."""
+    """Returns the recorded evidence of gates; None: not recorded."""
     return decoder.decode(msgspec.json.encode(row.seen)) if row.seen else None
 
 

@@ -35,7 +35,7 @@ SAID_LIVE = (
 class PlanNodes:
     selected: tuple[Node, ...]  # a driver DaemonSet of the object runs on them, or should
     unmanaged_nodes: tuple[Node, ...]  # no longer, and they carry our label or are wanted to
-    gone: Mapping[str, str]  # uid of a target or hold that is not among the selected → what became of the node
+    gone: Mapping[str, str]  # UID of a target or hold outside the selection → state of its node
     drivers: Mapping[str, DriverPod]  # node name → its driver pod
     holds: Mapping[str, Hold]  # of the plan, by the node's uid
     are_live: bool = False
@@ -120,5 +120,5 @@ def _node_from_list(plan: Plan, known: Node | None, seen: NodeSeen, offered: Off
     for column in SAID_LIVE:
         setattr(node, column, row[column])
     node.is_gpu_node = node.is_gpu_node or row["is_gpu_node"]
-    node.driver_unknown_since = None  # a version that is not said is blank here
+    node.driver_unknown_since = None  # blank: the version is unknown
     return node

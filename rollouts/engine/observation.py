@@ -280,7 +280,7 @@ def _node(
     plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, live: Live, ahead: timedelta
 ) -> NodeSnapshot:
     component = plan.its_component
-    is_kept = hold is not None and hold.is_wanted  # where nothing is held, all that there is of a hold
+    is_kept = hold is not None and hold.is_wanted
     is_in_sync = driver is not None and driver.revision_hash == live.hashes.get(driver.owner_uid)
     return NodeSnapshot(
         uid=row.uid,

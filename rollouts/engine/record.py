@@ -1,4 +1,4 @@
-"""Records what a round found: gate results, moves, and what nodes carry."""
+"""Records the results of a round: gate results, moves, and marks on nodes."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

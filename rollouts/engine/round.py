@@ -50,7 +50,7 @@ def run_round(plan_id: int, *, owner: str, clock: Callable[[], datetime]) -> Non
     try:
         waiting_for, wait = _look_and_act(plan, clock=clock)
     except Exception as bug:
-        # Nothing was decided, so nothing moves; the page says so, and the worker's log has the stack.
+        # Nothing was decided and nothing changes; the page shows the error, and the worker's log has the stack.
         reason = f"{failure_sentence(bug)} No node is released until this is solved."
         _end_round(plan, AFTER_A_BUG, reason, clock=clock)
         raise
@@ -77,7 +77,7 @@ def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, ti
         _pause_all(plan.cluster_id, str(forfeit), clock=clock)
         return str(forfeit), NOT_SOON
     except LostRace as lost:
-        return str(lost), timedelta(seconds=1)  # A person or another worker was faster; look again at what is so now.
+        return str(lost), timedelta(seconds=1)  # A person or another worker was faster; observe again.
 
 
 def _pause_all(cluster_id: int, reason: str, *, clock: Callable[[], datetime]) -> None:

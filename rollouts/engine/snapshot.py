@@ -20,7 +20,7 @@ class NodeSnapshot:
     has_label: bool  # the label that keeps it from changing is there; where nothing is held, our row wants it kept
     label_is_ours: bool  # the annotation beside it names this plan
     phase: Phase  # how far its change is, as the component reads it
-    upgrade_state: str  # in the words of whoever carries it out
+    upgrade_state: str  # value of the operator's label
     is_ready: bool | None  # None: nobody knows
     is_unschedulable: bool
     driver_version: str
@@ -74,7 +74,7 @@ class CordonedByUs:
 
     name: str
     is_placed: bool = True  # read back
-    has_failed: bool = False  # the newest test Job since it was released: only its rollback, or a person, lets pods in
+    has_failed: bool = False  # newest test Job since the release: only its rollback or a person admits pods
     trouble: str = ""  # why the last try to write it did not work
     is_of_halt: bool = False  # a person asked for it after a halt, or the plan does after a gate
 
@@ -84,7 +84,7 @@ class TestJobInCluster:
     pk: int
     uid: str  # of its node
     name: str
-    is_told: bool  # what came of it is known: it is only to go
+    is_told: bool  # its result is known: only the deletion remains
     trouble: str = ""  # why it is not deleted
 
 
@@ -99,7 +99,7 @@ class StageSnapshot:
     max_unavailable: int
     gates: tuple[Gate, ...]
     evidence: Evidence
-    failures: Mapping[str, int] = field(default_factory=dict)  # UID of a node → since a person last said: go on
+    failures: Mapping[str, int] = field(default_factory=dict)  # UID of a node → failures since the last resume
     overridden: frozenset[str] = frozenset()  # gates that a person has overridden, for now
     waiting_since: Mapping[str, datetime] = field(default_factory=dict)  # gate → since when it waits; now: it did not
 
@@ -129,8 +129,8 @@ class VersionSnapshot:
     current: str  # read live
     write_intended: bool
     object_trouble: str = ""  # the driver object is gone, or another; blank: it is there
-    template_change: str = ""  # what somebody else made of the driver pods' template; blank: it is the plan's own
-    handed_to: str = ""  # the version of somebody else that a person lets the nodes go to; blank: nobody has
+    template_change: str = ""  # foreign changes of the driver pods' template; blank: the template is the plan's own
+    handed_to: str = ""  # version of somebody else to which a person released the nodes; blank: none
     handed_by: str = ""  # that person
 
     @property
@@ -193,12 +193,12 @@ class TemplatesSnapshot:
 class OrdersSnapshot:
     """The orders of people that bind the plan: pause, stop, freezes, and how long it may stay armed."""
 
-    armed_since: datetime | None  # or since a person last let it go on; None: it is not
+    armed_since: datetime | None  # or since the last resume; None: not armed
     may_be_armed_for: timedelta
     paused_reason: str = ""  # blank: not paused
     stopped_reason: str = ""  # blank: neither the cluster nor the fleet's stop tells us to stop
     frozen_reason: str = ""  # blank: no freeze binds all of it
-    restrained: Mapping[str, str] = field(default_factory=dict)  # node uid → what holds this node back, and not all
+    restrained: Mapping[str, str] = field(default_factory=dict)  # node UID → restraint of this node alone
 
     @property
     def wait_reason(self) -> str:
@@ -210,7 +210,7 @@ class OrdersSnapshot:
 class ExclusionsSnapshot:
     in_force: Mapping[str, NodeExclusions] = field(default_factory=dict)  # by node uid: not read back as put back yet
     back: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node's name, all as it was → who was off it
-    left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
+    left: tuple[str, ...] = ()  # sentences about foreign changes in between
 
 
 @dataclass(frozen=True)
@@ -218,13 +218,13 @@ class CordonsSnapshot:
     in_force: Mapping[str, CordonedByUs] = field(default_factory=dict)  # by node uid: not read back as gone yet
     left: tuple[str, ...] = ()  # sentences: whose nodes are cordoned all the same
     due: Mapping[str, str] = field(default_factory=dict)  # node uid → name: affected, and the plan cordons such nodes
-    ours: frozenset[str] = frozenset()  # uids of nodes of which, if rows show a cordon, it is ours
+    ours: frozenset[str] = frozenset()  # UIDs of nodes whose cordon is ours, if rows show one
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    component: Component  # what is changed, and how
-    seen_at: datetime  # the oldest of what this rests on
+    component: Component  # component that the plan changes
+    seen_at: datetime  # time of the oldest row
     stale_reason: str  # blank: fresh enough to act on
     state: PlanState
     version: VersionSnapshot
@@ -235,7 +235,7 @@ class Snapshot:
     stages: tuple[StageSnapshot, ...]
     unmanaged_nodes: tuple[NodeSnapshot, ...] = ()  # nodes of the object no more, that carry our label or are wanted to
     gone: Mapping[str, str] = field(default_factory=dict)  # uid of a target that is no node of the object → why
-    budgets: Budgets = UNBOUND  # of the failure domains that the held targets of the stage that lets go are in
+    budgets: Budgets = UNBOUND  # of the failure domains of held targets in the releasing stage
     disruptions: frozenset[str] = frozenset()  # uids of the nodes that this plan has out, by the ledger
     exclusions: ExclusionsSnapshot = ExclusionsSnapshot()
     cordons: CordonsSnapshot = CordonsSnapshot()

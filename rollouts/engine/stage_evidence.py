@@ -60,13 +60,14 @@ class AroundStages:
     seen_at: datetime
     clock_ahead: timedelta
     mark: str  # of the plan, as our labels name it
-    restrained: Mapping[str, str]  # uid of a node → what keeps it from being released beside its plan
-    openings: Mapping[str, OpenHours]  # by uid of a node that has not begun, where a gate asks: none binds the others
+    restrained: Mapping[str, str]  # UID of a node → restraint in addition to the plan's
+    # by UID of a waiting node, if a gate needs it: without an entry no window binds the node
+    openings: Mapping[str, OpenHours]
     work: Mapping[str, SeenWork] = field(default_factory=dict)  # by uid of a node that has changed, where a gate asks
     why: Mapping[str, str] = field(default_factory=dict)  # by uid of a tenant's pod that does not run
-    failures: Mapping[str, str] = field(default_factory=dict)  # by uid of a node that failed: why, where no row has it
+    failures: Mapping[str, str] = field(default_factory=dict)  # by UID of a failed node: the reason, if no row has one
     health: PlanHealth = field(default_factory=PlanHealth)
-    # By key of a stage, where a gate asks: the newest measurement, and those whose windows do not overlap.
+    # By stage key, if a gate needs it: the newest measurement, and earlier ones with windows that do not overlap.
     service_levels: Mapping[int, Mapping[str, ServiceEvidence]] = field(default_factory=dict)
     hours: Mapping[int, HoursEvidence] = field(default_factory=dict)  # by key of a stage, where a gate asks
 
@@ -131,7 +132,7 @@ def stage_snapshot(
         name=stage.name,
         is_rollback=stage.is_rollback,
         state=StageState(stage.state),
-        state_since=max(stage.state_since, resumed_at),  # who says "go on" restarts the wait timeout of each gate
+        state_since=max(stage.state_since, resumed_at),  # a resume restarts the wait timeout of each gate
         wait_timeout=timedelta(seconds=stage.timeout_s),
         max_unavailable=stage.max_unavailable,
         gates=gates,

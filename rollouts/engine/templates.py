@@ -80,7 +80,7 @@ def change(plan: Plan, live: Live) -> TemplateChange | None:
         newest = _foreign(known, live.hashes, is_forward=is_forward)
     fields = sorted(name for name in {*spec, *known["spec"]} if spec.get(name) != known["spec"].get(name))
     new_owners = [one for one in live.owned_by if one not in known.get("owners", live.owned_by)]
-    # In the rollback the spec alone stops nobody: the template that it makes is what is waited for.
+    # A changed spec alone does not stop a rollback: the engine waits for its template.
     if not newest and (not (fields or new_owners) or (plan.put_back_at and not is_forward)):
         return None
     says = _change_sentence(plan, fields, newest, live, new_owners)

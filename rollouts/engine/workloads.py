@@ -18,10 +18,10 @@ from rollouts.gates.base import OperandEvidence, PodEvidence, ValidatorEvidence
 from rollouts.lifecycle import BEGUN, TargetState
 from rollouts.models import Plan, Rollout, Target
 
-REFUSED = "FailedCreate"  # the reason of the Event by which a controller says that its pod was refused
-MOST_OF_A_REFUSAL = 300  # characters; it names quotas and what of each is used
+REFUSED = "FailedCreate"  # reason of the Event with which a controller reports a refused pod
+MOST_OF_A_REFUSAL = 300  # characters; it names quotas and their use
 EXPLAINED_AT_MOST = 20  # pods: a gate names one
-MOST_OF_A_LINE = 200  # characters, of what a program said
+MOST_OF_A_LINE = 200  # characters of a program's output
 MOST_COMPLETED = 5_000  # of the newest pods that ended, of all owners that have fewer pods than before
 CRASHING = 2  # restarts; a pod that has had more and is not Ready was sick before anybody changed its node
 
@@ -133,7 +133,7 @@ def refused(plan: Rollout, since: Mapping[str, datetime]) -> dict[str, str]:
     columns = ("about_kind", "about_namespace", "about_name", "last_at", "message")
     last: dict[str, tuple[datetime, str]] = {}
     for kind, namespace, name, at, message in told.order_by("last_at", "pk").values_list(*columns):
-        if at is not None:  # as none of those is
+        if at is not None:  # never null here: the filter excludes it
             last[f"{kind} {namespace}/{name}"] = (at, message)
     found = {owner: last[owner] for owner, at in since.items() if owner in last and last[owner][0] >= at}
     newest = _newest_pods(plan, found) if found else {}

@@ -8,7 +8,7 @@ from typing import Any
 from edges.digests import digest
 from rollouts.evidence.file import Flaw, rows_of
 
-NOTHING = "0" * 64  # what the first entry of a chain follows from
+NOTHING = "0" * 64  # predecessor of the first entry
 DECISIONS = {"approve", "reject"}  # as verbs of entries
 # An entry has some of these fields of a gate result.
 ANSWERED = ("answer", "is_advisory", "title", "summary", "evidence", "steps")

@@ -27,7 +27,7 @@ class Verified:
     flaws: list[Flaw]
     decisions: int
     entries: int
-    last_hash: str  # of the audit chain: what to compare with one that was kept elsewhere
+    last_hash: str  # of the audit chain: compare it with a copy that was stored elsewhere
     file_hash: str  # SHA-256 of its bytes: the same, of all that the chain does not say
 
 

@@ -56,7 +56,7 @@ from rollouts.queries.completion import causes_found
 from rollouts.queries.driver_nodes import changeable, clock_ahead, driver_daemonsets, newest_hashes, nodes_of, row_age
 
 LOOK_AGAIN = {ExternalRolloutState.STANDING: timedelta(seconds=10), ExternalRolloutState.ROLLING: timedelta(seconds=2)}
-BASELINE_HOLDS = timedelta(minutes=1)  # of a node that has not begun: its tenants come and go meanwhile
+BASELINE_HOLDS = timedelta(minutes=1)  # of a node that has not begun: its tenants may change meanwhile
 AT_ONCE = 500  # baselines taken by one round
 KEPT_FOR = timedelta(minutes=10)  # the same while nothing changes: every node of the object is read then
 
@@ -132,12 +132,12 @@ def _stop_following(rollout: ExternalRollout, reason: str, *, now: datetime) -> 
     with transaction.atomic():
         rollout.keep_lease(now=now)
         if rollout.state == ExternalRolloutState.STANDING:
-            rollout.delete()  # it said nothing but what the object asks for
+            rollout.delete()  # it only stored the requested version
         else:
             rollout.move(ExternalRolloutState.GIVEN_UP, now=now, reason=reason)
 
 
-# While it stands
+# Without a change in progress
 
 
 def _observe_without_rollout(rollout: ExternalRollout, driver_object: DriverObject, *, now: datetime) -> None:
@@ -209,7 +209,7 @@ def _start_columns(driver_object: DriverObject, *, was: str, now: datetime) -> d
     }
 
 
-# What is seen
+# Observed state
 
 
 @dataclass(frozen=True)

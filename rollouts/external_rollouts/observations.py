@@ -11,7 +11,7 @@ from wording.durations import spell
 from wording.lists import names
 
 NOT_BEGUN = frozenset({TargetState.HELD, TargetState.RELEASED})
-TOLD_TO_THE_SECOND = timedelta(seconds=30)  # when pods began is, by another clock than ours
+TOLD_TO_THE_SECOND = timedelta(seconds=30)  # the start times of pods come from another clock
 STILL = timedelta(days=7)  # nothing of it has moved for so long: whoever drove it has left it there
 
 
@@ -21,7 +21,7 @@ class NodeLook:
     name: str
     phase: Phase
     is_held: bool  # with the skip label, whosever it is
-    runs_it: bool  # what the object asks for: by what the node names as loaded, with a pod of the newest template
+    runs_it: bool  # the node runs the requested version: its loaded driver matches, and its pod has the newest template
     has_other_pod: bool = False  # than when it was last seen not to have begun; also where it has none now
 
 
@@ -37,7 +37,7 @@ def begins(*, was: str, version: str, at_work: Sequence[str]) -> str:
     `at_work` are nodes that the operator changes or will change.
     """
     if not version:
-        return ""  # the operator's own default: what nodes are to run is not said
+        return ""  # the operator's default: the requested version is unknown
     if version != was:
         return f"The object requests {version} now. Before, it requested {was or 'no version'}."
     if at_work:

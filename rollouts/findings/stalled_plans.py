@@ -30,7 +30,8 @@ from rollouts.queries.restraints import GOES_BACK
 from wording.durations import spell
 from wording.reports import EvidenceItem, fit, instant
 
-OF_PEOPLE = timedelta(days=1)  # an approval, a pause, a freeze: whoever is asked has slept since
+# for an approval, a pause or a freeze: the person may have been away for the night
+OF_PEOPLE = timedelta(days=1)
 # Where only the operator, or we, have something to do and no freeze forbids it: as long as the plan lets a gate wait.
 OF_MACHINES = frozenset({PlanState.HOLDING, PlanState.ROLLING_BACK, PlanState.ABORTING})
 
@@ -95,7 +96,7 @@ class Wait(NamedTuple):
 
 
 def _wait_of(standing: PlanStanding, *, now: datetime) -> Wait | None:
-    """Returns what the plan waits for; None if the wait ends by itself at a stated time."""
+    """Returns the wait of the plan; None if it ends by itself at a stated time."""
     plan = standing.plan
     if _soaks(plan) and not standing.pause:
         return Wait(_evaluated_at(plan), _longest_machine_wait(plan), "No gate has been evaluated")

@@ -14,7 +14,7 @@ from wording.reports import EvidenceItem
 
 Groups = Mapping[str, int]  # group → how many people of it
 MOST_GROUPS, MOST_OF_ONE, LONGEST_GROUP = 10, 20, 63
-GROUP = re.compile(r"[\w.+-]{1,63}")  # what a group may be called
+GROUP = re.compile(r"[\w.+-]{1,63}")  # valid name of a group
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class BackgroundRate:
         return sum(map(math.exp, ratios)) / len(EFFECTS)
 
     def _chance_of(self, least: int) -> float:
-        """Returns how likely so many findings or more are, if the change has no effect."""
+        """Returns the chance of at least this many findings if the change has no effect."""
         shape = self.past + PRIOR
         share = self.time_here / (self.time_here + self.past_time)
         term = (1 - share) ** shape
@@ -107,7 +107,7 @@ class FindingComparison:
 
     @property
     def is_proved(self) -> bool:
-        """Returns whether the change brought them. What no other node has or had is the change's."""
+        """Returns whether the change caused them. Findings that no other node has or had count as caused."""
         if self.peers:
             return self.peers.is_proved
         return self.past is None or self.past.is_proved

@@ -28,7 +28,7 @@ class When(StrEnum):
     """The moment at which a gate is evaluated."""
 
     ENTRY = "entry"  # before the first node of a stage goes, and then no more
-    WAVE = "wave"  # before the first node of a stage goes, and before each wave: who waits holds only those to come
+    WAVE = "wave"  # before the first node of a stage and before each wave: a wait holds only nodes that have not begun
     THROUGH = "through"  # from the first release through the soak, and while the next stage waits
 
 
@@ -43,13 +43,13 @@ class GateResult(Report):
 @dataclass(frozen=True)
 class PodEvidence:
     name: str  # namespace/name
-    owner: str  # kind namespace/name of what made it; itself when nothing did
+    owner: str  # kind namespace/name of the owner; the pod itself without one
     is_ready: bool
     started_at: datetime  # when this node took it
     restarts: int
     reason: str = ""  # why it is not ready
     status: str = ""  # as kubectl spells it
-    why: str = ""  # what that means, and the line that tells it; blank: nobody knows
+    why: str = ""  # explanation, and the log line behind it; blank: unknown
     unready_since: datetime | None = None  # when it was last Ready, or began; None: it is Ready, or nobody knows
     ready_since: datetime | None = None  # without a break; None: it is not Ready, or nobody knows
 
@@ -109,7 +109,7 @@ class HealthEvidence:
     trouble: str = ""  # why no telemetry arrives from a source; blank: it arrives
     # By the name of each unchanged node like a changed one: its findings since the first change of the stage.
     peers: Mapping[str, tuple[FindingEvidence, ...]] = field(default_factory=dict)
-    alike: str = ""  # what peers have in common with changed nodes
+    alike: str = ""  # property that peers share with changed nodes
     past: EarlierFindings | None = None  # asked where a changed node has a finding
 
 
@@ -134,7 +134,7 @@ class ServiceEvidence:
     """The measurements of the service that a gate watches."""
 
     level: ServiceLevel | None = None  # the newest; None: none yet
-    windows: tuple[ServiceLevel, ...] = ()  # those whose windows do not overlap, the oldest first
+    windows: tuple[ServiceLevel, ...] = ()  # windows that do not overlap, the oldest first
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class HoursEvidence:
 
     changed: Mapping[str, tuple[MeasuredHour, ...]]  # by name
     peers: Mapping[str, tuple[MeasuredHour, ...]] = field(default_factory=dict)
-    left_out: frozenset[str] = frozenset()  # changed nodes beyond those that are read
+    left_out: frozenset[str] = frozenset()  # changed nodes beyond the reading limit
     alike: str = ""  # what peers have in common with changed nodes
 
 
@@ -170,7 +170,8 @@ class Baseline:
     mig_config_state: str = ""  # the MIG manager's word; blank: it does not cut this node
     mig_gpus: int | None = None  # GPUs cut into MIG slices; None: nobody counted them
     is_unschedulable: bool = False
-    traits: Mapping[str, str] = field(default_factory=dict)  # title → value of what the change leaves alone
+    # title → value of properties that the change should not touch
+    traits: Mapping[str, str] = field(default_factory=dict)
     findings: Mapping[str, str] | None = None  # severity by `FindingEvidence.key`; None: nobody recorded them
 
 
@@ -197,9 +198,9 @@ class TestJobEvidence:
 
     outcome: TestJobOutcome | None  # None: it is on its way
     says: str = ""
-    said: str = ""  # in the words of its container, or of what keeps it from running
+    said: str = ""  # message of its container, or why it does not run
     told_at: datetime | None = None  # of the outcome
-    numbers: Mapping[str, MetricResult] = field(default_factory=dict)  # by path, those that it printed
+    numbers: Mapping[str, MetricResult] = field(default_factory=dict)  # printed numbers, by path
     has_timed_out: bool = False
     gpu_time: timedelta = timedelta(0)  # of its container, on all of its GPUs; 0: unknown
 
@@ -211,11 +212,11 @@ class TargetEvidence:
     state: TargetState
     state_since: datetime
     baseline: Baseline | None  # None: not released yet
-    is_seen: bool  # False: the cluster no longer shows the node, or what it shows is older than our last act on it
+    is_seen: bool  # False: the cluster no longer shows the node, or its row is older than our last act on it
     is_retried: bool = False  # it failed, and a person asked for another try since
     is_lost: bool = False  # excluded, because its node went away after it was released
-    failed_reason: str = ""  # why it failed, as a sentence; blank: it has not, or nothing says why
-    driver_version: str = ""  # as the node says; blank: it does not say
+    failed_reason: str = ""  # reason of the failure as a sentence; blank: not failed, or unknown
+    driver_version: str = ""  # reported by the node; blank: not reported
     upgrade_state: str = ""
     is_ready: bool | None = None
     allocatable: Mapping[str, int] = field(default_factory=dict)  # by resource: whole GPUs, slices and shares apart
@@ -230,14 +231,14 @@ class TargetEvidence:
     traits: Mapping[str, str] = field(default_factory=dict)
     test_job: TestJobEvidence | None = None  # None: none was made since it changed, or none that counts any more
     has_served: bool = False  # a tenant's GPU pod was Ready on it since it changed, though it may be gone by now
-    facts: Mapping[str, str] = field(default_factory=dict)  # what kind of node it is: kernel, OS image, GPU, zone, …
+    facts: Mapping[str, str] = field(default_factory=dict)  # kind of the node: kernel, OS image, GPU, zone, …
     work: SeenWork | None = None  # asked where a gate does, of a node that has changed; None: nobody knows
     findings: tuple[FindingEvidence, ...] = ()  # asked where a gate does, of a node that has changed
-    telemetry: GpuTelemetry | None = None  # asked as those; None: no telemetry of this node
+    telemetry: GpuTelemetry | None = None  # None: no telemetry of this node, or no gate needs it
 
     @property
     def driver_since(self) -> datetime:
-        """Returns since when what becomes Ready on the changed node uses the new driver."""
+        """Returns the time after which Ready pods of the changed node use the new driver."""
         return driver_since(self.state_since, self.driver_started_at, self.baseline.at if self.baseline else None)
 
     @cached_property
@@ -294,9 +295,10 @@ class NextWave:
 
     nodes: tuple[str, ...]
     pods: tuple[PodWants, ...]
-    free: Mapping[str, tuple[Mapping[str, int], ...]]  # product → what each other node with it has left
+    free: Mapping[str, tuple[Mapping[str, int], ...]]  # product → free resources of each other node with it
     claiming: int = 0  # pods that claim devices instead of requesting a resource: they are in no number here
-    expendable: Mapping[str, int] = field(default_factory=dict)  # resource → of what is free, in use by such pods
+    # resource → part of the free amount that preemptible pods use
+    expendable: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -304,7 +306,7 @@ class WindowEvidence:
     """The maintenance windows that bind the same nodes, at one moment."""
 
     nodes: tuple[str, ...]  # still to go
-    sentence: str = ""  # whether they are open, and until when; blank: no window binds these nodes
+    sentence: str = ""  # whether the windows are open, and until when; blank: no window binds these nodes
     # From when until when: the one that is in progress, or the next, first. None: they open no more.
     openings: tuple[tuple[datetime, datetime], ...] = ()
 
@@ -321,18 +323,18 @@ class ApprovalEvidence:
     at: datetime
     is_rejection: bool
     reason: str
-    is_by_author: bool  # who wrote, edited or started the plan, or nobody known: never counts
-    groups: tuple[str, ...] = ()  # of those that the gate asks for: in which of them the person is now
+    is_by_author: bool  # True: an author, editor or starter of the plan, or an unknown person: never counts
+    groups: tuple[str, ...] = ()  # groups that the gate requires and that the person is a member of
 
 
-LEFT_OUT = frozenset({TargetState.EXCLUDED, TargetState.FAILED})  # of what must come through
+LEFT_OUT = frozenset({TargetState.EXCLUDED, TargetState.FAILED})  # states that the gates leave out
 
 
 @dataclass(frozen=True)
 class Evidence:
     """One stage at one moment, gathered once a round and never changed."""
 
-    seen_at: datetime  # the oldest of what it rests on
+    seen_at: datetime  # time of the oldest row
     to_version: str
     targets: tuple[TargetEvidence, ...]  # in the order of release
     approvals: tuple[ApprovalEvidence, ...] = ()
@@ -341,7 +343,7 @@ class Evidence:
     workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
     workloads_refused: Mapping[str, str] = field(default_factory=dict)  # owner → why the API server takes no pod of it
     next_wave: NextWave | None = None  # asked for a stage that goes on; None: who goes next is not seen
-    bound_reason: str = ""  # what keeps every node still to go from going, a freeze or a window; blank: not all of them
+    bound_reason: str = ""  # freeze or window that blocks every remaining node; blank: some node is not blocked
     windows: tuple[WindowEvidence, ...] | None = None  # asked as that; None: none of the nodes still to go is seen
     combinations: tuple[Combination, ...] = ()  # the worst first; asked for a stage that opens
     compared: int = 0  # nodes that they are about
@@ -399,14 +401,15 @@ class Gate(ABC):
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult: ...
 
 
-BOUND = "bound"  # the cause of a gate that is not asked about before a freeze or a window lets some node go
-KEPT_EMPTY = "kept-empty"  # the cause of a gate that waits for pods which we keep off: another gate says how long
+BOUND = "bound"  # cause: a freeze or window blocks every node, so the gate is not evaluated yet
+# cause: the gate waits for pods while we keep pods off the node; another gate gives the reason
+KEPT_EMPTY = "kept-empty"
 UNTIMED_WAITS = frozenset({BOUND, KEPT_EMPTY})  # causes of waits about which nobody is asked, however long
 FEWEST_PEERS = 4  # nodes on each side of a comparison: with fewer, only a node's own past counts
 TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
-GAVE_UP = "The operator gave up on it (upgrade-failed)."  # of a node that failed, where nothing says why
-UNPROVED = "unproved"  # the cause of a gate that waits since chance may explain what it sees: no wave goes meanwhile
-UNTESTED = "untested"  # the cause of a gate that waits since nothing has tested the change: the page offers what would
+GAVE_UP = "The operator gave up on it (upgrade-failed)."  # of a failed node, if no other reason is known
+UNPROVED = "unproved"  # cause: the difference may be chance; no wave is released meanwhile
+UNTESTED = "untested"  # cause: nothing has tested the change; the page offers a test
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_OVERRIDDEN = {
     BOUND: "No node can be released now. The gate is evaluated once a node can be released.",

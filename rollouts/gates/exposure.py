@@ -23,7 +23,7 @@ MINUTE = timedelta(minutes=1)
 @dataclass(frozen=True)
 class Exposure(Gate):
     gpu_minutes: int = 60  # of work on the changed nodes of the stage, together
-    nodes: int = 1  # of which each has had a GPU-minute of it
+    nodes: int = 1  # nodes with at least one GPU-minute of it
 
     key: ClassVar[str] = "exposure"
     title: ClassVar[str] = "Exposure"

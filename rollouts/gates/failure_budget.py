@@ -1,4 +1,4 @@
-"""The stage loses no more targets than it may."""
+"""The number of failed targets is within the budget of the stage."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

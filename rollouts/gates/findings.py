@@ -47,7 +47,7 @@ Pairs = Sequence[tuple[TargetEvidence, FindingEvidence]]
 @dataclass(frozen=True)
 class NewFindings(Gate):
     severity: str = Severity.CRITICAL.value  # the mildest that counts
-    settle: timedelta = timedelta(minutes=2)  # from the change to the evaluation that counts
+    settle: timedelta = timedelta(minutes=2)  # from the change to the first evaluation that counts
 
     key: ClassVar[str] = "findings"
     title: ClassVar[str] = "Findings"

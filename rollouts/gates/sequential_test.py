@@ -16,7 +16,7 @@ EFFECTS = (2.0, 10.0, 100.0)  # by how much the odds of a trial grow
 
 
 class ComparedTrial(NamedTuple):
-    is_against: bool  # it went against the changed nodes
+    is_against: bool  # the result is worse for the changed nodes
     chance: float  # of that at most, if the change has no effect
 
 

@@ -51,7 +51,7 @@ READ_SERVICE = ("Compare the service on changed and unchanged nodes.", "Then rol
 class Slo(Gate):
     indicator: str = "vllm-ttft-p99"  # a ready-made expression
     expression: Promql = NO_PROMQL  # an own one, which replaces the indicator
-    samples: Promql = NO_PROMQL  # what an own expression rests on, such as requests; blank: the scrapes count
+    samples: Promql = NO_PROMQL  # base of an own expression, such as requests; blank: the scrapes count
     higher_is_better: bool = False  # of an own expression
     at_most: float = 0  # 0: no limit
     at_least: float = 0
@@ -169,7 +169,7 @@ class Slo(Gate):
         return self.higher_is_better if self.expression else INDICATORS[self.indicator].is_higher_better
 
     def limits(self, baseline: float | None) -> list[tuple[str, float]]:
-        """Returns what the value is compared with, each with its name."""
+        """Returns the limits of the value by name."""
         found = [(name, limit) for name, limit in (("At most", self.at_most), ("At least", self.at_least)) if limit]
         if self.has_baseline and baseline:
             worse = abs(baseline) * self.at_most_worse_percent / 100

@@ -17,7 +17,7 @@ from wording.lists import names
 from wording.numbers import are, count, either
 from wording.reports import EvidenceItem, first_items
 
-Kinds = frozenset[tuple[str, str]]  # what nodes are made of: (fact, value), as (kernel, 5.15.0-151)
+Kinds = frozenset[tuple[str, str]]  # properties of nodes: (fact, value), such as (kernel, 5.15.0-151)
 
 
 @dataclass(frozen=True)

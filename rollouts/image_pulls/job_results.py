@@ -12,7 +12,7 @@ from rollouts.driver_images.pull_progress import progress_of_pull as look_at
 from rollouts.image_pulls.base import PullRound
 from rollouts.models import PullJob
 
-NEVER_SEEN = "ContainerStatusUnknown"  # what a kubelet says of a container that it may not have made (pkg/kubelet)
+NEVER_SEEN = "ContainerStatusUnknown"  # the kubelet's reason for a container that it may not have created (pkg/kubelet)
 
 
 def observe_pull_jobs(pull_round: PullRound) -> None:

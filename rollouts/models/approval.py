@@ -53,11 +53,11 @@ class GateOverride(models.Model):
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="overrides")
     gate = models.CharField(max_length=63)
-    said = models.CharField(max_length=1000)  # what the gate said when it was overridden
+    said = models.CharField(max_length=1000)  # gate result when it was overridden
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
     reason = models.CharField(max_length=1000)
-    until = models.DateTimeField()  # from then on the gate counts again
+    until = models.DateTimeField()  # afterwards the gate counts again
     acknowledged_by = models.CharField(max_length=150, blank=True)  # never who broke it; blank: nobody has looked at it
     acknowledged_at = models.DateTimeField(null=True)
 

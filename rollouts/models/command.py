@@ -96,7 +96,7 @@ class PendingCommand(models.Model):
     reason = models.CharField(max_length=1000)
     key = models.CharField(max_length=100, blank=True)  # of the command that is to be written
     expected_state = models.CharField(max_length=16, blank=True)  # that the person believed the plan to be in
-    says = models.CharField(max_length=1000, blank=True)  # what the plan waits for from then on; blank: as before
+    says = models.CharField(max_length=1000, blank=True)  # new reason for waiting; blank: unchanged
 
     objects = PendingCommandQuerySet.as_manager()
 

@@ -49,7 +49,7 @@ class Cordon(models.Model):
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when it was read back first; null: nobody has seen it there
     removed_at = models.DateTimeField(null=True)  # when somebody else was last found to have taken it away
-    ended_at = models.DateTimeField(null=True)  # when it was read back that it is gone, or not ours any more
+    ended_at = models.DateTimeField(null=True)  # when it was read as removed, or as no longer ours
     left_reason = models.CharField(max_length=500, blank=True)  # why the node is cordoned after it; blank: it is not
     trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
 
@@ -98,7 +98,7 @@ class Exclusion(models.Model):
     is_wanted = models.BooleanField(default=True)
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when it was read back; null: nobody has seen it there
-    ended_at = models.DateTimeField(null=True)  # when it was read back that nothing of ours is there
+    ended_at = models.DateTimeField(null=True)  # when no mark of ours was read any more
     left_reason = models.CharField(max_length=500, blank=True)  # why it is not as it was; blank: it is
     trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
 

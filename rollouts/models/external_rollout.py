@@ -21,7 +21,7 @@ from rollouts.models.plan import Plan
 
 NO_FACTS: Mapping[str, str] = MappingProxyType({})
 LEASE = timedelta(seconds=15)  # a round reads rows alone; a killed worker costs this much
-MOST_FAILURES = 20  # that are told of one rollout: a gate may come and go
+MOST_FAILURES = 20  # failures that one rollout lists: a gate may fail repeatedly
 
 
 class ExternalRolloutQuerySet(Visible["ExternalRollout"]):
@@ -47,15 +47,16 @@ class ExternalRollout(Leased):
     object_kind = models.CharField(max_length=63)
     object_name = models.CharField(max_length=253)
     object_uid = models.CharField(max_length=64)
-    from_version = models.CharField(max_length=64, blank=True)  # asked for before; blank while it stands, or unknown
+    # previously requested version; blank: no change in progress, or unknown
+    from_version = models.CharField(max_length=64, blank=True)
     to_version = models.CharField(max_length=64, blank=True)  # asked for; blank: the operator's own default
-    driven_by = models.CharField(max_length=500, blank=True)  # what the object is marked as owned by; blank: nothing
+    driven_by = models.CharField(max_length=500, blank=True)  # owner of the object by its marks; blank: none
 
     state = models.CharField(max_length=16)
     state_since = models.DateTimeField()
     reason = models.CharField(max_length=1000, blank=True)  # of the last move, for a person
 
-    began_at = models.DateTimeField(null=True)  # when it was first seen; null: it stands
+    began_at = models.DateTimeField(null=True)  # when it was first observed; null: no change in progress
     ended_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField(null=True)  # the last round that had a fresh picture; null: none had
 
@@ -138,7 +139,7 @@ class ExternalRolloutNode(models.Model):
     state_since = models.DateTimeField()
     baseline = models.JSONField(null=True)  # the node when it was last seen not to have begun; null: it never was
     pod_hash = models.CharField(max_length=63, blank=True)  # of its driver pod then; blank: nobody knows
-    is_lost = models.BooleanField(default=False)  # its node went away after it had begun: it counts as failed
+    is_lost = models.BooleanField(default=False)  # its node disappeared after it began: counts as failed
 
     class Meta:
         constraints = [
@@ -147,7 +148,7 @@ class ExternalRolloutNode(models.Model):
         ordering = ["rollout_id", "node_name"]
 
     retried_at = None  # nobody asks us for another try of it
-    tenants_ready_at = None  # only what runs now counts: nobody waits for a gate here
+    tenants_ready_at = None  # only present pods count: no gate delays anything here
     facts = NO_FACTS
 
 
@@ -165,7 +166,7 @@ class ExternalGateAnswer(KeptAnswer):
         ordering = ["rollout_id", "gate", "-pk"]
 
 
-Rollout = Plan | ExternalRollout  # what gates are asked about
+Rollout = Plan | ExternalRollout  # subject of a gate
 
 
 def wake_external_rollouts(cluster_id: int, *, now: datetime) -> None:

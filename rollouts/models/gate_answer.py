@@ -11,7 +11,7 @@ from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE, sentence_of, written
 LONGEST_CAUSE = 200
 LONGEST_REASON = 1000
 REPORT = ("title", "summary", "evidence", "steps")
-BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
+BLIND = timedelta(seconds=60)  # after such a gap an answer starts again: nobody evaluated meanwhile
 
 
 class KeptAnswer(models.Model):

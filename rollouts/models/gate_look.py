@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Max
 
 KEPT = timedelta(days=90)
-MOST = 50  # of one node, or of one stage: the last one sees nothing, so that no older one counts from then on
+MOST = 50  # stored evaluations of one node or stage: the last one is empty, and ends the older ones
 
 
 class GateLook(models.Model):
@@ -16,7 +16,7 @@ class GateLook(models.Model):
     at = models.DateTimeField()
     number = models.PositiveIntegerField()  # of this node in this stage: 1, 2, 3 …
     seen = models.JSONField()  # empty: nothing is recorded from here on
-    digest = models.CharField(max_length=64, default="", db_default="")  # of what is compared in `seen`
+    digest = models.CharField(max_length=64, default="", db_default="")  # digest of the compared part of `seen`
 
     class Meta:
         indexes = [models.Index(fields=["stage", "node_uid", "-at"]), models.Index(fields=["at"])]

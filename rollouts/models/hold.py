@@ -41,9 +41,9 @@ class Hold(models.Model):
     is_wanted = models.BooleanField(default=True)
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when the label was read back; null: it is not there
-    freed_at = models.DateTimeField(null=True)  # when we saw it gone after we had let the node go; null: never yet
+    freed_at = models.DateTimeField(null=True)  # when its removal was observed after the release; null: not yet
     is_foreign = models.BooleanField(default=False)  # the label was there before us: never ours to remove
-    ended_at = models.DateTimeField(null=True)  # when its plan was over: then another may change the node
+    ended_at = models.DateTimeField(null=True)  # when its plan ended: another plan may then change the node
     trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
 
     objects = HoldQuerySet.as_manager()

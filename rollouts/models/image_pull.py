@@ -36,7 +36,7 @@ class ImagePull(Leased):
     asked_at = models.DateTimeField()
     reason = models.CharField(max_length=1000)
     key = models.CharField(max_length=100, blank=True)  # the asker's own: see `edges.idempotency`
-    left_out = models.CharField(max_length=500, blank=True)  # the nodes of which nobody can tell the image
+    left_out = models.CharField(max_length=500, blank=True)  # nodes whose image is unknown
 
     ends_reason = models.CharField(max_length=1000, blank=True)  # why no more Jobs are made; blank: they are
     ends_by = models.CharField(max_length=150, blank=True)
@@ -109,7 +109,7 @@ class PullJob(models.Model):
     daemonset_name = models.CharField(max_length=253)
     driver_pod = models.CharField(max_length=253)
     system = models.CharField(max_length=128, blank=True)  # ubuntu22.04, as the image's tag has it
-    image = models.CharField(max_length=500)  # as rows told it, then as the DaemonSet itself did
+    image = models.CharField(max_length=500)  # from rows first, then from the DaemonSet itself
 
     intended_at = models.DateTimeField(null=True)  # from here on the Job may be in the cluster
     made_at = models.DateTimeField(null=True)  # when it was read back

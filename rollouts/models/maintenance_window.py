@@ -18,11 +18,11 @@ class MaintenanceWindow(models.Model):
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="windows")
     pool = models.ForeignKey(Pool, models.PROTECT, null=True, related_name="windows")  # null: all of the cluster
     rule = models.CharField(max_length=200)  # RRULE of RFC 5545, without a time of day
-    first_day = models.DateField()  # DTSTART: what INTERVAL and COUNT are counted from
+    first_day = models.DateField()  # DTSTART: INTERVAL and COUNT start here
     opens_at = models.TimeField()  # on the wall's clock of the zone
     zone = models.CharField(max_length=64)  # of the IANA data base
     duration_s = models.PositiveIntegerField()
-    reason = models.CharField(max_length=1000, blank=True)  # what it is for
+    reason = models.CharField(max_length=1000, blank=True)  # purpose of the window
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
 

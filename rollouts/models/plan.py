@@ -21,7 +21,7 @@ from rollouts.models.traffic import DRAIN, UNDRAIN, call_traffic_hook
 from rollouts.models.transitions import Moving
 
 WEEK_S = 7 * 24 * 3600
-MARK = "plan-"  # of any plan of ours: what `Plan.mark` begins with
+MARK = "plan-"  # prefix of `Plan.mark`
 LEASE = timedelta(seconds=15)  # a round talks to the cluster for a few seconds; a killed worker costs this much
 # Kinds of `fleet.event_kinds`.
 STARTED, HALTED, RESUMED, FINISHED = "plan.started", "plan.halted", "plan.resumed", "plan.finished"
@@ -94,9 +94,9 @@ class Plan(Moving, Leased):
     content_hash = models.CharField(max_length=64, blank=True)
 
     templates = models.JSONField(default=dict)  # of driver pods, as taken: digests of the spec, revisions by version
-    template_change = models.JSONField(default=dict)  # what somebody else made of it since; empty: nothing
+    template_change = models.JSONField(default=dict)  # later foreign changes of the template; empty: none
 
-    # Somebody else's version that a person lets the nodes of a plan go to that is given up; blank: nobody has.
+    # Version of somebody else to which a person releases the nodes of an aborted plan; blank: none.
     handed_to = models.CharField(max_length=64, blank=True, default="")
 
     write_intended_at = models.DateTimeField(null=True)  # from here on the new version may be in the cluster
@@ -219,7 +219,7 @@ class Plan(Moving, Leased):
             "old": self.templates.get("old", {}) | found["old"],
             "new": self.templates.get("new", {}) | found["new"],
         }
-        if "owners" in found:  # told by a worker of today
+        if "owners" in found:  # written by a worker of this version
             templates["owners"] = found["owners"]
         Plan.objects.filter(pk=self.pk).update(templates=templates, template_change={})
         self.templates, self.template_change = templates, {}
@@ -237,7 +237,7 @@ class Plan(Moving, Leased):
         self.fallback_look_at = now + LEASE
         taken = super().take_lease(owner=owner, now=now)
         if taken:
-            self.refresh_from_db(fields=["waiting_for"])  # as `end_lease` compares it: it may have been said since
+            self.refresh_from_db(fields=["waiting_for"])  # for the comparison in `end_lease`: the text may have changed
         return taken
 
     def end_lease(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> bool:

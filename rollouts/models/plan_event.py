@@ -1,7 +1,7 @@
 from django.db import models
 
 MISSED_GATE = "missed-gate"  # of a note: the gate that would have stopped the plan earlier
-SUSPECTS = "suspects"  # of a note: what the failed nodes share and the good nodes lack
+SUSPECTS = "suspects"  # kind of a note: properties that failed nodes share and good nodes lack
 OF_HALTS = (SUSPECTS, MISSED_GATE)  # the notes that a worker adds to a halt
 
 

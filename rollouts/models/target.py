@@ -22,7 +22,7 @@ class Wave(models.Model):
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="waves")
     number = models.PositiveIntegerField()  # 1, 2, 3 …
     decided_at = models.DateTimeField()
-    reason = models.CharField(max_length=500)  # how large it was allowed to be, and by what
+    reason = models.CharField(max_length=500)  # limit of the wave's size, and its reason
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["stage", "number"], name="one_wave_per_number")]
@@ -32,10 +32,10 @@ class Wave(models.Model):
 class Shown(StrEnum):
     """Display states of targets beside their own: before labels are on, and after a rollback."""
 
-    NOT_HELD = "not-held"  # it is to be held, and its label was not read back yet
+    NOT_HELD = "not-held"  # its hold label is intended, but was not read back yet
     NOT_BEGUN = "not-begun"  # left as it was: its hold is off, and it was never changed
-    BACK = "back"  # it had begun, and runs the old version again
-    STILL_HELD = "held"  # it had begun, and the plan ended without it
+    BACK = "back"  # it had changed, and runs the old version again
+    STILL_HELD = "held"  # it had begun, and the plan ended before it changed
 
 
 class TargetQuerySet(Visible["Target"]):
@@ -97,7 +97,7 @@ class Target(Moving):
     retried_at = models.DateTimeField(null=True)  # when a person last asked for another try; null: nobody has
     has_escaped = models.BooleanField(default=False)  # it changed although it was held
     tenants_ready_at = models.DateTimeField(null=True)  # when a round first saw a tenant's pod Ready since it changed
-    is_lost = models.BooleanField(default=False)  # its node went away after it was released: it counts as failed
+    is_lost = models.BooleanField(default=False)  # its node disappeared after its release: counts as failed
 
     objects = TargetQuerySet.as_manager()
 
@@ -107,8 +107,8 @@ class Target(Moving):
 
     is_kept: bool  # set by `with_holds`
     is_unlabelled: bool  # set by `with_holds`: we want to keep it, and its label was not read back yet
-    cordon: Cordon | None  # set by who shows it: what keeps pods off its node until it is proven
-    exclusions: list[Exclusion]  # set by who shows it: what keeps controllers off its node
+    cordon: Cordon | None  # set for pages: the cordon that keeps pods off its node until a test passes
+    exclusions: list[Exclusion]  # set for pages: exclusions that keep controllers off its node
     is_back: bool  # set by `with_holds`: it runs the old version again, while others may still be on their way
 
     @property

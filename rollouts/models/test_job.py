@@ -21,7 +21,7 @@ class TestJob(TestJobOnNode):
         max_length=200, blank=True, default="", db_default=""
     )  # path of a number in its output; blank: none
     value = models.FloatField(null=True)  # that number; null: it printed none, or none is asked
-    ran_s = models.FloatField(null=True)  # for how long its container ran; null: it has not passed, or nobody says
+    ran_s = models.FloatField(null=True)  # run time of its container; null: not passed, or unknown
 
     class Meta:
         constraints = [

@@ -36,7 +36,7 @@ class Candidate:
     name: str
     facts: Mapping[str, str]  # by FACTORS
     is_fit: bool = True  # Ready and not cordoned: a node that is broken before proves nothing about the change
-    harm: Harm = UNHARMED  # what it takes with it
+    harm: Harm = UNHARMED  # work that is lost with the node
 
     @property
     def has_tenants(self) -> bool:
@@ -108,7 +108,7 @@ def waves(targets: Sequence[str], at_once: int, budgets: Budgets = UNBOUND) -> l
 @dataclass(frozen=True)
 class AtOnce:
     nodes: int
-    reason: str  # what allows so many, as a sentence
+    reason: str  # sentence about the limit of the wave's size
     targets: Sequence[str]
     room: int  # without failure domains
     budgets: Budgets  # of a moment at which nothing is out

@@ -91,7 +91,7 @@ WARNINGS: tuple[PreflightRule, ...] = (
 )
 
 
-# Of a draft alone: what it takes, what it would write, who may start it. Sealed, a plan has all that behind it.
+# Checks of a draft only: its nodes, its changes, its starter. A sealed plan has passed them.
 BEFORE_START: frozenset[PreflightRule] = frozenset(
     {
         start_blockers.stands_against,

@@ -18,11 +18,11 @@ from wording.numbers import count, either
 
 @dataclass(frozen=True)
 class CanaryProof:
-    is_planned: bool  # no node has changed: the numbers are those of the first stage
+    is_planned: bool  # True: no node has changed yet, so the numbers are those of the first stage
     changed: int  # nodes with the new driver, also failed ones
     tested: int  # of these: a workload has run, or they failed
     failed: int
-    missing: list[str]  # kinds of later nodes of which no tested node is, a sentence each
+    missing: list[str]  # one sentence for each kind of later nodes that no tested node has
 
     @property
     def failure_rate_at_most(self) -> float:

@@ -20,15 +20,15 @@ class PodFacts:
     is_ready: bool = True
     is_pending: bool = False
     has_empty_dir: bool = False
-    resources: tuple[str, ...] = ()  # names of what it requests of GPUs
+    resources: tuple[str, ...] = ()  # names of the GPU resources that it requests
     labels: Mapping[str, str] = field(default_factory=dict)  # of tenants only
     is_operand: bool = False
     is_tenant: bool = True
     claims_gpus: bool = False  # through DRA, and not beside whoever has them, as monitoring does
     runtime_class: str = ""
-    visible_devices: str = ""  # NVIDIA_VISIBLE_DEVICES, where its own spec lets it see GPUs
+    visible_devices: str = ""  # NVIDIA_VISIBLE_DEVICES, if the pod's spec exposes GPUs by it
     image: str = ""
-    cuda: str = ""  # 12.8; blank: nothing says it
+    cuda: str = ""  # such as 12.8; blank: unknown
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class DraPluginFacts:
 
     name: str  # of its DaemonSet, with its namespace
     selected_by: frozenset[str]  # the labels of nodes that its nodeSelector and affinity name
-    nodes: tuple[str, ...]  # of those to be changed, on which it runs
+    nodes: tuple[str, ...]  # nodes of the plan on which it runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class PreflightFacts:
     proven_images: frozenset[str] = frozenset()  # Ready on a node with the version that the plan goes to
     evicts_claims: bool | None = True  # whether this operator evicts pods that claim GPUs; None: nobody knows
     budgets_unseen: str = ""  # why nobody knows the budgets, as a sentence; blank: they are known
-    claims_unseen: str = ""  # the same of what pods claim; blank also where none of them claims anything
+    claims_unseen: str = ""  # the same for claims of pods; blank also if no pod has a claim
 
     @cached_property
     def evicted(self) -> list[PodFacts]:

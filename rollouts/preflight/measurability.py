@@ -73,7 +73,7 @@ BLIND: Mapping[str, Blind] = {
         "overrides the gate, unless its option cordon is false.",
     ),
 }
-# Where no GPU pod of a tenant runs: what that is to a gate, and what helps.
+# Without GPU pods of tenants: effect on each gate, and the remedy.
 IDLE: Mapping[str, tuple[str, str]] = {
     WorkloadsReady.key: (
         "The gate Tenants' GPU pods waits until something has tested the new driver.",
@@ -146,7 +146,7 @@ def _checks_of_gate(
             yield Check(
                 "headroom",
                 title=shortage(lacks),
-                summary=f"{gate.title} of {stage.name} is advisory and waits for nothing." if gate.advisory else where,
+                summary=f"{gate.title} of {stage.name} is advisory and delays nothing." if gate.advisory else where,
                 evidence=room_items(lacks),
                 steps=() if gate.advisory else FREE_ROOM,
                 is_grave=not gate.advisory,

@@ -26,7 +26,7 @@ from rollouts.queries.gpu_telemetry import HealthGate, metrics_of, reads_health,
 from wording.lists import names
 from wording.numbers import count
 
-# Of the rules about GPUs those whose metrics exporters leave out unless somebody switches them on.
+# Metrics of GPU rules that exporters leave out by default.
 WANTED: tuple[GpuRule, ...] = (EccCorrected(), EccUncorrected(), NvlinkErrors(), Throttled())
 BY_HAND = "Or check the GPUs of the canary by hand before the next stage."
 

@@ -24,8 +24,8 @@ class Picks:
     uncovered: list[Node] = field(default_factory=list)
     sick: Mapping[str, Sequence[str]] = field(default_factory=dict)  # uid → sentences of findings that call it sick
     left_out_sick: list[Node] = field(default_factory=list)  # no stage takes them, but with a reason
-    harms: Mapping[str, Harm] = field(default_factory=dict)  # node's name → what it takes with it, as things are now
-    candidates: Mapping[str, Candidate] = field(default_factory=dict)  # node's uid → it, of those that may be taken
+    harms: Mapping[str, Harm] = field(default_factory=dict)  # node name → present harm of a drain
+    candidates: Mapping[str, Candidate] = field(default_factory=dict)  # node UID → candidate
 
     @property
     def nodes(self) -> list[Node]:

@@ -21,8 +21,8 @@ from rollouts.queries.sick_nodes import sick_nodes
 @dataclass(frozen=True)
 class Ahead:
     checks: list[Check]  # red ones first
-    nodes: int  # still to go, of this stage and those after it
-    seen_at: datetime  # of what the checks rest on
+    nodes: int  # unreleased nodes of this stage and later ones
+    seen_at: datetime  # time of the oldest row
     stale_reason: str  # why that is not now; blank: it is
 
 

@@ -60,7 +60,7 @@ def _overlapping_stages(subject: PreflightSubject, stage: Stage) -> Iterator[tup
 def takes_twice(subject: PreflightSubject) -> Iterator[Check]:
     for stage in subject.stages:
         if not subject.picks.by_stage.get(stage.index):
-            continue  # said of a stage that takes none
+            continue  # another check names a stage without nodes
         for earlier, both in _overlapping_stages(subject, stage):
             if not _is_what_it_leaves(earlier, stage):
                 yield Check(

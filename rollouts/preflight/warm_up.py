@@ -16,9 +16,9 @@ from wording.numbers import count
 
 @dataclass(frozen=True)
 class WarmUp:
-    workload: str  # kind, namespace/name of what makes the pods
+    workload: str  # kind and namespace/name of the pods' owner
     pods: int  # of it on the nodes
-    took: timedelta  # from the node's taking the pod to Ready, of the one that was quickest
+    took: timedelta  # from the pod's start on the node to Ready, of the fastest pod
 
     @property
     def took_s(self) -> float:

@@ -23,7 +23,7 @@ class Completion:
     why_not: str  # why it cannot end so now; blank: it can
     failed: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
-    failed_held: tuple[str, ...] = ()  # of those that failed: our label or somebody's was seen on them
+    failed_held: tuple[str, ...] = ()  # failed nodes with our hold or a foreign one
     stage: Stage | None = None  # whose nodes they are
     is_empty: bool = False  # and without them it has no node left
 

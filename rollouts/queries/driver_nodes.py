@@ -23,7 +23,8 @@ from rollouts.node_order.node_selection import FACTORS, Candidate
 from wording.instants import moment
 
 TOLD_BY_A_DATE_S = 2.0  # the Date of an answer has no parts of a second, and the answer took a while
-JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS))  # what a plan rests on, with its object
+# kinds that a plan depends on, in addition to its object
+JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS))
 
 
 def nodes_of(driver_object: DriverObject | Rollout) -> QuerySet[Node]:

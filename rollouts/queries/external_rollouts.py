@@ -18,7 +18,7 @@ from wording.lists import names
 from wording.numbers import count
 
 HOLD = f"kubectl label nodes -l {UPGRADE_STATE}={UPGRADE_REQUIRED} {UPGRADE_SKIP}=true --overwrite"
-SHOWN = {  # state of a node → what it is called where nobody of ours holds or releases anything
+SHOWN = {  # node state → its name without holds and releases of ours
     TargetState.RELEASED: "before",
     TargetState.HELD: "held",
     TargetState.CHANGING: "changing",
@@ -26,7 +26,7 @@ SHOWN = {  # state of a node → what it is called where nobody of ours holds or
     TargetState.FAILED: "failed",
     TargetState.EXCLUDED: "gone",
 }
-FAILING, NOT_SHOWN = "failing", "not shown"  # states of a rollout that rolls, by what its gates say
+FAILING, NOT_SHOWN = "failing", "not shown"  # states of a rollout in progress, by its gates
 WOULD_SHOW = "A Ready GPU pod of a tenant on each of these nodes is the proof. To prove it now, run a GPU pod there."
 ABOUT_WORKLOADS = frozenset({WorkloadsReady.key, TestJobGate.key})
 MOVED = ("changed", "failed", "changing")
@@ -73,7 +73,7 @@ class Progress:
 class ShownExternalRollout:
     rollout: ExternalRollout
     progress: Progress
-    answers: tuple[ExternalGateAnswer, ...]  # what each gate says now, in the order of the table
+    answers: tuple[ExternalGateAnswer, ...]  # present result of each gate, in the order of the table
 
     @property
     def failing(self) -> tuple[ExternalGateAnswer, ...]:
@@ -125,9 +125,9 @@ class ShownExternalRollout:
             else "Put"
         )
         if was in ("", rollout.to_version):
-            return f"{first} back what was changed of {rollout.object_kind} {rollout.object_name}."
+            return f"{first} back the previous content of {rollout.object_kind} {rollout.object_name}."
         if rollout.driven_by:
-            return f"{first} {was} back where {rollout.driven_by} has it from: that writes the object."
+            return f"{first} {was} back in the source of {rollout.driven_by}, which writes the object."
         return f"{first} {was} back: {rollout.its_component.command(was)}"
 
 

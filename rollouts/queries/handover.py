@@ -10,7 +10,7 @@ from rollouts.models import Plan
 @dataclass(frozen=True)
 class ObjectOfOthers:
     why_not: str  # why nobody has to decide; blank: somebody has
-    version: str = ""  # what the object asks for
+    version: str = ""  # version that the object requests
     says: str = ""
     template_change: Mapping[str, Any] = field(default_factory=dict)  # by spec field, as digests; empty: none
 

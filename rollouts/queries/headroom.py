@@ -15,7 +15,7 @@ class ClusterRoom:
     """The free resources on Ready, schedulable nodes with certain products."""
 
     expendable: Collection[str]  # names of the priority classes whose pods anybody may displace
-    left: Mapping[str, tuple[str, Mapping[str, int]]]  # node's name → its product, and what it has left by resource
+    left: Mapping[str, tuple[str, Mapping[str, int]]]  # node name → product, and free amounts by resource
     in_use: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # node's name → of that, by expendable pods
 
     def next_wave(self, nodes: Sequence[Node], pods: Sequence[Pod], *, busy: Collection[str] = ()) -> NextWave:

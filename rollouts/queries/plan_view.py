@@ -42,17 +42,18 @@ from wording.instants import moment, to_the_minute
 from wording.lists import names
 from wording.numbers import are
 
-RELEASING_STATES = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
+# states in which nodes may be released
+RELEASING_STATES = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})
 
 LOOK = "Check whether a worker of the queue “rollouts” runs."
-UNSHOWN = ("facts", "baseline")  # of a target: most of what is written of it, and asked for elsewhere
+UNSHOWN = ("facts", "baseline")  # fields of a target that the page loads separately: they are most of its size
 
 
 @dataclass(frozen=True)
 class StageOnPage:
     stage: Stage
     targets: list[Target]
-    answers: dict[str, GateAnswer]  # gate → what it answered last
+    answers: dict[str, GateAnswer]  # gate → its last result
     approvals: list[Approval]
     overrides: list[GateOverride]  # gates that were overridden, the newest first
     counts: Counter[str]  # targets by the state they are shown in
@@ -166,10 +167,10 @@ class PlanOnPage(PlanStanding):
     overrides: list[str]  # overridden gates of unfinished stages, a sentence each
     held: int  # nodes that carry our label, as last read back
     to_hold: int  # nodes whose label is not as we want it yet
-    foreign_holds: int  # nodes that somebody else holds: in neither of those two numbers
+    foreign_holds: int  # nodes with a foreign hold, counted in neither of the two
     placed: list[datetime | None]  # of each node that we are to hold: when its label was read back
     freed: list[datetime | None]  # of each that is released outside of a wave: when its label was seen to be gone
-    seq: int  # key of the newest event: what the page was made from
+    seq: int  # key of the newest event in the page
     halted_by: GateAnswer | None = None  # None: it is not halted, or something else than a gate has done it
     suspects: Suspects | None = None  # None: no node failed
     cordons: Sequence[str] = ()  # of a halted plan: which affected nodes it cordoned, and which not, in sentences
@@ -362,7 +363,7 @@ def cordon_sentences(plan: Plan, cordons: Iterable[Cordon]) -> list[str]:
     left = [row for row in of_halt if row.ended_at is not None]
     due = sorted(cordons_due(plan).values())
     sentences = [f"{names(ours)} {are(len(ours))} cordoned by this plan."] if ours else []
-    sentences += [f"{row.node_name} is left alone: {row.left_reason}" for row in left]
+    sentences += [f"{row.node_name} is skipped: {row.left_reason}" for row in left]
     return [
         *sentences,
         *([f"{names(due)} {are(len(due))} cordoned in the next round, unless a stop is in force."] if due else []),
@@ -418,9 +419,9 @@ class Button:
     is_dangerous: bool
     is_allowed: bool
     why_not: str
-    is_main: bool  # what one does next, where nothing says otherwise
+    is_main: bool  # the usual next act
     is_shown: bool  # a draft has other verbs than a plan that has started
-    says: str = ""  # what it would be of, where the consequence cannot say it
+    says: str = ""  # addition to the consequence
     seen: str = ""  # the hash of all that this is
 
 

@@ -20,7 +20,7 @@ class GatePlot:
     gate: Gate
     stage: Stage
     unit: str
-    query: str  # what is measured: an expression, a path, or words
+    query: str  # measured expression, path or text
     points: Sequence[Point] = ()  # the oldest first; of one time, the highest last
     limits: Sequence[tuple[str, float]] = ()
     baseline: Sequence[float] = ()  # its values; empty: there is none

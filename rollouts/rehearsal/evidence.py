@@ -190,7 +190,7 @@ def _findings(node: VirtualNode, telemetry: GpuTelemetry | None, now: datetime) 
             title = f"GPU 5 of {node.name}: {RULE_TITLES[one.rule]}"
             found.append(FindingEvidence(f"{one.rule} 5", one.rule, one.severity, title, one.begins_at))
     first = node.shows_since(now)
-    opened: dict[str, FindingEvidence] = {}  # by rule: one that got worse began with its first opening
+    opened: dict[str, FindingEvidence] = {}  # by rule: a finding that got worse began with its first opening
     for opens in node.defect.opens if first else ():
         is_measured = not opens.metrics or (telemetry and not opens.metrics.isdisjoint(telemetry.fresh))
         if first is None or now < first + opens.after or not is_measured or (is_blind and opens.rule in GPU_RULE_KEYS):

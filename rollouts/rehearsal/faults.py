@@ -63,7 +63,7 @@ class DriverFault:
     ramp_minutes: int = 0
     is_exporter_silent: bool = False
     is_source_silent: bool = False
-    on_minutes: int = 0  # with off_minutes: the fault comes and goes
+    on_minutes: int = 0  # with off_minutes: the fault alternates
     off_minutes: int = 0
 
     @property

@@ -69,7 +69,7 @@ class VirtualNode:
     is_sick_before: bool = False  # a critical finding from before the change
     has_harmless_finding: bool = False  # of an application, after the change
     throughput: float = 1.0  # as a share of the usual one
-    restarts_after: timedelta | None = None  # from Ready pods to one that restarts by itself
+    restarts_after: timedelta | None = None  # time from Ready to a restart by itself
     exporter_after: timedelta = timedelta(0)  # from the change to the first sample of its exporter
     own_findings: tuple[OwnFinding, ...] = ()
     fault: DriverFault | None = None  # that the new driver has on this node

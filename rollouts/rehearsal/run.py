@@ -96,7 +96,7 @@ class _Stage:
     answers: dict[str, LastAnswer] = field(default_factory=dict)  # by gate
     approved_at: datetime | None = None
     failures: dict[str, int] = field(default_factory=dict)
-    # By gate, those that do not overlap.
+    # By gate: windows that do not overlap.
     windows: dict[str, list[ServiceLevel]] = field(default_factory=lambda: defaultdict(list))
 
 
@@ -119,7 +119,7 @@ class RehearsalResult:
     passed: tuple[int, ...]  # indexes of the stages that passed
     took: timedelta
     changed: tuple[str, ...]  # nodes that had been released
-    harmed: tuple[str, ...]  # nodes of those with a sign of the fault
+    harmed: tuple[str, ...]  # nodes with a sign of the fault
     first_sign: timedelta | None  # from the start
     released_after_sign: int  # nodes that were released after the first sign
     unseen: tuple[str, ...]  # nodes that have the fault and were never released

@@ -91,7 +91,7 @@ def _decided(request: PersonRequest, stage: Stage) -> HttpResponse:
 def _is_decided_so(user: User, stage: Stage, given: dict[str, str]) -> bool:
     is_rejection = given["decision"] == "reject"
     mine = stage.approvals.standing().filter(by=user.get_username(), is_rejection=is_rejection)
-    if not is_rejection:  # whoever rejects, rejects what there is by now
+    if not is_rejection:  # a rejection applies to the present bundle
         mine = mine.filter(bundle_hash=given["bundle_hash"])
     return mine.filter(reason=given["reason"]).exists()
 

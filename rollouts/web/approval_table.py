@@ -57,7 +57,7 @@ class AdvisoryRow:
 class ApprovalTable:
     rows: list[GateComparison]
     advisory: list[AdvisoryRow]
-    locked_reason: str  # why nobody may decide before they have looked again; blank: it is what was seen
+    locked_reason: str  # why a decision needs a new review first; blank: nothing changed since
 
     @property
     def groups(self) -> list[GateComparison | SharedWait[GateComparison]]:

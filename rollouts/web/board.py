@@ -37,12 +37,12 @@ class GateLine:
     gate: Gate
     answer: GateAnswer | None
     soak_until: datetime | None = None
-    is_over: bool = False  # nobody asks it any more: what it said last is told as it was, at its time
-    remark: str = ""  # what its sentence leaves out
-    may_be_overridden: bool = False  # it holds its stage up; whether it really may be, the command says
-    overrides: Sequence[GateOverride] = ()  # by whom it was overridden, the newest first: shown for good
+    is_over: bool = False  # no longer evaluated: the last result is shown with its time
+    remark: str = ""  # addition to its sentence
+    may_be_overridden: bool = False  # it blocks its stage; the command decides whether an override is allowed
+    overrides: Sequence[GateOverride] = ()  # overrides, the newest first; permanent
     remedies: Sequence[Remedy] = ()  # actions that end the wait of a gate without evidence
-    as_of: datetime | None = None  # its cluster is not seen: it rests on what was seen then, and its clock stands
+    as_of: datetime | None = None  # its cluster is not observed: result and time are from then
 
     @property
     def word(self) -> str:
@@ -93,9 +93,9 @@ def _option(value: Any) -> str:
 class WaveGroup:
     wave: Wave | None  # None: not released in one
     targets: list[Target]
-    more: dict[str, int]  # by state: those that are not listed; no Counter, which answers a template with 0
+    more: dict[str, int]  # by state: targets that are not listed; not a Counter, which answers a template with 0
     said: str = ""  # of the wave, once a stage where it stays the same
-    is_outside: bool = False  # they began, and this plan did not let them go: they escaped, or were on their way
+    is_outside: bool = False  # nodes that began without a release of this plan: escaped, or changing already
 
     @cached_property
     def is_done(self) -> bool:
@@ -142,15 +142,15 @@ class Column:
     waves: list[WaveGroup]
     node_ids: dict[str, int]
     segments: list[tuple[str, float, float]]
-    changed: int  # those that went back since included
+    changed: int  # includes nodes that rolled back since
     failed: int
     unfinished: int  # released, neither changed nor failed
     untouched: int  # never released
-    back: int  # of all: also what failed or never finished
+    back: int  # of all nodes, including failed and unfinished ones
     total: int
     is_shown: bool
     soak_until: datetime | None
-    at_once: AtOnce | None  # None: it is over, or nobody knows what its operator allows
+    at_once: AtOnce | None  # None: the plan ended, or the operator's limit is unknown
 
     @property
     def gate_groups(self) -> list[SharedWait[GateLine] | GateLine]:

@@ -14,7 +14,7 @@ from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import Plan, Stage
 from rollouts.web.stage_form import StageForms, stage_form_data
 
-FORM_NAMES = {"timeout_s": "timeout_min"}  # what people write in other units than plans keep
+FORM_NAMES = {"timeout_s": "timeout_min"}  # the form uses other units than plans store
 
 
 class DraftForm(forms.Form):

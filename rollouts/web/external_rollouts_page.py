@@ -23,7 +23,7 @@ from rollouts.lifecycle import TargetState
 from rollouts.models import ExternalRollout, ExternalRolloutNode
 from rollouts.queries.external_rollouts import SHOWN, ShownExternalRollout, rollout_suspects, shown_external_rollouts
 
-MOST = 30  # that are listed: each has a page of its own for good
+MOST = 30  # rollouts in the list; each has its own page permanently
 PER_PAGE = 100  # nodes
 FIRST = ("failed", "changing", "before", "held", "changed", "gone")  # nodes, in the order in which they are looked at
 

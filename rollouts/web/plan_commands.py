@@ -106,7 +106,7 @@ def _answered(request: PersonRequest, plan: Plan, verb: str) -> Iterator[None]:
 
 
 def _sentence(refusal: Exception) -> str:
-    if isinstance(refusal, Blocked):  # the draft's page says each sentence already
+    if isinstance(refusal, Blocked):  # the draft's page already shows each sentence
         are = either(len(refusal.blockers), "blocker stands", "blockers stand")
         return f"Not started: the {are} below. Your input is kept."
     return str(refusal)

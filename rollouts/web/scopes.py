@@ -47,7 +47,7 @@ def places_for(user: User, permission: Permission) -> PlaceChoices:
 class PlacedForm(forms.Form):
     """A form whose field `on` is one of the permitted scopes."""
 
-    blank: PlaceChoices = []  # what stands above them, where none of them is meant unless it is chosen
+    blank: PlaceChoices = []  # options above the places, for a form without a choice
 
     def __init__(
         self, data: QueryDict | None = None, *, user: User, places: PlaceChoices, now: datetime, **given: Any

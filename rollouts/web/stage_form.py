@@ -28,7 +28,7 @@ NOT_KEPT = (
     "Further gate options of this stage cannot be read, so nothing was saved. Open the draft again, or remove "
     "this stage and add it again."
 )
-# Gates with a number of their own on the form; the other options keep what they were.
+# Gates with a number of their own in the form; other options keep their values.
 OWN_FIELDS = {"approval", "soak", "failure_budget"}
 
 # Of each gate on a service level: the field of the form by option.
@@ -45,10 +45,15 @@ SLO_FIELDS: Mapping[str, Mapping[str, str]] = {
 SLO_TEXTS = {"indicator", "expression"}
 
 TEST_FIELDS = {
-    "template": "test_template", "image": "test_image", "command": "test_command", "gpus": "test_gpus",
-    "metric": "test_metric", "at_least": "test_at_least", "at_most": "test_at_most",
+    "template": "test_template",
+    "image": "test_image",
+    "command": "test_command",
+    "gpus": "test_gpus",
+    "metric": "test_metric",
+    "at_least": "test_at_least",
+    "at_most": "test_at_most",
     "at_most_worse_percent": "test_worse",
-}  # fmt: skip
+}  # Switches that are on by default: the form has a checkbox that turns each off.
 # Switches that are on by default: the form has a box for what switches each off.
 TEST_SWITCHES = {"higher_is_better": "test_lower_is_better", "cordon": "test_without_cordon"}
 
@@ -58,7 +63,7 @@ FIELDS_OF_GATE = {
 }
 NOT_USED = "Not used: the gate {} is not chosen. Choose it, or save again without this value."
 
-# For a field that cannot be read, while the others are looked at: what by itself makes nothing else wrong.
+# Used for an unreadable field while the others are validated: it causes no other error.
 STANDS_IN: Mapping[str, Any] = {
     "name": "", "kind": "", "pool": None, "selector": "not-read", "count": None, "max_unavailable": None,
     "timeout_min": None, "sick_nodes_reason": "",

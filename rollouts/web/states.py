@@ -68,7 +68,7 @@ def glyph_of(kind: str, state: str) -> str:
     return GLYPHS[kind].get(state, "unknown")
 
 
-ASKS, PREPARES = "awaiting approval", "preparing"  # what a stage does that is opening
+ASKS, PREPARES = "awaiting approval", "preparing"  # progress of an opening stage
 
 
 def word_of(state: str) -> str:

@@ -12,7 +12,7 @@ from rollouts.windows.rules import LONGEST
 from rollouts.windows.schedule import LONGEST_ZONE
 
 LOOKED_AT = ("on", "rule", "opens_at", "zone", "hours", "minutes")
-FORM_NAMES = {"duration_s": "hours"}  # where people write what windows keep in other units
+FORM_NAMES = {"duration_s": "hours"}  # the form uses other units than windows store
 NO_PLACE = "Choose a cluster or a pool."
 NO_NUMBER = {
     "invalid": "Hours and minutes are whole numbers.",

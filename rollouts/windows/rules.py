@@ -141,7 +141,7 @@ def _is_day(word: str) -> bool:
     return found is not None and (not found[1] or 1 <= abs(int(found[1])) <= 53)
 
 
-# Each part with what it may be, and the sentence that says so.
+# Each part with its allowed values, and the sentence about them.
 PARTS: Mapping[str, tuple[Callable[[str], bool], str]] = {
     "FREQ": (FREQUENCIES.__contains__, "is DAILY, WEEKLY, MONTHLY or YEARLY."),
     "INTERVAL": (_is_number(366), "is a whole number from 1 to 366."),

@@ -73,9 +73,8 @@ def test_jobs_that_may_not_be_read_are_no_absence(bob, cluster):
     Bookmark.objects.update_or_create(cluster=cluster, kind=JOBS.name, defaults=forbidden)
 
     assert suspended_demand(bob).unread == ["east"]
-    assert (
-        "Jobs (of Kubernetes, Ray or Kubeflow) are not read in east." in page(visiting(bob), "/parts/suspended-jobs").text
-    )
+    seen = page(visiting(bob), "/parts/suspended-jobs").text
+    assert "Jobs (of Kubernetes, Ray or Kubeflow) are not read in east." in seen
 
 
 def test_jobs_that_were_never_read_are_no_absence(bob, cluster):

@@ -53,7 +53,7 @@ def test_the_matrix_we_ship_passes():
         ("listed", {"operator": Range("24.9.2", "25.3.1")}, "both are of the same operator"),
         ("cuda", {"cuda": Range("10.0", "11.0")}, "two floors for one CUDA"),
         ("platforms", {"distributions": ["", "nomad"]}, "no distribution"),
-        ("lives", {"of": "docker"}, "nothing whose life cycle is asked for"),
+        ("lives", {"of": "docker"}, "no component with a known life cycle"),
         ("lives", {"version": "1.25"}, "twice"),
         ("lives", {"extended": date(2020, 1, 1)}, "ends later"),
         ("openshift", {"version": "4.18"}, "twice"),

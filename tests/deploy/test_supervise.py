@@ -58,7 +58,7 @@ def test_who_dies_is_named_with_the_signal_and_counted(surroundings, tmp_path):
         assert ended.returncode == status
 
         line = json.loads(said.splitlines()[-1])
-        assert line["event"].startswith(f"observe ended of {line['cause']}, and nobody had asked it to.")
+        assert line["event"].startswith(f"observe ended unexpectedly: {line['cause']}.")
         assert ("Fatal Python error" in line["event"]) == (line["cause"] == "SIGSEGV")
         assert ("Fatal Python error: Segmentation fault" in said) == (line["cause"] == "SIGSEGV")
 
@@ -85,5 +85,5 @@ def test_a_database_that_is_away_costs_only_the_count(surroundings):
     _, said = ended.communicate()
 
     assert ended.returncode == 7
-    assert "observe ended of exit 7" in said
+    assert "observe ended unexpectedly: exit 7" in said
     assert "It could not be counted" in said.splitlines()[-1]

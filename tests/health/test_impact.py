@@ -64,7 +64,7 @@ def a_pod(name="p", gpus=1, **given):
         (
             [a_pod("one", gpus=0, boards=frozenset({3})), a_pod("q", gpus=0)],
             3,
-            "1 pod in 1 namespace has this GPU, and perhaps 1 other pod of its node: nothing says which GPU it has.",
+            "1 pod in 1 namespace has this GPU, and perhaps 1 other pod of its node: it is unknown which GPU it has.",
         ),
         (
             [a_pod("one", gpus=0, boards=frozenset({3})), *(a_pod(name, gpus=0) for name in "abc")],

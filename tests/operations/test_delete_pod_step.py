@@ -71,7 +71,7 @@ def test_a_pod_goes_past_its_budget_after_another_person_approved_it(ground: Gro
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"budget": "other"}, "it was approved past other alone"),
+        ({"budget": "other"}, "the approval covers budget other only"),
         ({"pod": "team-a/web-2"}, "The pod with this UID is team-a/web-1, not team-a/web-2."),
         ({"pod_uid": "uid-of-another"}, "team-a/web-1 is gone."),
     ],

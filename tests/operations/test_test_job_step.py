@@ -249,7 +249,7 @@ def test_a_kubelet_without_an_answer_costs_its_own_job_alone(ground: Ground, mon
     monkeypatch.setattr(test_job_tracker, "last_lines", no_log)
     operation = rounds(ground, operation)
     assert (operation.state, operation.waiting_for) == (OperationState.RUNNING, "")
-    assert "The test ended. Its output is asked for again. dial tcp" in node(operation).reason
+    assert "The test ended. Its output is read again. dial tcp" in node(operation).reason
 
     ground.clock.move(minutes=3)
     operation = finished(ground, operation)

@@ -80,7 +80,7 @@ class Kind:
     model: Any  # a model class with `cluster` and `uid`
     row: Callable[[Any, WatchScope], Columns | None]  # returns None for an object that is not stored
     after: tuple[str, ...] = ()  # kinds whose list must be complete first, since they decide which objects are stored
-    is_listed_again: bool = True  # list again when those select more objects
+    is_listed_again: bool = True  # list again when the selecting objects become more
     moves_plans: bool = True  # its changes may concern plans
     shares: tuple[tuple[str, str], ...] = ()  # filter for this kind's rows in a shared model
     where: Callable[[Resource[Any], WatchScope], Resource[Any]] | None = None  # None: all namespaces

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kube.resources import NODES
 
-UNREADABLE = -1  # in place of a fingerprint: any readable version is new (no hash is -1)
+UNREADABLE = -1  # replaces a fingerprint: any readable version is new (no hash is -1)
 
 
 @dataclass

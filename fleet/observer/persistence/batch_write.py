@@ -26,7 +26,7 @@ class Batch:
 
     rows: list[tuple[Kind, dict[str, Pending]]] = field(default_factory=list)
     cursors: list[WatchCursor] = field(default_factory=list)
-    listing: set[str] = field(default_factory=set)  # kinds of which this is part of a complete list
+    listing: set[str] = field(default_factory=set)  # kinds whose complete list this batch is part of
 
     @property
     def size(self) -> int:

@@ -146,7 +146,7 @@ class Flusher:
         ((uid, pending),) = rows.items()
         name = kind.resource.name
         deltas.cursors[name].cannot_read(Unread.of(uid, _name_in(pending.row), _why_refused(error)))
-        # The same again is not tried again; what changes of it is.
+        # An unchanged row is not tried again; a changed one is.
         deltas.memory.of(kind.name)[uid] = pending.fingerprint
         cursors = {cursor.kind: cursor for cursor in batch.cursors}
         cursors[name] = deltas.cursors[name]

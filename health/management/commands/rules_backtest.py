@@ -75,7 +75,7 @@ class Command(BaseCommand):
 
 
 def _limits(rule: str, given: dict[str, Any]) -> Limits | None:
-    """None: nobody asks for others."""
+    """Returns the requested limits; None: none given."""
     names = ("warn", "critical", "warn_after", "critical_after")
     if all(given[name] is None for name in names):
         return None

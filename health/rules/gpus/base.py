@@ -33,7 +33,7 @@ class GpuFacts:
     node_name: str
     name: str  # "GPU 3 of gpu-h200-007", with its slice where it is one
     product: str = ""
-    vendor: str = ""  # blank: nobody says
+    vendor: str = ""  # blank: unknown
     now: Mapping[str, float] = field(default_factory=dict)  # by the key of the metric
     grown: Mapping[str, Growth] = field(default_factory=dict)  # counters
     at: Mapping[str, datetime] = field(default_factory=dict)  # when each value of `now` was sampled
@@ -45,11 +45,11 @@ class GpuFacts:
     # most often that it was on another GPU of the cluster. Of those in `once_more` one that is there now is one more.
     again: Mapping[int, int] = field(default_factory=dict)
     once_more: Collection[int] = frozenset()
-    had: Mapping[int, Collection[datetime]] = field(default_factory=dict)  # of those when, on this GPU
+    had: Mapping[int, Collection[datetime]] = field(default_factory=dict)  # earlier times of these Xids on this GPU
     new: Collection[int] = frozenset()  # of those that one which is there now is not in `had`
     elsewhere: Mapping[int, int] = field(default_factory=dict)
     resets: int = 0  # of it alone, within a day
-    is_changing: bool = False  # its node's driver or MIG layout is being replaced: what is away, is away for a reason
+    is_changing: bool = False  # a driver or MIG change on the node explains missing data
     driver_changed_at: datetime | None = None  # the last time, within a day
     booted_at: datetime | None = None  # its node, the last time that somebody saw
     workload_classes: frozenset[str] = frozenset()  # of its node's pools
@@ -64,7 +64,8 @@ class GpuRule(Protocol):
     key: ClassVar[str]
     title: ClassVar[str]
     steps: ClassVar[tuple[str, ...]]  # of its findings, unless a problem has its own
-    metrics: ClassVar[tuple[str, ...]]  # that it reads: where none of them is exported it cannot see, and says so
+    # metrics that it reads; if none is exported, the rule reports that it cannot check the GPU
+    metrics: ClassVar[tuple[str, ...]]
 
     @property
     def after(self) -> timedelta:
@@ -89,7 +90,7 @@ class SeesLess(GpuRule, Protocol):
     """A rule that reads another metric where its own is not exported, and then detects less."""
 
     own: ClassVar[str]
-    instead: ClassVar[str]  # what it sees then, in words
+    instead: ClassVar[str]  # text about the remaining checks
 
 
 def measured(metric: str, value: float, unit: str = "") -> EvidenceItem:

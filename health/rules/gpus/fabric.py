@@ -31,7 +31,7 @@ BITS: Mapping[str, int] = {  # of each field of the mask its lowest
     "access timeout recovery": 6,
 }
 TRUE, FIELD = 1, 0b11
-CONFIGURATION, FOUR_BITS, INCORRECT = 8, 0b1111, 2  # from 2 on it says what is incorrect
+CONFIGURATION, FOUR_BITS, INCORRECT = 8, 0b1111, 2  # a value from 2 on names the incorrect part
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from wording.reports import fit
 METRIC = "temperature_celsius"
 ITS_OWN = Limits(83, 85, timedelta(minutes=5), timedelta(minutes=5))
 # amd-smi static --limit of an Instinct: SLOWDOWN_HOTSPOT_TEMPERATURE 100 °C, SHUTDOWN_HOTSPOT_TEMPERATURE 110 °C. The
-# five below are ours. Intel says it of each Gaudi by a series of its own (habanalabs_temperature_threshold_slowdown).
+# five limits below are our choice. Each Gaudi exports its own limit in habanalabs_temperature_threshold_slowdown.
 OF_VENDOR: Mapping[str, Limits] = {Vendor.AMD: Limits(95, 100, timedelta(minutes=5), timedelta(minutes=5))}
 
 

@@ -14,7 +14,7 @@ from wording.reports import EvidenceItem, fit
 
 METRIC = ENERGY  # since the driver was loaded, and exported unless somebody took it out
 WITHIN = timedelta(days=1)
-TIMES = 3  # ours: one is what an Xid asks for, and a second tries whether it helped
+TIMES = 3  # our choice: an Xid may need one reset, and a second reset tests the repair
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Resets:
     after: ClassVar[timedelta] = timedelta(0)  # its resets took their time
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
     steps: ClassVar[tuple[str, ...]] = (
-        "Check the node's timeline: what came before each reset, and who did it.",
+        "Check the node's timeline for the cause and author of each reset.",
         "If the GPU had no fault, stop the resets.",
         "If an Xid or memory errors return each time, resets do not help. Continue with the next steps.",
         SAVE_LOGS,

@@ -14,7 +14,7 @@ from wording.reports import fit
 
 @dataclass(frozen=True)
 class ShareRule:
-    metrics: ClassVar[tuple[str, ...]]  # two: the part, and what says how large the whole is
+    metrics: ClassVar[tuple[str, ...]]  # two metrics: the part and the whole
     usual_for: ClassVar[frozenset[str]]
     titled: ClassVar[str]  # with {} for the GPU
     scale: ClassVar[Scale]

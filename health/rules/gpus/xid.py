@@ -27,7 +27,7 @@ from wording.reports import EvidenceItem, fit, instant
 METRIC, COUNTED = "xid", "xids_counted"
 MOST = 1_000_000  # a higher number is DCGM's word for “not known”
 BURST = 10  # of one number within the window of its exporter
-MOST_KEPT = 50  # times that a finding says when
+MOST_KEPT = 50  # times that a finding lists
 PASSES_AFTER = timedelta(hours=1)  # an application's: its exporter keeps it for as long as the driver is loaded
 ROW_REMAP = 63
 WORDS = 120  # of a text that nobody knows

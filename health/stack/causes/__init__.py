@@ -140,7 +140,8 @@ TENANTS_BY_LINES: tuple[CauseRule, ...] = (
     *AFTER_THE_PROGRAM,
     *GENERAL,
 )
-OF_A_WORKER = GENERAL[: GENERAL.index(entry("engine_failed"))]  # before what a parent process says of one that ended
+# causes that are tried before messages of a parent process about its child
+OF_A_WORKER = GENERAL[: GENERAL.index(entry("engine_failed"))]
 BY_THE_LAST_LINE = tuple(rule for rule in TENANTS_BY_LINES if rule not in GENERAL)
 # The lines are Events, or of a scheduler, or of a runtime that started no program.
 OF_NO_PROGRAM: tuple[CauseRule, ...] = (

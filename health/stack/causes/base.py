@@ -22,7 +22,7 @@ NEVER_RAN = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateCon
 
 class Weight(StrEnum):
     WRONG = "wrong"  # somebody has to do something
-    WAITING = "waiting"  # it comes by itself, once what it waits for has
+    WAITING = "waiting"  # starts by itself once its dependency is ready
     CHOSEN = "chosen"  # somebody wants it so
     UNKNOWN = "unknown"  # it cannot be seen, so that nothing is wrong for all we know
 
@@ -66,13 +66,13 @@ class PodSigns:
     name: str
     phase: str = ""
     is_ready: bool = False
-    is_leaving: bool = False  # it was told to go
+    is_leaving: bool = False  # its pod is being deleted
     reason: str = ""  # CrashLoopBackOff, ImagePullBackOff, …
-    message: str = ""  # what its kubelet adds to that
+    message: str = ""  # the kubelet's message about it
     status: str = ""  # as kubectl spells it
     container: str = ""  # which of its containers waits or crashed
     last_words: str = ""
-    more_words: Sequence[str] = ()  # further lines of what it left, the best first
+    more_words: Sequence[str] = ()  # further lines of its log, the best first
     log: Sequence[str] = ()
     is_log_of_ready: bool = False  # the log was read since it is ready, and lately: a finding misses its work
     events: Sequence[Event] = ()
@@ -153,10 +153,10 @@ class Signs:
     tolerations: Sequence[Mapping[str, str]] = ()  # of the DaemonSet's template
     has_daemon_set: bool = True
     others_have_one: bool = False  # without one: whether the cluster has DaemonSets of this operand for other nodes
-    runs_version: str = ""  # of the driver, as the node says
-    is_driver_off: bool = False  # the ClusterPolicy is told to install none
+    runs_version: str = ""  # driver version that the node reports
+    is_driver_off: bool = False  # the ClusterPolicy installs no driver
     has_operator: bool = True  # NVIDIA's GPU Operator acts in this cluster
-    driver_asked_by: str = ""  # "ClusterPolicy cluster-policy": what asks for a driver on this node
+    driver_asked_by: str = ""  # object that requests a driver on this node, such as "ClusterPolicy cluster-policy"
     daemon_set: str = ""
     daemon_set_events: Sequence[Event] = ()
     unscheduled: str = ""  # why another pod of the DaemonSet was given no node; blank: none waits for one

@@ -22,7 +22,7 @@ DATA = Path(__file__).parent / "data"
 QUOTED_IMAGE = re.compile(r'image \\?"([^"\\]+)\\?"')
 LONGEST_TEXT = {"title": 70, "summary": 140, "steps": 150}  # characters
 UNSAID = "(no line was read)"
-REPEATED = re.compile("back-off ", re.IGNORECASE)  # what the kubelet says of each container that ends
+REPEATED = re.compile("back-off ", re.IGNORECASE)  # the kubelet repeats it for each container that ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class CauseEntry:
     facts: tuple[str, ...] = ()  # patterns whose named groups are facts; their line is quoted
     defaults: Mapping[str, str] = field(default_factory=dict)  # of facts
     quotes: tuple[str, ...] = ()  # sources of the quoted line without a pattern, best first
-    quotes_else: str = ""  # the source where none of those has a line; the steps are still `steps_unquoted`
+    quotes_else: str = ""  # source that is quoted if no other has a line; the steps stay `steps_unquoted`
     when: str = ""  # a predicate
     reasons: tuple[str, ...] = ()  # of the pod
     phases: tuple[str, ...] = ()

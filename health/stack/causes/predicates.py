@@ -42,7 +42,7 @@ class PredicateAnswer(NamedTuple):
     facts: Mapping[str, str] = {}
     quote: str = ""  # the line to quote
     lines: Sequence[str] | None = None  # the only lines that patterns are matched with; None: every line of the pod
-    steps: Sequence[str] = ()  # in place of the entry's own
+    steps: Sequence[str] = ()  # replace the steps of the entry
 
 
 Predicate = Callable[[Signs], PredicateAnswer | None]
@@ -637,7 +637,7 @@ FOR_GOOD = re.compile(
 MOST_STEPS = 3
 SCALES_UP = "TriggeredScaleUp"  # an Event of the cluster autoscaler
 SELECTED = r"didn't match pod's node affinity|node\(s\) didn't match .*selector"
-# What rejected the nodes, and what to do about it.
+# Reasons why nodes were rejected, and the recommended action.
 REJECTIONS = tuple(
     (re.compile(pattern, re.IGNORECASE), words, step)
     for pattern, words, step in (

@@ -13,7 +13,7 @@ StoredToleration = Mapping[str, str]
 
 KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
 
-# What the DaemonSet controller adds to every pod it makes, so that neither a cordon nor a full disk keeps one away
+# Tolerations that the DaemonSet controller adds to its pods, so that neither a cordon nor disk pressure excludes them
 # (kubernetes.io/docs/concepts/workloads/controllers/daemonset, "Taints and tolerations").
 ALWAYS: frozenset[tuple[str, str]] = frozenset(
     {

@@ -53,7 +53,7 @@ class AnswerHead(msgspec.Struct):
     error: str = ""
     error_type: str = msgspec.field(default="", name="errorType")
     warnings: list[str] | None = None  # null is none, as Go writes a list that nobody made
-    is_partial: bool | None = msgspec.field(default=None, name="isPartial")  # as a VictoriaMetrics cluster says it
+    is_partial: bool | None = msgspec.field(default=None, name="isPartial")  # reported by a VictoriaMetrics cluster
 
 
 class QueryAnswer(AnswerHead):
@@ -190,7 +190,7 @@ class Placing:
         key = self._keys.get(written)
         if key is None:
             key = device_key(labels(series))
-            if key in self._index:  # a stranger's is forgotten: there may be any number of them
+            if key in self._index:  # foreign series are dropped: there may be any number of them
                 self._keys[written] = key
         return self._index.get(key, -1)
 

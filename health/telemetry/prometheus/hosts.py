@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from health.telemetry.prometheus.answers import Unusable
 
-LOOK_UP_S = 5.0  # its name, while a person waits whose form has it
+LOOK_UP_S = 5.0  # for the name lookup, while a person waits for the form
 NEARBY_S = 1.0  # a name server that knows an allowed network answers sooner
 IPAddress = IPv4Address | IPv6Address
 AllowedNetworks = Collection[IPv4Network | IPv6Network]
@@ -39,8 +39,8 @@ OF_CLOUDS: dict[str, str] = {
     "fd00:42::42/128": "Scaleway",
     "fd00:a9fe:a9fe::1/128": "Akamai",
 }
-# What no server has, beside what Python calls so: RFC 1122, 3.2.1.3 (this host); RFC 6890, 2.2.2 (IETF protocols);
-# RFC 3879 (site-local).
+# Addresses that no server has, in addition to Python's: RFC 1122, 3.2.1.3 (this host); RFC 6890, 2.2.2 (IETF
+# protocols); RFC 3879 (site-local).
 NO_SERVERS = ("0.0.0.0/8", "192.0.0.0/24", "fec0::/10")
 NAT64 = ip_network("64:ff9b::/96")  # RFC 6052, 2.1
 

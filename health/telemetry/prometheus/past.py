@@ -20,7 +20,7 @@ from health.telemetry.prometheus.source import COVERING_SERIES, LOOK_EVERY_S, XI
 from health.telemetry.snapshot import GpuDevice, GpuDeviceKey, MetricColumn, TelemetrySnapshot, in_order
 from health.telemetry.snapshot_memory import put_in_words, remember
 
-STEPS_AT_ONCE = 60  # of which the devices are looked up together
+STEPS_AT_ONCE = 60  # steps whose devices are looked up together
 POINTS_AT_ONCE = 400_000  # of one answer: some 12 MB
 SERIES_AT_MOST = 200_000
 PATH, RANGE_PATH = "/api/v1/query", "/api/v1/query_range"
@@ -58,7 +58,7 @@ class Past:
     where: Whereabouts
     metrics: tuple[str, ...]
     is_there: Callable[[str, float], bool] = lambda _node, _at: True  # whether the cluster had this node then
-    notes: dict[str, None] = field(default_factory=dict)  # what contradicts, in sentences
+    notes: dict[str, None] = field(default_factory=dict)  # contradictions, as sentences
     before: TelemetrySnapshot = field(default_factory=lambda: TelemetrySnapshot(0.0, ()))
     in_snapshot: frozenset[GpuDeviceKey] = frozenset()
     looked_at: float = -math.inf

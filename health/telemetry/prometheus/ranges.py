@@ -114,7 +114,8 @@ def lines_in(body: bytes, asked: Steps) -> Mapping[tuple[str, LabelledDevice], S
         line = found.setdefault((series.metric, device_key(labels)), array("d", [math.nan]) * asked.number)
         least, most = series.bounds
         for place, value in enumerate(values):
-            if least <= value <= most and not value * series.factor <= line[place]:  # of several the highest counts
+            # the highest of several values counts
+            if least <= value <= most and not value * series.factor <= line[place]:
                 line[place] = value * series.factor
     return found
 

@@ -35,14 +35,14 @@ from health.telemetry.snapshot_memory import put_in_words, remember
 from wording.numbers import count
 
 PATH = "/api/v1/query"
-ROUND_S = 60.0  # what has not answered by then is asked again by the next round
+ROUND_S = 60.0  # after this time the next round asks again
 LOOK_EVERY_S = 300.0  # for new devices, and for series that are exported by now
 EXPORTERS_NAMES = "DCGM_(FI|EXP)_.+|dcgm_.+|(amd_)?(gpu|pcie)_.+|habanalabs_.+"
 # As exporters call theirs that are not read: utkuozdemir/nvidia_gpu_exporter nvidia_smi_*, ROCm/omnistat rocm_*,
 # OpenShift's names for all accelerator_*, lablup/all-smi all_smi_*.
 UNREAD_NAMES = "(nvidia|rocm|accelerator|all_smi)_.+"
 XID = "DCGM_FI_DEV_XID_ERRORS"
-EXPLODING_AT_MOST = 200  # exporters that are asked of, and what is read of them
+EXPLODING_AT_MOST = 200  # exporters that are checked
 PARTS_AT_MOST = 20_000  # of one metric: where more devices have any it is no device
 PROFILED = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 # One of these has every device that any has: of an exporter that lacks some of its series, too.
@@ -233,7 +233,7 @@ class Prometheus:
     ) -> Filled:
         ask = promql.newest_values if are_doubled else promql.values
         matchers = self.matchers.and_one_of(row.label, row.only)
-        # Times first: a value is never older than what is said of it.
+        # Timestamps first: a value is never older than its timestamp here.
         times = self._times_of(row.name, matchers)
         values = self._query(ask(row.name, matchers))
         column = snapshot.columns.setdefault(row.metric, MetricColumn.empty(len(snapshot.devices)))

@@ -20,7 +20,7 @@ class Indicator:
     title: str
     server: str
     expression: str  # its value
-    samples: str  # what the value rests on, such as requests
+    samples: str  # base of the value, such as requests
     unit: str = ""  # blank: a ratio
     is_higher_better: bool = False
     source: str

@@ -39,7 +39,7 @@ FIELDS = {
 class Applying(StrEnum):
     DRAFTED = "drafted"  # a plan that was not there
     EDITED = "edited"  # the draft that it was applied to before, or read from
-    UNCHANGED = "unchanged"  # the draft is already as it says
+    UNCHANGED = "unchanged"  # the draft equals the document
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Applied:
     outcome: Applying
     plan: Plan  # unsaved, where it is only looked at and not drafted yet
     differences: Sequence[Difference]  # between the draft as it was and the document
-    preview: Preview | None  # None: it was applied, and the plan's own preview says it
+    preview: Preview | None  # None: it was applied, and the plan has its own preview
     mark: str = ""  # the same while the same would be drafted, or changed of the same draft
 
 

@@ -4,7 +4,7 @@ import re
 from decimal import Decimal
 
 LONGEST = 60  # characters
-FINEST = 18  # digits after the point, far below what a clock tells
+FINEST = 18  # digits after the point, finer than any clock
 WRITTEN = re.compile(
     r"(?:(?P<d>\d{1,9}) ?d)? ?(?:(?P<h>\d{1,9}) ?h)? ?"
     r"(?:(?P<m>\d{1,9}) ?m(?:in)?)? ?(?:(?P<s>\d{1,9}(?:\.\d{1,18})?) ?s)?",

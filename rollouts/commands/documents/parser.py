@@ -18,7 +18,7 @@ from rollouts.gates.approval import GROUP, LONGEST_GROUP, MOST_OF_ONE, Groups
 from rollouts.gates.options import LONGEST_TEXT, BadGate, is_text, kinds_of, read_gates, wire_name
 
 MOST_STAGES = 50
-MOST_PROBLEMS = 50  # that are told at once
+MOST_PROBLEMS = 50  # problems that one answer lists
 MOST_NODES = 100_000
 KEY_MOST = 2**63 - 1
 LONGEST = {"cluster": 63, "pool": 63, "object.kind": 63, "object.name": 253, "from": 64, "to": 64, "title": 200,
@@ -39,7 +39,7 @@ class StageDocument:
     max_unavailable: int = 1
     timeout_s: int = 3600
     sick_nodes_reason: str = ""  # why it takes sick nodes; blank: it leaves them out
-    gate_options: Options | None = None  # as plans keep them; None: those of its pool
+    gate_options: Options | None = None  # in the form that plans store; None: the gates of its pool
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class PlanDocument:
     stages: tuple[StageDocument, ...]
     title: str = ""
     cordon_affected: bool = False
-    from_version: str = ""  # blank: whatever the object says now
+    from_version: str = ""  # blank: the present version of the object
     plan: int | None = None  # the draft that it was read from
     revision: int | None = None  # and which of that draft's
 

@@ -34,7 +34,7 @@ def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, Cordon]:
 
 
 def beside_release(writer: Writer, row: Cordon | None) -> Beside:
-    """Returns the cordon's part of the patch that releases the node. A foreign cordon is left alone."""
+    """Returns the cordon's part of the patch that releases the node. A foreign cordon stays."""
 
     def written(seen: NodeSeen) -> NodeWrite:
         if not is_ours(writer, seen) and seen.is_unschedulable:
@@ -91,7 +91,7 @@ def cordon_again(writer: Writer, act: CordonAgain) -> None:
             continue
         now = writer.clock()
         if row.is_of_halt and row.placed_at is None:
-            writer.note(uid, name, "cordoned", "It takes no new pods until the plan goes on or back.", now=now)
+            writer.note(uid, name, "cordoned", "It takes no new pods until the plan resumes or rolls back.", now=now)
         if was_away and row.placed_at is not None:
             is_at_work = _phase(writer, seen) is Phase.AT_WORK  # no pod can have a GPU there yet
             by_somebody = BY_SOMEBODY_HALTED if row.is_of_halt else BY_SOMEBODY

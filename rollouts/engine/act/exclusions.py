@@ -60,7 +60,7 @@ def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
         here = metadata_of(seen)
         was = before(here, [row.external_controller for row in rows])
         is_ours = seen.annotations.get(EXCLUDED_BY) == writer.plan.mark
-        for row in rows:  # what it is now, and not what it was when the release was decided
+        for row in rows:  # the present state, not the state when the release was decided
             changed = row.controller in was and was[row.controller] != row.was
             if changed and not (is_ours and row.controller in earlier_values(here)):
                 row.was = was[row.controller]

@@ -144,7 +144,7 @@ def hold_node(
             return []
         if seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels) and not anew:
             return []
-        # To the microsecond: what is written anew within a second of the last time has to be another value.
+        # To the microsecond: two writes within a second need different values.
         ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
         return patch_of(seen, beside(seen) | NodeWrite({writer.hold.key: writer.hold.value}, ours))
 

@@ -51,7 +51,7 @@ class ByLabel:
         return free_node(writer, uid, name, even_queued=True, may_go=may_go, beside=beside)
 
     def fence(self, writer: Writer, uid: str, name: str) -> bool:
-        return True  # by its hold written anew; what begins in the same moment goes on, and no label stops it (Z3)
+        return True  # by its new hold; a change that begins at the same moment continues, and no label stops it (Z3)
 
     def call_back(self, writer: Writer, uid: str, name: str, *, beside: Beside) -> NodeSeen | None:
         return hold_node(writer, uid, name, anew=True, beside=beside)

@@ -47,7 +47,7 @@ def write_version(writer: Writer, act: WriteVersion) -> str:
             _refuse_if_stopped(plan, now=writer.clock())
     shown = client.patch_driver_object(writer.connection, plan.object_kind, plan.object_name, patch) if patch else spec
     if version_in(writer.component, shown) != act.new:
-        return ""  # Something in between changed it again; the next round reads it and says so.
+        return ""  # Somebody changed it again in between; the next round reads and reports it.
     _record_written(plan, act, is_forward=is_forward, now=now)
     return ""
 

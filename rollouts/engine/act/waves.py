@@ -63,7 +63,7 @@ def _says_kept(stage: Stage, kept: Mapping[str, str]) -> str:
     for name, why in kept.items():
         by_reason[why].append(name)
     does = [
-        f"{names(those)} {either(len(those), 'does', 'do')} not go ({why.rstrip('.')})"
+        f"{names(those)} {either(len(those), 'does', 'do')} not change ({why.rstrip('.')})"
         for why, those in by_reason.items()
     ]
     return f"{stage.name}, as the API server shows it now: {', and '.join(does)}." if does else ""
@@ -84,7 +84,8 @@ def recall(writer: Writer, act: Recall) -> None:
     targets, lever = list(stage.targets.filter(node_name__in=act.targets, state__in=released)), lever_of(writer)
     uids = [target.node_uid for target in targets]
     off = exclusions.rows_of(writer.plan, uids)
-    cordoned = {} if stage.is_rollback else cordons.rows_of(writer.plan, uids)  # what goes back stays off until it is
+    # a node that rolls back stays off until it is back
+    cordoned = {} if stage.is_rollback else cordons.rows_of(writer.plan, uids)
     for target in targets:
         if not lever.fence(writer, target.node_uid, target.node_name):
             continue

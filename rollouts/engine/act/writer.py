@@ -15,7 +15,7 @@ from rollouts.components.base import Component, NodeLabel
 from rollouts.models import Hold, Plan, Target
 from rollouts.models.transitions import record_event
 
-LONGEST = timedelta(seconds=15)  # an act touches nodes for so long; then the round ends, and the next looks anew
+LONGEST = timedelta(seconds=15)  # longest time of one act; then the round ends, and the next one observes again
 LEASE_EVERY = timedelta(seconds=1)
 
 

@@ -35,8 +35,7 @@ def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
     moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
     results = ask(snapshot, now=now)
     called_back = () if snapshot.version.object_trouble else recall(snapshot)
-    # First what was released: neither a move of another target nor a late node whose label cannot be written must keep
-    # it from being called back.
+    # Recalls come first: neither the move of another target nor a late node without its label must delay them.
     if moves:
         return Decision(AS_BEFORE, acts=called_back, moves=moves, results=results, look_again_in=SOON)
     if snapshot.version.object_trouble:

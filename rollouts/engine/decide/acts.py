@@ -56,7 +56,7 @@ class ClearUpgradeState:
     """Remove the upgrade state of nodes that never changed, so that the operator evaluates them again."""
 
     nodes: Mapping[str, str]
-    failed: frozenset[str] = frozenset()  # uids of those that are failed again instead: the operator brings them back
+    failed: frozenset[str] = frozenset()  # UIDs of nodes that return to failed: the operator continues with them
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Uncordon:
     """Remove our cordon from nodes. A node that the operator works on waits until the operator has finished."""
 
     nodes: Mapping[str, str]
-    undriven: frozenset[str] = frozenset()  # uids of those for which nobody is at work, whatever their label says
+    undriven: frozenset[str] = frozenset()  # UIDs of nodes that no controller changes now, whatever their label is
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ Act = (
 @dataclass(frozen=True)
 class MoveTarget:
     stage_index: int
-    uid: str  # of its node: one that was made again is another target of the same name
+    uid: str  # UID of the node: a recreated node is another target with the same name
     name: str
     to: TargetState
     reason: str
@@ -189,17 +189,17 @@ class MovePlan:
 Move = MoveTarget | MoveStage | MovePlan
 
 
-AS_BEFORE = ""  # a round that only takes note of what was seen says nothing new
+AS_BEFORE = ""  # a round that only records observations keeps the last sentence
 
 
 @dataclass(frozen=True)
 class Decision:
-    waiting_for: str  # one sentence: why nothing more happens, or what is being done; AS_BEFORE: what was said last
+    waiting_for: str  # one sentence: the reason for waiting, or the present act; AS_BEFORE: the last sentence
     acts: tuple[Act, ...] = ()
     moves: tuple[Move, ...] = ()
     results: Mapping[int, Mapping[str, GateResult]] = field(default_factory=dict)  # stage → gate → answer
     pause_reason: str = ""  # ask a person: put a pause in force
-    void_reason: str = ""  # what was approved is not what is there: every approval of a stage to come is void
+    void_reason: str = ""  # the approved content no longer matches: voids every approval of later stages
     look_again_in: timedelta = timedelta(seconds=5)
     given_back: frozenset[str] = frozenset()  # uids of nodes that are out no more, by the ledger
     served: frozenset[str] = frozenset()  # uids of changed nodes on which tenants' pods are Ready for the first time

@@ -14,7 +14,7 @@ from rollouts.gates.base import TargetEvidence
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from wording.numbers import count
 
-# Of the way forward: what was released and not called back yet, or called back in the moment in which it began.
+# Forward: released nodes that were not recalled, or that began when they were recalled.
 MAY_BEGIN = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.HELD})
 
 
@@ -84,7 +84,7 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
     nodes = snapshot.nodes_by_uid
     there = {uid: nodes[uid] for uid in snapshot.disruptions if uid in nodes}
     back = {uid for uid, node in there.items() if _is_through(node, targets.get(uid), snapshot.seen_at)}
-    # Without a DaemonSet the object selects no node for a moment, and those that were released go on afterwards.
+    # Without a DaemonSet the object selects no node for a moment, and released nodes continue afterwards.
     back -= {uid for uid, one in snapshot.cordons.in_force.items() if not one.has_failed}  # it takes no pods yet
     back -= {node.uid for node in snapshot.handover_nodes}
     return frozenset(back) | (
@@ -104,8 +104,8 @@ def _is_through(node: NodeSnapshot, target: TargetEvidence | None, seen_at: date
     if target is None:
         return True
     if target.state is TargetState.HELD:
-        # Held again, the operator may have begun in that moment: told by what was seen since, and by nothing older.
-        is_over = node.has_label or node.hold_wanted is False  # released again for good, as it never changed
+        # Held again, but the operator may have begun at that moment: only later observations tell.
+        is_over = node.has_label or node.hold_wanted is False  # its release is final, since it never changed
         return is_over and not node.is_unavailable and seen_at > target.state_since
     return target.state is TargetState.CHANGED and is_back(target)
 

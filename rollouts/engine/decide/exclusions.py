@@ -19,7 +19,8 @@ from wording.lists import names
 from wording.numbers import either
 
 SOON = timedelta(seconds=1)
-COMES_UP = timedelta(minutes=10)  # what runs on a changed node; what takes longer is a fault that they should see
+# time for pods to start on a changed node; a longer start is a fault for the controllers
+COMES_UP = timedelta(minutes=10)
 
 
 def with_exclusions(snapshot: Snapshot, decision: Decision, *, now: datetime) -> Decision:

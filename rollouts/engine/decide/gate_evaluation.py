@@ -72,7 +72,7 @@ def _ask(gate: Gate, stage: StageSnapshot, *, now: datetime) -> GateResult:
 
 
 def _what_it_shows(stage: StageSnapshot) -> Items:
-    """Returns on how many nodes a pass rests, and the failure rate that so many nodes leave open."""
+    """Returns the number of nodes behind a pass, and the failure rate that it cannot exclude."""
     failed = sum(target.state is TargetState.FAILED for target in stage.evidence.targets)
     nodes = len(stage.evidence.changed) + failed
     at_most = bound_in_percent(nodes, failed=failed)

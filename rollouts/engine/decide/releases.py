@@ -27,7 +27,7 @@ from wording.lists import names
 from wording.numbers import are, count, either
 
 SOON = timedelta(seconds=1)  # something is on its way
-UNHURRIED = frozenset({ApprovalGate.key, Soak.key})  # a person takes their time, and the soak says how long it takes
+UNHURRIED = frozenset({ApprovalGate.key, Soak.key})  # a person has no deadline, and the soak has its own
 
 
 def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, GateResult], *, now: datetime) -> Decision:

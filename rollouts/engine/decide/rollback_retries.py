@@ -46,7 +46,7 @@ def beyond_us(snapshot: Snapshot) -> tuple[TargetEvidence, ...]:
 
 
 def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now: datetime) -> Decision:
-    """Says what is wrong and what helps. A crashing pod may still come up, so the stage's timeout applies."""
+    """Asks a person for help with a failed node. A crashing pod may still start, so the stage's timeout applies."""
     stage = snapshot.rollback_stage
 
     def those(uids: frozenset[str]) -> tuple[TargetEvidence, ...]:

@@ -17,8 +17,8 @@ from wording.lists import names
 from wording.numbers import are, either
 
 SOON = timedelta(seconds=1)
-AGAIN_AFTER = timedelta(minutes=1)  # of one that showed nothing
-LETS_RUN = (PlanState.PROMOTING, PlanState.HALTED)  # what runs is followed to its end
+AGAIN_AFTER = timedelta(minutes=1)  # after a Job without a result
+LETS_RUN = (PlanState.PROMOTING, PlanState.HALTED)  # running Jobs are followed to their end
 
 
 def with_test_jobs(snapshot: Snapshot, decision: Decision, *, now: datetime) -> Decision:

@@ -45,7 +45,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{row['label'] + ':':<11} {row['value']}")
 
     def _progress(self) -> Callable[[timedelta, int], None]:
-        """Returns what shows the virtual time of a long rehearsal in a terminal, every two seconds."""
+        """Returns a callback that prints the virtual time of a long rehearsal every two seconds."""
         next_at = time.monotonic() + TOLD_EVERY_S
 
         def tell(spent: timedelta, released: int) -> None:

@@ -31,7 +31,7 @@ from wording.lists import names
 from wording.numbers import count, either
 from wording.sentences import with_period
 
-MOST_ROUNDS = 5  # what carries a mark then is marked anew by somebody
+MOST_ROUNDS = 5  # after this many rounds another client must be writing the marks
 MOST_LOOKS = 30  # a second apart: so long may pods take to end whose Job is deleted
 BY_HAND = " && ".join(f"kubectl delete jobs -A -l {cluster_cleanup.MANAGED},{key}" for key in (PULLS_FOR, PROVES_FOR))
 
@@ -86,7 +86,7 @@ class Command(BaseCommand):
             rounds, stopped = self._remove(cluster, connection)
             self._remove_jobs(cluster, connection)
             left = stopped or _remaining_marks(connection, rounds) or self._remove_lease(cluster, connection)
-            # The Lease was the last write: that nothing is left rests on what was read after it.
+            # The Lease was the last write: only a later read proves that no mark is left.
             left = left or _remaining_marks(connection, rounds)
             _say_how_they_ended(plans, connection, why)
         except client.ClusterError as error:
@@ -314,7 +314,7 @@ def _stopped(cluster: Cluster, connection: client.Connection) -> str:
 
 
 def _planned_changes(mark: Mark) -> list[str]:
-    """Returns what would be done with a node."""
+    """Returns the planned changes of a node."""
     lines = []
     if mark.is_held:
         held = "held" if mark.has_label else "annotated only"

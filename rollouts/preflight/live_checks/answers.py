@@ -61,7 +61,7 @@ def barring_answer(check: Check) -> LiveAnswer:
 
 def unanswered(whether: str, answer: NoAnswer | None, *more: EvidenceItem) -> LiveAnswer:
     """Returns an answer for what is unknown, such as “whether the namespace is there”."""
-    given = answer or NoAnswer("It was not asked.")
+    given = answer or NoAnswer("The question was not sent.")
     steps = (
         ("Start it with a reason.", "Or ask the owner of that webhook to declare its sideEffects as None.")
         if given.may_be_overridden

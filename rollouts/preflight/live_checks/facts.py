@@ -20,7 +20,7 @@ class NoAnswer:
 class Tried:
     """The result of a dry-run patch."""
 
-    refused: str = ""  # in the words of whoever refused it; blank: it would be taken
+    refused: str = ""  # message of the component that refused; blank: accepted
 
 
 class NamespaceState(StrEnum):

@@ -13,7 +13,7 @@ from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult
 from wording.instants import to_the_second
 from wording.numbers import count
 
-TAKEN_BY = timedelta(minutes=2)  # a start that no worker took by then is not made: who asked for it looks elsewhere
+TAKEN_BY = timedelta(minutes=2)  # a start that no worker takes in this time is cancelled
 
 
 @dataclass(frozen=True)

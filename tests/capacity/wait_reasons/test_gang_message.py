@@ -18,7 +18,7 @@ def waits(message, scheduler="kai-scheduler", **node):
             ("PodSchedulingErrors: Resources were found for 5 pods while 17 are required for gang scheduling. "
             "Additional pods cannot be scheduled due to: no nodes with enough resources were found: 12 cannot "
             "allocate all claims."),
-            "Only 5 of 17 pods of the gang find a place",
+            "Only 5 of 17 pods of the gang can be placed",
             "no nodes with enough resources were found: 12 cannot allocate all claims.", "gang scheduling",
         ),
         (
@@ -41,7 +41,7 @@ def waits(message, scheduler="kai-scheduler", **node):
         ),
         (
             "volcano", "0/0 tasks in gang unschedulable: pod group is not ready, 1 minAvailable",
-            "The queue has not let the PodGroup in",
+            "The queue has not admitted the PodGroup",
             "No pod of it exists yet. pod group is not ready, 1 minAvailable", "PodGroup",
         ),
         (

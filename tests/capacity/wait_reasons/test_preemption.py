@@ -28,7 +28,7 @@ def outlook(*lower: tuple[str, int, int], gpus: int = 2, read: bool = True, **pl
         ((), {}, "No pod of lower priority holds what the pod lacks."),
         ((("a", 100, 8),), {}, "No pod of lower priority holds what the pod lacks."),
         ((("a", 0, 0),), {}, "No pod of lower priority holds what the pod lacks."),
-        ((("a", 0, 1),), {}, "Pods of lower priority hold too little on each of 1 node with such pods."),
+        ((("a", 0, 1),), {}, "Pods of lower priority use too few resources on each of 1 node with such pods."),
         (
             (("a", 0, 1), ("a", 50, 1), ("b", 0, 2)), {},
             "Pods of lower priority could be preempted on 2 nodes, with fewest on b.",

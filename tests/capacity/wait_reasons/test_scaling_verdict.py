@@ -131,6 +131,6 @@ def test_a_status_of_an_autoscaler_that_has_gone_does_not_hide_karpenter():
     found = verdict_of(None, facts)
 
     assert (found.autoscaler, found.verdict) == ("Karpenter", ScalingVerdict.SILENT)
-    assert "The status of the cluster autoscaler is of" in found.details[-1]
+    assert "The last status of the cluster autoscaler was written at" in found.details[-1]
     refused = verdict_of(read_report("NotTriggerScaleUp", "cluster-autoscaler", NO_SCALE_UP), facts)
     assert len(refused.details) == 1  # not its groups, of twenty days ago

@@ -139,7 +139,7 @@ def lines(expected, capacity, allocatable, requested=None, layout=BLANK):
         (8, 8, 8, 3, []),
         (8, 8, 7, 3, ["1 GPU in capacity, but not allocatable: the device plugin reports it as unhealthy."]),
         (8, 7, 7, 3, ["1 GPU gone from the capacity. A GPU was probably lost before the last boot."]),
-        (8, 0, 0, 0, ["8 GPUs gone: the device plugin offers none any more. It does not run, or finds no GPU."]),
+        (8, 0, 0, 0, ["8 GPUs missing: the device plugin offers none. It does not run, or finds no GPU."]),
         (8, 8, 0, 0, ["None is allocatable: the device plugin is stopped, or reports every GPU as unhealthy."]),
         (
             8, 8, 7, 8,

@@ -298,7 +298,7 @@ def test_the_command_says_it_in_lines_and_json(cluster):
 
     assert (
         "In all gpu-hot would have opened 1 finding in 1 cluster: 1 critical. "
-        "1 of these is critical and would have paged somebody."
+        "1 of these is critical: a page to the on-call person."
     ) in out.getvalue()
     assert "unknown: " in out.getvalue()
     assert json.loads(program.getvalue())["clusters"][0]["findings"] == []

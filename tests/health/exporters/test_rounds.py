@@ -310,10 +310,9 @@ def test_a_gpu_that_two_nodes_claim_and_an_exporter_that_calls_itself_another_no
 
     outcome = ask(cluster)
 
-    assert f"Where it runs is believed, not what it says: the exporter on {second} calls itself {first}" in (
-        outcome.message
-    )
-    assert f"1 device is claimed by several nodes and taken for none's: GPU-x by {first} and {second}" in (
+    untrue = f"the exporter on {second} calls itself {first}"
+    assert f"The node where the exporter runs counts, not its node label: {untrue}" in outcome.message
+    assert f"1 device is claimed by several nodes and assigned to none: GPU-x by {first} and {second}" in (
         outcome.message
     )
     assert len(outcome.message) <= 500
@@ -326,7 +325,7 @@ def test_an_exporter_that_names_the_gpus_of_another_node_costs_those_two_and_onl
     outcome = ask(cluster)
     api.delete("/simulator/faults?key=lying_exporter")
 
-    assert "are claimed by several nodes and taken for none's" in outcome.message
+    assert "are claimed by several nodes and assigned to none" in outcome.message
     assert f" by {liar} and {owner}" in outcome.message
     assert {device.node_name for device in snapshots.newest(cluster.pk).snapshot.devices} == set(others)
     due(cluster)

@@ -595,7 +595,7 @@ def test_says_where_the_same_code_is_and_when_the_driver_changed(cluster, ada):
 
     assert "Xid 79 also on GPU 5 of gpu-2" in shown
     assert "2 other findings of this rule" in shown
-    assert "1 h before it began" in shown
+    assert "1 h before its start" in shown
     assert "- Xid 79 also: GPU 5 of gpu-2 in" in shown
 
 
@@ -623,7 +623,7 @@ def test_all_quiet_says_of_each_source_how_old_it_is_or_that_there_is_none(clust
 
 USUAL = frozenset(key for key, metric in METRICS.items() if metric.is_usual)
 BLIND = (
-    "Not exported is what 5 rules would read, so that they find nothing here: Many corrected memory errors, "
+    "5 rules lack an exported metric and find nothing here: Many corrected memory errors, "
     "NVLink errors, GPU slowed down, Reported unhealthy by DCGM, GPU power near its limit. Uncorrected ECC "
     "errors are not exported; the rule Uncorrectable memory errors sees only rows that were remapped within the "
     "last hour."
@@ -664,7 +664,7 @@ def test_all_quiet_is_no_green_word_where_nothing_at_all_is_exported(cluster, re
     age = of_telemetry(cluster)
 
     assert age.is_late
-    assert age.reason.startswith(f"Not exported is what {len(MISSED)} rules would read, so that they find nothing")
+    assert age.reason.startswith(f"{len(MISSED)} rules lack an exported metric and find nothing")
 
 
 def test_all_quiet_says_on_how_many_nodes_rules_see_nothing(cluster, redis):
@@ -677,7 +677,7 @@ def test_all_quiet_says_on_how_many_nodes_rules_see_nothing(cluster, redis):
 
     assert not age.is_late
     assert age.reason == (
-        "On 2 of 4 nodes not exported is what 1 rule would read, so that it finds nothing there: GPU too hot. "
+        "1 rule lacks an exported metric on 2 of 4 nodes and finds nothing there: GPU too hot. "
         "1 of 4 nodes reported nothing within a day."
     )
 

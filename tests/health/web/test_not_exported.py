@@ -382,7 +382,7 @@ def test_pages_that_call_all_well_say_which_rules_read_nothing(recorded, root):
     for text in places:
         assert says in text
     for rule in blind:
-        assert rule.title in places[1].partition("exported is what")[2]
+        assert rule.title in places[1].partition("an exported metric")[2]
     told = {one["rule"]: one for one in root.get("/api/v1/rules").json()}
     for rule in GPU_RULES:
         (cluster,) = told[rule.key]["seen_in"]

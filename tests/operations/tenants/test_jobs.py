@@ -63,7 +63,7 @@ def test_slices_that_are_named_as_gpus_are_none(north):
 
     pod = "1 pod with slices, shares or claims"
     job = f"PyTorchJob team-a/llama (4 GPUs and {pod} on 2 nodes)"
-    assert harm(cut)["n0"].sentence == f"Ends {job}: 8 GPU-hours at most, those of {pod} not counted."
+    assert harm(cut)["n0"].sentence == f"Ends {job}: 8 GPU-hours at most, without {pod}."
 
 
 def test_what_slices_shares_and_claims_have_done_is_not_none(north):
@@ -80,7 +80,7 @@ def test_what_slices_shares_and_claims_have_done_is_not_none(north):
     llama = "PyTorchJob team-a/llama (1 pod with slices, shares or claims on 1 node)"
     young = "MPIJob team-a/young (4 GPUs and 1 pod with slices, shares or claims on 2 nodes)"
     assert found["n0"].sentence == (
-        f"Ends {young}, {llama}: 8 GPU-hours at most, those of 2 pods with slices, shares or claims not counted."
+        f"Ends {young}, {llama}: 8 GPU-hours at most, without 2 pods with slices, shares or claims."
     )
     assert [one.uncounted for one in found.values()] == [2, 2]
     assert uncounted(list(found.values())) == 3

@@ -71,17 +71,17 @@ def test_the_preview_says_what_the_canary_gives_and_what_it_would_take(cluster, 
     assert said == (
         "For 95 % confidence that under 10 % of all nodes would fail, 29 canary nodes must not, "
         "and the plan has 3 nodes; 1 node can only show that at most 95 % would. "
-        "The canary has no soak: what does not begin at once is not seen in it."
+        "The canary has no soak, so it shows only immediate problems."
     )
 
 
 @pytest.mark.parametrize(
     ("soak", "says"),
     [
-        ({"duration_s": 600}, "What begins later than in the canary's soak of 10 min is not seen in it."),
+        ({"duration_s": 600}, "The canary's soak of 10 min cannot show problems that begin later."),
         (
             {"duration_s": 600, "advisory": True, "reason": "x"},
-            "The canary has no soak: what does not begin at once is not",
+            "The canary has no soak, so it shows only immediate problems",
         ),
     ],
 )

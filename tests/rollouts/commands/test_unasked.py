@@ -156,7 +156,7 @@ def test_a_stage_that_has_begun_halts_with_the_reason(none_says, owner):
     rest = plan.stages.get(index=1)
     assert (plan.state, rest.state) == ("halted", "halted")
     assert "approval" in rest.gate_options
-    assert "must not change without an approval any more" in plan.reason
+    assert "an approval before the change" in plan.reason
 
 
 def test_a_stage_with_nothing_left_to_go_is_left_alone(none_says, owner):

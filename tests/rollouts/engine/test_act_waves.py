@@ -215,7 +215,7 @@ def test_what_the_node_itself_says_counts_and_not_its_row(ground: Ground, change
 
     assert ground.releases() == []
     assert ground.target().state == TargetState.HELD
-    assert plan.waiting_for == f"Canary, as the API server shows it now: {CANARY} does not go ({IS_SAID[change]})."
+    assert plan.waiting_for == f"Canary, as the API server shows it now: {CANARY} does not change ({IS_SAID[change]})."
 
 
 def test_who_may_go_goes_and_who_may_not_is_said(ground: Ground):
@@ -226,7 +226,7 @@ def test_who_may_go_goes_and_who_may_not_is_said(ground: Ground):
     said = waves.release_wave(ground.writer(), ReleaseWave(0, tuple(two), "2 nodes."))
 
     assert ground.releases() == [two[0]]
-    assert said == f"Canary, as the API server shows it now: {two[1]} does not go (cordoned by somebody else)."
+    assert said == f"Canary, as the API server shows it now: {two[1]} does not change (cordoned by somebody else)."
 
 
 def test_a_release_tests_that_the_label_is_as_we_saw_it(ground: Ground):

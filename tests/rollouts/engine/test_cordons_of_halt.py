@@ -248,7 +248,7 @@ def test_by_itself_a_cordon_of_somebody_else_is_left_alone_once(by_itself: Groun
     by_itself.rounds(3)
 
     assert (marks(by_itself), row().left_reason, Cordon.objects.count()) == ({}, BEFORE, 1)
-    assert f"{CANARY} is left alone: {BEFORE}" in plan_on_page(by_itself.plan, now=by_itself.clock()).besides
+    assert f"{CANARY} is skipped: {BEFORE}" in plan_on_page(by_itself.plan, now=by_itself.clock()).besides
 
 
 def test_by_itself_it_loses_against_a_command(by_itself: Ground):

@@ -60,7 +60,7 @@ def test_a_stage_waits_for_an_approval_once_a_node_of_it_is_production(ground: G
     assert ground.releases() == []
     assert "0 of 1 approval given" in ground.plan.waiting_for
     said = ground.plan.events.get(what="stage", to="approval")
-    assert f"{REST[0]} must not change without an approval any more: pool serving is production." in said.reason
+    assert f"{REST[0]} needs an approval before the change: pool serving is production." in said.reason
     assert AuditEntry.objects.filter(subject=ground.plan.mark, verb="ask", actor="engine").exists()
 
 
@@ -72,9 +72,7 @@ def test_a_stage_that_has_begun_halts_and_is_approved_before_it_goes_on(ground: 
 
     ground.rounds(2)
     assert ground.plan.state == PlanState.HALTED
-    assert (
-        f"Rest: {last} must not change without an approval any more: pool serving is production."
-    ) in ground.plan.reason
+    assert (f"Rest: {last} needs an approval before the change: pool serving is production.") in ground.plan.reason
     assert ground.held() == set(REST)  # what had not begun was called back
 
     say(plan_control.resume, ground)

@@ -260,7 +260,7 @@ def test_a_finding_of_an_object_that_git_writes_leads_there():
 
     (wrong,) = others.found()
     assert "Driven by: Argo CD application gpu\nProgress: 0 of 3" in told(wrong)
-    assert f"put {OLD} back where Argo CD application gpu has it from" in wrong.steps[1]
+    assert f"put {OLD} back in the source of Argo CD application gpu" in wrong.steps[1]
     assert "kubectl patch" not in wrong.steps[1]
 
 

@@ -126,7 +126,7 @@ def test_work_on_more_nodes_than_a_stage_has_is_named(cluster, owner):
     ("options", "is_grave", "says"),
     [
         ({}, True, "would wait forever."),
-        ({"advisory": True}, False, "is advisory and waits for nothing."),
+        ({"advisory": True}, False, "is advisory and delays nothing."),
     ],
 )
 def test_the_room_that_the_first_wave_lacks_is_said_also_where_it_does_not_count(

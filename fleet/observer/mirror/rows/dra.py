@@ -24,7 +24,7 @@ from kube.structs.dra import (
 )
 
 AMD, INTEL = "gpu.amd.com", ("gpu.intel.com", "gaudi.intel.com")
-PCI = ("resource.kubernetes.io/pciBusID", "pciAddr", "pciAddress")  # what tells theirs apart: they have no UUIDs
+PCI = ("resource.kubernetes.io/pciBusID", "pciAddr", "pciAddress")  # identifies devices that have no UUID
 ADDRESSES = (*PCI, "pciBusID", "pcieBusID")  # NVIDIA's driver before it used the standard name: issues/719 of it
 VIRTUAL_FUNCTION = "vfio-vf"  # a part of a board for virtual machines, which AMD's driver calls vfio as well: isVF
 UNKNOWN = "Unknown"  # the model of a GPU that Intel's driver has no name for
