@@ -87,7 +87,7 @@ class Detail:
         if self.driver_change is None:
             return ""
         ago = self.finding.since - self.driver_change.at
-        return f"{spell(abs(ago))} {'before' if ago >= timedelta(0) else 'after'} it began"
+        return f"{spell(abs(ago))} {'before' if ago >= timedelta(0) else 'after'} its start"
 
 
 def counts_of(user: User, *, cluster: Cluster | None = None) -> FindingCounts:

@@ -71,7 +71,7 @@ def a_pod(name="p", gpus=1, **given):
             3,
             (
                 "1 pod in 1 namespace has this GPU, and perhaps some of 3 other pods of its node: "
-                "nothing says which GPUs they have."
+                "it is unknown which GPUs they have."
             ),
         ),
         (
