@@ -75,7 +75,7 @@ class PoolGatesDetail(_OfAPool):
 
     @extend_schema(request=PoolGatesChange, responses=PoolGatesSerializer)
     def put(self, request, pool_id: int) -> Response:
-        """Sets the gates of new stages of the pool. Plans that exist keep theirs."""
+        """Sets the gates of new stages of the pool. Existing plans keep their gates."""
         pool = self.pool(pool_id)
         asked = self.read(PoolGatesChange)
         gates, reason = asked["gates"], asked["reason"]

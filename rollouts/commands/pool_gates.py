@@ -65,7 +65,7 @@ def with_gate(pool: Pool, gate: str, options: Mapping[str, Any]) -> dict[str, An
 
 
 def change_gates(pool: Pool, options: PoolOptions, *, seen: str, actor: User, reason: str, now: datetime) -> PoolGates:
-    """Sets the gates of new plans of a pool. Plans that exist keep theirs.
+    """Sets the gates of new plans of a pool. Existing plans keep their gates.
 
     `seen`: the mark of the gates that the person saw.
 

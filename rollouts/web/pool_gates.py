@@ -51,7 +51,7 @@ def pool_gates(request: PersonRequest, pool_id: int) -> HttpResponse:
         return _page(request, pool, None, {**given, "refusal": str(refusal)}, 403)
     except Refusal as refusal:
         return _page(request, pool, options, {**given, "refusal": str(refusal)}, 409)
-    messages.success(request, f"New plans of pool {pool.name} have these gates. Plans that exist keep theirs.")
+    messages.success(request, f"New plans of pool {pool.name} have these gates. Existing plans keep their gates.")
     return redirect("pool-gates", pool_id=pool.pk)
 
 
