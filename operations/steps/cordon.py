@@ -30,7 +30,7 @@ class CordonStep(NodeStep):
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         if cordoned := [node.name for node in nodes if node.is_unschedulable]:
-            yield f"{names(cordoned)} {are(len(cordoned))} cordoned already. A foreign cordon is left alone."
+            yield f"{names(cordoned)} {are(len(cordoned))} cordoned already. A foreign cordon stays."
 
     def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:
         if not Quarantine.objects.of_nodes([node.node_uid]).exists():
