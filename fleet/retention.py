@@ -13,7 +13,7 @@ from people.models import BrowserSession
 from people.roster import device_authorizations
 from people.sign_in import throttle
 
-# Of apps above: called with `before` and `now`, each returns its number of deleted rows.
+# Registered by apps above: called with `before` and `now`, each returns its number of deleted rows.
 ALSO: list[Callable[..., int]] = []
 
 log = structlog.get_logger(__name__)

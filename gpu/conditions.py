@@ -163,10 +163,10 @@ IMEX_UNHEALTHY = "DCGM_FR_IMEX_UNHEALTHY"
 IMEX_OF_EKS = "DCGMHealthCode122"  # the same by its number (eks-node-monitoring-agent #63)
 # About a device file for subnet managers, which some providers omit; RDMA works without it (NVSentinel #1663, #1716).
 NO_SUBNET_MANAGER = "issm character device missing"
-# What DCGM adds to an error that does not hinder work, such as power throttling (NVSentinel #465).
+# Suffix of DCGM for an error that does not hinder work, such as power throttling (NVSentinel #465).
 STILL_WORKS = "can still perform workload"
 ROW_REMAP = 63
-# Errors of NVLink 5 whose text says that the link goes on: "145, RLW_RXPIPE Nonfatal XC0 i0 Link 13" (gpud #1174).
+# Errors of NVLink 5 with a text for a continuing link: "145, RLW_RXPIPE Nonfatal XC0 i0 Link 13" (gpud #1174).
 NVLINK_5 = range(144, 151)
 _NONFATAL = re.compile(r"\bnonfatal\b", re.IGNORECASE)
 # NVSentinel's text of a check without a failure. A check that recovered may stay at True (NVSentinel #1438).

@@ -16,7 +16,7 @@ from gpu.labels import (
     WAS_CORDONED,
 )
 
-NVSENTINEL, NVSENTINEL_CORDONS = "NVSentinel", "NVSentinel"  # its name in its own label
+NVSENTINEL, NVSENTINEL_CORDONS = "NVSentinel", "NVSentinel"  # NVSentinel's value in its label
 SENTINEL_CORDON_MARKS = ("/cordon-by", "/cordon-reason", "/cordon-timestamp")
 SENTINEL_EVENT = "quarantineHealthEvent"
 SENTINEL_PRE_EXISTING = "quarantineHealthEventCordonPreExisting"  # the node was cordoned before

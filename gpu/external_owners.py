@@ -22,7 +22,7 @@ from gpu.labels import (
 
 AUTOSCALER_DELETES = AUTOSCALER_GOING[0]  # the other taint only marks a candidate
 MCO_WORKS = ("Working", "Rebooting")  # Degraded and Unreconcilable stay until a person mends the configuration
-# By condition of Kubernetes: what somebody does. They name no owner; `Drained` and `MaintenancePlanned` are no work.
+# By condition of Kubernetes: the work in progress. They name no owner; `Drained` and `MaintenancePlanned` are no work.
 CONDITIONS = {"MaintenanceInProgress": "maintains the node", "DrainInProgress": "drains the node"}
 
 

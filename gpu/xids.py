@@ -67,7 +67,7 @@ class XidEntry:
 
 
 class XidPattern(StrEnum):
-    BESIDE = "beside"  # with another on the same GPU, within a time that makes both one incident
+    BESIDE = "beside"  # with another Xid on the same GPU, close enough in time to be one incident
     AGAIN = "again"  # repeated within a time, and on no other GPU of its cluster nearly as often
     # On another GPU nearly as often: within one, since Xids of one job are not recorded at the same moment
     SPREAD = "spread"

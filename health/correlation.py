@@ -99,7 +99,7 @@ class Found:
     rank: int  # of its severity: 0 is the worst
     since: datetime
     muted_at: datetime | None = None  # None: it is not muted
-    gpus: int = 1  # of its node that must be wrong themselves before they explain it; 0: no GPU explains it
+    gpus: int = 1  # GPUs of its node that need findings before they explain it; 0: no GPU explains it
 
     @property
     def board(self) -> str:

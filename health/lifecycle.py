@@ -9,7 +9,7 @@ class FindingState(StrEnum):
     OPEN = "open"  # somebody should look
     ACKNOWLEDGED = "acknowledged"  # somebody does
     MUTED = "muted"  # muted by a person for a while
-    RESOLVED = "resolved"  # its rule no longer speaks; what comes back soon opens the same row again
+    RESOLVED = "resolved"  # the rule no longer reports it; a problem that returns soon opens the same row again
 
 
 # A problem that ends before its confirmation leaves no trace: its row is deleted.

@@ -73,7 +73,7 @@ class ViewTable(Generic[F]):
         """
         named, spelt = self.spelt(name=name, query=query)
         with transaction.atomic():
-            User.objects.select_for_update().get(pk=user.pk)  # two tabs of theirs are not to save more than so many
+            User.objects.select_for_update().get(pk=user.pk)  # two tabs of one person must not exceed the limit
             own = self.of(user)
             if own.exclude(name=named).count() >= MOST:
                 raise BadView(f"You have {MOST} views, which is the maximum. Delete a view first.")

@@ -111,7 +111,8 @@ SECONDHAND = any_pattern(
 )
 # The end of a child by a signal, as torchelastic lists it: that is an explanation.
 SIGNALLED = any_pattern(r"\bexitcode\s*: (?:-\d|1[23]\d\b)", r"\bsignal \d+ \(sig\w+\) received by pid")
-ANNOUNCING = re.compile(r"^\W*(?:last error|root cause|caused by|reason):\s*$", re.IGNORECASE)  # the next line says it
+# the next line has the message
+ANNOUNCING = re.compile(r"^\W*(?:last error|root cause|caused by|reason):\s*$", re.IGNORECASE)
 # The message of a structured line: klog's err="…", the field error of JSON, then the message.
 STRUCTURED = tuple(
     re.compile(pattern)
@@ -179,7 +180,7 @@ NOTE = any_pattern(
     r"^I\d{4} \d\d:",
     r"^(?:INFO|DEBU)\[",
     r"(?:^|[\[\s-])(?-i:INFO)[\]:\s]",
-    r"^terminate called after throwing",  # its next line has the reason
+    r"^terminate called after throwing",  # the next line has the reason
 )
 WORDS = any_pattern(
     r"\b(?:fail(?:ed|ure|s)?|cannot|can't|could ?n[o']t|unable|refus\w+|denied|invalid|no such|unbound|timed? ?out)\b",

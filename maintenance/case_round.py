@@ -22,7 +22,7 @@ def follow_cases(*, now: datetime) -> int:
         move = next_case_move(facts[case.pk], now=now)
         ends_probation = move is not None and case.state == CaseState.PROBATION and move.to == CaseState.CLOSED
         if ends_probation and not was_observed(case, now=now):
-            move = None  # it is watched for longer
+            move = None  # observation continues
         if move:
             with suppress(LostRace):  # a person moved it; the next round reads it again
                 _follow(case, facts[case.pk], move, now=now)
@@ -41,7 +41,7 @@ def _follow(case: NodeCase, facts: CaseFacts, move: NextMove, *, now: datetime) 
         columns["repaired_at"] = now
     if case.state == CaseState.PROBATION and facts.fault_seen_at:
         columns["fault_at"] = facts.fault_seen_at
-    if move.by and move.by.kind == "accept-uncordon":  # it returned by somebody's hand: shown until it is validated
+    if move.by and move.by.kind == "accept-uncordon":  # a person returned it: shown until it is validated
         columns |= {"overridden_at": now, "overridden_by": move.by.actor, "override_reason": move.by.reason}
     with transaction.atomic():
         evidence = {"operation": move.by.number} if move.by else {}

@@ -19,7 +19,7 @@ from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit, instant
 
 IDLE_FOR = timedelta(hours=4)  # a node out of service without a next step
 REFUSED_LATELY = timedelta(minutes=2)  # each round tries again, every 10 s
-SOON = frozenset({CaseState.DRAIN_BLOCKED, CaseState.IN_REPAIR, CaseState.PROBATION})  # their obstacles need a person
+SOON = frozenset({CaseState.DRAIN_BLOCKED, CaseState.IN_REPAIR, CaseState.PROBATION})  # states that need a person
 BY_ITSELF = frozenset({CaseState.SUSPECT, CaseState.DRAINING, CaseState.IN_REPAIR, CaseState.PROBATION, *NEW, *FINAL})
 
 

@@ -10,7 +10,7 @@ from operations.lifecycle import NodeProgress
 from wording.numbers import count
 
 MOST_TESTS = 2  # an unknown result is asked for once more
-# Lifecycle 5.2: how long a state may last before a person is told.
+# Lifecycle 5.2: how long a state may last before a person is notified.
 LIMITS = {
     CaseState.PROVISIONED: timedelta(minutes=30),
     CaseState.STACK_VALIDATED: timedelta(minutes=10),
@@ -24,7 +24,7 @@ class GateStep(StrEnum):
     MOVE = "move"
     TEST = "test"
     RELEASE = "release"
-    RELEASE_UNTESTED = "release-untested"  # it serves already
+    RELEASE_UNTESTED = "release-untested"  # already in service
     CLOSE = "close"  # the cordon is somebody else's, and stays
     HAND_OVER = "hand-over"
 

@@ -15,7 +15,7 @@ from wording.durations import spell
 class CaseState(StrEnum):
     PROVISIONED = "provisioned"  # a new node: Quarterdeck's cordon keeps pods off until the checklist holds
     STACK_VALIDATED = "stack-validated"  # the checklist of its GPU stack holds
-    LABELLED = "labelled"  # it has the labels and taints that its pool wants
+    LABELLED = "labelled"  # has the labels and taints that its pool requires
     TESTED = "tested"  # the test workload passed on all GPUs
     SUSPECT = "suspect"  # a person suspects the node; nothing is written to it
     QUARANTINED = "quarantined"  # Quarterdeck's cordon keeps new pods off
@@ -26,7 +26,7 @@ class CaseState(StrEnum):
     VALIDATING = "validating"  # repaired, or drained and tested: a test must pass before it returns
     PROBATION = "probation"  # back in service; the next sign of the fault reopens the case
     CLOSED = "closed"  # in service, or never sick
-    RETIRED = "retired"  # it does not return; or the node left the cluster
+    RETIRED = "retired"  # does not return; or the node left the cluster
 
 
 S = CaseState  # for the table
@@ -105,7 +105,7 @@ class NodeOperation:
     reason: str  # of the actor
     result: str  # reason for waiting, or the result
     asked_at: datetime | None = None
-    serves: bool = False  # it refused to cordon a new node that serves
+    serves: bool = False  # Quarterdeck did not cordon it: the new node already serves pods
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class TestFacts:
     """The newest test Job on the node with a result."""
 
     operation: int
-    test: str  # its title
+    test: str  # title of the test
     outcome: str  # of RESULTS
     sentence: str  # with the last words of its container
     began_at: datetime
@@ -181,7 +181,7 @@ class CaseFacts:
     test: TestFacts | None = None  # with a result that the case does not have yet
     has_quarantine: bool = False  # Quarterdeck wants its cordon on the node
     is_quarantined: bool = False  # that cordon was read back
-    is_cordon_removed: bool = False  # it was read back since that somebody else removed it
+    is_cordon_removed: bool = False  # a later read showed that somebody else removed the cordon
     begun: NodeOperation | None = None  # the newest operation that has begun on the node
     newest: NodeOperation | None = None  # the newest one, begun or not
 

@@ -47,7 +47,7 @@ class AutomaticFacts:
     """The facts of an automatic case beside those of every case."""
 
     machine: str  # the name of the automatic actor
-    trigger: str  # its key
+    trigger: str  # key of the trigger
     why_off: str  # why nothing more is automatic, such as a switch; blank: the drain is
     through: str  # key of the actor of repairs; blank: repairs are not automatic
     able: Collection[RepairKind]  # repairs that this actor does
@@ -64,7 +64,7 @@ class StepChoice:
     step: AutomaticStep
     reason: str  # for a wait: its condition; for a hand-over: the reason
     kind: RepairKind | None = None  # of a repair
-    to: str = ""  # the person of a hand-over; blank: whoever is on call
+    to: str = ""  # person of a hand-over; blank: the person on call
 
 
 def repair_kind(trigger: str, attempt: int, able: Collection[RepairKind]) -> RepairKind | None:

@@ -13,7 +13,7 @@ RECENT = timedelta(hours=1)  # budgets change with every pod that starts
 
 @dataclass(frozen=True)
 class EvictionTrial:
-    operation: int  # its key: the latest of these nodes
+    operation: int  # key of the latest operation of these nodes
     at: datetime  # of the earliest result
     nodes: int
     tried: int  # evictions

@@ -48,7 +48,7 @@ class OperationImpact:
     steps: Sequence[str]
     gpus: int | None  # None: unknown of some node
     gpu_pods: int  # that a drain evicts
-    other_pods: int  # without GPUs, DaemonSets' pods among them: at most so many are evicted
+    other_pods: int  # upper bound of evicted pods without GPUs; includes DaemonSets' pods
     jobs: Sequence[str]  # that end as a whole, with GPUs and nodes
     cost: str  # of the work that tenants lose; blank: none
     services: Sequence[str]  # with a Ready replica on these nodes and few elsewhere, the worst first

@@ -162,7 +162,7 @@ class TestJobTracker:
         try:
             client.delete_job(self.connection, job)
         except (client.Absent, client.Conflict):
-            return  # It is gone, or another by now: the next look tells.
+            return  # Deleted, or replaced by another Job: the next round finds out.
         except (client.Forbidden, client.Refused) as refusal:
             by_hand = f"kubectl -n {row.namespace} delete job {row.job_name}"
             trouble = in_one_line(f"Quarterdeck may not delete the Job: {refusal} By hand: {by_hand}")

@@ -21,7 +21,7 @@ class PlanState(StrEnum):
 
 class StageState(StrEnum):
     WAITING = "waiting"  # an earlier stage has not passed yet
-    OPENING = "opening"  # its turn; the gates before its first release are evaluated (approval)
+    OPENING = "opening"  # the stage's turn; gates before its first release are evaluated (approval)
     PROMOTING = "promoting"  # its targets are being released, wave by wave
     SOAKING = "soaking"  # every target has changed; gates are evaluated until the soak is over
     PASSED = "passed"  # every gate passed; the next stage may open
@@ -35,7 +35,7 @@ class TargetState(StrEnum):
     RELEASED = "released"  # the label is gone; the operator has not begun
     CHANGING = "changing"  # the operator is at work on it
     CHANGED = "changed"  # the new version was read from the node itself
-    FAILED = "failed"  # it did not come back; waits for a person (another try, or without it) or for a rollback
+    FAILED = "failed"  # did not become healthy; waits for a person (retry or exclusion) or for a rollback
     EXCLUDED = "excluded"  # out of its stage: a person took it out and it stays held, or its node is gone
 
 

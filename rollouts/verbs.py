@@ -22,7 +22,7 @@ class PlanVerb:
     # states in which its effect holds: its target, and states that the engine reaches from there
     leads_to: frozenset[PlanState]
     undone_by: frozenset[str] = frozenset()  # later verbs that end its effect
-    is_dangerous: bool = False  # it stops or ends something: its button is red
+    is_dangerous: bool = False  # stops or ends something: a red button
     refusals: Mapping[PlanState, str] = field(default_factory=dict)  # where a state has a sentence of its own
 
 

@@ -26,7 +26,7 @@ class MovablePod:
     cpu_m: int
     memory_bytes: int
     gpu_hours: float  # work of a job that starts again; 0 of a service
-    loading_gpu_hours: float = 0.0  # until it is Ready on another node, as far as its workload tells
+    loading_gpu_hours: float = 0.0  # time until it is Ready on another node, as its workload usually needs
     is_job: bool = False
     has_empty_dir: bool = False
     budgets: tuple[int, ...] = ()  # keys of its PodDisruptionBudgets

@@ -61,7 +61,7 @@ class FreeGpus:
     usable: float  # by the usual pod, and by pods that request the free slices
     stranded: Mapping[StrandedBy, float]
     nodes: Mapping[StrandedBy, int]  # with GPUs that are stranded by it
-    pods: Mapping[int, int]  # how many pods of so many whole GPUs fit now, each size alone
+    pods: Mapping[int, int]  # by number of whole GPUs: how many such pods fit now, each size alone
     by_domain: Sequence[DomainRoom] = ()
 
     @property

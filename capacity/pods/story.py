@@ -80,7 +80,7 @@ class PodStory:
     missing_claims: Sequence[str]  # names of claims that do not exist, or are not mirrored
     conditions: Sequence[Mapping[str, Any]]  # of a pod without a node: type, status, reason, message, at
     waiting: WaitingStory | None  # why it waits for a node; None: it does not
-    image_pull: PendingPull | None  # that it waits for; None: it waits for none
+    image_pull: PendingPull | None  # the pull that the pod waits for; None: no pull
     events: Sequence[ClusterEvent]  # of the pod and of its owner, newest first
     is_cut: bool  # there are more Events
 

@@ -47,7 +47,7 @@ class PriceBook:
         self,
         rows: Iterable[BookedPrice],
         undated: Mapping[int, HourPrice | None],  # by pool; holds on every day of a pool without dated prices
-        kinds: Mapping[int, Collection[GpuKind]],  # by pool: what its nodes are now
+        kinds: Mapping[int, Collection[GpuKind]],  # by pool: the present GPU kinds of its nodes
     ) -> None:
         self.undated, self.kinds = undated, kinds
         self.of_pools: dict[int, list[BookedPrice]] = defaultdict(list)

@@ -40,8 +40,8 @@ RECORDED_WITHIN = timedelta(minutes=15)  # after the end of an hour
 NAMED_AT_MOST = 1000  # owners that a query names one by one
 NOT_ALLOCATED, NO_OWNER_LABEL = "not allocated", "no owner known"
 PREFIX = "sum_of_"  # an aggregate may not have a column's name
-# By kind: the kind that it makes, and the ending of the name of what it makes: the hash of the template (at most 10
-# characters), and the minute of the schedule.
+# By kind: the kind of its children, and the suffix of their names: the hash of the template (at most 10 characters), or
+# the minute of the schedule.
 MADE = {"Deployment": ("ReplicaSet", "[a-z0-9]{1,10}"), "CronJob": ("Job", "[0-9]{1,11}")}
 
 

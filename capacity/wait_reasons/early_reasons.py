@@ -58,7 +58,7 @@ class WaitFacts:
     scaling: ScalingReport | None = None  # of an autoscaler; None: none is known
     # what blocks the deletion of its namespace; None: the namespace is not being deleted
     namespace_held_by: str | None = None
-    scaling_unread: str = ""  # its kinds that may not be read
+    scaling_unread: str = ""  # kinds of autoscalers that may not be read
 
 
 def reason_before_nodes(

@@ -10,7 +10,7 @@ from capacity.wait_reasons.pod_rules import PodPort, PodTerm, WantedPods
 
 @dataclass(frozen=True, slots=True)
 class PlacedPod:
-    node: int  # its key
+    node: int  # key of the node
     namespace: str
     labels: Mapping[str, str]
     is_terminating: bool = False
@@ -29,7 +29,7 @@ class PodExclusion:
 class PreemptiblePods:
     """Equal pods of one priority on a node."""
 
-    node: int  # its key
+    node: int  # key of the node
     priority: int
     pods: int
     amounts: Mapping[str, int]  # of all of them, by resource

@@ -45,7 +45,7 @@ class FreeAmount:
 
     total: int
     having: int  # nodes with any
-    most: int  # on one node; below 0 where others took more than there is
+    most: int  # highest amount on one node; below 0: pods use more than the node has
     with_most: int  # nodes with so much
     best: tuple[ComparedNode, ...]  # nodes with the most, at most `BEST_AT_MOST`
 

@@ -23,7 +23,7 @@ CORDON, TAINT, AFFINITY, PODS = "cordon", "taint", "affinity", "resource:pods"
 PORTS, SPREAD, POD_AFFINITY, VOLUME = "ports", "spread", "pod-affinity", "volume"
 CLAIM = "claim"
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"  # some schedulers count it for each node
-# Beginnings of reasons, and what they are counted as.
+# Prefixes of the scheduler's reasons, and their kinds.
 REASONS: tuple[tuple[str, str], ...] = (
     ("node(s) were unschedulable", CORDON),
     ("node(s) had untolerated taint", TAINT),

@@ -230,7 +230,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_keepalive": True,
     # A nudge is sent once. Retries to an unreachable broker would delay later ones by four seconds each.
     "max_retries": 0,
-    # A lost nudge is harmless, since rows say what is due. A worker that returns one to an unreachable Redis would
+    # A lost wake-up is harmless, since rows have the due time. A worker that returns one to an unreachable Redis would
     # crash.
     "ack_emulation": False,
 }

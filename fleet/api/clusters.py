@@ -196,7 +196,7 @@ class ClusterDetail(Edge):
             cluster.observer.behind_since = seen.freshness.observation.behind_since
         sees_all = scope_of(self.user, Permission.SEE).covers_cluster(cluster.pk)
         if not sees_all and hasattr(cluster, "exporter_round"):
-            cluster.exporter_round.message = ""  # it names nodes of the whole cluster
+            cluster.exporter_round.message = ""  # the message may name nodes that the caller does not see
         unread = unread_of(cluster) if sees_all else []
         detail = ClusterInDetail(**vars(seen), drivers=read_drivers(cluster), unread=unread)
         return ClusterDetailSerializer(detail, context={"request": self.request}).data

@@ -67,9 +67,7 @@ class Node(Mirrored):
     plugin_config = models.CharField(max_length=128, blank=True)  # that the device plugin is asked for
     mig_config = models.CharField(max_length=128, blank=True)  # that the MIG manager is asked for
     mig_config_state = models.CharField(max_length=16, blank=True)  # pending, rebooting, success, failed
-    mig_changing_since = models.DateTimeField(
-        null=True
-    )  # when it was first seen reconfiguring for this order; null: it is not
+    mig_changing_since = models.DateTimeField(null=True)  # when its reconfiguration began; null: none in progress
     mig_is_overdue = models.BooleanField(default=False)  # it has been reconfiguring for too long
     layout = models.CharField(max_length=200, blank=True)  # how the GPUs are cut and shared: `expected` is of this one
     capacity = models.JSONField(default=dict)  # {"nvidia.com/gpu": 8, "nvidia.com/mig-1g.10gb": 14}

@@ -68,7 +68,7 @@ class GoneNode(models.Model):
     name = models.CharField(max_length=253)
     gone_at = models.DateTimeField()  # when it was seen to be gone
     was = models.JSONField(default=dict)  # earlier values by title
-    pools = models.ManyToManyField("fleet.Pool", related_name="gone_nodes")  # its pools when it left
+    pools = models.ManyToManyField("fleet.Pool", related_name="gone_nodes")  # pools of the node when it left
 
     objects = GoneNodeQuerySet.as_manager()
 

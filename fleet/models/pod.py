@@ -93,7 +93,7 @@ class Pod(Namespaced):
     # From the pod's spec, not from its image; blank if unspecified.
     visible_devices = models.CharField(max_length=253, blank=True, default="")  # GPUs that it uses without a request
     required_cuda = models.CharField(max_length=253, blank=True, default="")  # cuda>=12.8, by NVIDIA_REQUIRE_CUDA
-    # What it asks of its node, and its conditions (`fleet.observer.mirror.rows.placement`). Empty once it has a node.
+    # Requirements on its node, and its conditions (`fleet.observer.mirror.rows.placement`). Empty once it has a node.
     placement = models.JSONField(default=dict)
     # Once it has a node: its host ports and its anti-affinity, which keep other pods away. Null: none, or not read yet.
     exclusions = models.JSONField(null=True)
@@ -180,12 +180,12 @@ class PodPlacement(models.Model):
     # `JobSet/train`: the topmost owner, as long as both were there. Blank: the direct one, or no other is known.
     top_owner = models.CharField(max_length=320, blank=True, default="", db_default="")
     resources = models.JSONField(default=dict)  # as `Pod.resources`
-    since = models.DateTimeField()  # when its node took it, else when it was first seen there
-    until = models.DateTimeField(null=True)  # when it was seen to end, or to be gone; null: it is there
+    since = models.DateTimeField()  # when its node started it, else when it was first observed there
+    until = models.DateTimeField(null=True)  # when its end or absence was observed; null: still there
     seen_until = models.DateTimeField(null=True)  # last observation, if the end was not observed
     ended = models.CharField(max_length=128, blank=True)  # Completed, Error, Evicted; blank: it is there, or gone
-    boards = models.JSONField(default=list)  # the indices of its GPUs, as told when it ended; empty: nothing told
-    # Of its MIG slices the index of the GPU and the number there, of those that were told, as told when it ended.
+    boards = models.JSONField(default=list)  # indices of its GPUs at its end; empty: not reported
+    # For MIG slices: index of the GPU and number of the slice, at its end, if reported.
     slices = models.JSONField(default=list)
 
     class Meta:

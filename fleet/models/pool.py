@@ -69,7 +69,7 @@ class Pool(models.Model):
     workload_class = models.CharField(max_length=16, choices=WorkloadClass.choices, default=WorkloadClass.MIXED)
     max_unavailable = models.PositiveIntegerField(default=1)  # nodes, including broken ones
     price_per_gpu_hour = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)  # null: unknown
-    # False: nodes are still entering and leaving by a changed selector. The observer sorts what a crash left.
+    # False: a changed selector is being applied to nodes. The observer finishes it after a crash.
     is_sorted = models.BooleanField(default=True, db_default=True)
 
     placement_policy = models.CharField(

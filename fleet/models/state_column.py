@@ -37,7 +37,7 @@ GPUS_FREE = Coalesce(F("gpu_allocatable"), 0) - F("gpu_allocated")
 REPORTED_DRIVER = Case(
     When(driver_unknown_since=None, then=F("driver_version")), default=Value(""), output_field=CharField()
 )
-# The order of `pod_state`, without what changes by time alone or with the node: see `PodQuerySet.with_state`.
+# The order of `pod_state`, without states that depend on time or the node: see `PodQuerySet.with_state`.
 IS_OUT_OF = Exact(Substr("status", 1, len(OUT_OF)), Value(OUT_OF))  # not LIKE, which ignores case on SQLite
 POD_CONDITIONS: tuple[tuple[PodState, Q], ...] = (
     (PodState.DONE, Q(phase="Succeeded")),

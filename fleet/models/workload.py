@@ -21,7 +21,8 @@ class Workload(Namespaced):
     owner_name = models.CharField(max_length=253, blank=True)
     owner_uid = models.CharField(max_length=64, blank=True)
     desired = models.PositiveIntegerField(null=True)  # pods; null: it does not say
-    suspended_pods = models.PositiveIntegerField(null=True)  # of a suspended Job, once it is resumed; null: it is not
+    # pods of a suspended Job after its resume; null: not suspended
+    suspended_pods = models.PositiveIntegerField(null=True)
     ready = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)  # a Job's pods
     resources = models.JSONField(default=dict)  # extended resources requested per pod

@@ -6,7 +6,7 @@
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-# After this time without a crash the back-off starts anew (kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle,
+# After this time without a crash the back-off restarts (kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle,
 # “Container restart policy”). A crashing container runs, and may be ready, between two back-offs.
 SETTLED_AFTER = timedelta(minutes=10)
 OFTEN = 3  # restarts; fewer may be accidental
@@ -14,7 +14,7 @@ OFTEN = 3  # restarts; fewer may be accidental
 ENDED = frozenset({"Succeeded", "Failed"})  # phases of a finished pod, which holds no resource
 
 
-# What a kubelet reports when it refuses a pod; it never tries again (kubernetes, pkg/kubelet/lifecycle/predicate.go,
+# Reasons of a kubelet for a rejected pod, which is final (kubernetes, pkg/kubelet/lifecycle/predicate.go,
 # cm/devicemanager/manager.go, cm/topologymanager). OutOf is followed by the resource: OutOfnvidia.com/gpu.
 REFUSALS = (
     "UnexpectedAdmissionError",

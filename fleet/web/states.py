@@ -36,7 +36,7 @@ POD_GLYPHS: dict[PodState, str] = {
     PodState.PENDING: "waiting",
     PodState.REJECTED: "bad",
 }
-# The upgrade controller names a step by what it still requires (k8s-operator-libs, upgrade/consts.go).
+# The upgrade controller names a step by the next requirement (k8s-operator-libs, upgrade/consts.go).
 STEPS: dict[str, str] = {
     "upgrade-done": "done",
     "upgrade-failed": "failed",

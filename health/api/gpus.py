@@ -186,7 +186,7 @@ class GpuHealthList(GpuTableEdge):
         table = self.table(said, stop=offset + limit)
         page = Pages()
         page.request, page.limit, page.offset, page.count = request, limit, offset, len(table)
-        # As the serializer would write it, which stands for it in the schema alone.
+        # In the form of the serializer, which exists for the schema only.
         response = page.get_paginated_response([gpu_data(seen) for seen in table.rows(offset, offset + limit)])
         response.data["without_value"] = table.without_value
         return response

@@ -36,7 +36,7 @@ class NodePast:
     turns: Mapping[str, Sequence[Turn]]
     reasons: Mapping[datetime, str]  # why it was not ready, by when it became so
     reason: str = ""  # why it is not ready now
-    is_known: bool = True  # else it is gone, and nothing that is kept says how it was
+    is_known: bool = True  # False: the node is gone, and its earlier state is not stored
     # Columns with another change after this turn, at an unknown time.
     unknown_since: Mapping[str, datetime] = field(default_factory=dict)
     vendor: str = ""  # of its GPUs; blank: unknown, for example of a removed node

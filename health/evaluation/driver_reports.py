@@ -16,7 +16,7 @@ from health.rules.base import BadCombination
 from health.stack.combinations import compare, surroundings
 
 DRA = "gpu.nvidia.com"
-OLDEST = (100,)  # branches have three digits: whose tag begins otherwise counts its own images, or says “latest”
+OLDEST = (100,)  # driver branches have three digits; other tags count images, or are “latest”
 LABEL, IMAGE, SLICE = f"the label {DRIVER_VERSION}", "the image of its driver pod", "its ResourceSlice"
 
 

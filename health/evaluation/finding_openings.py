@@ -39,7 +39,7 @@ AGAIN = (
     "subject", "severity", *TEXTS, "since", "confirmed_at",
     "as_bad_since", "worse_since", "node_id", "gpu_uuid",
 )  # fmt: skip
-# What says whether one explains another.
+# Fields that decide whether one finding explains another.
 COMPARED = (
     "rule", "subject", "gpu_uuid", "node", "severity", "parent", "since", "state", "muted_at", "facts",
     "node__layout", "node__gpu_product",

@@ -337,7 +337,7 @@ class GpuEvaluator:
             return None
         number, told = int(column.values[place]), self.kept.xids.get(self._device(place).key)
         at = latched[place] if latched is not None else math.nan
-        if at != at:  # its gauge was away for a while: the Xid was not
+        if at != at:  # the gauge was missing for a while, but the Xid is the same
             at = self.kept.snapshot.past_xids.get(self._device(place).key, {}).get(number, PastXid(math.nan)).since
         since = datetime.fromtimestamp(at, UTC) if at == at else None
         return XidSeen(number, since, told.words if told and told.xid == number else "")

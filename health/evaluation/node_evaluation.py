@@ -205,7 +205,8 @@ def _drivers(row: dict[str, Any], around: _Around) -> tuple[tuple[str, str], ...
     if row["gpu_vendor"] not in NVIDIA:
         return ()
     beside, said = around.drivers.get(row["name"], {}), row["driver_version"]
-    is_of_its_slice = agree(said, beside.get(SLICE, ""))  # without a label it is where the row has it from
+    # without a label, the slice is the source of the row's version
+    is_of_its_slice = agree(said, beside.get(SLICE, ""))
     is_label = said and row["driver_unknown_since"] is None and not is_of_its_slice
     return ((LABEL, said), *beside.items()) if is_label else tuple(beside.items())
 

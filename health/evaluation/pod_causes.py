@@ -11,7 +11,7 @@ from health.stack import read_stacks
 from health.stack.causes import Cause, Weight
 
 NODES_AT_MOST = 20  # nodes whose operands are explained
-# No more is known than what the pod reports. The title has a number that grows.
+# Only the pod's own report is known. Its title contains a growing number.
 UNEXPLAINED = (
     "stuck",
     "tenant_crashed",

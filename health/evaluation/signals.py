@@ -37,7 +37,7 @@ class Subject:
     node_id: int | None = None
     node_uid: str = ""
     node_name: str = ""
-    gpu_uuid: str = ""  # of the board that it is; blank: it is none
+    gpu_uuid: str = ""  # UUID of the GPU; blank: the subject is no GPU
 
     @property
     def identity(self) -> str:

@@ -14,7 +14,7 @@ from gpu.operands import DRIVER, title_of
 from health.rules.base import DriverConflict, StuckDriver, StuckPolicy
 from health.stack.desired import driver_object_of
 
-SETTLED = ("", "upgrade-done")  # upgrade states in which nothing is to happen any more
+SETTLED = ("", "upgrade-done")  # final upgrade states
 KIND, POLICY = "NVIDIADriver", "ClusterPolicy"
 CONFLICT = "ConflictingNodeSelector"
 

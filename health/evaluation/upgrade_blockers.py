@@ -24,7 +24,7 @@ from wording.lists import names
 from wording.numbers import either
 
 ASKED_WHY = 20  # nodes of a look that are asked: ten queries each
-OF_UPGRADES = (UpgradeFailed.key, UpgradeStuck.key)  # their cause: the state that a node is in, and why it stays there
+OF_UPGRADES = (UpgradeFailed.key, UpgradeStuck.key)  # rules whose cause is the node's upgrade state and its blocker
 EVICTING = frozenset({POD_DELETION_REQUIRED, DRAIN_REQUIRED, UPGRADE_FAILED})
 
 

@@ -42,8 +42,8 @@ COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"  # a label since K
 # Which template of the object that owns it a pod is of: ray-project/kuberay, RayNodeGroupLabelKey; kubeflow/trainer
 # 1.x and mpi-operator 2, ReplicaTypeLabel: master, worker, launcher.
 GROUPS = ("ray.io/group", "training.kubeflow.org/replica-type")
-# What made it, and which of its templates: a ReplicaSet has one, a StatefulSet one at a time, a RayCluster one for each
-# group of workers. Of kinds that none of these labels tells of, the image is all that tells two apart.
+# Owner and template of a pod: a ReplicaSet has one template, a StatefulSet one at a time, a RayCluster one for each
+# group of workers. For kinds without these labels, only the image separates two templates.
 TemplateKey = tuple[str, ...]
 COLUMNS = (
     "pk", "namespace", "name", "owner_kind", "owner_name", "owner_uid", "revision_hash", "image", "required_cuda",

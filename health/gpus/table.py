@@ -41,11 +41,11 @@ class GpuSeen:
     pools: Sequence[str]
     allocations: Sequence[GpuAllocation] | None  # None: pods were never read, or the allocation is unknown
     knows_pods: bool  # whether pods of its cluster were ever read
-    may_have_more: bool  # it is shared, and not all who share GPUs there are placed
+    may_have_more: bool  # the GPU is shared, and some pods on shared GPUs have no known GPU
     slices: int  # that its exporter has series of
     is_exported_whole: bool  # its exporter names it without slices, but names slices of other GPUs of the node
     finding: FindingSeen | None
-    finding_title: str  # of its rule; blank: there is none
+    finding_title: str  # title of the finding; blank: no finding
     is_exported: bool  # whether its source ever named it
     metrics: Mapping[str, MetricReading]  # the metrics that were read
     busy_key: str  # the metric that gives the utilisation

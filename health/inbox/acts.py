@@ -48,7 +48,7 @@ def acknowledge(finding: Finding, *, actor: str, reason: str = "", key: str = ""
     """
 
     def act() -> None:
-        finding.refresh_from_db(fields=["assigned_to"])  # it may have become somebody's since it was read
+        finding.refresh_from_db(fields=["assigned_to"])  # somebody may have been assigned since it was read
         whose = {} if finding.assigned_to else {"assigned_to": actor}
         finding.move(FindingState.ACKNOWLEDGED, now=now, acknowledged_by=actor, **whose)
 
@@ -165,7 +165,7 @@ def _apply_verb(
 
 def _kind_of_event(verb: str, finding: Finding) -> str:
     if verb == "unassign" and finding.state != FindingState.ACKNOWLEDGED:
-        return "finding.assignee-removed"  # it was open before: nobody is notified
+        return "finding.assignee-removed"  # it was open before, so nobody is notified
     return EVENT_OF_VERB[verb]
 
 

@@ -25,10 +25,10 @@ MOST = 24 * 31
 
 @dataclass(frozen=True)
 class NodeHour:
-    hour: datetime  # its beginning
+    hour: datetime  # start of the hour
     devices: Sequence[GpuHour]  # boards and slices with telemetry
     findings: Sequence[Finding]  # that were open at any time of it, the worst first
-    is_of_one: bool = False  # it is one GPU's
+    is_of_one: bool = False  # True: the hour of one GPU
 
     @property
     def end(self) -> datetime:

@@ -75,7 +75,7 @@ class Detail:
     around: Sequence[NodeEvent]  # events on its node within half an hour of its start, nearest first
     around_left_out: int  # and how much more did
     acts: Sequence[FindingAct]
-    mutes: Sequence[Mute]  # that cover it, but for those of pools that this person does not see:
+    mutes: Sequence[Mute]  # mutes of the finding, without those of pools that this person does not see:
     mutes_unseen: int
     precision: Precision
     last_seen: LastSeen | None  # None: it is seen now whether it is still so, or it is over

@@ -89,7 +89,7 @@ class RuleOnPage:
     open: int  # findings that the person sees and that stand on their own
     accepted: int
     dismissed: int
-    shadow: RuleShadow | None = None  # its trial; None: it is on none
+    shadow: RuleShadow | None = None  # shadow mode; None: off
     would_notify: int = 0  # in shadow mode: findings that the person sees and that would be open
     seen_in: tuple[SeenIn, ...] = ()  # of a rule on GPUs: by cluster that the person sees and that sends telemetry
     silent_in: tuple[str, ...] = ()  # of a rule on GPUs: clusters whose GPUs send no telemetry

@@ -32,7 +32,7 @@ KEPT_LINES = 20
 KEPT_CHARS = 4096
 LINE_CHARS = 400
 LOOKED_AT_CHARS = 2000  # of a line, in the search for secrets: a log may be one line of a mebibyte
-SLOW = timedelta(minutes=5)  # a container that neither ends nor becomes ready for so long is stuck, too
+SLOW = timedelta(minutes=5)  # a container that neither ends nor becomes ready in this time is stuck
 AGAIN = timedelta(minutes=15)  # an init container's crashes are not counted on its pod: its log is read again
 UNSTARTED = (*PULLING, "CreateContainerConfigError", "CreateContainerError")
 

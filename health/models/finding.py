@@ -149,7 +149,7 @@ class Finding(models.Model):
     gpu_uuid = models.CharField(max_length=64, blank=True, default="")  # of its board; blank: about none
     rule = models.CharField(max_length=63)  # the name of a file in `health.rules`
     severity = models.CharField(max_length=16, choices=SEVERITIES)
-    fingerprint = models.CharField(max_length=1200)  # it is written again when this changes; in no answer
+    fingerprint = models.CharField(max_length=1200)  # the row is written again when this changes; internal
     title = models.CharField(max_length=LONGEST_TITLE)
     summary = models.CharField(max_length=LONGEST_SUMMARY, blank=True, default="")
     evidence = models.JSONField(default=list)  # of `wording.reports.EvidenceItem`
@@ -160,18 +160,18 @@ class Finding(models.Model):
     since = models.DateTimeField()  # when it was first seen; after a return: the start of this occurrence
     confirmed_at = models.DateTimeField()  # when it opens if the problem persists
     opened_at = models.DateTimeField(null=True)  # null: it never did
-    as_bad_since = models.DateTimeField(null=True)  # being confirmed: as it says; null: since it is wrong at all
-    worse_since = models.DateTimeField(null=True)  # its rule calls it worse since then; null: as bad as it says
+    as_bad_since = models.DateTimeField(null=True)  # while confirming: since it is this severe; null: since its start
+    worse_since = models.DateTimeField(null=True)  # since the rule reports a worse severity; null: no worse severity
     first_opened_at = models.DateTimeField(null=True)
-    times = models.PositiveIntegerField(default=1)  # that it opened since then, each soon after it was resolved
+    times = models.PositiveIntegerField(default=1)  # openings since then, each soon after a resolution
     updated_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
     resolved_reason = models.CharField(max_length=60, blank=True, default="")  # blank: it is no longer so
-    is_shadow = models.BooleanField(default=False)  # its rule is in shadow mode
-    # The finding that is its cause, under which it is listed. Null: it stands on its own.
+    is_shadow = models.BooleanField(default=False)  # the rule is in shadow mode
+    # The finding that is its cause, under which it is listed. Null: no cause.
     parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
     muted_at = models.DateTimeField(null=True)  # when it was last; null: it never was
-    # What people did to it; all that they ever did is in `FindingAct`.
+    # Last acts of people; the complete list is in `FindingAct`.
     acknowledged_at = models.DateTimeField(null=True)  # null: nobody is at it
     acknowledged_by = models.CharField(max_length=150, blank=True, default="")
     assigned_to = models.CharField(max_length=150, blank=True, default="")  # whose it is; blank: nobody's

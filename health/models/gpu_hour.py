@@ -11,7 +11,7 @@ class GpuHour(models.Model):
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="gpu_hours")
     uuid = models.CharField(max_length=64)  # of the physical GPU, also for slices
     gi_id = models.CharField(max_length=16, blank=True)  # of the slice; blank: the whole board
-    hour = models.DateTimeField()  # its beginning
+    hour = models.DateTimeField()  # start of the hour
     node_name = models.CharField(max_length=253)
     index = models.PositiveIntegerField(null=True)  # of the board
     seen_s = models.FloatField()  # seconds of it with telemetry of the device
@@ -27,8 +27,7 @@ class GpuHour(models.Model):
     ecc_corrected = models.FloatField(null=True)  # more in the hour; null: not exported
     nvlink_errors = models.FloatField(null=True)  # errors, replays and recoveries in the hour; null: not exported
     throttled = models.FloatField(null=True)  # part of the time in which throttling grew, 0 to 1; null: not exported
-    # To whom it was allocated, by the placements of pods: of a board, to whoever had it whole or a part of it; of a
-    # slice, to whoever had that.
+    # Allocation by placements of pods: of a GPU, its holders as a whole or in part; of a slice, its holders.
     allocated_s = models.FloatField(null=True)  # seconds of it, to any pod; null: nothing tells
     namespace = models.CharField(max_length=253, blank=True)  # of the pods that used it longest; blank: none, or null
     workload = models.CharField(max_length=320, blank=True)  # controller of these pods, such as `Job/train-71`

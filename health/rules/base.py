@@ -204,10 +204,10 @@ class NodeFacts:
     capacity: Mapping[str, int]
     expected: Mapping[str, int]  # the most of each that was ever seen while the GPUs were cut and shared as they are
     requested: Mapping[str, int]
-    is_changing: bool = False  # its driver is being replaced, or its MIG layout: GPUs are away for a reason
+    is_changing: bool = False  # its driver or MIG layout is being changed, which explains missing GPUs
     mig_config: str = ""  # the layout that the MIG manager is asked for
-    mig_state: str = ""  # its word: pending, rebooting, success, failed
-    mig_overdue_since: datetime | None = None  # when that began, where it takes too long; None: it does not
+    mig_state: str = ""  # state label of the MIG manager: pending, rebooting, success, failed
+    mig_overdue_since: datetime | None = None  # start of an overdue MIG change; None: none
     unhealthy: tuple[str, ...] = ()  # sentences: "GPU 3: AMD's metrics exporter reports it as unhealthy."
     layout: str = ""  # how they are cut and shared (`gpu.resources.Layout`)
     sharing: str = ""  # time-slicing, mps
@@ -216,9 +216,9 @@ class NodeFacts:
     failing_pods: tuple[FailingPod, ...] = ()  # of tenants and of the GPU stack
     starting_pods: tuple[FailingPod, ...] = ()  # that have not become ready for long
     never_offered: NoOffer | None = None  # None: it offers GPUs, or did, or is to offer none
-    domain_daemon: FailingPod | None = None  # of a ComputeDomain, that is not ready; None: there is none such
+    domain_daemon: FailingPod | None = None  # daemon pod of a ComputeDomain that is not ready; None: none
     is_ready: bool | None = True
-    is_unreported: bool = False  # its kubelet stopped reporting: nobody knows
+    is_unreported: bool = False  # its kubelet stopped reporting
     not_ready_reason: str = ""
     falls: int = 0  # how often it stopped being ready within half an hour
     conditions: tuple[NodeCondition, ...] = ()
@@ -338,7 +338,7 @@ class ClusterFacts:
     unseen_reason: str = ""  # in a sentence
     unseen_action: str = ""
     unwatched_action: str = ""
-    unwatched_since: datetime | None = None  # nobody takes its lease; None: somebody has it
+    unwatched_since: datetime | None = None  # since when no worker has its lease; None: a worker has it
     telemetry_silent_reason: str = ""  # blank: its source, or its exporters, answer, or there are none
     exploding: tuple[Exploding, ...] = ()  # exporters with more series than GPUs can have, the worst first
     combinations: tuple[BadCombination, ...] = ()  # the worst first

@@ -15,7 +15,8 @@ class ComputeDomainDown:
     title: ClassVar[str] = "ComputeDomain not ready"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
-    after: ClassVar[timedelta] = timedelta(minutes=2)  # its daemon has had five before it is read
+    # the rule reads daemons that were not ready for five minutes already
+    after: ClassVar[timedelta] = timedelta(minutes=2)
     steps: ClassVar[tuple[str, ...]] = (
         GPU_STACK,
         "Read the daemon's log for the missing part of IMEX.",

@@ -22,7 +22,7 @@ class CordonStale:
     title: ClassVar[str] = "Stale cordon"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
-    after: ClassVar[timedelta] = timedelta(minutes=30)  # whoever cordoned it has its rounds
+    after: ClassVar[timedelta] = timedelta(minutes=30)  # gives the person who cordoned it time to act
     steps: ClassVar[tuple[str, ...]] = (*FIRST, "Remove the cordon and its marks by the command of the finding.")
 
     def evaluate(self, node: NodeFacts) -> Problem | None:

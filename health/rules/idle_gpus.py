@@ -18,8 +18,8 @@ from health.telemetry.hours import IDLE_BELOW as BELOW
 from wording.durations import spell
 from wording.reports import EvidenceItem, first_items, fit
 
-# How many hours it must be so. Ours: one, and one more, so that a job that loads its data is not told of; a service
-# waits for requests for a day, a person's notebook for a night (Z28 asks for notes by workload class).
+# Idle hours before a finding opens, by workload class; our choice. Batch: two, so that loading data does not count. A
+# service waits for requests for a day, a person's notebook for a night (Z28 asks for notes by class).
 IDLE_HOURS: Mapping[str, int] = {"training": 2, "mixed": 2, "development": 12, "inference": 24}
 WITHOUT_POOL = 2
 UNKNOWN = "unknown"  # shown in the evidence for GPUs without a known UUID

@@ -86,7 +86,7 @@ class Scale:
                 found.append(("critical", "The critical limit must be above the warning limit."))
         if (
             limits.critical_after > limits.warn_after
-        ):  # also without a number: a link brought up anew is always critical
+        ):  # also without a number: a link that came up again is always critical
             found.append(("critical_after_s", "The critical time must not be longer than the warning time."))
         for name, after in (("warn_after_s", limits.warn_after), ("critical_after_s", limits.critical_after)):
             if not timedelta(0) <= after <= LONGEST:

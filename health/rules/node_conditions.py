@@ -50,7 +50,7 @@ RECOMMENDED = {
     "NODE_REBOOT": "reboot the node",
     "REPLACE_VM": "replace the node",
 }
-# What to look at for a condition that names a part of the node. Compared in lower case.
+# Checks for a condition that names a part of the node, in lower case.
 OF_PARTS = {
     "fabricmanager": "Check Fabric Manager on the node: systemctl status nvidia-fabricmanager",
     "deviceplugin": "Check the device plugin on the node. Some images run it as a service, not as a pod.",

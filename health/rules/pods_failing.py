@@ -16,7 +16,7 @@ REFUSED = (
     "If the node offers fewer GPUs than it has, restart the device plugin's pod.",
 )
 SHUT_DOWN = ("Find out why the node was shut down.", "Create a pod without an owner again.")
-# What a kubelet says of a pod that it refuses or ends, and what helps (kubernetes/kubernetes:
+# Reasons of a kubelet for a pod that it rejects or ends, with remedies (kubernetes/kubernetes:
 # pkg/kubelet/lifecycle/predicate.go, eviction/eviction_manager.go, nodeshutdown, preemption, cm/topologymanager).
 BY_KUBELET: Mapping[str, tuple[str, ...]] = {
     "UnexpectedAdmissionError": REFUSED,

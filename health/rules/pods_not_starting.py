@@ -15,7 +15,7 @@ class PodsNotStarting:
     title: ClassVar[str] = "Pods do not become ready"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS, EVENTS)
-    after: ClassVar[timedelta] = timedelta(minutes=1)  # they have waited for ten before they are read
+    after: ClassVar[timedelta] = timedelta(minutes=1)  # the rule reads pods that waited for ten minutes already
     steps: ClassVar[tuple[str, ...]] = (
         "Read the kubelet's message on the node's page, or run kubectl describe pod POD.",
         "If the pod waits for a claim, check the DRA driver's pod on the node.",

@@ -113,7 +113,7 @@ class PodsRejected:
             ),
             causes=causes,
             steps=(*steps, *self.steps[3:]) if steps else (),
-            identity=" ".join((*causes, *steps)) or "rejected",  # the message counts what is used
+            identity=" ".join((*causes, *steps)) or "rejected",  # the message contains the used amounts, which change
         )
 
 

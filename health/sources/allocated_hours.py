@@ -29,7 +29,7 @@ FromUntil = tuple[datetime, datetime]
 class AllocatedFor:
     seconds: float | None = None  # None: nothing tells
     namespace: str = ""  # of the pods that used it longest; if equal, the first by name
-    workload: str = ""  # `Job/train-71`, of whoever of that namespace had; blank: nothing controls its pod
+    workload: str = ""  # `Job/train-71`, in that namespace; blank: its pod has no controller
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class AllocatedHour:
         seconds = length_of(span for _, span in those)
         untold = self.unsliced if device.gi_id else self.unplaced
         if device.node_name in untold and seconds < HOUR.total_seconds():
-            return AllocatedFor()  # it may have been another's for the rest
+            return AllocatedFor()  # another pod may have had it for the rest of the hour
         if not those:
             return AllocatedFor(0.0)
         by_namespace: dict[str, float] = defaultdict(float)

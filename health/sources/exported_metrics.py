@@ -21,7 +21,7 @@ from health.telemetry.metrics import METRICS, exportable
 
 CountsKept = list[tuple[list[str], bool, int]]  # as a row keeps it
 
-# Rules whose quiet is worth a word where they read nothing: not those on what one vendor's exporter has alone.
+# Rules that pages name if they cannot check anything, without rules on metrics of one vendor.
 MISSED = tuple(rule for rule in GPU_RULES if any(METRICS[key].is_missed for key in rule.metrics))
 
 

@@ -41,7 +41,7 @@ BOUNDS = Bounds(connect_s=1.0, read_s=2.0, answer_s=3.0, answer_bytes=24 << 20)
 MARKED = ("version", "boot", "ready", "condition", "cordon", "upgrade")  # kinds of a node's events
 XID = "xid"
 TOO_MANY = "Too many histories are being loaded at once. Try again in some seconds."
-# What is drawn, one plot each. Utilisation is drawn from either of two metrics, by device.
+# Metrics that are plotted, one plot each. Utilisation comes from one of two metrics, by device.
 PLOTTED = (
     "gpu_utilisation_ratio", "tensor_active_ratio", "memory_used_mib", "memory_active_ratio", "memory_busy_ratio",
     "temperature_celsius", "memory_temperature_celsius", "power_watts", "power_limit_watts", "sm_clock_mhz",
@@ -51,7 +51,7 @@ PLOTTED = (
     "pcie_replays", "nvlink_mib_per_s", "nvlink_flit_errors", "nvlink_data_errors", "nvlink_replays",
     "nvlink_recoveries",
 )  # fmt: skip
-# All else is the board's, whichever slice says it.
+# All other metrics are the GPU's, from any of its slices.
 OF_SLICES = frozenset({"gpu_utilisation_ratio", "tensor_active_ratio", "memory_used_mib", "memory_active_ratio"})
 INSTEAD = {"gpu_utilisation_ratio": "engine_active_ratio"}
 # Metrics whose unit differs by exporter version (`metrics.DCGM`): the plot shows only growth.
@@ -73,7 +73,7 @@ class PlotSource(StrEnum):
 @dataclass(frozen=True)
 class PlotLine:
     name: str
-    device: DeviceTelemetry  # of a board's metric the first of its slices that says it
+    device: DeviceTelemetry  # device of the series; for a metric of the whole GPU, its first reporting slice
     metric: str  # its key
     values: list[float | None]  # a step each; None: no sample
     is_subject: bool = False  # subject of the plots; the others are shown beside it
@@ -119,7 +119,7 @@ class TelemetryHistory:
     not_kept: list[str] = field(
         default_factory=list
     )  # titles of those that are exported, and kept by a Prometheus alone
-    silent_since: datetime | None = None  # of the source, by whoever asks it for the newest; None: it is not
+    silent_since: datetime | None = None  # since when the source is silent; None: it is not
     marks: list[PlotMark] = field(default_factory=list)  # oldest first
     marks_left_out: int = 0
 

@@ -124,7 +124,7 @@ def _begin_hour(tally: HourTally, snapshot: TelemetrySnapshot, *, now: float, is
     if not is_near:  # nothing was measured for long: idle time begins with the next sample
         lasts["unmeasured_at"] = no_values(len(snapshot.devices))
     begun = HourTally.begun(snapshot, now=since, lasts=lasts)
-    if since < now:  # what of the gap lies in the new hour
+    if since < now:  # part of the gap in the new hour
         begun.add(snapshot, now=now)
     return begun
 

@@ -29,8 +29,8 @@ class DeviceTelemetry:
     is_exported: bool  # whether the source ever named it
     metrics: Mapping[str, MetricReading]
     xid_words: str = ""  # the exporter's text for its last Xid
-    serial: str = ""  # of the board; blank: its exporter does not say it
-    listed: int | None = None  # as Kubernetes counts them, of its page; None: nothing tells
+    serial: str = ""  # serial number of the GPU; blank: not reported
+    listed: int | None = None  # index of the GPU's page, as Kubernetes counts; None: unknown
 
     @property
     def board(self) -> str:
@@ -51,7 +51,7 @@ class NodeTelemetry:
     standing: Standing
     trouble: str  # why the stored snapshot cannot be read; blank: it can
     devices: list[DeviceTelemetry]  # by index and slice
-    exporters: ExporterRound | None = None  # how the last round at its cluster's exporters went; None: there was none
+    exporters: ExporterRound | None = None  # result of the last round of the cluster's exporters; None: no round
 
     @property
     def has_prometheus(self) -> bool:

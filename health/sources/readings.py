@@ -14,15 +14,15 @@ from health.telemetry.snapshot import TelemetrySnapshot
 
 # NVML, the source of DCGM, reports nothing or 0 for a GPU in MIG mode: neither is a utilisation.
 NOT_UNDER_MIG = frozenset({"gpu_utilisation_ratio", "memory_busy_ratio"})
-# Of a board that is cut, each slice has its own: the board has none unless it has series itself.
+# A partitioned GPU has these metrics per slice, and none as a whole unless it has its own series.
 BY_SLICE = frozenset({"gpu_utilisation_ratio", "engine_active_ratio", "memory_used_mib", "memory_free_mib"})
 UTILISATION = ("gpu_utilisation_ratio", "engine_active_ratio")
 
 
 class ReadingState(StrEnum):
     FRESH = "fresh"
-    STALE = "stale"  # its source answers, but its last sample is too old
-    NOT_EXPORTED = "not-exported"  # its exporter has no series of this metric
+    STALE = "stale"  # the source answers, but the last sample is too old
+    NOT_EXPORTED = "not-exported"  # the exporter has no series of this metric
     SOURCE_SILENT = "source-silent"  # the value is the last one before the silence
     NO_SOURCE = "no-source"  # the cluster has none, or it is switched off
     NEVER = "never"  # no value of this device is known, though its exporter has a series or never reported
@@ -36,7 +36,7 @@ class Standing:
     has_source: bool
     is_silent: bool = False
     silent_since: float | None = None  # seconds since the epoch; None: not silent, or unknown
-    exported: frozenset[str] = frozenset()  # keys of metrics, by any exporter; `of_exporter`: by that one
+    exported: frozenset[str] = frozenset()  # keys of metrics that any exporter has; `of_exporter`: that this one has
 
     @property
     def is_reporting(self) -> bool:

@@ -156,7 +156,7 @@ def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdi
 @dataclass(frozen=True)
 class NodeVerdict:
     verdict: Verdict
-    is_common: bool  # it is true of most GPU nodes of the cluster
+    is_common: bool  # true for most GPU nodes of the cluster
 
 
 def compare_within_cluster(node: Node, *, user: Any, today: date) -> list[NodeVerdict]:

@@ -35,7 +35,7 @@ SUMS = (
     *(f"{name}_{part}" for name in ("utilisation", *MEANS) for part in ("s", "sum")),
     *(f"{name}_{part}" for name in INCREASES for part in ("s", "more", "growing_s")),
 )  # fmt: skip
-# What the next value is compared with; when a device was last under load, and when nothing reported whether it was.
+# Previous values; the last time with load, and the last time without a load report.
 LASTS = ("last_xid", *(f"{name}_last" for name in INCREASES), "loaded_at", "unmeasured_at")
 PEAKS = ("temperature_max", "memory_max", *LASTS)  # NaN: not reported
 
@@ -54,7 +54,7 @@ class GpuHourSums:
     temperature_max: float | None
     power_watts: float | None  # mean
     memory_max_mib: float | None
-    xids: int | None  # at least so many: a second of the same is not seen
+    xids: int | None  # lower bound: a repeated Xid is not visible
     ecc_corrected: float | None = None  # more of them in the time in which they were counted
     nvlink_errors: float | None = None  # sum of errors, replays and recoveries
     throttled: float | None = None  # part of the time in which a counter of throttling grew, 0 to 1
@@ -70,7 +70,7 @@ class IdleTime:
 
 @dataclass
 class HourTally:
-    hour: float  # its beginning, seconds since the epoch
+    hour: float  # start of the hour, in seconds since the epoch
     counted_at: float  # up to when it has been added up
     devices: Sequence[GpuDevice]
     columns: "dict[str, array[float]]" = field(default_factory=dict)

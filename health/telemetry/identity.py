@@ -30,7 +30,7 @@ WRITTEN = ("node", "kubernetes_node", "kubernetes_node_name", "k8s_node_name", "
 HOST_LABELS = ("Hostname", "hostname", "exported_hostname", "exported_node")
 # AMD's partition types, and ids, of a GPU that is not partitioned; the number is one of those that know none (#233).
 WHOLE = ("", "spx", "none", "na", "n/a", "4294967295")
-_NO_NAME = re.compile(r"(?i:0+|(GPU-)?0{8}(-0{4}){3}-0{12}|n/?a|none|unknown)")  # what stands where no name is known
+_NO_NAME = re.compile(r"(?i:0+|(GPU-)?0{8}(-0{4}){3}-0{12}|n/?a|none|unknown)")  # placeholder for an unknown name
 # Its GPUMetricLabel in exportermetrics.proto.
 _AMDS_IN_CAPITALS = {
     name.upper(): name

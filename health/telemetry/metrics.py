@@ -28,8 +28,8 @@ class Metric:
     kind: MetricKind = MetricKind.GAUGE
     is_usual: bool = True  # exported unless somebody took it out
     is_missed: bool = True  # True: pages show if it is missing; False: few or one vendor's exporters have it
-    # Beyond these it is no value, whatever an exporter says: both glitch (NVIDIA/dcgm-exporter #312: 82505 °C;
-    # NVIDIA/DCGM #199: a utilisation of thousands; ROCm/rocm-systems #6931: 2112 °C), and see BLANKS.
+    # Limits of valid values: both exporters report wrong ones (NVIDIA/dcgm-exporter #312: 82505 °C; NVIDIA/DCGM #199: a
+    # utilisation of thousands; ROCm/rocm-systems #6931: 2112 °C), and see BLANKS.
     least: float = 0.0
     most: float = 1e15
 
@@ -184,7 +184,7 @@ _DCGM = (
     MetricSeries("DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL", "nvlink_data_errors"),
     MetricSeries("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", "nvlink_replays"),
     MetricSeries("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", "nvlink_recoveries"),
-    # In µs or ns, by the exporter's version: how long is not known from it, that it grows is.
+    # In µs or ns, depending on the exporter's version: only growth is known, not its length.
     MetricSeries("DCGM_FI_DEV_POWER_VIOLATION", "throttled_power"),
     MetricSeries("DCGM_FI_DEV_THERMAL_VIOLATION", "throttled_thermal"),
     MetricSeries("DCGM_FI_DEV_BOARD_LIMIT_VIOLATION", "throttled_board"),
@@ -200,8 +200,7 @@ _DCGM = (
     MetricSeries("DCGM_FI_DEV_FABRIC_MANAGER_STATUS", "fabric_manager_status"),
     MetricSeries("DCGM_FI_DEV_FABRIC_HEALTH_MASK", "fabric_health"),
 )
-# As DCGM's exporter called them before 2.0, and calls them where it has etc/1.x-compatibility-metrics.csv for its
-# counters (#188). The ratios that the file says to be in % are none.
+# Names of DCGM's exporter before 2.0, and with etc/1.x-compatibility-metrics.csv (#188). Its ratios in % are not read.
 _NAMES_OF_1 = {
     "dcgm_gpu_utilization": "DCGM_FI_DEV_GPU_UTIL",
     "dcgm_fi_prof_gr_engine_active": "DCGM_FI_PROF_GR_ENGINE_ACTIVE",
@@ -269,7 +268,7 @@ _AMD = (
     # 1, or 0 of a GPU with more errors than its exporter's thresholds allow, or with a fatal one; none where it cannot
     # tell (pkg/amdgpu/gpuagent/gpuagent_gpu_metrics.go).
     MetricSeries("gpu_health", "called_healthy"),
-    # In MHz, of each clock there is: an MI3xx has a system clock, its graphics engine's, for each of its dies.
+    # In MHz, one per clock: an MI3xx has a system clock for each of its dies.
     MetricSeries("gpu_clock", "sm_clock_mhz", label="clock_type", only=_clock_names("system"), has_parts=False),
     MetricSeries("gpu_clock", "memory_clock_mhz", label="clock_type", only=_clock_names("memory"), has_parts=False),
 )
@@ -299,7 +298,7 @@ EXPORTERS: Mapping[str, tuple[MetricSeries, ...]] = {
     Vendor.NVIDIA: DCGM,
     Vendor.AMD: AMD,
     Vendor.HABANA: GAUDI,
-    Vendor.INTEL: (),  # none of theirs is read
+    Vendor.INTEL: (),  # no metric of Intel is read
 }
 _EXPORTABLE = {vendor: frozenset(series.metric for series in every) for vendor, every in EXPORTERS.items()}
 

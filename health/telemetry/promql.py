@@ -13,8 +13,8 @@ from health.telemetry.metrics import MetricSeries
 
 MATCHERS_AT_MOST = 10
 MATCHERS_CHARS = 500
-# A device, by what each exporter calls it: DCGM's UUID (or uuid, as 1.x spelt it) and GPU_I_ID, AMD's serial_number, or
-# gpu_uuid where that is blank, and which part of it.
+# Identity of a device by exporter: DCGM's UUID (or uuid, as in 1.x) and GPU_I_ID, AMD's serial_number or, if blank,
+# gpu_uuid, and the part.
 KEYS = and_in_capitals(
     ("UUID", "uuid", "GPU_I_ID", "serial_number", "gpu_uuid", "gpu_partition_id", "gpu_compute_partition_type")
 )

@@ -31,7 +31,7 @@ class GpuDevice(NamedTuple):
     gi_id: str = ""  # of the slice; blank: the whole board
     profile: str = ""
     product: str = ""
-    serial: str = ""  # of the board; blank: its exporter does not say it
+    serial: str = ""  # serial number of the GPU; blank: not reported
 
     @property
     def key(self) -> GpuDeviceKey:
@@ -91,7 +91,7 @@ class TelemetrySnapshot:
     devices: Sequence[GpuDevice]
     columns: dict[str, MetricColumn] = field(default_factory=dict)  # by the key of the metric
     checkpoints: tuple[Checkpoint, ...] = ()  # the oldest first
-    # By the key of a latched metric: since when each device has its value. NaN: since before anybody looked.
+    # By the key of a latched metric: since when each device has its value. NaN: since before the first snapshot.
     latched: "dict[str, array[float]]" = field(default_factory=dict)
     # By device key: each Xid since the last restart of its counter. The gauge shows only the last one.
     past_xids: Mapping[tuple[str, str], Mapping[int, PastXid]] = field(default_factory=dict)

@@ -20,8 +20,8 @@ HOUR_S = CHECKPOINT_S * CHECKPOINTS
 COUNTERS = tuple(key for key, metric in METRICS.items() if metric.kind == MetricKind.COUNTER)
 LAST_SAMPLE_AT = "reporting_devices"  # in a checkpoint: the time of each device's last report
 ENERGY = "energy_joules"
-# What a board draws at most between what two exporters of it said, each of which collects when it likes: half a minute
-# at 2 kW, and as much for one that missed it twice.
+# Highest energy of a GPU between the reports of two exporters with different intervals: half a minute at 2 kW, and the
+# same for two missed intervals.
 APART_J = STALE_AFTER_S * 2_000
 VOLATILE = tuple(key for key in COUNTERS if not key.startswith("rows_remapped"))  # remapped rows never reset
 XID = "xid"

@@ -25,7 +25,7 @@ class GpuUse(StrEnum):
     QUARANTINED = "quarantined"  # free, but unhealthy, or on a cordoned node that nothing changes
     IN_REPAIR = "in_repair"  # free, on a node that is not ready, or that an operation or a plan changes
     OUT_OF_SERVICE = "out_of_service"  # either of the two, in hours recorded before they were separate
-    UNKNOWN = "unknown"  # nobody saw whether a pod had it
+    UNKNOWN = "unknown"  # unknown whether a pod used it
 
 
 Owner = tuple[str, str]  # namespace, and `Job/train`; blank: no pod
@@ -50,7 +50,7 @@ class HourHolder:
     since_s: float
     until_s: float
     gpus: float  # physical GPUs, by its requests
-    is_shared: bool = False  # whoever else is there has a part
+    is_shared: bool = False  # other pods have parts of the GPU
     boards: Sequence[int] = ()  # indices; empty: nothing tells which
     slices: Sequence[tuple[int, str]] = ()  # index of the board, and number
     is_seen: bool = True  # False: it may have ended before

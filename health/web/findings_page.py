@@ -28,7 +28,7 @@ from health.web.trouble import trouble_of
 
 PER_PAGE = 50
 SHOWN = 5  # on the page of the fleet, or of a pool
-NO_DATES: Mapping[int, datetime | None] = {}  # the head of the page says when a stale cluster was last observed
+NO_DATES: Mapping[int, datetime | None] = {}  # the page header shows when a stale cluster was last observed
 
 
 @part_response

@@ -58,7 +58,7 @@ class GpuLine:
     memory: ReadingCell
     power: ReadingCell
     xid: ReadingCell
-    is_bad: bool  # its last Xid is one
+    is_bad: bool  # the last Xid needs attention
     others: Sequence[tuple[GpuColumn, ReadingCell]]  # values of the other visible metrics
     untold: ReadingCell | None  # first visible metric, if it was never reported
     sampled_at: datetime | None

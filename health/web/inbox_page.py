@@ -117,7 +117,7 @@ class Row:
     is_chosen: bool
     title: str  # of its rule
     code: str
-    group: FindingGroup  # that it stands for
+    group: FindingGroup  # group that the row represents
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Chosen:
     plotted_until: datetime  # end of the plotted time
     limits_unit: str  # of limits that no line can show; blank: there are none
     scopes: list[tuple[str, str]]
-    gone: GoneNode | None  # its node, where it left since
+    gone: GoneNode | None  # its node after it left
     before: int | None  # the keys of the previous and the next finding
     after: int | None
     people: Collection[str] = field(default_factory=list)

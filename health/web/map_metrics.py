@@ -21,7 +21,7 @@ from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 
 NO_DATA = 255
 NOT_OF_NOW = 254  # the value is too old, or its source is silent
-NOT_EXPORTED = 253  # its cluster's source answers, and its exporter has no series of it
+NOT_EXPORTED = 253  # the source answers, but the exporter has no series of it
 MOST = 252
 
 

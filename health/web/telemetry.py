@@ -108,7 +108,7 @@ class DeviceLine:
     memory: ReadingCell
     power: ReadingCell | None
     xid: ReadingCell | None
-    is_bad: bool  # its last Xid is none of no harm
+    is_bad: bool  # the last Xid needs attention
     sampled_at: datetime | None  # the newest of all its samples
     is_old: bool  # none of its values is of now
     is_slice: bool = False

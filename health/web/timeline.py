@@ -73,7 +73,7 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
     was_open = Q(resolved_at__isnull=True) | Q(resolved_at__gt=at)
     began = Coalesce("first_opened_at", "opened_at")
     told = Finding.objects.notified().filter(was_open, cluster=node.cluster_id)
-    # Of our sight also before anybody was told: it was gone from the first second on.
+    # Our own view counts from the first second, also before a notification.
     then = told.alias(began=began).filter(Q(began__lte=at) | Q(rule__in=OBSERVATION_GAPS, since__lte=at))
     about = Q(node=node) if isinstance(node, Node) else Q(pk__in=_findings_in_timeline(node))
     rows = list(then.filter(about | Q(node__isnull=True, rule__in=OBSERVATION_GAPS)).order_by(WORST_FIRST, "pk"))

@@ -50,7 +50,7 @@ def find_kinds(connection: Connection, wanted: Mapping[str, str]) -> dict[str, R
             continue
         try:
             served = decode_by(KINDS, connection.get(f"/apis/{group.preferred_version.group_version}")).resources
-        except Absent:  # the group went between the two requests
+        except Absent:  # the group was removed between the two requests
             continue
         for each in served or ():
             if each.kind in its and "/" not in each.name:

@@ -29,7 +29,7 @@ def reach(kubeconfig_path: str, context: str, *, uid: str) -> Iterator[Connectio
         connection.close()
 
 
-TAIL_LINES = 200  # a crash of Go's is told before the stacks of all its goroutines
+TAIL_LINES = 200  # a crash of Go prints the reason before the stacks of all goroutines
 # A byte limit would cut off the needed end, so it is far above the size of these lines.
 AT_MOST_BYTES = 1024 * 1024
 # `limitBytes` cuts the end of the lines that `tailLines` names: of long lines fewer are asked for, down to the last.

@@ -56,9 +56,7 @@ class AccessStatus(Struct, frozen=True):
 
     allowed: bool = False
     reason: str | None = ""
-    evaluation_error: str | None = (
-        ""  # something went wrong on the way to a yes or a no, which may be right all the same
-    )
+    evaluation_error: str | None = ""  # an error during the decision; the answer may still be right
 
 
 class AccessReview(Struct, frozen=True):

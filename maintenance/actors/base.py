@@ -13,7 +13,7 @@ from maintenance.lifecycle import RepairAnswer, RepairKind
 class RepairTask:
     """A repair, as an actor is asked for it. Everything stays the same if it is asked again."""
 
-    request: str  # its id
+    request: str  # id of the request
     case: int
     kind: RepairKind
     cluster: str
@@ -91,7 +91,7 @@ class ObjectCondition:
 @dataclass(frozen=True)
 class ObjectStatus:
     conditions: Mapping[str, ObjectCondition]
-    is_completed: bool  # it has a completion time
+    is_completed: bool  # has a completion time
 
     def condition(self, name: str) -> ObjectCondition:
         return self.conditions.get(name, ObjectCondition())

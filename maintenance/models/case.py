@@ -66,7 +66,7 @@ class NodeCase(models.Model):
     needed_test = models.CharField(max_length=32, db_default="", blank=True)  # that validates it; blank: by its fault
     waits_for = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)  # what a new node still lacks
     handed_over_at = models.DateTimeField(null=True)  # the end of the automatic steps
-    handed_over_to = models.CharField(max_length=150, db_default="", blank=True)  # blank: whoever is on call
+    handed_over_to = models.CharField(max_length=150, db_default="", blank=True)  # blank: the person on call
     handed_over_reason = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)
 
     objects = CaseQuerySet.as_manager()

@@ -50,7 +50,7 @@ class Repair(Leased):
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
     note = models.CharField(max_length=LONGEST_REASON)
-    ticket = models.CharField(max_length=100, blank=True)  # its number
+    ticket = models.CharField(max_length=100, blank=True)  # number of the ticket
     link = models.CharField(max_length=500, blank=True)  # of the ticket
     deadline = models.DateTimeField()
     came_from = models.CharField(max_length=16)  # the state to which a repair that is not done returns

@@ -31,7 +31,7 @@ class Alertmanager(HttpChannel):
     title = "Alertmanager"
     asks = "bearer token, if it wants one"
     wants_address = "its address, as http://alertmanager.monitoring:9093"
-    has_storms = False  # it groups by itself
+    has_storms = False  # Alertmanager groups alerts itself
     heartbeat_min = 2
     heartbeat_hint = "an alert QuarterdeckHeartbeat that always fires, for a dead man's switch"
 

@@ -37,7 +37,7 @@ class RoutedBatch:
     ended: list[Conversation] = field(default_factory=list)
     changed: list[Conversation] = field(default_factory=list)
     woken: set[int] = field(default_factory=set)
-    answered: set[str] = field(default_factory=set)  # keys of subjects for which no second channel is used any more
+    answered: set[str] = field(default_factory=set)  # keys of subjects that no longer need their second channel
 
     def route(self, event: DomainEvent) -> None:
         phase = event.its_kind.phase

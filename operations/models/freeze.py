@@ -54,8 +54,8 @@ class Freeze(models.Model):
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
     reason = models.CharField(max_length=1000)
-    until = models.DateTimeField(null=True)  # it ends by itself; null: somebody has to lift it
-    binds_rollbacks = models.BooleanField(default=False)  # else one who goes back is not bound (hazard Z32)
+    until = models.DateTimeField(null=True)  # end of the freeze; null: a person has to lift it
+    binds_rollbacks = models.BooleanField(default=False)  # False: rollbacks are not bound (hazard Z32)
     is_stop = models.BooleanField(default=False)  # the one stop of the fleet
     key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same freeze
     ended_at = models.DateTimeField(null=True)

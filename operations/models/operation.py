@@ -252,7 +252,7 @@ class Quarantine(models.Model):
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when the cordon was read back
     ended_at = models.DateTimeField(null=True)  # when no cordon of ours was read any more
-    removed_at = models.DateTimeField(null=True)  # when somebody else was seen to have removed it; null: it is there
+    removed_at = models.DateTimeField(null=True)  # when a foreign removal was observed; null: the cordon is there
     excluded = models.JSONField(null=True)  # values before it, by external controller; null: not read yet
     left_reason = models.CharField(max_length=500, blank=True)  # why the node is cordoned after it; blank: it is not
 

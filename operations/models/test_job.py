@@ -23,7 +23,7 @@ class TestJobOnNode(models.Model):
 
     test: str | models.CharField[str, str] = ""  # key of NODE_TESTS; blank: none of them
     runtime_class: str | models.CharField[str, str] = ""
-    owner: ClassVar[str]  # the foreign key to whoever wants it; with the key of that row, its mark in the cluster
+    owner: ClassVar[str]  # the foreign key to the owner; with the owner's key, its mark in the cluster
     prefix: ClassVar[str]  # of the Job's name: rows of one table share it
 
     node_uid = models.CharField(max_length=64)
@@ -33,20 +33,20 @@ class TestJobOnNode(models.Model):
     resource = models.CharField(max_length=253)
     amount = models.PositiveIntegerField()
     command = models.CharField(max_length=2000, blank=True, default="", db_default="")  # blank: the image's own
-    # Of the node when its Job was intended: what its numbers are of. Blank: unknown.
+    # Properties of the node when its Job was intended, for comparison of its numbers. Blank: unknown.
     driver_version = models.CharField(max_length=64, blank=True, default="", db_default="")
     gpu_product = models.CharField(max_length=128, blank=True, default="", db_default="")
-    numbers = models.JSONField(null=True)  # by path, of its output; null: none is asked, or it has not passed
+    numbers = models.JSONField(null=True)  # numbers in its output, by path; null: no metric, or not passed
     gpu_uuids = models.JSONField(null=True)  # of the GPUs that it had; null: unknown
 
     intended_at = models.DateTimeField()  # from here on the Job may be in the cluster
     made_at = models.DateTimeField(null=True)  # when it was read back
-    has_run = models.BooleanField(default=False)  # its container was seen to run
+    has_run = models.BooleanField(default=False)  # its container ran
     outcome = models.CharField(max_length=16, blank=True, choices=[(one.value, one.value) for one in TestJobOutcome])
     told_at = models.DateTimeField(null=True)  # of the outcome
     says = models.CharField(max_length=1000, blank=True)  # how it is, for a person
     said = models.CharField(max_length=500, blank=True)  # message of its container, or why it does not run
-    gone_at = models.DateTimeField(null=True)  # when it was read back that it is not there any more
+    gone_at = models.DateTimeField(null=True)  # when it was read as deleted
     trouble = models.CharField(max_length=500, blank=True)  # why it is not deleted
 
     objects = TestJobQuerySet.as_manager()

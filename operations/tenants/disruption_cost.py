@@ -21,7 +21,7 @@ class Job:
 
     name: str  # "PyTorchJob team-a/llama"
     gpus: int
-    gpu_hours: float  # of all its pods, wherever they run, since each started
+    gpu_hours: float  # GPU-hours of all its pods in the cluster, since each started
     nodes: int
     uncounted: int = 0  # pods with parts of GPUs, or with GPUs by a claim: in neither number
     loading_gpu_hours: float = 0.0  # until all its pods are Ready again, as far as they tell
@@ -195,7 +195,7 @@ def order_by_disruption(harms: Mapping[str, Harm]) -> list[str]:
         ranked = heapq.heappop(waiting)
         key = ranked[-1]
         if key in gone or ranked != rank(key):
-            continue  # it was put in again when it became cheaper
+            continue  # a cheaper entry replaced it
         gone.add(key)
         found.append(key)
         for job in harms[key].jobs:

@@ -23,7 +23,7 @@ class ChangeSpan:
 @dataclass(frozen=True)
 class EndedWork:
     jobs: int
-    gpu_hours: float | None  # of whole GPUs, each pod since its node took it; None: no pod of a job has whole GPUs
+    gpu_hours: float | None  # of whole GPUs, since each pod's start on its node; None: no pod of a job has whole GPUs
 
 
 def ended_work(cluster_id: int, changes: Mapping[str, ChangeSpan]) -> EndedWork:

@@ -22,7 +22,7 @@ from operations.tenants.disruption_cost import UNKNOWN, Harm, Job
 
 # Controllers of services: each of their pods restarts alone, and the time since it started is no lost work.
 SERVICES = frozenset({*REPLICAS, "DaemonSet"})
-# Owners of several jobs or services, of which one ends alone.
+# Owners of several jobs or services, each of which ends alone.
 MAKES_SEVERAL = ("CronJob", "RayService")
 HOUR_S = 3600
 NO_TIME = timedelta(0)

@@ -25,7 +25,7 @@ MOST_RESULTS, LONGEST = 2000, 300  # results of a report; characters of a text
 @dataclass(frozen=True)
 class GpuTestResult:
     test: str
-    gpu: int | None  # its number in the container; None: of the node
+    gpu: int | None  # number of the GPU in the container; None: a result of the node
     outcome: TestJobOutcome
     says: str = ""  # the warnings, or the status where it proves nothing
 
@@ -45,7 +45,7 @@ class DiagReport:
     error: str = ""  # why the diagnostic did not run, in its words
     version: str = ""
     serials: Mapping[int, str] = field(default_factory=dict)  # of boards, by GPU
-    is_cut: bool = False  # it has more results than these
+    is_cut: bool = False  # has more results than listed
 
     def of(self, outcome: TestJobOutcome) -> list[GpuTestResult]:
         return [each for each in self.results if each.outcome is outcome]

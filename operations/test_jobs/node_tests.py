@@ -55,7 +55,7 @@ class NodeTest:
     command: str = ""  # as a shell splits it; blank: the image's own
     minutes: int = 30  # from the creation of the Job, the pull of its image included
     is_of_one_gpu: bool = False
-    runs: str = ""  # in its command: a command of a person without it runs another test
+    runs: str = ""  # text in its command: a command without it runs another test
     cpu: str = MOST["cpu"]
     memory: str = MOST["memory"]
     shm: str = ""  # size of /dev/shm; blank: the runtime's own
@@ -161,7 +161,7 @@ def _of_report(
 
 def _failed(command: str, observed: ObservedTestJob, progress: TestJobProgress) -> TestJobProgress:
     exit_code = observed.pod.exit_code if observed.pod else None
-    if exit_code is None:  # its deadline passed
+    if exit_code is None:  # ended by its deadline
         return _unknown(progress, progress.says)
     why = INCONCLUSIVE.get(exit_code, "")
     if not why or (exit_code in DCGM_ONLY and "dcgmi" not in command):

@@ -42,7 +42,7 @@ class WantedTestJob:
     amount: int
     asked_at: str
     command: str = ""  # as a shell splits it; blank: the image's own
-    prefix: str = "quarterdeck-proof"  # of its name: rows of one table share it
+    prefix: str = "quarterdeck-proof"  # prefix of its name: rows of one table share it
     deadline: timedelta = DEADLINE
     runtime_class: str = ""  # blank: the node's default
     cpu: str = MOST["cpu"]

@@ -40,7 +40,7 @@ class ObservedTestPod:
 @dataclass(frozen=True)
 class ObservedTestJob:
     made_at: datetime  # when we saw it first
-    has_run: bool = False  # its container was seen to run
+    has_run: bool = False  # its container ran
     is_complete: bool = False
     failed: str = ""  # reason of its condition Failed: DeadlineExceeded, BackoffLimitExceeded
     failed_message: str = ""

@@ -11,7 +11,7 @@ from django.db import models
 
 
 class User(AbstractUser):
-    # Set for one request by the authentication. It limits what its owner may do in this request.
+    # Set by the authentication of a request. It limits the permissions of that request.
     token: ApiToken | None = None
 
 

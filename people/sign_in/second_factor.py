@@ -23,7 +23,7 @@ from people.models import User
 from people.sign_in.addresses import client_address
 from people.sign_in.throttle import count_password, forgive, is_first_use
 
-HAS_FACTOR = "second_factor"  # in the session: its person showed a second factor, or came from the identity provider
+HAS_FACTOR = "second_factor"  # session key: the person showed a second factor, or came from the identity provider
 LONGEST_CREDENTIAL = 20_000  # characters of a passkey's answer
 CODE_COUNTS = timedelta(seconds=90)  # with a tolerance of one step of 30 s to each side
 WRONG = "This code or passkey is wrong."

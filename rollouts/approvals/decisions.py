@@ -26,10 +26,10 @@ class Awaited:
     missing: int  # approvals still to come; 0: every one is given
     given: list[Approval]  # decisions that stand, a no included
     why_not: str  # why this person may not decide; blank: they may
-    counts_not: str  # why an approval of theirs, if not a rejection, would bring it no further; blank: it would
+    counts_not: str  # why an approval of this person would not count; blank: it would count
     shares: list[Share]  # who has decided, and who still can
 
-    void: Approval | None = None  # the last of theirs on it that is void; None: there is none
+    void: Approval | None = None  # last void approval of this person for the stage; None: none
 
     @property
     def is_theirs(self) -> bool:
@@ -123,7 +123,7 @@ def awaited(stages: Sequence[Stage], *, user: User) -> list[Awaited]:
 
 def _awaited(stage: Stage, user: User, refusal: str, may: set[str], inside: Members) -> Awaited:
     given: list[Approval] = stage.standing  # type: ignore[attr-defined]
-    gate = gate_of(stage) or ApprovalGate()  # whoever loads them asks for those that have one
+    gate = gate_of(stage) or ApprovalGate()  # the caller loads only stages with the gate
     why_not = refusal or _why_not_theirs(stage, user, given)
     counts = "" if why_not else counts_not(gate, user.get_username(), given, inside)
     those = shares(stage, given, may=may, inside=inside)

@@ -15,9 +15,7 @@ from rollouts.models.plan import wake_plans
 from rollouts.models.transitions import record_event
 from wording.numbers import count
 
-MAY = (
-    Permission.ADMINISTER
-)  # who agrees on a cluster: an operator who could raise it would take more for their own plan
+MAY = Permission.ADMINISTER  # approvers of the cluster: an operator could raise the budget for their own plan
 MOST = 100_000  # nodes
 LONGEST_LABEL = 317  # of a label's key: a prefix of 253, a slash, a name of 63
 EACH = {DomainKind.ZONE: "zone", DomainKind.RACK: "rack", DomainKind.NVLINK: "NVLink domain"}

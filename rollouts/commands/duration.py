@@ -28,7 +28,7 @@ class StageTime:
     nodes: int  # still to go
     at_once: int  # the smaller of the stage's budget and the operator's slots
     soak: timedelta  # still to come
-    is_asked: bool  # it waits for an approval that was not given yet
+    is_asked: bool  # its approval is still missing
     in_waves: int | None = None  # with failure domains; None: as many as `at_once` makes
     is_tested: bool = False  # a test Job works on each of its nodes
     a_wave: NodeTime = ASSUMED  # mean over waves of the slowest node

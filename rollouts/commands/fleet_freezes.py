@@ -87,7 +87,7 @@ class Where:
 @dataclass(frozen=True)
 class BoundPlan:
     plan: Plan
-    is_bound: bool  # False: it goes back, and this freeze does not say that it binds who does
+    is_bound: bool  # False: the plan rolls back, and this freeze does not bind rollbacks
     to_go: int  # nodes that would stay held
     called_back: int  # nodes released that have not begun
     going_on: int  # nodes that have begun: a freeze does not stop them

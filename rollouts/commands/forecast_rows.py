@@ -57,7 +57,7 @@ class ForecastRow:
     key: str
     forecast: float | None  # None: unknown
     slow: float | None  # with the 90th percentile of nodes; None: it is the same, or unknown
-    outcome: float | None  # None: not measured, or nothing came of it yet
+    outcome: float | None  # None: not measured, or no outcome yet
 
     @property
     def kind(self) -> RowKind:

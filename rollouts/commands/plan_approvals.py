@@ -65,7 +65,7 @@ def _store_decision(stage: Stage, asked: AskedDecision, *, now: datetime) -> App
         raise Refusal(closed)
     try:
         with transaction.atomic():
-            # A halt or a pause that came first is seen here; one that comes now waits until this is written.
+            # An earlier halt or pause is visible here; a later one waits for this transaction.
             stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
             if closed := why_no_decision(stage):
                 raise Refusal(closed)

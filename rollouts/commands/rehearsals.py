@@ -14,7 +14,7 @@ from rollouts.preflight.picks import forward, pick
 from rollouts.queries.driver_nodes import nodes_of
 from wording.instants import to_the_second
 
-MOST_NODES = 1_000  # 20 s of a worker with ten nodes at once, 50 s with four; a worker ends what takes longer
+MOST_NODES = 1_000  # 20 s of a worker with ten nodes at once, 50 s with four; a longer rehearsal is ended
 IN_A_TERMINAL = "Run bin/manage rehearse {plan} in a terminal. That command has no limit."
 
 

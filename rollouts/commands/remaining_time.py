@@ -61,7 +61,7 @@ def holding(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
     plan = on_page.plan
     if plan.state == PlanState.HOLDING:
         return None if on_page.pause or on_page.restraint else holding_of(on_page.placed, now=now)
-    # Before the old version is put back, and neither a pause nor a freeze keeps nodes from being held for that.
+    # Before the old version is restored, if neither a pause nor a freeze blocks the holds.
     holds_first = plan.state in PUTS_BACK and plan.write_intended_at is not None and plan.put_back_at is None
     return holding_of(on_page.placed, now=now) if holds_first else None
 

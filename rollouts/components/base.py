@@ -25,8 +25,8 @@ class Phase(StrEnum):
     """The progress of one node's change, whichever controller carries it out."""
 
     UNKNOWN = "unknown"  # not evaluated
-    QUEUED = "queued"  # it is to change, and will once it may
-    AT_WORK = "at-work"  # no hold stops it any more
+    QUEUED = "queued"  # waits in the operator's queue
+    AT_WORK = "at-work"  # a hold no longer stops the change
     FAILED = "failed"
     DONE = "done"  # the node's version is the object's version
 

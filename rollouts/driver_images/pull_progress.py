@@ -41,7 +41,7 @@ class PodLook:
     phase: str = ""
     reason: str = ""  # of the pod: Evicted, OutOfcpu, …
     message: str = ""
-    unscheduled: str = ""  # why it has no node; blank: it has, or nobody has said
+    unscheduled: str = ""  # why it has no node; blank: it has one, or the reason is unknown
     begun_at: datetime | None = None  # when its kubelet took it
     waits: str = ""  # the reason for which its container waits
     waits_message: str = ""
@@ -103,7 +103,7 @@ def _progress_of_missing_image(job: JobLook, pod: PodLook, *, now: datetime) -> 
     events = [Event(reason, message) for reason, message in job.events]
     signs = PodSigns("", reason=pod.waits, message=pod.waits_message, events=events, image=job.image)
     cause = image_pull(Signs(operand=DRIVER, title="", node="", labels={}, pod=signs, os_image=job.system))
-    if cause is None:  # it is asked with a reason that the rule knows
+    if cause is None:  # without a known cause, the reason in the message decides
         return PullProgress("The image cannot be pulled.", pod.waits_message, is_failing=True)
     is_over = cause.key in FOR_GOOD or (job.failing_since is not None and now - job.failing_since >= PATIENCE)
     says = f"{cause.sentence} {cause.action}".strip()

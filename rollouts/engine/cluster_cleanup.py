@@ -207,7 +207,7 @@ def _without_marks(node: NodeSeen) -> client.Patch:
     uncordons = mark is not None and mark.is_cordoned
     if uncordons:
         annotations |= {CORDONED_BY: None, WAS_CORDONED: None}
-    # Who is at work on it, or gave up, has cordoned it as well, and uncordons it when it is through.
+    # The operator has also cordoned nodes in its own upgrade states, and uncordons them itself.
     is_left = Driver("").phase(node.labels.get(UPGRADE_STATE, "")) in BEGUN
     is_unschedulable = False if uncordons and not is_left else None
     return client.node_patch(node, labels=labels, annotations=annotations, is_unschedulable=is_unschedulable)

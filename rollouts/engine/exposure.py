@@ -82,7 +82,7 @@ def gpu_time(
     for hour, of_hour in busy.items():
         begun = max(hour, since)
         end = min(hour + HOUR, until)
-        before = (begun - hour).total_seconds()  # it may all have been before the change
+        before = (begun - hour).total_seconds()  # all of it may be from before the change
         worked = timedelta(seconds=sum(max(0.0, seconds - before) for seconds in of_hour.values()))
         total += min(worked, _allocated(spans, gpus=gpus, since=begun, until=end))
     return total

@@ -28,7 +28,7 @@ class Live:
     stopped_reason: str
     daemonsets: tuple[DaemonSetSeen, ...] = ()  # of the driver object
     spec: Mapping[str, Any] = field(default_factory=dict)  # of the driver object, whole
-    object_trouble: str = ""  # why there is nothing to promote any more; blank: the object is there
+    object_trouble: str = ""  # why the object cannot be promoted; blank: it is there
     owned_by: tuple[str, ...] = ()  # who else writes the object, by GitOps' and Helm's own marks
 
 

@@ -83,7 +83,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     restrained |= _out_by_others(plan, taken)
     there = {row.uid for row in rows}
     openings = restraints.openings_of(_not_begun(stages, there), lasting=_must_last(stages))
-    if plan.state == PlanState.PROMOTING:  # whatever goes back waits for no window (hazard Z32)
+    if plan.state == PlanState.PROMOTING:  # rollbacks wait for no window (hazard Z32)
         restrained = released_outside_windows(stages, openings, there, now=now) | restrained
     may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
     budgets = _budgets(plan, stages, [row.name for row in rows])

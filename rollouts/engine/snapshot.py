@@ -32,8 +32,8 @@ class NodeSnapshot:
     label_is_older: bool = False  # than that we want it: a release from before may still be on its way
     busy_with: str = ""  # another plan that changes this node, and is not over; blank: none
     trouble: str = ""  # why the last try to write it did not work
-    is_of_another: bool = False  # it left the object for another one, which would change it as soon as it is free
-    is_late_node: bool = False  # came after the version was written: its first driver pod is of the new template
+    is_of_another: bool = False  # moved to another driver object, which would change it after a release
+    is_late_node: bool = False  # joined after the version was written: its first driver pod has the new template
 
     @property
     def is_held(self) -> bool:
@@ -196,7 +196,7 @@ class OrdersSnapshot:
     armed_since: datetime | None  # or since the last resume; None: not armed
     may_be_armed_for: timedelta
     paused_reason: str = ""  # blank: not paused
-    stopped_reason: str = ""  # blank: neither the cluster nor the fleet's stop tells us to stop
+    stopped_reason: str = ""  # blank: neither the cluster's nor the fleet's stop is set
     frozen_reason: str = ""  # blank: no freeze binds all of it
     restrained: Mapping[str, str] = field(default_factory=dict)  # node UID → restraint of this node alone
 
@@ -240,7 +240,7 @@ class Snapshot:
     exclusions: ExclusionsSnapshot = ExclusionsSnapshot()
     cordons: CordonsSnapshot = CordonsSnapshot()
     test_jobs: tuple[TestJobInCluster, ...] = ()
-    operator_down: str = ""  # that the GPU operator is seen not to run; blank: it runs, or nobody sees it
+    operator_down: str = ""  # sentence that the GPU operator does not run; blank: it runs, or is unknown
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 
     @cached_property

@@ -84,7 +84,7 @@ def run_external_rollout(rollout_id: int, *, owner: str, clock: Callable[[], dat
         return
     following = None
     try:
-        with suppress(LostRace):  # another worker has it, or a person changed the mode: the next round sees it
+        with suppress(LostRace):  # another worker has it, or a person changed the mode: the next round continues
             following = _run_round(rollout, now=clock())
     finally:
         now = clock()

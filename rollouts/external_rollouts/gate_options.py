@@ -28,7 +28,7 @@ from rollouts.gates.window import Window
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.gates.xid import Xid
 
-# In the order of the table of gates; each as a plan has it that sets nothing.
+# In the order of the table of gates, with default options.
 ASKED: tuple[Gate, ...] = (
     DriverVersion(),
     OperandsReady(),

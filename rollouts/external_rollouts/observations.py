@@ -12,7 +12,7 @@ from wording.lists import names
 
 NOT_BEGUN = frozenset({TargetState.HELD, TargetState.RELEASED})
 TOLD_TO_THE_SECOND = timedelta(seconds=30)  # the start times of pods come from another clock
-STILL = timedelta(days=7)  # nothing of it has moved for so long: whoever drove it has left it there
+STILL = timedelta(days=7)  # without progress for this time, the rollout counts as given up
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from wording.reports import EvidenceItem, fit, instant
 
 # for an approval, a pause or a freeze: the person may have been away for the night
 OF_PEOPLE = timedelta(days=1)
-# Where only the operator, or we, have something to do and no freeze forbids it: as long as the plan lets a gate wait.
+# Only the operator or Quarterdeck can continue these, and no freeze forbids it: the limit is the wait timeout of gates.
 OF_MACHINES = frozenset({PlanState.HOLDING, PlanState.ROLLING_BACK, PlanState.ABORTING})
 
 

@@ -21,7 +21,7 @@ GROUP = re.compile(r"[\w.+-]{1,63}")  # valid name of a group
 class ApprovalGate(Gate):
     needed: int = 1  # different people
     valid_for: timedelta = timedelta(hours=8)  # a night, not a week: the fleet moves on
-    groups: Groups = field(default_factory=dict, hash=False)  # a person counts for one of theirs
+    groups: Groups = field(default_factory=dict, hash=False)  # a person counts for one of their groups
 
     key: ClassVar[str] = "approval"
     title: ClassVar[str] = "Approval"

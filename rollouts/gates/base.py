@@ -27,7 +27,7 @@ class Answer(StrEnum):
 class When(StrEnum):
     """The moment at which a gate is evaluated."""
 
-    ENTRY = "entry"  # before the first node of a stage goes, and then no more
+    ENTRY = "entry"  # evaluated only before the first node of a stage
     WAVE = "wave"  # before the first node of a stage and before each wave: a wait holds only nodes that have not begun
     THROUGH = "through"  # from the first release through the soak, and while the next stage waits
 
@@ -50,7 +50,7 @@ class PodEvidence:
     reason: str = ""  # why it is not ready
     status: str = ""  # as kubectl spells it
     why: str = ""  # explanation, and the log line behind it; blank: unknown
-    unready_since: datetime | None = None  # when it was last Ready, or began; None: it is Ready, or nobody knows
+    unready_since: datetime | None = None  # last time it was Ready, or its start; None: it is Ready, or unknown
     ready_since: datetime | None = None  # without a break; None: it is not Ready, or nobody knows
 
 
@@ -107,7 +107,7 @@ class HealthEvidence:
     evaluated_at: datetime | None  # the newest evaluation of its rules; None: unknown
     has_source: bool = False  # of GPU telemetry
     trouble: str = ""  # why no telemetry arrives from a source; blank: it arrives
-    # By the name of each unchanged node like a changed one: its findings since the first change of the stage.
+    # By node name, for unchanged nodes: findings since the first change of the stage.
     peers: Mapping[str, tuple[FindingEvidence, ...]] = field(default_factory=dict)
     alike: str = ""  # property that peers share with changed nodes
     past: EarlierFindings | None = None  # asked where a changed node has a finding
@@ -162,7 +162,7 @@ class Baseline:
 
     at: datetime
     driver_version: str
-    allocatable: Mapping[str, int] | None  # by resource; None: it named none, so that nobody knows
+    allocatable: Mapping[str, int] | None  # by resource; None: not reported
     workloads: Mapping[str, int]  # owner → its Ready GPU pods on this node
     operands: tuple[str, ...]  # operands that were ready on this node
     sick_owners: tuple[str, ...] = ()  # had pods in the cluster that crashed: not to be blamed on the change
@@ -213,7 +213,7 @@ class TargetEvidence:
     state_since: datetime
     baseline: Baseline | None  # None: not released yet
     is_seen: bool  # False: the cluster no longer shows the node, or its row is older than our last act on it
-    is_retried: bool = False  # it failed, and a person asked for another try since
+    is_retried: bool = False  # it failed, and a person requested a retry
     is_lost: bool = False  # excluded, because its node went away after it was released
     failed_reason: str = ""  # reason of the failure as a sentence; blank: not failed, or unknown
     driver_version: str = ""  # reported by the node; blank: not reported
@@ -223,14 +223,14 @@ class TargetEvidence:
     operands: tuple[OperandEvidence, ...] = ()
     workloads: tuple[PodEvidence, ...] = ()
     validator: ValidatorEvidence | None = None  # None: it has none now
-    driver_started_at: datetime | None = None  # when the node took its driver's pod; None: it has none now
+    driver_started_at: datetime | None = None  # start of its driver's pod on the node; None: it has none now
     mig_config_state: str = ""
     is_unschedulable: bool = False
     is_cordoned_by_us: bool = False  # until its test Job has completed, or was when this was seen
     is_held_by_others: bool = False  # carries the label that keeps the operator off it, and it is not this plan's
     traits: Mapping[str, str] = field(default_factory=dict)
-    test_job: TestJobEvidence | None = None  # None: none was made since it changed, or none that counts any more
-    has_served: bool = False  # a tenant's GPU pod was Ready on it since it changed, though it may be gone by now
+    test_job: TestJobEvidence | None = None  # None: no Job since its change, or none that counts
+    has_served: bool = False  # a tenant's GPU pod was Ready on it since its change, possibly ended by now
     facts: Mapping[str, str] = field(default_factory=dict)  # kind of the node: kernel, OS image, GPU, zone, …
     work: SeenWork | None = None  # asked where a gate does, of a node that has changed; None: nobody knows
     findings: tuple[FindingEvidence, ...] = ()  # asked where a gate does, of a node that has changed
@@ -342,12 +342,12 @@ class Evidence:
     workloads_waiting_for_room: Mapping[str, int] = field(default_factory=dict)  # owner → pods that fit nowhere
     workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
     workloads_refused: Mapping[str, str] = field(default_factory=dict)  # owner → why the API server takes no pod of it
-    next_wave: NextWave | None = None  # asked for a stage that goes on; None: who goes next is not seen
+    next_wave: NextWave | None = None  # for a stage in progress; None: the next nodes are unknown
     bound_reason: str = ""  # freeze or window that blocks every remaining node; blank: some node is not blocked
     windows: tuple[WindowEvidence, ...] | None = None  # asked as that; None: none of the nodes still to go is seen
     combinations: tuple[Combination, ...] = ()  # the worst first; asked for a stage that opens
     compared: int = 0  # nodes that they are about
-    despite: str = ""  # who started the plan although the matrix spoke against it, and why; blank: nobody
+    despite: str = ""  # person and reason of a start despite the compatibility matrix; blank: none
     others_passing_since: datetime | None = None  # since when every other gate has passed; None: one does not
     others_uncounted: tuple[str, ...] = ()  # titles of gates that the soak does not wait for: advisory, overridden
     # Node → who is still kept off it: nobody but us would see a fault there.
@@ -386,7 +386,7 @@ class Gate(ABC):
     """A rule whose dataclass fields are its options. Every gate has the options of this class."""
 
     advisory: bool = False  # judged, shown and stored, and never counted: it halts and holds nothing
-    reason: str = ""  # why it is only advisory, for whoever approves
+    reason: str = ""  # why it is only advisory, for approvers
     wait_timeout: timedelta | None = None  # how long it may wait before a person is asked; None: as its stage
 
     key: ClassVar[str]

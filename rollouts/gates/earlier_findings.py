@@ -31,7 +31,7 @@ class EarlierFinding:
 
 class FirstsBefore(NamedTuple):
     nodes: int  # with such a finding
-    time: timedelta  # of all nodes, each until its first one
+    time: timedelta  # sum over nodes of the time until the first finding
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def without_room(wave: NextWave) -> list[PodWants]:
             continue
         tightest = min(fitting, key=lambda node: sum(node.get(name, 0) for name in pod.resources))
         for name, amount in pod.resources.items():
-            tightest[name] = tightest.get(name, 0) - amount  # of none it may ask for none
+            tightest[name] = tightest.get(name, 0) - amount  # the pod may request no such resource
     return homeless
 
 

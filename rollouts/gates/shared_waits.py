@@ -32,7 +32,7 @@ class SharedWait(Generic[GateT]):
     summary: str  # blank: its gates have different ones
     nodes: tuple[str, ...]
     steps: tuple[str, ...]  # of all of its gates, each once
-    lines: tuple[GateT, ...]  # what the caller has of each gate
+    lines: tuple[GateT, ...]  # the caller's data of each gate
 
     @property
     def sentence(self) -> str:

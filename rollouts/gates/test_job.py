@@ -64,12 +64,12 @@ class TestJobGate(Gate):
     template: str = ""  # key of a test in operations/test_jobs/data; blank: the image and command below
     gpus: int = 0  # that each Job asks for; 0: all of the node where the template tests all, else 1
     image: str = ""  # blank: the one of the settings
-    cordon: bool = True  # no other pod comes to a node from its release until its Job has completed
+    cordon: bool = True  # the node accepts no other pods from its release until its Job has completed
     command: str = ""  # of the container, as a shell splits it; blank: the image's own
     metric: str = ""  # path of a number in the JSON that the Job prints last, such as testcases.0.sum
     at_least: int = 0  # of the metric
     at_most: int = 0  # of the metric; 0: no limit
-    # Than the node with another driver, or its peers. 0: as the template says, and without one not compared.
+    # Limits against the node with another driver, or its peers. 0: the template's limit, or no comparison.
     at_most_worse_percent: int = 0
     higher_is_better: bool = True  # of the metric
 

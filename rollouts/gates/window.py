@@ -26,7 +26,7 @@ COMES_BY_ITSELF = frozenset({CLOSED, CLOSES_SOON})  # causes of a wait that ends
 
 @dataclass(frozen=True)
 class Window(Gate):
-    must_last: timedelta = timedelta(0)  # how long it must still be open when a wave goes
+    must_last: timedelta = timedelta(0)  # how long it must stay open after a wave starts
 
     key: ClassVar[str] = "window"
     title: ClassVar[str] = "Maintenance window"

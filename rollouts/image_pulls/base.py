@@ -17,7 +17,7 @@ from rollouts.driver_images.pull_progress import PullProgress
 from rollouts.models import ImagePull, PullJob
 from rollouts.models.transitions import record_event
 
-LONGEST = 500  # of what others say
+LONGEST = 500  # characters of a foreign message
 LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server
 BY_ITSELF = "quarterdeck"
 
@@ -30,7 +30,7 @@ class PullRound:
     connection: client.Connection
     clock: Callable[[], datetime]
     may_write: bool = False
-    is_in_motion: bool = False  # something comes or goes, so that the next look is worth it soon
+    is_in_motion: bool = False  # Jobs start or end, so the next round is soon
     seen_at: datetime | None = None
     jobs: dict[int, client.JobSeen | None] = field(default_factory=dict)  # by their rows
     pods: list[PodSeen] = field(default_factory=list)

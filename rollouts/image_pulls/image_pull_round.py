@@ -25,7 +25,7 @@ from rollouts.models import ImagePull, Plan
 log = structlog.get_logger()
 
 LOOK_AGAIN = timedelta(seconds=10)  # a driver's image takes a node a minute or more
-IN_MOTION = timedelta(seconds=2)  # a Job that has no pod yet, or one that goes
+IN_MOTION = timedelta(seconds=2)  # for a Job without a pod, or one being deleted
 NOT_SOON = timedelta(seconds=10)
 AFTER_A_BUG = timedelta(seconds=30)
 GIVEN_UP_AFTER = timedelta(hours=2)

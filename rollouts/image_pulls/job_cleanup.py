@@ -32,7 +32,7 @@ def delete(pull_round: PullRound, row: PullJob) -> str:
     try:
         client.delete_job(pull_round.connection, job)
     except (client.Absent, client.Conflict):
-        return ""  # It is gone, or another by now: the next look tells.
+        return ""  # Deleted, or replaced by another Job: the next round finds out.
     except client.Forbidden as refusal:
         by_hand = f"kubectl -n {row.namespace} delete job {row.job_name}"
         PullJob.objects.filter(pk=row.pk).update(

@@ -11,7 +11,7 @@ from wording.instants import to_the_minute
 from wording.lists import names
 from wording.numbers import count, either
 
-# Before the end of it; a plan that goes back needs an image that is there.
+# Plan states before its end; a rollback needs an image that exists already.
 PULLED_IN = frozenset({PlanState.DRAFT, PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED})
 WORDS = {PullOutcome.PULLED: "pulled", PullOutcome.FAILED: "failed", PullOutcome.UNKNOWN: "not known"}
 

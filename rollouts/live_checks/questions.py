@@ -32,7 +32,7 @@ from wording.sentences import with_period
 
 ASKED_FOR = timedelta(seconds=30)  # a slow API server has each question, and not a worker for minutes
 MOST_NODES = 5  # the first of each stage: pools may have policies of their own
-LONGEST = 500  # of what others say
+LONGEST = 500  # characters of a foreign message
 T = TypeVar("T")
 
 

@@ -47,7 +47,7 @@ class Cordon(models.Model):
     # A person, or the plan's option, asked for it after a halt: no test Job ends it.
     is_of_halt = models.BooleanField(default=False, db_default=False)
     wanted_since = models.DateTimeField()
-    placed_at = models.DateTimeField(null=True)  # when it was read back first; null: nobody has seen it there
+    placed_at = models.DateTimeField(null=True)  # when it was first read back; null: not yet
     removed_at = models.DateTimeField(null=True)  # when somebody else was last found to have taken it away
     ended_at = models.DateTimeField(null=True)  # when it was read as removed, or as no longer ours
     left_reason = models.CharField(max_length=500, blank=True)  # why the node is cordoned after it; blank: it is not
@@ -97,7 +97,7 @@ class Exclusion(models.Model):
     was = models.CharField(max_length=LONGEST, null=True)  # noqa: DJ001 (absent and blank are two things in Kubernetes)
     is_wanted = models.BooleanField(default=True)
     wanted_since = models.DateTimeField()
-    placed_at = models.DateTimeField(null=True)  # when it was read back; null: nobody has seen it there
+    placed_at = models.DateTimeField(null=True)  # when it was read back; null: not yet
     ended_at = models.DateTimeField(null=True)  # when no mark of ours was read any more
     left_reason = models.CharField(max_length=500, blank=True)  # why it is not as it was; blank: it is
     trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work

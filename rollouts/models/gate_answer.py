@@ -87,7 +87,7 @@ class GateAnswer(KeptAnswer):
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="answers")
     is_advisory = models.BooleanField(default=False)  # shown and stored, never counted
-    rested_on_at = models.DateTimeField(null=True)  # when a move of its stage or plan rested on it; null: none has
+    rested_on_at = models.DateTimeField(null=True)  # when a move of its stage or plan used it; null: no move
 
     class Meta:
         constraints = [

@@ -40,7 +40,7 @@ class ImagePull(Leased):
 
     ends_reason = models.CharField(max_length=1000, blank=True)  # why no more Jobs are made; blank: they are
     ends_by = models.CharField(max_length=150, blank=True)
-    ended_at = models.DateTimeField(null=True)  # when it was read back that nothing of it is in the cluster
+    ended_at = models.DateTimeField(null=True)  # when nothing of it was left in the cluster
 
     waiting_for = models.CharField(max_length=1000, blank=True)  # why it does not go on; blank: it does
 
@@ -108,7 +108,7 @@ class PullJob(models.Model):
     namespace = models.CharField(max_length=253)
     daemonset_name = models.CharField(max_length=253)
     driver_pod = models.CharField(max_length=253)
-    system = models.CharField(max_length=128, blank=True)  # ubuntu22.04, as the image's tag has it
+    system = models.CharField(max_length=128, blank=True)  # ubuntu22.04, as in the image's tag
     image = models.CharField(max_length=500)  # from rows first, then from the DaemonSet itself
 
     intended_at = models.DateTimeField(null=True)  # from here on the Job may be in the cluster
@@ -119,7 +119,7 @@ class PullJob(models.Model):
     says = models.CharField(max_length=1000, blank=True)  # how it is, for a person
     said = models.CharField(max_length=500, blank=True)  # in the words of the registry, or of who else refused
     took = models.DurationField(null=True)
-    gone_at = models.DateTimeField(null=True)  # when it was read back that it is not there any more
+    gone_at = models.DateTimeField(null=True)  # when it was read as deleted
     trouble = models.CharField(max_length=500, blank=True)  # why it is not deleted
 
     objects = PullJobQuerySet.as_manager()

@@ -20,7 +20,7 @@ class TestJob(TestJobOnNode):
     metric = models.CharField(
         max_length=200, blank=True, default="", db_default=""
     )  # path of a number in its output; blank: none
-    value = models.FloatField(null=True)  # that number; null: it printed none, or none is asked
+    value = models.FloatField(null=True)  # the number of the metric; null: not printed, or no metric
     ran_s = models.FloatField(null=True)  # run time of its container; null: not passed, or unknown
 
     class Meta:

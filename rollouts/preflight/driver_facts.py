@@ -38,7 +38,7 @@ ALWAYS = "AlwaysAllow"  # unhealthyPodEvictionPolicy
 # An operand's pod that asks for no GPU: seven of ten pods of a GPU node, and no check asks anything of one.
 OF_ITS_NODE = Q(owner_kind="DaemonSet", is_tenant=False, resources={}, claims=[]) & ~Q(operand__in=["", DRA_PLUGIN])
 
-OF_A_POD = (  # tens of thousands are read: what no check asks for stays where it is
+OF_A_POD = (  # only the columns that checks need: there may be tens of thousands of pods
     *("namespace", "name", "node_name", "owner_kind", "phase", "is_ready", "is_tenant", "operand", "has_empty_dir"),
     *("owner_name", "started_at", "ready_since", "restarts"),
     *("resources", "claims", "labels", "priority_class", "runtime_class", "visible_devices", "required_cuda", "image"),

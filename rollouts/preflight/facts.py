@@ -24,7 +24,7 @@ class PodFacts:
     labels: Mapping[str, str] = field(default_factory=dict)  # of tenants only
     is_operand: bool = False
     is_tenant: bool = True
-    claims_gpus: bool = False  # through DRA, and not beside whoever has them, as monitoring does
+    claims_gpus: bool = False  # through DRA, without shared access for monitoring
     runtime_class: str = ""
     visible_devices: str = ""  # NVIDIA_VISIBLE_DEVICES, if the pod's spec exposes GPUs by it
     image: str = ""
@@ -67,7 +67,7 @@ class BudgetFacts:
     name: str
     namespace: str
     selector: Selector | None  # None: it covers no pod
-    allowed: int | None  # None: not counted yet, and until then no pod goes
+    allowed: int | None  # None: not counted yet, which blocks evictions
     healthy: int = 0
     needed: int = 0
     evicts_unhealthy: bool = False  # unhealthyPodEvictionPolicy: AlwaysAllow
@@ -99,7 +99,7 @@ class PreflightFacts:
     operator_unseen: str = ""  # why nobody sees whether it runs
     to_version: str = ""
     from_version: str = ""
-    proven_images: frozenset[str] = frozenset()  # Ready on a node with the version that the plan goes to
+    proven_images: frozenset[str] = frozenset()  # images with Ready pods on a node that has the plan's new version
     evicts_claims: bool | None = True  # whether this operator evicts pods that claim GPUs; None: nobody knows
     budgets_unseen: str = ""  # why nobody knows the budgets, as a sentence; blank: they are known
     claims_unseen: str = ""  # the same for claims of pods; blank also if no pod has a claim

@@ -32,7 +32,7 @@ def warned(subject: PreflightSubject) -> Iterator[Check]:
 
 def _found(subject: PreflightSubject) -> Iterator[Check]:
     version = subject.plan.to_version
-    # Nobody overrides what nobody else is asked about.
+    # Only checks that others review may be overridden.
     may = all("approval" in stage.gate_options for stage in subject.stages)
     for line in subject.said_of_versions[version]:
         if _is_worth_saying(line.verdict):

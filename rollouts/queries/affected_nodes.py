@@ -63,7 +63,7 @@ def affected_nodes(plan: Plan) -> AffectedNodes:
     begun = Target.objects.forward().filter(stage__plan=plan, state__in=sorted(BEGUN))
     rows = begun.order_by("stage__index", "position")
     targets = list(rows.values_list("node_uid", "node_name", "state"))
-    # A node that the halting gate named stays affected, also if the gate passes by now.
+    # A node that the halting gate named stays affected, also if the gate passes now.
     failing = GateAnswer.objects.filter(stage__plan=plan, answer=Answer.FAIL, is_advisory=False)
     failing = failing.filter(Q(is_current=True) | Q(rested_on_at=plan.state_since))
     named: dict[str, str] = {}

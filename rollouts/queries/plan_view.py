@@ -78,10 +78,10 @@ def waits_of(stage: Stage, answers: Iterable[GateAnswer]) -> list[SharedWait[Gat
 class PlanStanding:
     plan: Plan
     pause: Command | None
-    halt: Command | None  # by which a person halted it; None: it is not halted, or a gate has done it
+    halt: Command | None  # command of the person who halted it; None: not halted, or halted by a gate
     pending_stop: str = ""  # a halt or pause that the plan's rows do not say yet, as a sentence; of a list only
     failures: Sequence[str] = ()  # of a halted plan: each node that failed with its cause, known causes first
-    unlooked: str  # that no worker has looked at it though it is due, as a sentence; blank: one has, or is at it
+    unlooked: str  # sentence that no worker evaluated it although it is due; blank: evaluated, or in progress
     # What holds all of it back beside its own commands, where it would let something go; not asked for a list.
     restraint: Restraint | None = None
     operator_down: str = ""  # that the GPU operator is seen not to run, as a sentence; not asked for a list
@@ -169,7 +169,7 @@ class PlanOnPage(PlanStanding):
     to_hold: int  # nodes whose label is not as we want it yet
     foreign_holds: int  # nodes with a foreign hold, counted in neither of the two
     placed: list[datetime | None]  # of each node that we are to hold: when its label was read back
-    freed: list[datetime | None]  # of each that is released outside of a wave: when its label was seen to be gone
+    freed: list[datetime | None]  # by node that was released outside of a wave: when its label was observed as removed
     seq: int  # key of the newest event in the page
     halted_by: GateAnswer | None = None  # None: it is not halted, or something else than a gate has done it
     suspects: Suspects | None = None  # None: no node failed

@@ -23,7 +23,7 @@ class GatePlot:
     query: str  # measured expression, path or text
     points: Sequence[Point] = ()  # the oldest first; of one time, the highest last
     limits: Sequence[tuple[str, float]] = ()
-    baseline: Sequence[float] = ()  # its values; empty: there is none
+    baseline: Sequence[float] = ()  # values of the baseline; empty: no baseline
     changes: Sequence[datetime] = ()  # of nodes
     newest_at: datetime | None = None  # the newest sample; None: there is none
     why_empty: str = ""  # why there is no point; blank: there is

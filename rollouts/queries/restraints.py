@@ -41,7 +41,7 @@ class Restraints:
     """The restraints of one cluster at one moment, for one direction of plans."""
 
     cluster_id: int
-    of_all: tuple[Restraint, ...] = ()  # nothing of a plan goes, whichever its nodes are
+    of_all: tuple[Restraint, ...] = ()  # these block every node of a plan
     of_pools: Mapping[int, tuple[Restraint, ...]] = field(default_factory=dict)
     windows: Windows | None = None  # None: there are none here, or none that bind
 

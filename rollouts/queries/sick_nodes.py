@@ -10,7 +10,7 @@ from health.rules.base import Severity
 from health.rules.node_flapping import NodeFlapping
 from health.rules.node_not_ready import NodeNotReady
 
-# Sick whatever their severity: one missing GPU is a warning, and so is a node that comes and goes.
+# Sick at any severity: one missing GPU is a warning, and so is a flapping node.
 SICK = (AllocatableBelowExpected.key, NodeFlapping.key, NodeNotReady.key)
 
 

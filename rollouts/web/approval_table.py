@@ -19,8 +19,8 @@ class GateComparison:
     gate: str
     opened: str  # answer; blank: not asked then
     opened_title: str
-    now: str  # answer; blank: not asked any more
-    shown: Mapping[str, Any]  # title, summary, evidence and steps now; empty: not asked any more
+    now: str  # result now; blank: no longer evaluated
+    shown: Mapping[str, Any]  # title, summary, evidence and steps now; empty: no longer evaluated
     nodes: tuple[str, ...] = ()  # that the result is about now
 
     @property

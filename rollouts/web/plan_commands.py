@@ -53,7 +53,7 @@ def _call(request: PersonRequest, plan: Plan, verb: str) -> str | None:
     if verb == "start":
         asked["expected_revision"] = asked.pop("revision")
     elif verb == "discard":
-        del asked["key"]  # there is nothing left to press it on again
+        del asked["key"]  # a discarded plan has no button to repeat
     return COMMANDS[verb](plan, actor=request.user, now=timezone.now(), **asked)
 
 

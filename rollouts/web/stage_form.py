@@ -54,7 +54,7 @@ TEST_FIELDS = {
     "at_most": "test_at_most",
     "at_most_worse_percent": "test_worse",
 }  # Switches that are on by default: the form has a checkbox that turns each off.
-# Switches that are on by default: the form has a box for what switches each off.
+# Switches that are on by default: the form has a checkbox that turns each off.
 TEST_SWITCHES = {"higher_is_better": "test_lower_is_better", "cordon": "test_without_cordon"}
 
 FIELDS_OF_GATE = {

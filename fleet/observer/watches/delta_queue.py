@@ -77,7 +77,7 @@ class DeltaQueue:
             self._note_unread(delta, delta.unread, cursor)
             there = "" if delta.is_gone else delta.unread.uid
         if there and cursor.is_list_whole:
-            cursor.listed_uids.add(there)  # it returned after the list, so its absence from the list means nothing
+            cursor.listed_uids.add(there)  # it came back after the list, so the list does not have it
         cursor.resource_version = delta.resource_version
         cursor.record_update(now=now)
 

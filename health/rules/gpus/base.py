@@ -23,7 +23,7 @@ class XidSeen:
     number: int
     since: datetime | None  # None: it was there when Quarterdeck first looked
     words: str = ""  # the exporter's own
-    is_counted: bool = False  # it is not the last one: the exporter counted it within its window, lately
+    is_counted: bool = False  # not the last Xid: the exporter counted it recently, within its window
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,21 @@ class GpuFacts:
     now: Mapping[str, float] = field(default_factory=dict)  # by the key of the metric
     grown: Mapping[str, Growth] = field(default_factory=dict)  # counters
     at: Mapping[str, datetime] = field(default_factory=dict)  # when each value of `now` was sampled
-    # Of a metric that is fresh and whose series are told apart by a label: by the label's value, where it is not 0.
+    # For a fresh metric with a label that separates its series: each label value that is not 0.
     parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     xid: XidSeen | None = None
-    past_xids: tuple[XidSeen, ...] = ()  # since it began anew, which its gauge does not show any more
+    past_xids: tuple[XidSeen, ...] = ()  # Xids since the last restart of the counter, which the gauge no longer shows
     # By Xid, of those whose workflow counts: how often it was found in that time on this GPU, or on its node, and the
     # most often that it was on another GPU of the cluster. Of those in `once_more` one that is there now is one more.
     again: Mapping[int, int] = field(default_factory=dict)
     once_more: Collection[int] = frozenset()
     had: Mapping[int, Collection[datetime]] = field(default_factory=dict)  # earlier times of these Xids on this GPU
-    new: Collection[int] = frozenset()  # of those that one which is there now is not in `had`
+    new: Collection[int] = frozenset()  # Xids with a present occurrence that is not in `had`
     elsewhere: Mapping[int, int] = field(default_factory=dict)
     resets: int = 0  # of it alone, within a day
     is_changing: bool = False  # a driver or MIG change on the node explains missing data
     driver_changed_at: datetime | None = None  # the last time, within a day
-    booted_at: datetime | None = None  # its node, the last time that somebody saw
+    booted_at: datetime | None = None  # last boot of its node; None: unknown
     workload_classes: frozenset[str] = frozenset()  # of its node's pools
     is_of_one_job: bool = False  # one pod has all GPUs of its node
     peers: Mapping[str, float] = field(default_factory=dict)  # the median of its node, for some metrics

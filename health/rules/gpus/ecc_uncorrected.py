@@ -48,7 +48,7 @@ class EccUncorrected:
         if remapped is not None:
             rows = measured(ROWS, remapped.amount)
             within, since = "within the last hour", []
-            if remapped.hours > 1:  # it sent no telemetry for a while
+            if remapped.hours > 1:  # no telemetry for a while
                 since = [instant("Since", datetime.fromtimestamp(remapped.since, UTC))]
                 within = "since its telemetry was last compared"
             return _problem(gpu, Severity.WARNING, within, ROWS, remapped.amount, rows, *since)

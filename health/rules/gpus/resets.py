@@ -21,7 +21,7 @@ TIMES = 3  # our choice: an Xid may need one reset, and a second reset tests the
 class Resets:
     key: ClassVar[str] = "gpu-resets"
     title: ClassVar[str] = "GPU reset repeatedly"
-    after: ClassVar[timedelta] = timedelta(0)  # its resets took their time
+    after: ClassVar[timedelta] = timedelta(0)  # several resets took time already
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
     steps: ClassVar[tuple[str, ...]] = (
         "Check the node's timeline for the cause and author of each reset.",

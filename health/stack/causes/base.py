@@ -24,7 +24,7 @@ class Weight(StrEnum):
     WRONG = "wrong"  # somebody has to do something
     WAITING = "waiting"  # starts by itself once its dependency is ready
     CHOSEN = "chosen"  # somebody wants it so
-    UNKNOWN = "unknown"  # it cannot be seen, so that nothing is wrong for all we know
+    UNKNOWN = "unknown"  # the pod cannot be observed, so no fault is known
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Cause:
     summary: str = ""
     steps: tuple[str, ...] = ()
     quote: str = ""  # the line that shows it, as it was written; blank: none does
-    said: str = ""  # the message of that line, if the summary has it: no known cause is more exact
+    said: str = ""  # message of the quoted line, if no known cause is more exact
 
     @property
     def trouble(self) -> str:
@@ -78,7 +78,7 @@ class PodSigns:
     events: Sequence[Event] = ()
     image: str = ""
     restarts: int = 0
-    is_overdue: bool = False  # it has had more than the time that it takes to come up
+    is_overdue: bool = False  # the usual start time has passed
 
     @cached_property
     def decisive_line(self) -> str:
@@ -163,7 +163,7 @@ class Signs:
     pod: PodSigns | None = None
     sees_pods: bool = True  # False: no pod of the cluster was ever seen
     not_ready: Sequence[str] = ()  # titles of the operands this one waits for that are not ready here
-    is_held_by_validator: bool = False  # its init container waits for a step of the validator's
+    is_held_by_validator: bool = False  # its init container waits for a step of the validator
     is_gpu_node: bool = True  # somebody sees GPUs of NVIDIA here
     is_of_vendor: bool = False  # somebody sees GPUs of another vendor here
     claims: Sequence[ClaimSigns] = ()  # of a tenant's pod

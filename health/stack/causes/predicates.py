@@ -626,8 +626,8 @@ def claim_driver_has_cause(signs: Signs) -> PredicateAnswer | None:
     return PredicateAnswer(facts, behind.quote or signs.pod.message, steps=_steps_of(behind, "the DRA driver"))
 
 
-# FitError of Kubernetes counts each node once, by what rejected it first (pkg/scheduler/framework/types.go). Taints of
-# node.kubernetes.io come and go with the node.
+# FitError of Kubernetes counts each node once, by its first rejection (pkg/scheduler/framework/types.go). Taints of
+# node.kubernetes.io are temporary.
 ALL_NODES = re.compile(r"0/(?P<all>\d+) nodes are available: (?P<reasons>.*?)(?:\. preemption:|$)", re.DOTALL)
 FOR_GOOD = re.compile(
     r"(?P<nodes>\d+) node\(s\) (?:didn't match pod's node affinity|"

@@ -39,7 +39,7 @@ class Sample(msgspec.Struct, array_like=True, gc=False):
 
 
 class LabelledSample(msgspec.Struct, gc=False):
-    metric: msgspec.Raw  # its labels, undecoded
+    metric: msgspec.Raw  # labels, undecoded
     value: Sample
 
 

@@ -81,7 +81,7 @@ class PostAnswer:
 
     status: int
     headers: httpx.Headers
-    body: str  # its beginning; empty if it is compressed or did not come in time
+    body: str  # first part of the body; empty: compressed, or too late
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Client:
         with self._http.stream("POST", url, content=content, headers=dict(headers), extensions=extensions) as response:
             body = b""
             if response.headers.get("content-encoding", "identity") == "identity":
-                with suppress(httpx.HTTPError):  # it has the request: only its words are missing
+                with suppress(httpx.HTTPError):  # the request arrived; only the answer's text is missing
                     for piece in response.iter_raw(BEGINNING_BYTES):
                         body = piece
                         break
@@ -266,7 +266,7 @@ class Client:
     def _cut(self) -> None:
         self._is_cut = True
         if self._socket is not None:
-            with suppress(OSError):  # it is closed already, so that nobody waits for it
+            with suppress(OSError):  # already closed, so nothing waits for it
                 self._socket.shutdown(socket.SHUT_RDWR)
 
 

@@ -30,7 +30,7 @@ LabelledDevice = tuple[str, str]  # as `GpuDevice.key`
 
 
 class LabelledRange(msgspec.Struct, gc=False):
-    metric: msgspec.Raw  # its labels, undecoded
+    metric: msgspec.Raw  # labels, undecoded
     values: list[Sample] = []
 
 

@@ -36,9 +36,9 @@ from wording.numbers import count
 
 PATH = "/api/v1/query"
 ROUND_S = 60.0  # after this time the next round asks again
-LOOK_EVERY_S = 300.0  # for new devices, and for series that are exported by now
+LOOK_EVERY_S = 300.0  # for new devices, and for newly exported series
 EXPORTERS_NAMES = "DCGM_(FI|EXP)_.+|dcgm_.+|(amd_)?(gpu|pcie)_.+|habanalabs_.+"
-# As exporters call theirs that are not read: utkuozdemir/nvidia_gpu_exporter nvidia_smi_*, ROCm/omnistat rocm_*,
+# Metric prefixes of exporters that are not read: utkuozdemir/nvidia_gpu_exporter nvidia_smi_*, ROCm/omnistat rocm_*,
 # OpenShift's names for all accelerator_*, lablup/all-smi all_smi_*.
 UNREAD_NAMES = "(nvidia|rocm|accelerator|all_smi)_.+"
 XID = "DCGM_FI_DEV_XID_ERRORS"
@@ -107,7 +107,7 @@ class Prometheus:
             stranger = row.name if placing.unknown > unknown else stranger
             odd += _odd_in(row, filled)
         if placing.unknown > known.left_out:
-            # New devices came: the next round looks who they are.
+            # New devices appeared: the next round identifies them.
             beside = known.beside | {stranger}
             self.known = replace(known, looked_at=-math.inf, left_out=placing.unknown, beside=beside)
         anew = tuple(snapshot.devices[place] for place in remember(carried, snapshot))

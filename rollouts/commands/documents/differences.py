@@ -66,7 +66,7 @@ class Applied:
     plan: Plan  # unsaved, where it is only looked at and not drafted yet
     differences: Sequence[Difference]  # between the draft as it was and the document
     preview: Preview | None  # None: it was applied, and the plan has its own preview
-    mark: str = ""  # the same while the same would be drafted, or changed of the same draft
+    mark: str = ""  # equal for equal changes of the same draft
 
 
 @dataclass(frozen=True)

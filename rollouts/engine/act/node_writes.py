@@ -11,7 +11,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import ClearUpgradeState, RequeueFailed
 from rollouts.models import Hold
 
-Values = Mapping[str, str | None]  # None: the key goes
+Values = Mapping[str, str | None]  # None: the key is removed
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def why_stopped(writer: Writer) -> str:
     if stopped := stopped_in_cluster(writer.plan, writer.connection):
         return stopped
     stop = Freeze.objects.filter(is_stop=True, ended_at=None).prefetch_related("cluster", "pool").first()
-    return restraint_by(stop, now=writer.clock()).sentence if stop else ""  # it ends only when somebody lifts it
+    return restraint_by(stop, now=writer.clock()).sentence if stop else ""  # ends only when a person lifts it
 
 
 def _requested_state(writer: Writer, spec: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

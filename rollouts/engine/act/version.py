@@ -41,7 +41,7 @@ def write_version(writer: Writer, act: WriteVersion) -> str:
         )
     change = writer.component.patch(act.old, act.new)
     patch = client.field_patch(seen, change.path, old=change.old or None, new=change.new)
-    if patch:  # whoever slept since may have lost his turn, and the plan may be given up, with every label off
+    if patch:  # a delayed worker may have lost its lease, and the plan may have been aborted meanwhile
         plan.keep_lease(now=writer.clock())
         if is_forward:
             _refuse_if_stopped(plan, now=writer.clock())

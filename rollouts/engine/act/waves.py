@@ -89,7 +89,7 @@ def recall(writer: Writer, act: Recall) -> None:
     for target in targets:
         if not lever.fence(writer, target.node_uid, target.node_name):
             continue
-        now = writer.clock()  # of each: the API server may take its time, and the lease moves forward only
+        now = writer.clock()  # per node: the API server may be slow, and the lease time must move forward
         with transaction.atomic():
             writer.plan.keep_lease(now=now)
             Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)

@@ -85,7 +85,8 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
     there = {uid: nodes[uid] for uid in snapshot.disruptions if uid in nodes}
     back = {uid for uid, node in there.items() if _is_through(node, targets.get(uid), snapshot.seen_at)}
     # Without a DaemonSet the object selects no node for a moment, and released nodes continue afterwards.
-    back -= {uid for uid, one in snapshot.cordons.in_force.items() if not one.has_failed}  # it takes no pods yet
+    # these nodes accept no pods yet
+    back -= {uid for uid, one in snapshot.cordons.in_force.items() if not one.has_failed}
     back -= {node.uid for node in snapshot.handover_nodes}
     return frozenset(back) | (
         snapshot.disruptions & frozenset(snapshot.gone) if snapshot.templates.has_daemonsets else frozenset()

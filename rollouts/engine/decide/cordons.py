@@ -67,7 +67,7 @@ def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
         if snapshot.version.is_old:  # somebody has taken it back by hand
             found -= {uid for uid, node in nodes.items() if snapshot.is_as_before(node)}
     if not snapshot.version.object_trouble:
-        # These the operator has cordoned itself, and it asks at its end whether to leave them so.
+        # The operator has cordoned these nodes itself, and checks at its end whether to leave them so.
         found |= {uid for uid, node in nodes.items() if node.phase is Phase.AT_WORK}
     return found - snapshot.gone.keys() if tells_who_is_gone(snapshot) else found
 
@@ -85,7 +85,7 @@ def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidenc
     if target.state is not TargetState.CHANGED:
         return target.state in {*IN_FLIGHT, TargetState.FAILED}
     if snapshot.state is PlanState.HALTED or snapshot.orders.stopped_reason:
-        return True  # nothing goes, and nothing comes either, until a person has decided
+        return True  # no node changes in either direction until a person decides
     is_proven = target.test_job is not None and target.test_job.outcome is TestJobOutcome.PASSED
     return not (is_proven or _is_overridden(stage) or stage.state in OVER)
 

@@ -15,7 +15,7 @@ FLAGS = tuple(field for field in fields(Check) if field.name not in OF_REPORT)
 
 class LiveResult(StrEnum):
     PASSED = "passed"
-    WARNED = "warned"  # the plan goes without it
+    WARNED = "warned"  # the plan works without it
     BARRED = "barred"
     UNANSWERED = "unanswered"  # nobody knows; it bars as well
 

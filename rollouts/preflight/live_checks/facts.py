@@ -12,7 +12,7 @@ from enum import StrEnum
 @dataclass(frozen=True)
 class NoAnswer:
     reason: str  # a sentence
-    is_for_good: bool = False  # it will be the same however often it is asked
+    is_for_good: bool = False  # a repeated question would give the same answer
     may_be_overridden: bool = False  # nobody could ask it without doing it
 
 
@@ -26,14 +26,14 @@ class Tried:
 class NamespaceState(StrEnum):
     THERE = "there"
     ABSENT = "absent"
-    GOING = "going"  # it is being deleted: nothing can be made in it
+    GOING = "going"  # being deleted: nothing can be created in it
 
 
 @dataclass(frozen=True)
 class ObjectFacts:
     uid: str  # blank: there is no such object
     version: str
-    generation: int  # goes up with every change of its spec
+    generation: int  # increases with every change of its spec
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Right:
     verb: str
     kind: str  # nodes, leases.coordination.k8s.io
     namespace: str = ""  # blank: in the whole cluster
-    is_needed: bool = True  # False: the plan goes without it
+    is_needed: bool = True  # False: the plan works without it
     is_allowed: bool | NoAnswer = False
 
     @property
@@ -60,7 +60,7 @@ class PlanFacts:
     own_namespace: str
     object_title: str  # NVIDIADriver h100
     object_uid: str
-    generation: int | None  # None: no row has the object any more
+    generation: int | None  # None: no row of the object
     from_version: str
     to_version: str
     command: str  # that shows the Lease

@@ -20,7 +20,7 @@ STEPS = ("Launched", "Registered", "Initialized")  # conditions of a NodeClaim, 
 GROUPS_AT_MOST = 256
 RESOURCES_AT_MOST = 32
 LARGEST_STATUS = 512 * 1024  # characters; a status has about 500 for each node group. It takes 0.3 s of CPU
-STEP_S = 300  # it is written every ten seconds, and each time would be a change of its row
+STEP_S = 300  # the status is written every ten seconds; a coarser time avoids a changed row each time
 
 
 def node_pool_row(seen: NodePoolSeen) -> dict[str, Any]:

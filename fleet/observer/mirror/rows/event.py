@@ -11,7 +11,8 @@ from fleet.observer.mirror.watch_scope import WatchScope
 from gpu.rejections import FAILED_CREATE, POD_REJECTED
 from kube.structs.events import EventSeen, EventSeries, EventSource, Involved
 
-WATCHED = frozenset({"", "Pod", "Node", "Job", "ReplicaSet", "StatefulSet", "DaemonSet"})  # of GPUs or not: scope says
+# all objects of these kinds; `watch_scope` selects those with GPUs
+WATCHED = frozenset({"", "Pod", "Node", "Job", "ReplicaSet", "StatefulSet", "DaemonSet"})
 POD = re.compile(r"\bpods?\b", re.IGNORECASE)
 
 
