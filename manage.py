@@ -6,7 +6,7 @@ from django.core.management import execute_from_command_line
 from django.db import DatabaseError
 
 
-def refuse_what_is_no_text(words: list[str]) -> None:
+def refuse_undecodable_arguments(words: list[str]) -> None:
     """Refuses arguments that are not UTF-8; they would cause a traceback in the middle of a command."""
     for word in words:
         try:
@@ -30,5 +30,5 @@ def execute(words: list[str]) -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
-    refuse_what_is_no_text(sys.argv)
+    refuse_undecodable_arguments(sys.argv)
     execute(sys.argv)

@@ -160,5 +160,5 @@ def _findings(user: User, cluster: Cluster, table: PodTable, namespace: str, wor
         owners = table.pods.exclude(owner_name="").order_by().values_list("owner_kind", "owner_name")
         below = {f"{kind}/{name}" for kind, name in owners.distinct()[:NODES_AT_MOST]}
         about = Q(subject__in=[each.replace("/", f" {namespace}/", 1) for each in {workload, *below}])  # Job ml/train
-    found = Finding.objects.on_their_own_to(user).filter(Q(node__in=nodes) | about, cluster=cluster).open()
+    found = Finding.objects.without_visible_cause(user).filter(Q(node__in=nodes) | about, cluster=cluster).open()
     return found.select_related("node", "cluster").unacknowledged_first()

@@ -19,7 +19,11 @@ def place_whole_node_pod(
 ) -> Sequence[Board]:
     """Places such a pod on each GPU, unless another source contradicts it."""
     pod, name = _holder_of_all(node, pods)
-    if pod is None or any(one.pod.pk != pod.pk for one in placement.unplaced) or not _are_its(boards, pod, node):
+    if (
+        pod is None
+        or any(one.pod.pk != pod.pk for one in placement.unplaced)
+        or not holds_all_boards(boards, pod, node)
+    ):
         return boards
     placement.unplaced[:] = [one for one in placement.unplaced if one.resource != name]
     deduced = GpuAllocation(pod, name, AllocationSource.COUNT)
@@ -45,7 +49,7 @@ def _holder_of_all(node: Node, pods: Sequence[Pod]) -> tuple[Pod | None, str]:
     return asking[0], name
 
 
-def _are_its(boards: Sequence[Board], pod: Pod, node: Node) -> bool:
+def holds_all_boards(boards: Sequence[Board], pod: Pod, node: Node) -> bool:
     """Tells whether the list is complete, numbered, and free of other pods."""
     return {board.index for board in boards} == set(range(node.physical_gpus or 0)) and all(
         one.pod.pk == pod.pk for board in boards for one in board.allocations

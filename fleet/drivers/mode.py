@@ -65,13 +65,13 @@ def mode_of(objects: Sequence[DriverObject], *, operator: str, unseen: Collectio
         return DriverMode(DriverSetBy.SEVERAL, "ClusterPolicy and GPUCluster", (), problem)
     are_seen = bool(drivers) or DRIVER not in unseen
     if gpu_clusters:
-        return _and_maybe(_gpu_cluster(drivers, are_seen=are_seen), unread)
+        return with_unread_kinds_note(_gpu_cluster(drivers, are_seen=are_seen), unread)
     if policies:
-        return _and_maybe(_policy(policies, drivers, operator, are_seen=are_seen), unread)
+        return with_unread_kinds_note(_policy(policies, drivers, operator, are_seen=are_seen), unread)
     return _mode_without_policy(drivers)
 
 
-def _and_maybe(mode: DriverMode, unread: str) -> DriverMode:
+def with_unread_kinds_note(mode: DriverMode, unread: str) -> DriverMode:
     """Adds a note about unreadable kinds that exclude the found objects."""
     if not unread:
         return mode

@@ -103,7 +103,7 @@ class Observer(models.Model):
             cls.objects.filter(cluster_id=cluster_id, epoch=epoch).update(lease_until=now - timedelta(seconds=1))
 
     @classmethod
-    def gives_way(cls, cluster_id: int, *, now: datetime) -> bool:
+    def yields_thread(cls, cluster_id: int, *, now: datetime) -> bool:
         """Tells whether a cluster without an answer leaves its thread to one with answers.
 
         One such cluster is still tried per minute.

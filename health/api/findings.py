@@ -61,7 +61,7 @@ class FindingFilters(filters.FilterSet):
         return rows.filter(rows.in_pools(pool.values("pk")))
 
     def filter_own(self, rows, _name, value):
-        own = Finding.objects.on_their_own_to(self.request.user).values("pk")
+        own = Finding.objects.without_visible_cause(self.request.user).values("pk")
         return rows.filter(pk__in=own) if value else rows.exclude(pk__in=own)
 
     def filter_shadow(self, rows, _name, value):

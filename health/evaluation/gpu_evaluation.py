@@ -45,7 +45,7 @@ from health.subjects import SLICE, identity_of, name_of
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.peers import medians
 from health.telemetry.snapshot import GpuDevice, PastXid
-from health.telemetry.snapshot_memory import CHECKPOINT_S, COUNTERS, SLOWED_FOR, counts_anew, growth
+from health.telemetry.snapshot_memory import CHECKPOINT_S, COUNTERS, SLOWED_FOR, counters_restarted, growth
 
 METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
 USUAL_FOR = {rule.key: rule.usual_for for rule in GPU_RULES if isinstance(rule, UsualForSome)}
@@ -193,7 +193,7 @@ class GpuEvaluator:
         return any(self._has_evidence(rule, facts, place) for place in its)
 
     def _counts_anew(self, before: Mapping[str, float], place: int) -> bool:
-        return counts_anew(before, self._fresh(place))
+        return counters_restarted(before, self._fresh(place))
 
     def _places_of(self, subject: str, gpu_uuid: str) -> Sequence[int]:
         """Returns the positions of the finding's slice, or of all slices of its board."""

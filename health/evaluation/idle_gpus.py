@@ -88,7 +88,7 @@ class _Minutes:
 
 
 @dataclass(frozen=True)
-class _Looking:
+class _IdleSearch:
     allocated: NodeAllocations
     layout: Layout
     uuids: Sequence[str]  # of its boards, in their order
@@ -158,7 +158,7 @@ def idle_allocations(
             if node.name in own:
                 busy = reporting.busy(uuids, least=BELOW)
                 by = _Minutes(own[node.name], times.get(node.name, {}), busy, now)
-            looking = _Looking(its, Layout.read(node.layout), uuids, by, reported.get(node.name, {}))
+            looking = _IdleSearch(its, Layout.read(node.layout), uuids, by, reported.get(node.name, {}))
             if idle := looking.found():
                 found[node.name] = idle
     return found

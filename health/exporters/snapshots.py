@@ -77,7 +77,7 @@ def updated_snapshot(
     exported = frozenset(
         key for key in METRICS if key in snapshot.columns and not math.isnan(snapshot.columns[key].newest())
     )
-    came = snapshot.boards_beside(before)
+    came = snapshot.new_boards_since(before)
     return TelemetryReading(snapshot, exported, xids, parts=_merge_parts(said, contested), anew=anew, came=came)
 
 

@@ -90,7 +90,7 @@ class DescribedGroup:
 
 def described_groups(user: User) -> list[DescribedGroup]:
     """Returns the groups of all unresolved findings that the user sees, with two queries."""
-    own = Finding.objects.on_their_own_to(user).notified().unresolved().order_by(WORST_FIRST, "-since", "-pk")
+    own = Finding.objects.without_visible_cause(user).notified().unresolved().order_by(WORST_FIRST, "-since", "-pk")
     groups = {group.first: group for group in groups_of(own) if group.nodes}
     named = titles()
     return [

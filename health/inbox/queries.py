@@ -92,7 +92,7 @@ class Detail:
 
 def counts_of(user: User, *, cluster: Cluster | None = None) -> FindingCounts:
     """Returns the counts of all that the user sees, or of one cluster, with one query."""
-    own = Finding.objects.on_their_own_to(user).notified().unresolved()
+    own = Finding.objects.without_visible_cause(user).notified().unresolved()
     if cluster is not None:
         own = own.filter(cluster=cluster)
     mine = Count("pk", filter=Q(assigned_to=user.get_username()))
@@ -154,7 +154,7 @@ def detail_of(
     events = NodeEvent.objects.none()
     if node is not None:
         events = NodeEvent.objects.filter(cluster=finding.cluster_id, node_uid=node.uid)
-    same = Finding.objects.on_their_own_to(user).open().filter(rule=finding.rule).exclude(pk=finding.pk)
+    same = Finding.objects.without_visible_cause(user).open().filter(rule=finding.rule).exclude(pk=finding.pk)
     code, like_it = code_of(finding)
     alike = same.filter(like_it)
     shown = list(alike.select_related("cluster")[:MOST_ALIKE])

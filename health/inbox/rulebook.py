@@ -133,7 +133,7 @@ def every_rule() -> list[RuleEntry]:
 
 def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
     """Returns the rulebook, with 12 queries and two Redis requests for each cluster with telemetry."""
-    own = Finding.objects.on_their_own_to(user).open().order_by()
+    own = Finding.objects.without_visible_cause(user).open().order_by()
     open_now = dict(own.values_list("rule").annotate(number=Count("pk")))
     every = Finding.objects.visible_to(user).open().order_by()
     with_listed = dict(every.values_list("rule").annotate(number=Count("pk")))

@@ -48,7 +48,7 @@ class Handover:
 def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: datetime) -> Handover:
     """Returns the handover of everything that the user sees, counted as the inbox does. Empty `clusters` means all."""
     last_seen_at = {line.cluster.pk: line.freshness.last_seen_at for line in clusters if not line.freshness.is_fresh}
-    own = Finding.objects.on_their_own_to(user).notified().select_related("cluster", "node", "parent")
+    own = Finding.objects.without_visible_cause(user).notified().select_related("cluster", "node", "parent")
     over = own.filter(opened_at__isnull=False, resolved_at__gte=now - timedelta(hours=hours))
     unresolved, left_out = _first_rows(own.unresolved().order_by(WORST_FIRST, "since", "pk"))
     resolved, resolved_left_out = _first_rows(over.order_by("-resolved_at", "-pk"))

@@ -201,7 +201,7 @@ def lines_to_store(lines: Iterable[str]) -> str:
     """Returns the lines of a log to store: the last ones, and errors before them, without secrets."""
     said = (_first_words(ESCAPES.sub("", line.rpartition("\r")[2] or line).rstrip()) for line in lines)
     worth = [redacted(line)[:LINE_CHARS] for line in said if not PROGRESS.match(line)]
-    worth = _last_and_wrong([line for line in worth if not is_frame(line)] or worth)
+    worth = _lines_to_store([line for line in worth if not is_frame(line)] or worth)
     while len("\n".join(worth)) > KEPT_CHARS:
         del worth[min(range(len(worth)), key=lambda at: weight(worth[at]))]
     return "\n".join(worth)
@@ -214,7 +214,7 @@ def _first_words(line: str) -> str:
     return line[:LOOKED_AT_CHARS].rpartition(" ")[0] or line[:LOOKED_AT_CHARS]
 
 
-def _last_and_wrong(lines: Sequence[str]) -> list[str]:
+def _lines_to_store(lines: Sequence[str]) -> list[str]:
     """Returns as many lines as are stored.
 
     Half may be earlier ones: the error precedes the stack trace and the cleanup.

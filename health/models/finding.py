@@ -69,18 +69,18 @@ class FindingQuerySet(Visible["Finding"]):
     def open(self) -> "FindingQuerySet":
         return self.notified().filter(state__in=(FindingState.OPEN, FindingState.ACKNOWLEDGED))
 
-    def on_their_own(self) -> "FindingQuerySet":
+    def without_cause(self) -> "FindingQuerySet":
         """Excludes findings listed under their cause, which are neither notified nor counted."""
         return self.filter(parent__isnull=True)
 
-    def on_their_own_to(self, user: User) -> "FindingQuerySet":
+    def without_visible_cause(self, user: User) -> "FindingQuerySet":
         """Returns the findings that a user sees, without those whose cause the user sees too.
 
         The cause is about the same node, or about the cluster, which users of a pool do not see.
         """
         seen = scope_of(user, Permission.SEE)
         if seen.everywhere:
-            return self.on_their_own()
+            return self.without_cause()
         is_beyond = Q(parent__node__isnull=True) & ~Q(cluster__in=seen.cluster_ids)
         return self.seen_within(seen).filter(Q(parent__isnull=True) | is_beyond)
 

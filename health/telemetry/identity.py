@@ -158,7 +158,7 @@ def in_lower_case(labels: dict[str, str]) -> dict[str, str]:
     return {_AMDS_IN_CAPITALS.get(name, name): value for name, value in labels.items()}
 
 
-def and_in_capitals(names: Iterable[str]) -> tuple[str, ...]:
+def with_capital_variants(names: Iterable[str]) -> tuple[str, ...]:
     """Returns the names of labels, and AMD's among them in capitals as well."""
     found = tuple(names)
     return (*found, *(name.upper() for name in found if name.upper() in _AMDS_IN_CAPITALS))

@@ -8,17 +8,17 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from health.telemetry.identity import HOST_LABELS, NAMES, SERIALS, WRITTEN, and_in_capitals
+from health.telemetry.identity import HOST_LABELS, NAMES, SERIALS, WRITTEN, with_capital_variants
 from health.telemetry.metrics import MetricSeries
 
 MATCHERS_AT_MOST = 10
 MATCHERS_CHARS = 500
 # Identity of a device by exporter: DCGM's UUID (or uuid, as in 1.x) and GPU_I_ID, AMD's serial_number or, if blank,
 # gpu_uuid, and the part.
-KEYS = and_in_capitals(
+KEYS = with_capital_variants(
     ("UUID", "uuid", "GPU_I_ID", "serial_number", "gpu_uuid", "gpu_partition_id", "gpu_compute_partition_type")
 )
-DETAIL_LABELS = and_in_capitals(
+DETAIL_LABELS = with_capital_variants(
     (
         "gpu", "gpu_id", "id", "modelName", "card_model", "card_series", "GPU_I_PROFILE", "gpu_memory_partition_type",
         *(each for each in SERIALS if each not in KEYS),
@@ -167,7 +167,7 @@ def devices_within(names: Iterable[str], matchers: Matchers, *, within_s: float)
     return f"group by ({', '.join((*KEYS, *DETAIL_LABELS))}) ({ranged})"
 
 
-def names_beside(names: Iterable[str], covering: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
+def extra_names_query(names: Iterable[str], covering: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
     """Returns the query for those names that had a device which none of `covering` had, in the period before."""
     those, told = (
         f"last_over_time({matchers.with_names('|'.join(each))}[{within_s:.0f}s])" for each in (names, covering)
@@ -209,5 +209,5 @@ def history(rows: Iterable[MetricSeries], uuids: Iterable[str], matchers: Matche
         f"{matchers.and_one_of(device, (those,)).and_one_of(label, only).with_names('|'.join(names))}"
         f"[{within_s:.0f}s]))"
         for (label, only), names in named.items()
-        for device in and_in_capitals(NAMES)
+        for device in with_capital_variants(NAMES)
     )

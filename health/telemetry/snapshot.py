@@ -114,7 +114,7 @@ class TelemetrySnapshot:
                 has[node].append(key)
         return has
 
-    def boards_beside(self, before: "TelemetrySnapshot") -> tuple[GpuDevice, ...]:
+    def new_boards_since(self, before: "TelemetrySnapshot") -> tuple[GpuDevice, ...]:
         """Returns the devices of boards that are new on their node; none in a first snapshot."""
         if not before.devices or self.devices == before.devices:
             return ()

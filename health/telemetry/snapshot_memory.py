@@ -48,7 +48,7 @@ def remember(before: TelemetrySnapshot, snapshot: TelemetrySnapshot) -> list[int
 
     Returns the positions of devices whose counters restarted: they were reset, or their driver was reloaded.
     """
-    anew = begun_anew(before, snapshot)
+    anew = restarted_devices(before, snapshot)
     snapshot.latched = {key: _since(before, snapshot, key) for key in LATCHED if key in snapshot.columns}
     snapshot.past_xids = _past_xids(before, snapshot, anew)
     now = snapshot.taken_at
@@ -90,7 +90,9 @@ def recall(snapshot: TelemetrySnapshot, told: Mapping[tuple[str, str], KnownXids
         if board not in told:
             continue
         shown = column.values[place] if column is not None else NEVER
-        is_anew = counts_anew(told[board].counters, counted[board]) or (shown == 0 and not _counts(snapshot, place))
+        is_anew = counters_restarted(told[board].counters, counted[board]) or (
+            shown == 0 and not _counts(snapshot, place)
+        )
         known = {number: xid for number, xid in told[board].xids.items() if number == shown or not is_anew}
         if not known:
             continue
@@ -114,8 +116,8 @@ def _counted(
     return found
 
 
-def counts_anew(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
-    """Returns whether counters restarted, as `begun_anew` does, from the counters known at both moments."""
+def counters_restarted(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
+    """Returns whether counters restarted, as `restarted_devices` does, from the counters known at both moments."""
     known = [(key, before[key], now[key]) for key in before if key in now]
     goes_on = any(was > 0 and not _fell(key, was, value) for key, was, value in known)
     return not goes_on and any(_fell(key, was, value) for key, was, value in known)
@@ -160,7 +162,7 @@ def reporting_devices(snapshot: TelemetrySnapshot) -> list[int]:
     return [place for place, at in enumerate(snapshot.newest_by_device()) if at >= oldest]
 
 
-def begun_anew(before: TelemetrySnapshot, snapshot: TelemetrySnapshot) -> list[int]:
+def restarted_devices(before: TelemetrySnapshot, snapshot: TelemetrySnapshot) -> list[int]:
     """Returns the positions of devices whose counters restarted. If only some of them fell, the exporter is wrong."""
     pairs = [
         (key, before.columns[key], snapshot.columns[key])

@@ -114,7 +114,9 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     row = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
     # Asked of each finding: there are more members than findings.
     is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
-    found = Finding.objects.on_their_own_to(request.user).notified().filter(is_of_a_member, cluster=row.cluster_id)
+    found = (
+        Finding.objects.without_visible_cause(request.user).notified().filter(is_of_a_member, cluster=row.cluster_id)
+    )
     first, now = list(found.open().select_related("node").unacknowledged_first()[:SHOWN]), timezone.now()
     standing = standings_of([row.cluster_id], now=now)[row.cluster_id]
     shown = {
@@ -167,10 +169,10 @@ def _strip_context(request: PersonRequest) -> dict[str, Any]:
 
 
 def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:
-    visible = Finding.objects.on_their_own_to(request.user)
+    visible = Finding.objects.without_visible_cause(request.user)
     return visible.confirming().select_related("cluster").order_by(WORST_FIRST, "since", "pk")
 
 
 def open_findings(request: PersonRequest) -> FindingQuerySet:
-    own = Finding.objects.on_their_own_to(request.user)
+    own = Finding.objects.without_visible_cause(request.user)
     return own.open().select_related("cluster").worst_first()

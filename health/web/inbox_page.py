@@ -209,7 +209,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
 
 
 def _own_findings(user: User) -> FindingQuerySet:
-    return Finding.objects.on_their_own_to(user).notified()
+    return Finding.objects.without_visible_cause(user).notified()
 
 
 def _rows_of_tab(user: User, tab: str) -> QuerySet[Finding]:

@@ -70,7 +70,7 @@ def progress_of_test_job(job: ObservedTestJob, *, now: datetime) -> TestJobProgr
         says = f"{TIMED_OUT} {spell(job.deadline)}."
         return TestJobProgress(says, job.failed_message, TestJobOutcome.FAILED, has_run=True)
     if job.failed:
-        return _ended_without_a_word(job, has_run=has_run)
+        return _failed_without_reason(job, has_run=has_run)
     if pod is None:
         return _without_pod(job, now=now)
     if pod.phase == "Failed":
@@ -83,7 +83,7 @@ def progress_of_test_job(job: ObservedTestJob, *, now: datetime) -> TestJobProgr
     return TestJobProgress("It runs." if has_run else "The pod waits for the node.", has_run=has_run)
 
 
-def _ended_without_a_word(job: ObservedTestJob, *, has_run: bool) -> TestJobProgress:
+def _failed_without_reason(job: ObservedTestJob, *, has_run: bool) -> TestJobProgress:
     said = job.failed_message or job.failed
     if job.failed == "DeadlineExceeded":
         why = (job.pod and (job.pod.unscheduled or job.pod.waits_message)) or said

@@ -56,11 +56,11 @@ def ask_from_now_on(cluster: Cluster, actor: str, now: datetime) -> None:
     """
     for plan in Plan.objects.under_way().filter(cluster=cluster).select_for_update(no_key=True).order_by("pk"):
         plan.cluster = cluster
-        if ask_where_one_must(plan, actor=actor, now=now):
+        if add_needed_approvals(plan, actor=actor, now=now):
             Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now, next_look_at=now)
 
 
-def ask_where_one_must(plan: Plan, *, actor: str, now: datetime) -> bool:
+def add_needed_approvals(plan: Plan, *, actor: str, now: datetime) -> bool:
     """Adds an approval to each stage that now needs one, and halts a stage that has begun; returns whether it did.
 
     It runs inside a transaction that has locked the plan.

@@ -37,7 +37,7 @@ def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str =
         return given
     if not 1 <= nodes_each <= MOST_EACH:
         raise BadPlan(("nodes_each", HOW_MANY))
-    _refuse_what_has_no_sense(plan, now=now)
+    _check_request(plan, now=now)
     chosen, left_out = _choose(plan, nodes_each, now=now)
     if not chosen:
         raise Refusal(left_out or "The plan has no node that needs an image.")
@@ -107,7 +107,7 @@ def _given(plan: Plan, asked: IdempotencyKey) -> ImagePull | None:
     return pull if is_done(asked, earlier, refusal=Refusal) else None
 
 
-def _refuse_what_has_no_sense(plan: Plan, *, now: datetime) -> None:
+def _check_request(plan: Plan, *, now: datetime) -> None:
     cluster = plan.cluster
     if reason := why_no_pull(plan):
         raise Refusal(reason)

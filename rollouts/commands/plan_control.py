@@ -108,7 +108,7 @@ def _stop_at_once(
     if is_carried_out(plan, named):
         return ""
     try:
-        _refuse_what_has_no_sense(plan, verb, expected_state=expected_state)
+        _check_request(plan, verb, expected_state=expected_state)
     except Refusal:
         if not is_carried_out(plan, named):  # by the same command, in this moment
             raise
@@ -362,7 +362,7 @@ def carry_out_once(
                 plan.refresh_from_db(from_queryset=Plan.objects.select_for_update(no_key=True))
                 if is_carried_out(plan, asked):
                     return
-                _refuse_what_has_no_sense(plan, verb, expected_state=expected_state)
+                _check_request(plan, verb, expected_state=expected_state)
                 found = act(plan) or {}
                 _write_down(plan, asked, found, reason=reason, now=now)
             break
@@ -377,7 +377,7 @@ def carry_out_once(
     plan.wake(now=now)
 
 
-def _refuse_what_has_no_sense(plan: Plan, verb: Verb, *, expected_state: str) -> None:
+def _check_request(plan: Plan, verb: Verb, *, expected_state: str) -> None:
     if expected_state and plan.state != expected_state:
         raise OutOfDate(f"The plan is {plan.state} now. It was {expected_state} when you read it.")
     is_paused, is_written = plan.commands.in_force().exists(), plan.write_intended_at is not None

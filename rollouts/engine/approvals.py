@@ -10,7 +10,7 @@ from people.models import User
 from people.rights import Permission, scope_of
 from people.roster.groups import groups_of
 from rollouts.approvals.approvers import gate_of
-from rollouts.approvals.automatic_approvals import ask_where_one_must, to_ask
+from rollouts.approvals.automatic_approvals import add_needed_approvals, to_ask
 from rollouts.approvals.bundles import bundle_for
 from rollouts.lifecycle import StageState
 from rollouts.models import Approval, Plan, Stage
@@ -28,7 +28,7 @@ def ask_again(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> bool:
         return False
     with transaction.atomic():
         plan.keep_lease(now=now)
-        ask_where_one_must(plan, actor="engine", now=now)
+        add_needed_approvals(plan, actor="engine", now=now)
     return True
 
 
@@ -43,11 +43,11 @@ def void_approvals(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> Non
             continue
         reason = "The targets, gates or gate results have changed since the approval."
         _void(plan, stage, standing.exclude(bundle_hash=bundle_for(stage).hash), reason, now=now)
-        _void_what_is_too_old(plan, stage, now=now)
-        _void_of_who_may_no_more(plan, stage, now=now)
+        _void_expired_approvals(plan, stage, now=now)
+        _void_approvals_without_right(plan, stage, now=now)
 
 
-def _void_what_is_too_old(plan: Plan, stage: Stage, *, now: datetime) -> None:
+def _void_expired_approvals(plan: Plan, stage: Stage, *, now: datetime) -> None:
     """Voids an expired approval, so that its author sees that and can give another."""
     if gate := gate_of(stage):
         old = Approval.objects.filter(stage=stage, is_rejection=False, at__lt=now - gate.valid_for).standing()
@@ -55,7 +55,7 @@ def _void_what_is_too_old(plan: Plan, stage: Stage, *, now: datetime) -> None:
         _void(plan, stage, old, reason, now=now)
 
 
-def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None:
+def _void_approvals_without_right(plan: Plan, stage: Stage, *, now: datetime) -> None:
     """Voids approvals of people who lost the right to give them."""
     given = list(Approval.objects.filter(stage=stage, is_rejection=False).standing())
     givers = User.objects.filter(username__in=[approval.by for approval in given]).prefetch_related("bindings")

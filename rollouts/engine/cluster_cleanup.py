@@ -120,7 +120,7 @@ def _remove(connection: client.Connection, mark: Mark) -> str:
             node = client.get_node(connection, mark.node)
             now = _mark_of_node(node)
             if now and now.unclear:
-                return said_of_unclear(now)
+                return unclear_mark_text(now)
             if patch := _without_marks(node):
                 client.patch_node(connection, mark.node, patch)
         except client.Absent:
@@ -139,7 +139,7 @@ def _remove(connection: client.Connection, mark: Mark) -> str:
     return trouble
 
 
-def said_of_unclear(mark: Mark) -> str:
+def unclear_mark_text(mark: Mark) -> str:
     there = " and ".join(mark.unclear)
     by_hand = "restore it by hand, and remove its annotations"
     return f"{PUT_BACK} does not contain the value before {there}: {by_hand}."

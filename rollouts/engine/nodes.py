@@ -100,7 +100,7 @@ def _sorted_out(
 ) -> PlanNodes:
     uids = {node.uid for node in selected}
     left = {uid: node for uid, node in others.items() if uid not in uids}
-    kept = {uid for uid, hold in holds.items() if not hold.is_foreign and hold.is_in_the_way}
+    kept = {uid for uid, hold in holds.items() if not hold.is_foreign and hold.is_blocking_changes}
     unmanaged_nodes = tuple(node for uid, node in left.items() if node.held_by == plan.mark or uid in kept)
     there = {node.name for node in (*selected, *left.values())}
     gone = {uid: _fate_of_node(plan, uid, name, left, there) for uid, name in missing.items()}

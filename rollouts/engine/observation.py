@@ -34,7 +34,7 @@ from rollouts.engine.snapshot import (
     TemplatesSnapshot,
     VersionSnapshot,
 )
-from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
+from rollouts.engine.stage_evidence import StageSurroundings, compares_owners, stage_snapshot
 from rollouts.engine.test_jobs import read_test_jobs
 from rollouts.engine.workloads import (
     DriverPod,
@@ -82,7 +82,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     restrained = {uid: one.sentence for uid, one in restraints.of_nodes([row.uid for row in rows]).items()}
     restrained |= _out_by_others(plan, taken)
     there = {row.uid for row in rows}
-    openings = restraints.openings_of(_not_begun(stages, there), lasting=_must_last(stages))
+    openings = restraints.openings_of(_not_begun(stages, there), lasting=_longest_window_time(stages))
     if plan.state == PlanState.PROMOTING:  # rollbacks wait for no window (hazard Z32)
         restrained = released_outside_windows(stages, openings, there, now=now) | restrained
     may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
@@ -96,7 +96,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     by_uid = {row.uid: row for row in rows}
     pods = pods_on(plan, _names_to_evaluate(stages) | {node.name for nodes in going.values() for node in nodes})
     exposed = _exposed(stages)
-    surroundings = AroundStages(
+    surroundings = StageSurroundings(
         by_uid,
         pods,
         *(ready_and_waiting(plan) if compares_owners(stages) else (Counter(), Counter())),
@@ -360,7 +360,7 @@ def _not_begun(stages: Iterable[Stage], there: Collection[str]) -> list[str]:
     ]
 
 
-def _must_last(stages: Iterable[Stage]) -> timedelta:
+def _longest_window_time(stages: Iterable[Stage]) -> timedelta:
     """Returns how long a maintenance window must stay open, at most."""
     gates = (gate for stage in stages if _asks(stage, Window) for gate in stage.gates)
     asked = (gate.must_last for gate in gates if isinstance(gate, Window))

@@ -68,7 +68,7 @@ def record_answers(
 
 def _is_as_before(before: GateAnswer, answer: GateAnswer) -> bool:
     """Returns whether result, text and numbers are unchanged and no move rests on them: only the time changes."""
-    return before.rested_on_at is None and before.says_the_same(answer)
+    return before.rested_on_at is None and before.has_same_content(answer)
 
 
 def _ends_reported_wait(before: GateAnswer | None, window: GateResult | None) -> bool:

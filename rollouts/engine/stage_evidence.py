@@ -51,7 +51,7 @@ from rollouts.queries.restraints import OpenHours
 
 
 @dataclass(frozen=True)
-class AroundStages:
+class StageSurroundings:
     nodes: Mapping[str, Node]  # by uid
     pods: Mapping[str, list[Pod]]  # by the name of their node
     ready: Counter[str]  # pods, by owner
@@ -75,7 +75,7 @@ class AroundStages:
 def stage_snapshot(
     plan: Plan,
     stage: Stage,
-    around: AroundStages,
+    around: StageSurroundings,
     *,
     going: Sequence[Node] | None,
     resumed_at: datetime,
@@ -148,13 +148,15 @@ def stage_snapshot(
     )
 
 
-def _is_cordoned_by_us(target: Target, cordons: Cordons, around: AroundStages) -> bool:
+def _is_cordoned_by_us(target: Target, cordons: Cordons, around: StageSurroundings) -> bool:
     node = around.nodes.get(target.node_uid)
     is_shown = node is not None and node.is_unschedulable
     return cordons.has(target.node_uid, is_shown=is_shown, seen_at=around.seen_at)
 
 
-def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], around: AroundStages) -> NextWave | None:
+def _next_wave(
+    plan: Plan, targets: Sequence[Target], going: Sequence[Node], around: StageSurroundings
+) -> NextWave | None:
     """Returns the next wave; None if the snapshot is old or no node may be released now."""
     if around.is_stale or (not going and any(target.state == TargetState.HELD for target in targets)):
         return None
@@ -164,14 +166,14 @@ def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], aro
     return room.next_wave(going, pods, busy=busy)
 
 
-def _bound_reason(targets: Sequence[Target], around: AroundStages) -> str:
+def _bound_reason(targets: Sequence[Target], around: StageSurroundings) -> str:
     """Returns the restraint of most nodes, if all remaining nodes are restrained; empty otherwise."""
     held = [target.node_uid for target in targets if target.state == TargetState.HELD]
     said = Counter(around.restrained[uid] for uid in held if uid in around.restrained)
     return said.most_common(1)[0][0] if held and said.total() == len(held) else ""
 
 
-def _windows(targets: Sequence[Target], around: AroundStages) -> tuple[WindowEvidence, ...] | None:
+def _windows(targets: Sequence[Target], around: StageSurroundings) -> tuple[WindowEvidence, ...] | None:
     """Returns maintenance windows, with nodes of the same windows grouped; None if the snapshot is old or shows no
     node."""
     held = [target for target in targets if target.state == TargetState.HELD]
@@ -226,7 +228,7 @@ def most_ready(targets: Iterable[Target | ExternalRolloutNode]) -> dict[str, int
 
 
 def ready_now(
-    plan: Rollout, targets: Iterable[Target | ExternalRolloutNode], before: Mapping[str, int], around: AroundStages
+    plan: Rollout, targets: Iterable[Target | ExternalRolloutNode], before: Mapping[str, int], around: StageSurroundings
 ) -> dict[str, int]:
     """Returns the Ready pods of each owner, with those that completed since they were counted.
 
@@ -247,12 +249,12 @@ def ready_now(
     return {owner: ready + completed[owner] for owner, ready in now.items()}
 
 
-def _lacking(before: Mapping[str, int], around: AroundStages) -> set[str]:
+def _lacking(before: Mapping[str, int], around: StageSurroundings) -> set[str]:
     return {owner for owner, ready in before.items() if around.ready[owner] + around.waiting[owner] < ready}
 
 
 def refused_since(
-    plan: Rollout, targets: Iterable[Target | ExternalRolloutNode], before: Mapping[str, int], around: AroundStages
+    plan: Rollout, targets: Iterable[Target | ExternalRolloutNode], before: Mapping[str, int], around: StageSurroundings
 ) -> Mapping[str, str]:
     """Returns why pods of owners were rejected since the release, for owners with fewer pods than before."""
     lacking = _lacking(before, around)
@@ -295,7 +297,7 @@ def _approval(plan: Plan, row: Approval, groups: tuple[str, ...]) -> ApprovalEvi
     )
 
 
-def target_evidence(target: Target | ExternalRolloutNode, around: AroundStages) -> TargetEvidence:
+def target_evidence(target: Target | ExternalRolloutNode, around: StageSurroundings) -> TargetEvidence:
     node = around.nodes.get(target.node_uid)
     written = TargetEvidence(
         uid=target.node_uid,
@@ -335,7 +337,7 @@ def target_evidence(target: Target | ExternalRolloutNode, around: AroundStages) 
     )
 
 
-def _failed_reason(target: Target | ExternalRolloutNode, around: AroundStages) -> str:
+def _failed_reason(target: Target | ExternalRolloutNode, around: StageSurroundings) -> str:
     found = around.failures.get(target.node_uid, "")
     if found or isinstance(target, ExternalRolloutNode):
         return found

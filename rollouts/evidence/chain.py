@@ -14,7 +14,7 @@ DECISIONS = {"approve", "reject"}  # as verbs of entries
 ANSWERED = ("answer", "is_advisory", "title", "summary", "evidence", "steps")
 
 
-def of_the_chain(entries: list[Mapping[str, Any]], subject: str) -> Iterator[Flaw]:
+def chain_flaws(entries: list[Mapping[str, Any]], subject: str) -> Iterator[Flaw]:
     before: Mapping[str, Any] | None = None
     for number, entry in enumerate(entries):
         at = f"audit[{number}]"

@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import Any
 
 from edges.digests import digest
-from rollouts.evidence.chain import NOTHING, against_the_chain, of_the_chain
+from rollouts.evidence.chain import NOTHING, against_the_chain, chain_flaws
 from rollouts.evidence.file import Flaw, bytes_of, first_difference, hashes_of_parts, parse_evidence_file, rows_of
 
 MAY_BE_THERE = {"overrides", "halts"}  # only of plans with such rows
@@ -57,7 +57,7 @@ def _find_flaws(content: Mapping[str, Any]) -> Iterator[Flaw]:
     yield from _flaws_of_seal(plan)
     for number, decision in enumerate(rows_of(content, "decisions")):
         yield from _flaws_of_decision(decision, plan, f"decisions[{number}]")
-    yield from of_the_chain(rows_of(content, "audit"), str(plan.get("mark")))
+    yield from chain_flaws(rows_of(content, "audit"), str(plan.get("mark")))
     yield from against_the_chain(content, plan)
     yield from _flaws_of_parts(content)
     if digest({key: value for key, value in content.items() if key != "hash"}) != content.get("hash"):

@@ -28,7 +28,7 @@ from rollouts.engine.decide.gate_evaluation import all_pass, evaluate
 from rollouts.engine.nodes import COLUMNS
 from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.stage_evidence import (
-    AroundStages,
+    StageSurroundings,
     most_ready,
     passing_since,
     ready_now,
@@ -146,7 +146,7 @@ def _observe_without_rollout(rollout: ExternalRollout, driver_object: DriverObje
     is_watched = rollout.seen_at is not None and now - rollout.seen_at <= BLIND
     seen = [] if not why or _plan_of_ours(rollout) else _first_look(rollout, driver_object)
     if not seen:  # nothing begins, or a plan of ours did it, or it runs on no node: only that is kept in mind
-        _keep_in_mind(rollout, driver_object, now=now)
+        _store_requested_version(rollout, driver_object, now=now)
         return
     was, kept = rollout.to_version, {node.node_uid: node for node in rollout.nodes.all()}
     nodes = _nodes_as(seen, rollout, _begun_before(rollout), kept=kept, is_watched=is_watched, now=now)
@@ -170,7 +170,7 @@ def _begun_before(rollout: ExternalRollout) -> dict[str, ExternalRolloutNode]:
     return {node.node_uid: node for node in begun}
 
 
-def _keep_in_mind(rollout: ExternalRollout, driver_object: DriverObject, *, now: datetime) -> None:
+def _store_requested_version(rollout: ExternalRollout, driver_object: DriverObject, *, now: datetime) -> None:
     """Stores the version and each node's baseline, for nodes that begin before the first look at their rollout."""
     oldest = rollout.nodes.aggregate(at=Min("state_since"))["at"]
     if oldest is None or now - oldest > KEPT_FOR:
@@ -401,7 +401,7 @@ def _surroundings_of_stages(
     is_stale: bool,
     seen_at: datetime,
     now: datetime,
-) -> AroundStages:
+) -> StageSurroundings:
     ready, waiting = ready_and_waiting(rollout) if most_ready(_begun_nodes(nodes)) else (Counter[str](), Counter[str]())
     names = [node.node_name for node in _begun_nodes(nodes)]
     ahead = clock_ahead(rollout.cluster_id)
@@ -409,14 +409,16 @@ def _surroundings_of_stages(
     why = why_unready(pods, now=now)
     failed = [node.node_uid for node in nodes if node.state == TargetState.FAILED]
     failures = causes_found(failed) if failed else {}
-    return AroundStages(by_uid, pods, ready, waiting, is_stale, seen_at, ahead, "", {}, {}, why=why, failures=failures)
+    return StageSurroundings(
+        by_uid, pods, ready, waiting, is_stale, seen_at, ahead, "", {}, {}, why=why, failures=failures
+    )
 
 
 def _stage(
     rollout: ExternalRollout,
     nodes: Sequence[ExternalRolloutNode],
     targets: Sequence[TargetEvidence],
-    around: AroundStages,
+    around: StageSurroundings,
     current: dict[str, ExternalGateAnswer],
 ) -> StageSnapshot:
     """Returns the rollout as one soaking stage, so that missing evidence fails closed here too."""

@@ -44,7 +44,7 @@ def write_answers(
         if before is None or not before.has_same_cause(answer):
             made.append(answer)
             replaced += [before.pk] if before else []
-        elif before.says_the_same(answer):
+        elif before.has_same_content(answer):
             as_before.append(before.pk)
         else:
             is_other |= before.sentence != answer.sentence

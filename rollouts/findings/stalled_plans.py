@@ -69,7 +69,7 @@ def still_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Probl
     plans = list(Plan.objects.under_way().filter(cluster=cluster).exclude(state=PlanState.HALTED).order_by("pk"))
     for standing in standings_of(plans, now=now):
         plan, wait = standing.plan, _wait_of(standing, now=now)
-        if standing.unlooked or wait is None or now - wait.since <= wait.timeout:
+        if standing.missed_round_text or wait is None or now - wait.since <= wait.timeout:
             continue
         yield (
             f"plan {plan.pk}",

@@ -96,7 +96,7 @@ class Drift(Gate):
             return no_target()
         hours = evidence.hours or HoursEvidence({})
         changed = [target for target in evidence.changed if target.baseline and target.name in hours.changed]
-        here = {measure: self._courses_of_changed(measure, changed, hours) for measure in MEASURES}
+        here = {measure: self._changed_node_courses(measure, changed, hours) for measure in MEASURES}
         drifting = {measure: found for measure, its in here.items() if (found := _drifting(its))}
         compared = {
             measure: self._compare(measure, drifting[measure], here[measure], changed, hours) for measure in drifting
@@ -125,7 +125,7 @@ class Drift(Gate):
         each = "Each node was compared with its own hours before the change."
         return passed(title, first if some else each, evidence=items)
 
-    def _courses_of_changed(
+    def _changed_node_courses(
         self, measure: Measure, changed: Iterable[TargetEvidence], hours: HoursEvidence
     ) -> dict[str, Course]:
         found = {

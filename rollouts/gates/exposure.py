@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import UNSEEN, Evidence, Gate, GateResult, Items, TargetEvidence, When
-from rollouts.gates.results import OVERRIDE, kept_empty, no_target, passed, subject, to_come, wait
+from rollouts.gates.results import OVERRIDE, no_target, passed, subject, to_come, wait, wait_for_cordoned_nodes
 from wording.lists import names
 from wording.numbers import count
 from wording.reports import EvidenceItem
@@ -72,7 +72,7 @@ class Exposure(Gate):
         asked = f"The gate needs {count(self.gpu_minutes, 'GPU-minute')} on {count(self.nodes, 'node')} or more."
         if minutes:
             return wait(title, asked, cause="too-little", evidence=shown)
-        if empty := kept_empty(evidence.changed, shown):
+        if empty := wait_for_cordoned_nodes(evidence.changed, shown):
             return empty
         title = f"No tenant or test Job has used {subject(nodes)} since the change"
         return wait(title, asked, cause="idle", nodes=nodes, evidence=shown)

@@ -73,7 +73,7 @@ def unknown_before(nodes: tuple[str, ...], what: str, evidence: Items = ()) -> G
     )
 
 
-def kept_empty(targets: Iterable[TargetEvidence], evidence: Items = ()) -> GateResult | None:
+def wait_for_cordoned_nodes(targets: Iterable[TargetEvidence], evidence: Items = ()) -> GateResult | None:
     """Returns WAIT for nodes on which our cordon keeps tenants' pods off; None if there is none."""
     empty = tuple(target.name for target in targets if target.is_cordoned_by_us)
     if not empty:

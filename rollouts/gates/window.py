@@ -70,7 +70,7 @@ class Window(Gate):
     def why_not(self, one: WindowEvidence, *, now: datetime) -> str:
         """Returns why none of these nodes is released; empty if a window is open and stays open long enough."""
         if not one.sentence:
-            return says_bare(one.nodes)
+            return no_window_text(one.nodes)
         if one.lasts(self.must_last, now):
             return ""
         return self._says_short(one) if one.is_open(now) else one.sentence
@@ -114,7 +114,7 @@ def comes_by_itself(gate: str, cause: str) -> bool:
     return gate == Window.key and cause in COMES_BY_ITSELF
 
 
-def says_bare(nodes: Sequence[str]) -> str:
+def no_window_text(nodes: Sequence[str]) -> str:
     return f"No maintenance window covers {names(nodes)}. {MAKE_WINDOW}"
 
 

@@ -11,7 +11,16 @@ from typing import ClassVar
 
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import UNTESTED, Evidence, Gate, GateResult, Items, PodEvidence, TargetEvidence, When
-from rollouts.gates.results import fail, kept_empty, no_target, passed, sentence_of_first_node, subject, to_come, wait
+from rollouts.gates.results import (
+    fail,
+    no_target,
+    passed,
+    sentence_of_first_node,
+    subject,
+    to_come,
+    wait,
+    wait_for_cordoned_nodes,
+)
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import are, count, either
@@ -49,7 +58,7 @@ class WorkloadsReady(Gate):
             summary = f"A pod may take {spell(self.timeout)} to become Ready."
             items = (*counts, *first_items(_item(target, pod) for target, pod in unready))
             return wait(title, summary, cause="not-ready", evidence=items)
-        if empty := kept_empty(evidence.changed, counts):
+        if empty := wait_for_cordoned_nodes(evidence.changed, counts):
             return empty
         if lacking := _lacking(evidence, counts):
             return lacking

@@ -62,7 +62,7 @@ def _look_and_act(pull: ImagePull, *, clock: Callable[[], datetime]) -> tuple[st
 
 def _advance(pull_round: PullRound) -> tuple[str, timedelta]:
     _check_cluster(pull_round)
-    _stop_what_is_over(pull_round)
+    _end_obsolete_pull(pull_round)
     job_results.observe_pull_jobs(pull_round)
     pull_round.learn_whether_it_ends()
     for row in pull_round.rows().in_the_cluster().filter(outcome=""):
@@ -70,7 +70,7 @@ def _advance(pull_round: PullRound) -> tuple[str, timedelta]:
     pull_round.learn_whether_it_ends()
     waiting_for = "" if pull_round.pull.ends_reason else job_creation.make(pull_round)
     if pull_round.pull.ends_reason:
-        job_cleanup.tell_what_was_not_through(pull_round)
+        job_cleanup.record_unfinished_pulls(pull_round)
     for row in pull_round.rows().in_the_cluster():
         if row.outcome or pull_round.pull.ends_reason:
             waiting_for = job_cleanup.delete(pull_round, row) or waiting_for
@@ -88,7 +88,7 @@ def _check_cluster(pull_round: PullRound) -> None:
         raise Forfeit(f"Another cluster now answers at the address of {cluster.name} (kube-system {uid}).")
 
 
-def _stop_what_is_over(pull_round: PullRound) -> None:
+def _end_obsolete_pull(pull_round: PullRound) -> None:
     plan, now = Plan.objects.get(pk=pull_round.pull.plan_id), pull_round.clock()
     reason = ""
     if plan.state not in PULLED_IN:

@@ -7,7 +7,7 @@ from rollouts.image_pulls.base import PullRound, redacted_line
 from rollouts.models import PullJob
 
 
-def tell_what_was_not_through(pull_round: PullRound) -> None:
+def record_unfinished_pulls(pull_round: PullRound) -> None:
     told = PullProgress(
         f"The pull on this node was not finished. {pull_round.pull.ends_reason}", outcome=PullOutcome.UNKNOWN
     )

@@ -45,7 +45,7 @@ class KeptAnswer(models.Model):
     def has_same_cause(self, other: "KeptAnswer") -> bool:
         return (self.answer, self.cause, self.nodes) == (other.answer, other.cause, other.nodes)
 
-    def says_the_same(self, other: "KeptAnswer") -> bool:
+    def has_same_content(self, other: "KeptAnswer") -> bool:
         """Returns whether text, evidence and start are equal, so that only the time differs."""
         return self.has_same_cause(other) and self.moving == other.moving
 

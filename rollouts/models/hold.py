@@ -5,7 +5,7 @@ from fleet.models import GoneNode
 
 
 class HoldQuerySet(models.QuerySet["Hold"]):
-    def in_the_way(self) -> "HoldQuerySet":
+    def blocking_changes(self) -> "HoldQuerySet":
         """Returns the holds that keep a node from changing, or will."""
         return self.filter(Q(is_wanted=True) | Q(placed_at__isnull=False))
 
@@ -61,8 +61,8 @@ class Hold(models.Model):
         ordering = ["plan_id", "node_name"]
 
     @property
-    def is_in_the_way(self) -> bool:
-        """Returns the same as the query `in_the_way`."""
+    def is_blocking_changes(self) -> bool:
+        """Returns the same as the query `blocking_changes`."""
         return self.is_wanted or self.placed_at is not None
 
     @property

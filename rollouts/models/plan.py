@@ -201,7 +201,7 @@ class Plan(Moving, Leased):
         return DomainEvent.of(kind, f"plan/{self.pk}", cluster_id=self.cluster_id, at=now, facts=facts)
 
     @property
-    def takes_of_others(self) -> bool:
+    def releases_to_foreign_version(self) -> bool:
         """Returns whether its releases lead to a foreign version or template."""
         began_from = self.sealed.get("revisions", {})
         return bool(self.handed_to) or self.templates.get("old", began_from) != began_from

@@ -50,13 +50,13 @@ class TargetQuerySet(Visible["Target"]):
         holds = Hold.objects.filter(plan=OuterRef("stage__plan"), **same_node)
         back = Target.objects.filter(stage__plan=OuterRef("stage__plan"), stage__kind=StageKind.ROLLBACK, **same_node)
         seen = {
-            "is_kept": Exists(holds.in_the_way()),
+            "is_kept": Exists(holds.blocking_changes()),
             "is_unlabelled": Exists(holds.filter(is_wanted=True, placed_at=None, is_foreign=False)),
             "is_back": Exists(back.filter(state=TargetState.CHANGED)),
         }
         return self.annotate(**seen)
 
-    def gone_back(self) -> TargetQuerySet:
+    def back_on_old_version(self) -> TargetQuerySet:
         """Returns the targets that `shown_state` shows as back."""
         is_put_back = Q(stage__plan__put_back_at__isnull=False, stage__plan__state__in=sorted(PLAN_FINAL))
         begun = self.forward().filter(state__in=sorted(BEGUN)).with_holds()

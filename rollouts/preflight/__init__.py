@@ -44,12 +44,12 @@ def _as_subject_rule(rule: Callable[[PreflightFacts], Iterable[Check]]) -> Prefl
 
 
 BLOCKERS: tuple[PreflightRule, ...] = (
-    start_blockers.stands_against,
+    start_blockers.start_checks,
     changed_pools.is_changed_by_others,
     changed_pools.are_unsorted,
-    versions.stands_against,
+    versions.start_checks,
     stage_coverage.takes_none,
-    unapproved_stages.must_be_asked,
+    unapproved_stages.missing_approvals,
     unapproved_stages.cannot_be_approved,
     versions.version_blockers,
     restraints.never_opens,
@@ -59,7 +59,7 @@ BLOCKERS: tuple[PreflightRule, ...] = (
     _as_subject_rule(undeleted_pods.fail_their_node),
 )
 WARNINGS: tuple[PreflightRule, ...] = (
-    unapproved_stages.goes_unasked,
+    unapproved_stages.stages_without_approval,
     versions.warned,
     extremes.meaningless,
     measurability.unmeasured,
@@ -94,12 +94,12 @@ WARNINGS: tuple[PreflightRule, ...] = (
 # Checks of a draft only: its nodes, its changes, its starter. A sealed plan has passed them.
 BEFORE_START: frozenset[PreflightRule] = frozenset(
     {
-        start_blockers.stands_against,
+        start_blockers.start_checks,
         changed_pools.is_changed_by_others,
         changed_pools.are_unsorted,
-        versions.stands_against,
+        versions.start_checks,
         stage_coverage.takes_none,
-        unapproved_stages.must_be_asked,
+        unapproved_stages.missing_approvals,
         unapproved_stages.cannot_be_approved,
         stage_coverage.leaves,
         stage_coverage.leaves_sick,

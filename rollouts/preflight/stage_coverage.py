@@ -62,7 +62,7 @@ def takes_twice(subject: PreflightSubject) -> Iterator[Check]:
         if not subject.picks.by_stage.get(stage.index):
             continue  # another check names a stage without nodes
         for earlier, both in _overlapping_stages(subject, stage):
-            if not _is_what_it_leaves(earlier, stage):
+            if not _is_intended_overlap(earlier, stage):
                 yield Check(
                     "twice",
                     title=f"{stage.name} and {earlier.name} select the same nodes",
@@ -73,7 +73,7 @@ def takes_twice(subject: PreflightSubject) -> Iterator[Check]:
                 )
 
 
-def _is_what_it_leaves(earlier: Stage, stage: Stage) -> bool:
+def _is_intended_overlap(earlier: Stage, stage: Stage) -> bool:
     """Returns whether the overlap is intended: a canary or a number before its pool."""
     takes_the_rest = not stage.selector and (stage.pool_id is None or earlier.kind == StageKind.CANARY)
     return earlier.count is not None or takes_the_rest

@@ -14,7 +14,7 @@ from wording.reports import EvidenceItem
 SEE_FIRST = ("Restore the connection to the cluster first.",)
 
 
-def stands_against(subject: PreflightSubject) -> Iterator[Check]:
+def start_checks(subject: PreflightSubject) -> Iterator[Check]:
     plan, facts = subject.plan, subject.driver
     if stale := row_age(plan, now=subject.now).stale_reason:
         yield Check("stale", title="The cluster is not seen", summary=stale, steps=SEE_FIRST)

@@ -32,7 +32,7 @@ class PreflightSubject:
     now: datetime
 
     @cached_property
-    def said_of_versions(self) -> Mapping[str, tuple[Line, ...]]:
+    def version_compatibility(self) -> Mapping[str, tuple[Line, ...]]:
         """Returns the compatibility of the new version and of the one for a rollback. Three queries."""
         both = [self.plan.to_version, self.plan.from_version]
         return lines_for(self.plan, self.picks.nodes, both, today=self.now.date())

@@ -20,7 +20,7 @@ def unasked(stages: Iterable[Stage]) -> list[Stage]:
     return [stage for stage in stages if GATE not in stage.gate_options]
 
 
-def must_be_asked(subject: PreflightSubject) -> Iterator[Check]:
+def missing_approvals(subject: PreflightSubject) -> Iterator[Check]:
     """Yields blockers for stages that need an approval and have none."""
     for stage in unasked(subject.stages):
         nodes = subject.picks.by_stage.get(stage.index, ())
@@ -37,7 +37,7 @@ def must_be_asked(subject: PreflightSubject) -> Iterator[Check]:
             )
 
 
-def goes_unasked(subject: PreflightSubject) -> Iterator[Check]:
+def stages_without_approval(subject: PreflightSubject) -> Iterator[Check]:
     for stage in unasked(subject.stages):
         yield Check(
             "approval-none",

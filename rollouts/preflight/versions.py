@@ -20,21 +20,23 @@ NEVER = "This cannot be overridden if a stage needs no approval."
 
 def version_blockers(subject: PreflightSubject) -> list[Check]:
     blockers = [check for check in _found(subject) if check.code in BARS]
-    return blockers or list(_gates_that_cannot_tell(subject.stages, subject.said_of_versions[subject.plan.to_version]))
+    return blockers or list(
+        _gates_that_cannot_tell(subject.stages, subject.version_compatibility[subject.plan.to_version])
+    )
 
 
 def warned(subject: PreflightSubject) -> Iterator[Check]:
     to, back = subject.plan.to_version, subject.plan.from_version
     yield from _unlisted(to)
     yield from (check for check in _found(subject) if check.code not in BARS)
-    yield from _rollback_checks(back, subject.said_of_versions[back])
+    yield from _rollback_checks(back, subject.version_compatibility[back])
 
 
 def _found(subject: PreflightSubject) -> Iterator[Check]:
     version = subject.plan.to_version
     # Only checks that others review may be overridden.
     may = all("approval" in stage.gate_options for stage in subject.stages)
-    for line in subject.said_of_versions[version]:
+    for line in subject.version_compatibility[version]:
         if _is_worth_saying(line.verdict):
             yield _check(line, version, len(subject.picks.nodes), may=may)
 
@@ -114,7 +116,7 @@ def _rollback_checks(version: str, lines: Sequence[Line]) -> Iterator[Check]:
             yield Check("rollback", title=title, summary=summary, evidence=entry, steps=steps, is_grave=True)
 
 
-def stands_against(subject: PreflightSubject) -> Iterable[Check]:
+def start_checks(subject: PreflightSubject) -> Iterable[Check]:
     return subject.plan.its_component.preflight(subject.driver)
 
 

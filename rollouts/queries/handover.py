@@ -28,7 +28,7 @@ def handover_of(plan: Plan) -> ObjectOfOthers:
         return ObjectOfOthers(f"{named} is gone, so its nodes cannot be handed over.")
     ours = {plan.from_version} | ({plan.to_version} if plan.write_intended_at else set())
     changed = plan.template_change.get("says", "")
-    if row.version in ours and not changed and not plan.takes_of_others:
+    if row.version in ours and not changed and not plan.releases_to_foreign_version:
         return ObjectOfOthers(f"Nobody else has changed {named}, so this plan releases its nodes by itself.")
     if not row.version:
         return ObjectOfOthers(f"{named} names no version. Write one into it first.")

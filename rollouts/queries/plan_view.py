@@ -81,7 +81,7 @@ class PlanStanding:
     halt: Command | None  # command of the person who halted it; None: not halted, or halted by a gate
     pending_stop: str = ""  # a halt or pause that the plan's rows do not say yet, as a sentence; of a list only
     failures: Sequence[str] = ()  # of a halted plan: each node that failed with its cause, known causes first
-    unlooked: str  # sentence that no worker evaluated it although it is due; blank: evaluated, or in progress
+    missed_round_text: str  # sentence that no worker evaluated it although it is due; blank: evaluated, or in progress
     # What holds all of it back beside its own commands, where it would let something go; not asked for a list.
     restraint: Restraint | None = None
     operator_down: str = ""  # that the GPU operator is seen not to run, as a sentence; not asked for a list
@@ -104,7 +104,7 @@ class PlanStanding:
             if self.plan.epoch
             else "No worker has evaluated the plan yet."
         )
-        return self.unlooked or self.plan.waiting_for or first
+        return self.missed_round_text or self.plan.waiting_for or first
 
     @property
     def besides(self) -> list[str]:
@@ -114,10 +114,10 @@ class PlanStanding:
 
     @property
     def _waits(self) -> list[str]:
-        if not self.unlooked:
+        if not self.missed_round_text:
             return self._told[1:]
         if self._told:
-            return [*self._told[1:], self.unlooked]
+            return [*self._told[1:], self.missed_round_text]
         return [f"Last state: {self.plan.waiting_for}"] if self.plan.waiting_for else []
 
     @property
@@ -214,7 +214,7 @@ def _standing(plan: Plan, told: Sequence[Command], *, now: datetime) -> dict[str
         "plan": plan,
         "pause": next((one for one in told if one.verb == Verb.PAUSE), None),
         "halt": next((one for one in told if one.verb == Verb.HALT and plan.state == PlanState.HALTED), None),
-        "unlooked": unlooked(plan, now=now),
+        "missed_round_text": missed_round_text(plan, now=now),
     }
 
 
@@ -306,13 +306,13 @@ def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[dat
     ]
 
 
-def unlooked(plan: Plan, *, now: datetime) -> str:
+def missed_round_text(plan: Plan, *, now: datetime) -> str:
     """Returns a sentence that a due plan has no round; empty if it has one.
 
     A long round renews its lease, and a round that waits for a cluster states the next time.
     """
     since = moment(plan.looked_at, now=now) if plan.looked_at else ""
-    return f"{says_unlooked('it', since)} {LOOK}" if is_unlooked(plan, now=now) else ""
+    return f"{missed_round_sentence('it', since)} {LOOK}" if is_unlooked(plan, now=now) else ""
 
 
 def is_unlooked(plan: Plan, *, now: datetime) -> bool:
@@ -321,7 +321,7 @@ def is_unlooked(plan: Plan, *, now: datetime) -> bool:
     return now - max(plan.next_look_at, plan.lease_until) > BLIND
 
 
-def says_unlooked(called: str, since: str) -> str:
+def missed_round_sentence(called: str, since: str) -> str:
     """Returns the sentence. `since` is empty if there never was a round."""
     when = f"since {since}" if since else "yet"
     return f"No worker has evaluated {called} {when}. No node is released or held, and no gate is evaluated."

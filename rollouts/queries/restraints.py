@@ -239,7 +239,7 @@ def restores(plan: Plan) -> bool:
 
     Releases to a foreign version or template are bound by everything (Z38).
     """
-    return plan.state in GOES_BACK and not plan.takes_of_others
+    return plan.state in GOES_BACK and not plan.releases_to_foreign_version
 
 
 def why_not(plan: Plan, uids: Collection[str], *, now: datetime) -> str:

@@ -168,7 +168,7 @@ class VirtualNode:
             first = self.changed_at + self.fault.after
             yield first
             yield from (first + one.after for one in self.fault.opens)
-            for every, offset in self._looks_different_every() if now >= first else ():
+            for every, offset in self._signs_by_period() if now >= first else ():
                 yield first + offset + ((now - first - offset) // every + 1) * every
 
     def _scattered_changes(self) -> Iterator[datetime]:
@@ -187,7 +187,7 @@ class VirtualNode:
     def validates_for(self) -> timedelta:
         return VALIDATION_LIMIT if self.defect.validator is ValidatorFault.FAILS else self.pace.validation
 
-    def _looks_different_every(self) -> Iterator[tuple[timedelta, timedelta]]:
+    def _signs_by_period(self) -> Iterator[tuple[timedelta, timedelta]]:
         """Yields how often a fault shows something else again and again, and the offset of that from its first sign."""
         begins, defect = timedelta(0), self.defect
         if defect.node is NodeFault.FLAPS:

@@ -219,7 +219,7 @@ class Run:
         hours, row = self.fleet.hours, self._stopped_stage()
         if hours is None or any(one.state is not TargetState.HELD for one in row.targets.values()):
             return None
-        shown = hours.evidence(row.plan.nodes, lasting=_must_last(row), now=self.now)
+        shown = hours.evidence(row.plan.nodes, lasting=_longest_window_time(row), now=self.now)
         ahead = [at for one in shown for at, _ in one.openings]
         if len(hours.closed(row.plan.nodes, self.now)) < len(row.plan.nodes):
             return None
@@ -464,7 +464,7 @@ class Run:
 
     def _windows(self, row: _Stage, held: Sequence[str]) -> tuple[WindowEvidence, ...]:
         if self.fleet.hours:
-            return self.fleet.hours.evidence(held, lasting=_must_last(row), now=self.now)
+            return self.fleet.hours.evidence(held, lasting=_longest_window_time(row), now=self.now)
         return (WindowEvidence(tuple(held)),) if held else ()
 
     def _pods_ready(self, changed: Sequence[VirtualNode]) -> dict[str, int]:
@@ -521,7 +521,7 @@ class Run:
         return next((row for row in self.rows if row.state not in over), self.rows[-1])
 
 
-def _must_last(row: _Stage) -> timedelta:
+def _longest_window_time(row: _Stage) -> timedelta:
     return next((gate.must_last for gate in row.plan.gates if isinstance(gate, Window)), timedelta(0))
 
 

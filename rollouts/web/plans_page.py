@@ -92,7 +92,7 @@ def _counted(plans: PlanQuerySet) -> QuerySet[Plan]:
 def _add_node_counts(plans: Iterable[Plan]) -> list[Plan]:
     """Adds how many nodes run the old and the new version. One query."""
     listed = list(plans)
-    back = Target.objects.filter(stage__plan__in=[plan.pk for plan in listed]).gone_back().order_by()
+    back = Target.objects.filter(stage__plan__in=[plan.pk for plan in listed]).back_on_old_version().order_by()
     numbers = {
         plan: (number, changed)
         for plan, number, changed in back.values_list("stage__plan").annotate(

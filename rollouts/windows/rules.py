@@ -73,7 +73,7 @@ def read_rule(text: str) -> dict[str, str]:
         if not is_good(value):
             raise _bad(f"{name} {sentence}")
         parts[name] = value
-    _refuse_what_has_no_sense(parts)
+    _check_request(parts)
     if "BYDAY" in parts:
         is_of_year = parts["FREQ"] == "YEARLY" and "BYMONTH" not in parts
         parts["BYDAY"] = _numbered(parts["BYDAY"], most=53 if is_of_year else 5)
@@ -84,7 +84,7 @@ def _bad(sentence: str) -> BadWindow:
     return BadWindow("rule", sentence)
 
 
-def _refuse_what_has_no_sense(parts: Mapping[str, str]) -> None:
+def _check_request(parts: Mapping[str, str]) -> None:
     """The third Tuesday of what? Only months and years have one; and a week has no days of the month."""
     if "FREQ" not in parts:
         raise _bad("The rule needs a FREQ: DAILY, WEEKLY, MONTHLY or YEARLY.")

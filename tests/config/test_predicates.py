@@ -131,8 +131,8 @@ TWINS = {
         lambda rows: rows.standing(),
         lambda row: row.is_standing,
     ),
-    ("Hold", "in_the_way"): Twins(
-        Hold, HELD, a_hold, lambda rows: rows.in_the_way(), lambda row: row.is_in_the_way
+    ("Hold", "blocking_changes"): Twins(
+        Hold, HELD, a_hold, lambda rows: rows.blocking_changes(), lambda row: row.is_blocking_changes
     ),
     ("Hold", "older"): Twins(Hold, HELD, a_hold, lambda rows: rows.older(), lambda row: row.is_older),
     ("ImagePull", "in_force"): Twins(
@@ -291,7 +291,7 @@ class TestTheDatabaseAndPythonAgree(TestCase):
 
         row = Target.objects.with_holds().select_related("stage__plan").get(pk=target.pk)
 
-        assert Target.objects.gone_back().filter(pk=target.pk).exists() == (row.shown_state == Shown.BACK)
+        assert Target.objects.back_on_old_version().filter(pk=target.pk).exists() == (row.shown_state == Shown.BACK)
 
     @classmethod
     def setUpTestData(cls):

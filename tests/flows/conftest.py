@@ -94,7 +94,7 @@ def gpu_cluster(stack: RecordedStack) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def goes_unasked(people: Callable[[str], Visitor]) -> None:
+def stages_without_approval(people: Callable[[str], Visitor]) -> None:
     """The flows' cluster lets a stage go without an approval that names none."""
     admin = people("admin")
     for cluster in admin.all("/api/v1/clusters"):
@@ -104,7 +104,7 @@ def goes_unasked(people: Callable[[str], Visitor]) -> None:
 
 @pytest.fixture
 def plan_for(
-    stack: RecordedStack, operator: Visitor, approver: Visitor, gpu_cluster: Cluster, goes_unasked: None
+    stack: RecordedStack, operator: Visitor, approver: Visitor, gpu_cluster: Cluster, stages_without_approval: None
 ) -> Iterator[Callable[[str], Plan]]:
     """Makes plans; what a flow leaves of them is given up and tidied, so that the next one finds a fleet in order."""
     made: list[Plan] = []

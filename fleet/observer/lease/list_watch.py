@@ -85,7 +85,7 @@ class ListWatch:
             self._incoming,
             resource_version=cursors[name].resource_version,
             locate=lambda: kind.located(self._deltas.scope),
-            may_begin=lambda: all(cursors[other].may_be_built_on for other in kind.after),
+            may_begin=lambda: all(cursors[other].allows_dependents for other in kind.after),
             make_sure=self._make_sure,
             until=self._until,
         )

@@ -58,7 +58,7 @@ def take_lease(cluster_id: int, epoch: int, *, seconds: float = HELD_S, stop: Ev
 
     A cluster without an answer releases its thread at once, with growing waits.
     """
-    if Observer.gives_way(cluster_id, now=timezone.now()):
+    if Observer.yields_thread(cluster_id, now=timezone.now()):
         log.debug("others may answer and have no thread", cluster=cluster_id, epoch=epoch)
         return
     won = Observer.take(cluster_id, epoch=epoch, owner=own_name(), now=timezone.now())

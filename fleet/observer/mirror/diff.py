@@ -38,7 +38,7 @@ def remember(old: Columns | None, new: Columns, *, now: datetime) -> Columns:
         row |= {key: before.get(key) for key in KEPT_WHILE_SILENT if not row[key] and before.get(key)}
         row |= _domain(before, row)
     row["driver_unknown_since"] = None
-    if row["is_gpu_node"] and not new["driver_version"] and _names_its_driver(row):
+    if row["is_gpu_node"] and not new["driver_version"] and _needs_driver_label(row):
         row["driver_unknown_since"] = before.get("driver_unknown_since") or now
     return row | _boot(before, row, now=now) | _resources(old, row) | _reconfiguring(before, row, now=now)
 
@@ -65,7 +65,7 @@ def _domain(before: Columns, row: Columns) -> Columns:
     return {"nvlink_domain": before["nvlink_domain"]} if is_silent and before.get("nvlink_domain") else {}
 
 
-def _names_its_driver(row: Columns) -> bool:
+def _needs_driver_label(row: Columns) -> bool:
     """Tells whether a missing label means an unknown driver: NVIDIA nodes have one, other vendors only some."""
     return row["gpu_vendor"] in ("", "nvidia") or bool(row["driver_version"])
 

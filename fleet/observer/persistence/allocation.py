@@ -81,7 +81,7 @@ def differing(cluster_id: int, names: Collection[str] | None) -> DifferingTaken:
     nodes = Node.objects.filter(cluster_id=cluster_id).order_by()
     if names is not None:
         pods, nodes = pods.filter(node_name__in=names), nodes.filter(name__in=names)
-    requested, (sick, daemon_sets) = _requested(cluster_id, pods), _sick_and_daemon_sets(pods)
+    requested, (sick, daemon_sets) = _requested(cluster_id, pods), _unhealthy_devices_and_daemon_sets(pods)
     wrong: dict[Taken, list[int]] = defaultdict(list)
     columns = ("id", "name", "layout", "requested", "devices_unhealthy", "driver_daemon_set", *COLUMNS)
     for node_id, name, layout, was, ailing, daemon_set, *counts in nodes.values_list(*columns):
@@ -106,7 +106,7 @@ def _requested(cluster_id: int, pods: QuerySet[Pod]) -> dict[str, dict[str, int]
     return sums
 
 
-def _sick_and_daemon_sets(pods: QuerySet[Pod]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
+def _unhealthy_devices_and_daemon_sets(pods: QuerySet[Pod]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
     """Returns by node the pods of unhealthy devices, and the DaemonSet of its newest driver pod."""
     sick: dict[str, dict[str, str]] = defaultdict(dict)
     daemon_sets: dict[str, str] = {}

@@ -171,7 +171,7 @@ class Flusher:
             nodes=self._states(written, listed),
             kinds=kinds,
             at=self._clock(),
-            is_laid_out_anew=any(map(_is_laid_out_anew, written)),
+            is_laid_out_anew=any(map(_changes_map_layout, written)),
         )
         self._told = self.batch
         if has_news or any(one.kind.model in (Node, Pod) for one in written):
@@ -188,7 +188,7 @@ class Flusher:
         return node_messages(found)
 
 
-def _is_laid_out_anew(one: Written) -> bool:
+def _changes_map_layout(one: Written) -> bool:
     """Tells whether nodes were added, removed or moved on the map."""
     if one.kind.model is not Node:
         return False

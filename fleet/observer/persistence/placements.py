@@ -53,7 +53,7 @@ def record_placements(cluster_id: int, written: Written, *, now: datetime) -> No
 def begin_on(cluster_id: int, names: Collection[str], *, now: datetime) -> None:
     """Begins placements of pods that arrived before these nodes, or outlived a node of the same name."""
     if names:
-        _begin_those(cluster_id, _holding(cluster_id).filter(node_name__in=names), now=now)
+        _begin_placements_of(cluster_id, _holding(cluster_id).filter(node_name__in=names), now=now)
 
 
 def end_on(cluster_id: int, nodes: Iterable[str], *, now: datetime) -> None:
@@ -89,7 +89,7 @@ def reconcile(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> 
     for uids in _batches_of(pod for pod, _ in holding - written.keys()):
         with transaction.atomic():
             Observer.keep(cluster_id, epoch=epoch, now=clock(), flushed=False)
-            _begin_those(cluster_id, _holding(cluster_id).filter(uid__in=uids), now=clock())
+            _begin_placements_of(cluster_id, _holding(cluster_id).filter(uid__in=uids), now=clock())
 
 
 def _holds_gpus(row: Columns) -> bool:
@@ -116,7 +116,7 @@ def _begin_placements(cluster_id: int, rows: Sequence[Columns], *, now: datetime
     upsert(PodPlacement, placements, unique=ONE_EACH)
 
 
-def _begin_those(cluster_id: int, pods: QuerySet[Pod], *, now: datetime) -> None:
+def _begin_placements_of(cluster_id: int, pods: QuerySet[Pod], *, now: datetime) -> None:
     """Begins placements; for pods that outlived a node, from now on."""
     rows = list(pods.values(*KEPT))
     before = PodPlacement.objects.filter(cluster=cluster_id, pod_uid__in=[row["uid"] for row in rows]).order_by()

@@ -63,7 +63,7 @@ class WatchCursor:
         return self.is_listing and self.state is BookmarkState.LISTING
 
     @property
-    def may_be_built_on(self) -> bool:
+    def allows_dependents(self) -> bool:
         """Tells whether dependent kinds may start: it is complete, or unavailable."""
         return (self.listed_at is not None and not self.is_listing) or self.state in VOID
 

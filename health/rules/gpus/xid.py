@@ -200,11 +200,11 @@ def _xids_of_gpu(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
     came_again = [replace(seen, is_counted=seen.number in counted) for seen in last]
     others = sorted(set(counted) - {seen.number for seen in last})
     there = {seen.number for seen in last} | set(counted)
-    past = [seen for seen in gpu.past_xids if seen.number not in there and not _has_begun_anew(gpu, seen)]
+    past = [seen for seen in gpu.past_xids if seen.number not in there and not _has_restarted(gpu, seen)]
     return came_again + [XidSeen(number, None, is_counted=True) for number in others] + past
 
 
-def _has_begun_anew(gpu: GpuFacts, seen: XidSeen) -> bool:
+def _has_restarted(gpu: GpuFacts, seen: XidSeen) -> bool:
     """Returns whether the driver changed or the node booted since, for GPUs whose counters did not show it."""
     return any(at is not None and _is_of_before(seen, at) for at in (gpu.driver_changed_at, gpu.booted_at))
 

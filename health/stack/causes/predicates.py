@@ -28,7 +28,7 @@ from gpu.versions import version_of
 from health.rules.pods_failing import BY_KUBELET
 from health.stack.causes.base import CC_STATE, CRASHES, PUBLISHES, VGPU_STATE, Cause, ClaimSigns, PodSigns, Signs
 from health.stack.causes.placement import differing, is_selected
-from health.stack.causes.tolerations import keeping_away, spell
+from health.stack.causes.tolerations import spell, untolerated_taints
 from kube.log_lines import LineWeight, decisive_line, weight
 from wording.numbers import either
 
@@ -159,7 +159,7 @@ def pods_unseen(signs: Signs) -> PredicateAnswer | None:
 
 @predicate("noun", "taints")
 def tainted(signs: Signs) -> PredicateAnswer | None:
-    away = keeping_away(signs.taints, signs.tolerations) if is_selected(signs) else []
+    away = untolerated_taints(signs.taints, signs.tolerations) if is_selected(signs) else []
     noun = either(len(away), "taint", "taints")
     return PredicateAnswer({"noun": noun, "taints": ", ".join(spell(taint) for taint in away)}) if away else None
 

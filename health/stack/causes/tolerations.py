@@ -27,7 +27,7 @@ ALWAYS: frozenset[tuple[str, str]] = frozenset(
 )
 
 
-def keeping_away(taints: Sequence[StoredTaint], tolerations: Sequence[StoredToleration]) -> list[StoredTaint]:
+def untolerated_taints(taints: Sequence[StoredTaint], tolerations: Sequence[StoredToleration]) -> list[StoredTaint]:
     """The taints that a DaemonSet with these tolerations does not tolerate."""
     return [
         taint

@@ -198,7 +198,7 @@ class Placing:
 ANY = (-sys.float_info.max, sys.float_info.max)
 
 
-class Filled(NamedTuple):
+class FillCounts(NamedTuple):
     """Counts: devices with newer values, invalid numbers, and samples from the future."""
 
     moved: int
@@ -216,7 +216,7 @@ def fill(
     bounds: tuple[float, float] = ANY,
     offset_s: float = 0.0,
     latest: float = ANY[1],
-) -> Filled:
+) -> FillCounts:
     """Writes newer values into a column.
 
     `offset_s` is added to the server's clock to get ours. A value is ignored if it is no number, out of bounds, or its
@@ -241,7 +241,7 @@ def fill(
             ahead += 1
         else:
             impossible += value == value and value not in BLANKS
-    return Filled(moved, impossible, ahead)
+    return FillCounts(moved, impossible, ahead)
 
 
 def _times_of(places: "array[int]", times: Sequence[LabelledSample], placing: Placing) -> Sequence[float]:

@@ -122,7 +122,7 @@ class Past:
         """Returns the names with devices that the usual ones lack, as rounds find them."""
         if not names:
             return []
-        which = promql.names_beside(sorted(names), covering, self.matchers, within_s=asked.step_s * asked.number)
+        which = promql.extra_names_query(sorted(names), covering, self.matchers, within_s=asked.step_s * asked.number)
         return sorted(labels(row).get("__name__", "") for row in self._at(which, asked.last))
 
     def _devices(self, covering: Sequence[str], asked: Steps) -> Iterator[tuple[GpuDeviceKey, Mapping[str, str]]]:

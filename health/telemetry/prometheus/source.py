@@ -28,7 +28,7 @@ from health.telemetry.identity import (
     take_inventory,
 )
 from health.telemetry.metrics import SERIES, MetricSeries
-from health.telemetry.prometheus.answers import Filled, LabelledSample, Placing, Unusable, fill, labels, vector
+from health.telemetry.prometheus.answers import FillCounts, LabelledSample, Placing, Unusable, fill, labels, vector
 from health.telemetry.prometheus.client import Client
 from health.telemetry.snapshot import GpuDevice, GpuDeviceKey, MetricColumn, TelemetrySnapshot, in_order
 from health.telemetry.snapshot_memory import put_in_words, remember
@@ -118,7 +118,7 @@ class Prometheus:
         exported = frozenset(row.metric for row in series)
         notes = (*notes, *known.notes, *_inconsistency_notes(odd))
         skew_s = float(round(offset_s)) if abs(offset_s) > SKEW_S else 0.0
-        came = snapshot.boards_beside(earlier)
+        came = snapshot.new_boards_since(earlier)
         return TelemetryReading(snapshot, exported, xids, notes, parts, known.exploding, anew, came, unplaced, skew_s)
 
     def _query(self, expression: str) -> list[LabelledSample]:
@@ -230,7 +230,7 @@ class Prometheus:
 
     def _fill(
         self, snapshot: TelemetrySnapshot, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool
-    ) -> Filled:
+    ) -> FillCounts:
         ask = promql.newest_values if are_doubled else promql.values
         matchers = self.matchers.and_one_of(row.label, row.only)
         # Timestamps first: a value is never older than its timestamp here.
@@ -286,7 +286,7 @@ def _covering_names(names: frozenset[str]) -> list[str]:
     return usual if any(name != PROFILED for name in usual) else sorted(names)
 
 
-def _odd_in(row: MetricSeries, filled: Filled) -> Iterator[str]:
+def _odd_in(row: MetricSeries, filled: FillCounts) -> Iterator[str]:
     if filled.impossible:
         yield f"{count(filled.impossible, 'impossible value')} of {row.name}"
     if filled.ahead:

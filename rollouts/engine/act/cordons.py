@@ -33,7 +33,7 @@ def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, Cordon]:
     return {row.node_uid: row for row in Cordon.objects.in_force().filter(plan=plan, node_uid__in=list(uids))}
 
 
-def beside_release(writer: Writer, row: Cordon | None) -> Beside:
+def release_patch_part(writer: Writer, row: Cordon | None) -> Beside:
     """Returns the cordon's part of the patch that releases the node. A foreign cordon stays."""
 
     def written(seen: NodeSeen) -> NodeWrite:
@@ -44,7 +44,7 @@ def beside_release(writer: Writer, row: Cordon | None) -> Beside:
     return written if row else nothing_else
 
 
-def beside_recall(writer: Writer, row: Cordon | None) -> Beside:
+def recall_patch_part(writer: Writer, row: Cordon | None) -> Beside:
     return _away(writer, is_driven=True) if row else nothing_else
 
 

@@ -55,7 +55,7 @@ def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, list[Exclusion]]:
     return found
 
 
-def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
+def release_patch_part(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
     def written(seen: NodeSeen) -> NodeWrite:
         here = metadata_of(seen)
         was = before(here, [row.external_controller for row in rows])
@@ -70,7 +70,7 @@ def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
     return written if rows else nothing_else
 
 
-def beside_recall(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
+def recall_patch_part(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
     known = {row.controller: row.was for row in rows if row.placed_at}
 
     def written(seen: NodeSeen) -> NodeWrite:
@@ -86,7 +86,7 @@ def exclude_again(writer: Writer, act: ExcludeAgain) -> None:
     rows = rows_of(writer.plan, act.nodes)
     for uid, name in writer.some(act.nodes):
         if seen := writer.change(
-            uid, name, as_patch(beside_release(writer, rows[uid])), rows=_rows_in_force(rows[uid])
+            uid, name, as_patch(release_patch_part(writer, rows[uid])), rows=_rows_in_force(rows[uid])
         ):
             read_back(writer, seen, rows[uid])
 
@@ -102,7 +102,7 @@ def put_back(writer: Writer, act: PutBack) -> None:
     for uid, name in writer.some(dict(in_turn)):
         if not rows[uid]:
             continue
-        seen = writer.change(uid, name, as_patch(beside_recall(writer, rows[uid])), rows=_rows_in_force(rows[uid]))
+        seen = writer.change(uid, name, as_patch(recall_patch_part(writer, rows[uid])), rows=_rows_in_force(rows[uid]))
         if seen is not None:
             settle(writer, seen, rows[uid])
         elif writer.is_gone(uid, name):

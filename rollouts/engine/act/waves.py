@@ -99,7 +99,7 @@ def recall(writer: Writer, act: Recall) -> None:
             call_traffic_hook(UNDRAIN, writer.plan, [target.node_uid], now=now, actor="engine", reason=reason)
         cordon = cordoned.get(target.node_uid)
         beside = combine_writes(
-            exclusions.beside_recall(writer, off[target.node_uid]), cordons.beside_recall(writer, cordon)
+            exclusions.recall_patch_part(writer, off[target.node_uid]), cordons.recall_patch_part(writer, cordon)
         )
         if seen := lever.call_back(writer, target.node_uid, target.node_name, beside=beside):
             exclusions.settle(writer, seen, off[target.node_uid])
@@ -160,10 +160,10 @@ def _why_kept(writer: Writer, target: Target, seen: NodeSeen) -> str:
         return ""
     if seen.is_unschedulable and target.retried_at is None:
         return "cordoned by somebody else"
-    return "" if _may_go_unasked(writer, target, seen) else "in production, where an approval is required"
+    return "" if _needs_no_approval(writer, target, seen) else "in production, where an approval is required"
 
 
-def _may_go_unasked(writer: Writer, target: Target, seen: NodeSeen) -> bool:
+def _needs_no_approval(writer: Writer, target: Target, seen: NodeSeen) -> bool:
     """Returns whether the node may be released without an approval, or an approval was asked.
 
     A label may have put the node into a production pool; rows show that only in a later round.
@@ -260,7 +260,7 @@ def _release(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
     for target in targets:
         may_go = partial(_is_still_wanted, writer, stage, target)
         rows, cordon = off[target.node_uid], cordoned.get(target.node_uid)
-        beside = combine_writes(exclusions.beside_release(writer, rows), cordons.beside_release(writer, cordon))
+        beside = combine_writes(exclusions.release_patch_part(writer, rows), cordons.release_patch_part(writer, cordon))
         if seen := lever_of(writer).release(writer, target.node_uid, target.node_name, may_go=may_go, beside=beside):
             Target.objects.filter(pk=target.pk).update(released_at=writer.clock())
             exclusions.read_back(writer, seen, rows)

@@ -15,7 +15,7 @@ from datetime import timedelta
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.components.base import Phase
 from rollouts.engine.decide.acts import Act, CordonAffected, CordonAgain, Decision, MovePlan, MoveStage, Uncordon
-from rollouts.engine.decide.target_progress import tells_who_is_gone
+from rollouts.engine.decide.target_progress import can_tell_removed_nodes
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.test_job import TestJobGate
@@ -69,7 +69,7 @@ def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
     if not snapshot.version.object_trouble:
         # The operator has cordoned these nodes itself, and checks at its end whether to leave them so.
         found |= {uid for uid, node in nodes.items() if node.phase is Phase.AT_WORK}
-    return found - snapshot.gone.keys() if tells_who_is_gone(snapshot) else found
+    return found - snapshot.gone.keys() if can_tell_removed_nodes(snapshot) else found
 
 
 def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence) -> bool:

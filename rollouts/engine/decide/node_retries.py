@@ -14,7 +14,7 @@ from rollouts.lifecycle import TargetState
 IN_VAIN = "Another try would find the same driver pod, which does not become Ready. Read its log, or delete the pod."
 
 
-def given_another_try(snapshot: Snapshot) -> Mapping[str, TargetEvidence]:
+def retried_targets(snapshot: Snapshot) -> Mapping[str, TargetEvidence]:
     """Returns the targets with a retry by node. They were released once, so their progress is no escape."""
     return {target.uid: target for stage in snapshot.forward for target in stage.targets if target.is_retried}
 
@@ -37,7 +37,7 @@ def to_queue(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
     return {node.uid: node.name for node in stuck if not snapshot.templates.is_in_sync(node)}
 
 
-def became_of(snapshot: Snapshot, node: NodeSnapshot, *, is_changed: bool) -> tuple[TargetState, str] | None:
+def retry_progress(snapshot: Snapshot, node: NodeSnapshot, *, is_changed: bool) -> tuple[TargetState, str] | None:
     """Returns the new state of a node that waits for its retry, with the reason; None if it still waits."""
     if node.phase is Phase.FAILED:
         return (

@@ -20,7 +20,7 @@ from rollouts.engine.decide.gate_evaluation import (
     first_result,
 )
 from rollouts.engine.decide.holds import changed_template
-from rollouts.engine.decide.node_retries import given_another_try
+from rollouts.engine.decide.node_retries import retried_targets
 from rollouts.engine.decide.releases import (
     SOON,
     held_though_changed,
@@ -130,7 +130,7 @@ def reason_to_halt(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateRe
         )
     if snapshot.version.template_change:
         return current.index, changed_template(snapshot)
-    again = given_another_try(snapshot)
+    again = retried_targets(snapshot)
     if escaped := [node for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)]:
         return current.index, _says_escaped(snapshot, escaped)
     for stage in snapshot.forward:

@@ -63,7 +63,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Gate
         act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')}: {free.reason}.")
         return Decision(f"{stage.name}: releasing {names(wave)}.", acts=(act,), look_again_in=SOON)
     if restrained and len({*restrained, *cordoned}) == len(held):
-        return Decision(says_what_waits(stage, restrained, cordoned))
+        return Decision(waiting_nodes_text(stage, restrained, cordoned))
     if not free.nodes and (unproven := _untested(snapshot, stage, answers, now=now)):
         return replace(unproven, look_again_in=SOON)
     return _why_nothing_is_released(snapshot, stage, ready, restrained, cordoned, free)
@@ -101,7 +101,7 @@ def _why_nothing_is_released(
     if len(cordoned) < len(held) and not free.nodes:
         return Decision(f"{stage.name}: {_to_go(len(held))}; {free.reason}.", look_again_in=SOON)
     if full := snapshot.budgets.waiting(ready):
-        return Decision(says_what_waits(stage, {**full, **restrained}, cordoned))
+        return Decision(waiting_nodes_text(stage, {**full, **restrained}, cordoned))
     if cordoned:
         return Decision(
             f"{stage.name}: {names(cordoned)} {are(len(cordoned))} cordoned by somebody else. Uncordon or exclude."
@@ -256,7 +256,7 @@ def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
     }
 
 
-def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordoned: Sequence[str] = ()) -> str:
+def waiting_nodes_text(stage: StageSnapshot, restrained: Mapping[str, str], cordoned: Sequence[str] = ()) -> str:
     (sentence, number), *_ = Counter(restrained.values()).most_common(1)
     every, others = len(stage.in_state(TargetState.HELD)), tuple(name for name in cordoned if name not in restrained)
     still = "" if number == every else f" {number} of {every} {either(number, 'waits', 'wait')} for this."

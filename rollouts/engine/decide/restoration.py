@@ -5,7 +5,7 @@ from collections.abc import Callable
 from rollouts.components.base import THROUGH, Phase
 from rollouts.engine.decide.acts import ClearUpgradeState, Decision, LiftHolds, PlaceHolds, WriteVersion
 from rollouts.engine.decide.holds import ask_which_template
-from rollouts.engine.decide.node_retries import given_another_try
+from rollouts.engine.decide.node_retries import retried_targets
 from rollouts.engine.decide.releases import SOON, recall
 from rollouts.engine.decide.unmanaged_nodes import release_unmanaged_nodes
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
@@ -100,7 +100,7 @@ def _release_unchanged(snapshot: Snapshot) -> Decision | None:
 
 def _failed_once(snapshot: Snapshot) -> frozenset[str]:
     """Returns retried nodes that carry the operator's cordon of the first try; the operator must remove it."""
-    again = given_another_try(snapshot).keys() - snapshot.cordons.in_force.keys()
+    again = retried_targets(snapshot).keys() - snapshot.cordons.in_force.keys()
     return frozenset(node.uid for node in snapshot.nodes if node.uid in again and node.is_unschedulable)
 
 

@@ -28,9 +28,9 @@ from rollouts.engine.decide.releases import (
     recall_restrained,
     recall_sentence,
     restrained_in,
-    says_what_waits,
     unfinished_releases,
     unqueued_yet,
+    waiting_nodes_text,
 )
 from rollouts.engine.decide.restoration import (
     came_since,
@@ -169,9 +169,9 @@ def _release_waves(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now
     if failed and not on_the_way and not (others and free.nodes and not full):
         return ask_for_help(snapshot, failed, now=now)
     if held and len(restrained) == len(held):
-        return Decision(says_what_waits(stage, restrained))
+        return Decision(waiting_nodes_text(stage, restrained))
     if full and free.nodes:
-        return Decision(says_what_waits(stage, {**full, **restrained}))
+        return Decision(waiting_nodes_text(stage, {**full, **restrained}))
     if held:
         why = unqueued_yet(len(held)) if free.nodes else free.reason
         return Decision(f"{count(len(held), 'node')} must still be rolled back; {why}.", look_again_in=SOON)

@@ -55,7 +55,7 @@ def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now:
     crashing, tried = those(_failed(snapshot, has_its_pod=True)), those(_failed(snapshot, has_its_pod=False))
     seen = those(frozenset(node.uid for node in snapshot.nodes))
     gone = tuple(target for target in failed if target not in seen)
-    parts = [_of_tried(tried), _of_crashing(snapshot, crashing), _of_gone(gone)]
+    parts = [_failed_retries_text(tried), _crashing_pods_text(snapshot, crashing), _unseen_targets_text(gone)]
     sentence = " ".join(part for part in parts if part)
     if not sentence:
         again = f"{are(len(failed))} in the operator's queue again"
@@ -71,7 +71,7 @@ def _failed(snapshot: Snapshot, *, has_its_pod: bool) -> frozenset[str]:
     return frozenset(node.uid for node in failed if snapshot.templates.is_in_sync(node) is has_its_pod)
 
 
-def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
+def _failed_retries_text(targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
     number = len(targets)
@@ -81,7 +81,7 @@ def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
     return f"{_names(targets)} failed {TRIES} times in the rollback: {why}. {helps}"
 
 
-def _of_crashing(snapshot: Snapshot, targets: tuple[TargetEvidence, ...]) -> str:
+def _crashing_pods_text(snapshot: Snapshot, targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
     version, number = snapshot.version.old, len(targets)
@@ -98,7 +98,7 @@ def _of_crashing(snapshot: Snapshot, targets: tuple[TargetEvidence, ...]) -> str
     return f"{_names(targets)}: {what}. {helps}"
 
 
-def _of_gone(targets: tuple[TargetEvidence, ...]) -> str:
+def _unseen_targets_text(targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
     it = either(len(targets), "it", "them")

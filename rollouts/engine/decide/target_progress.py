@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rollouts.components.base import THROUGH, Phase
 from rollouts.engine.decide.acts import MoveTarget
-from rollouts.engine.decide.node_retries import became_of
+from rollouts.engine.decide.node_retries import retry_progress
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import GAVE_UP, TargetEvidence
 from rollouts.gates.workloads_ready import served
@@ -18,7 +18,7 @@ def follow(snapshot: Snapshot, stage: StageSnapshot) -> tuple[MoveTarget, ...]:
 
 def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
     nodes = snapshot.nodes_by_uid
-    gone = snapshot.gone if tells_who_is_gone(snapshot) else {}
+    gone = snapshot.gone if can_tell_removed_nodes(snapshot) else {}
     for target in stage.targets:
         if target.uid in gone and (lost := _lost(stage, target, gone[target.uid])):
             yield lost
@@ -43,7 +43,7 @@ def lost_targets(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
     return tuple(move for move in found if move)
 
 
-def tells_who_is_gone(snapshot: Snapshot) -> bool:
+def can_tell_removed_nodes(snapshot: Snapshot) -> bool:
     """Returns whether absent nodes count as removed: not with old rows, and not while the operator recreates
     DaemonSets."""
     return not snapshot.stale_reason and (snapshot.templates.has_daemonsets or snapshot.state is PlanState.ROLLING_BACK)
@@ -78,7 +78,7 @@ def _next_state(
     if has_escaped(snapshot, stage, target, node):
         return TargetState.CHANGING, snapshot.says.has_escaped
     if target.state is TargetState.HELD:
-        return _of_a_held_one(snapshot, stage, target, node)
+        return _held_target_progress(snapshot, stage, target, node)
     if stage.is_rollback and _waits_again(target, node):
         return TargetState.HELD, "The node is in the operator's queue again and held. It waits for its wave."
     if node.phase is Phase.FAILED:
@@ -99,11 +99,11 @@ def _next_state(
     return None
 
 
-def _of_a_held_one(
+def _held_target_progress(
     snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot
 ) -> tuple[TargetState, str] | None:
     if target.is_retried and not stage.is_rollback:
-        return became_of(snapshot, node, is_changed=is_changed(snapshot, stage, node))
+        return retry_progress(snapshot, node, is_changed=is_changed(snapshot, stage, node))
     return _on_its_way_already(snapshot, stage, node)
 
 

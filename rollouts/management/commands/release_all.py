@@ -324,7 +324,7 @@ def _planned_changes(mark: Mark) -> list[str]:
     if mark.is_cordoned:
         lines.append(f"cordoned by {mark.plan or 'a plan'} until its test Job has completed; would be uncordoned")
     if mark.unclear:
-        lines.append(f"{cluster_cleanup.said_of_unclear(mark)} It would be left as it is.")
+        lines.append(f"{cluster_cleanup.unclear_mark_text(mark)} It would be left as it is.")
     elif mark.has_exclusions:
         off = " and ".join(mark.exclusions) or "nothing"
         lines.append(f"{off} by {mark.plan or 'a plan'}; would be restored")

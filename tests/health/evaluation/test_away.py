@@ -32,8 +32,8 @@ def look(cluster, *minutes: int) -> None:
         evaluation_round.evaluate_cluster(cluster, now=at)
 
 
-def on_their_own() -> list[str]:
-    return sorted(Finding.objects.open().on_their_own().values_list("rule", flat=True))
+def without_cause() -> list[str]:
+    return sorted(Finding.objects.open().without_cause().values_list("rule", flat=True))
 
 
 def test_a_node_without_its_device_plugin_is_told_of_once(cluster):
@@ -41,7 +41,7 @@ def test_a_node_without_its_device_plugin_is_told_of_once(cluster):
 
     look(cluster, 0, 2)
 
-    assert on_their_own() == ["operand-down"]
+    assert without_cause() == ["operand-down"]
     assert Finding.objects.get(rule="allocatable-below-expected").parent.severity == "critical"
 
 
@@ -51,7 +51,7 @@ def test_where_the_plugin_runs_the_gpus_are_missing_by_themselves(cluster):
 
     look(cluster, 0, 2)
 
-    assert on_their_own() == ["allocatable-below-expected"]
+    assert without_cause() == ["allocatable-below-expected"]
 
 
 def test_a_plugin_that_crashes_is_the_same_finding(cluster):
@@ -62,7 +62,7 @@ def test_a_plugin_that_crashes_is_the_same_finding(cluster):
 
     look(cluster, 0, 2)
 
-    assert on_their_own() == ["operand-down"]
+    assert without_cause() == ["operand-down"]
     assert Finding.objects.get(rule="pods-failing").parent.rule == "operand-down"
 
 
@@ -82,7 +82,7 @@ def test_a_driver_that_does_not_come_up_is_named_before_what_waits_for_it(cluste
 
     look(cluster, 0, 2)
 
-    assert on_their_own() == ["operand-down"]
+    assert without_cause() == ["operand-down"]
     assert Finding.objects.get(rule="operand-down").title == said
 
 
@@ -91,7 +91,7 @@ def test_operands_left_paused_explain_all_that_is_away_with_them(cluster):
 
     look(cluster, 0, 2, 11)
 
-    assert on_their_own() == ["paused-operands"]
+    assert without_cause() == ["paused-operands"]
 
 
 def test_an_exporter_that_is_away_is_named_where_nothing_has_telemetry(cluster):

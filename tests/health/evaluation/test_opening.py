@@ -192,7 +192,7 @@ def test_what_is_explained_is_listed_under_its_cause_and_comes_up_when_that_is_o
     finding_openings.correlate(cluster, now=NOON)
     finding.refresh_from_db()
     assert finding.parent == cause
-    assert list(Finding.objects.open().on_their_own()) == [cause]
+    assert list(Finding.objects.open().without_cause()) == [cause]
 
     look(cluster, s(80))
 
@@ -250,7 +250,7 @@ def test_a_muted_gpu_hides_nothing_that_began_later(cluster, node):
     finding_openings.correlate(cluster, now=NOON)
     evaluation_round.count_on_nodes(cluster)
 
-    assert list(Finding.objects.open().on_their_own()) == [after]
+    assert list(Finding.objects.open().without_cause()) == [after]
     assert Finding.objects.get(pk=before.pk).parent == muted
     assert Node.objects.get().unresolved == 1
 

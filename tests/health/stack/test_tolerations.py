@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.stack.causes.tolerations import keeping_away, spell, tolerates
+from health.stack.causes.tolerations import spell, tolerates, untolerated_taints
 
 GPU = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 WORDS = st.sampled_from(["", "a", "b"])
@@ -33,16 +33,16 @@ def test_which_toleration_matches_a_taint(toleration, does):
 
 @given(TAINTS)
 def test_one_that_exists_without_a_key_tolerates_every_taint(taint):
-    assert keeping_away([taint], [{"operator": "Exists"}]) == []
+    assert untolerated_taints([taint], [{"operator": "Exists"}]) == []
 
 
 @given(TAINTS)
 def test_without_tolerations_every_taint_keeps_away_but_the_one_that_only_prefers(taint):
-    assert bool(keeping_away([taint], [])) is (taint["effect"] != "PreferNoSchedule")
+    assert bool(untolerated_taints([taint], [])) is (taint["effect"] != "PreferNoSchedule")
 
 
 def test_a_cordon_keeps_no_daemon_set_away():
-    assert keeping_away([{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}], []) == []
+    assert untolerated_taints([{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}], []) == []
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
-from health.telemetry.snapshot_memory import CHECKPOINT_S, Growth, begun_anew, grown_an_hour, grown_by, growth, remember
+from health.telemetry.snapshot_memory import (
+    CHECKPOINT_S,
+    Growth,
+    grown_an_hour,
+    grown_by,
+    growth,
+    remember,
+    restarted_devices,
+)
 
 A = GpuDevice("gpu-1", 0, "GPU-a")
 NOW = 10_000.0
@@ -128,21 +136,23 @@ def test_who_counts_from_nothing_again_was_reset():
     reset = counted(NOW + 15, energy_joules=2.0, pcie_replays=0.0, rows_remapped_corrected=1.0)
     glitch = counted(NOW + 15, energy_joules=510.0, pcie_replays=0.0, rows_remapped_corrected=1.0)
     stale = counted(NOW, energy_joules=500.0, pcie_replays=3.0)
-    assert begun_anew(before, reset) == [0]
-    assert begun_anew(before, glitch) == []
-    assert begun_anew(before, stale) == []
-    assert begun_anew(counted(NOW), reset) == []
+    assert restarted_devices(before, reset) == [0]
+    assert restarted_devices(before, glitch) == []
+    assert restarted_devices(before, stale) == []
+    assert restarted_devices(counted(NOW), reset) == []
 
 
 def test_of_two_exporters_of_one_gpu_the_one_that_is_behind_is_no_reset():
     """An operator's beside a cloud's: each collects every 30 s by itself, and is heard by turns."""
     earlier = counted(NOW, energy_joules=9_000_000.0, throttled_board=700.0)
 
-    assert begun_anew(earlier, counted(NOW + 15, energy_joules=8_990_000.0)) == []
-    assert begun_anew(earlier, counted(NOW + 15, energy_joules=8_990_000.0, throttled_board=690.0)) == []
-    assert begun_anew(earlier, counted(NOW + 15, energy_joules=8_000_000.0)) == [0]  # loaded anew while it was silent
-    assert begun_anew(earlier, counted(NOW + 15, energy_joules=90.0, throttled_board=0.0)) == [0]
-    assert begun_anew(counted(NOW, energy_joules=900.0), counted(NOW + 15, energy_joules=90.0)) == [0]
+    assert restarted_devices(earlier, counted(NOW + 15, energy_joules=8_990_000.0)) == []
+    assert restarted_devices(earlier, counted(NOW + 15, energy_joules=8_990_000.0, throttled_board=690.0)) == []
+    assert restarted_devices(earlier, counted(NOW + 15, energy_joules=8_000_000.0)) == [
+        0
+    ]  # loaded anew while it was silent
+    assert restarted_devices(earlier, counted(NOW + 15, energy_joules=90.0, throttled_board=0.0)) == [0]
+    assert restarted_devices(counted(NOW, energy_joules=900.0), counted(NOW + 15, energy_joules=90.0)) == [0]
 
 
 def test_an_xid_outlasts_that_two_exporters_of_its_gpu_are_heard_by_turns():

@@ -142,7 +142,7 @@ def test_a_node_that_joined_since_is_held_before_the_version_is_put_back(held: G
     assert held.version() == OLD
     assert held.held() == {*NODES, "gpu-h100-004"}
     uids = {held.node(name)["metadata"]["uid"] for name in ("gpu-h100-004", CANARY)}
-    assert Hold.objects.in_force().in_the_way().filter(plan=held.plan, node_uid__in=uids).count() == 2
+    assert Hold.objects.in_force().blocking_changes().filter(plan=held.plan, node_uid__in=uids).count() == 2
 
 
 def test_nobody_is_said_to_have_freed_a_node_that_was_made_again(held: Ground):

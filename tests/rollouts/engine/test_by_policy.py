@@ -104,7 +104,7 @@ def test_the_version_goes_back_into_the_policy_and_every_hold_goes(ground: Groun
 
     assert ground.plan.state == PlanState.ROLLED_BACK, ground.plan.waiting_for
     assert ground.held() == set()
-    assert not Hold.objects.in_the_way().exists()
+    assert not Hold.objects.blocking_changes().exists()
 
 
 def test_nvidiadrivers_that_nobody_serves_hold_nothing_up(ground: Ground):

@@ -91,7 +91,7 @@ def test_no_hold_is_left_on_a_node_that_left_the_driver_object(ground: Ground, v
     assert ground.plan.is_final, ground.plan.waiting_for
     assert ground.held() == set()
     assert ground.labels(REST[0]).get(UPGRADE_STATE) != "upgrade-required"
-    assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
+    assert not Hold.objects.filter(plan=ground.plan).blocking_changes().exists()
 
 
 @pytest.mark.nightly
@@ -222,7 +222,7 @@ def test_a_node_that_leaves_before_its_label_is_placed_keeps_no_version_from_bei
 
     assert ground.version() == NEW, ground.plan.waiting_for
     assert ground.held() == set(NODES) - {REST[0]}
-    assert not Hold.objects.filter(plan=ground.plan, node_name=REST[0]).in_the_way().exists()
+    assert not Hold.objects.filter(plan=ground.plan, node_name=REST[0]).blocking_changes().exists()
 
 
 def test_a_target_that_is_deleted_is_out_of_its_stage_and_the_stage_goes_on(ground: Ground):

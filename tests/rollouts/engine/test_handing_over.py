@@ -110,7 +110,7 @@ def test_no_node_goes_until_a_person_decides_and_then_in_waves(either_ground: Gr
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
     assert ground.plan.reason.startswith(f"Given up. ada released the nodes to {OTHER}")
     assert ground.version() == OTHER
-    assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
+    assert not Hold.objects.filter(plan=ground.plan).blocking_changes().exists()
 
 
 def test_who_decided_and_why_is_kept(ground: Ground):

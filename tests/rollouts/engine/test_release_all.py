@@ -60,7 +60,7 @@ def test_what_it_released_is_not_called_held_any_more(ground: Ground):
 
     call_command("release_all", "north", "--give-up-plans", "We leave.")
 
-    assert not Hold.objects.in_the_way().exists()
+    assert not Hold.objects.blocking_changes().exists()
     assert {stage.state for stage in ground.plan.stages.forward()} == {"abandoned"}
 
 
@@ -94,7 +94,7 @@ def test_nodes_are_released_where_a_job_may_not_be_deleted(ground: Ground, monke
         call_command("release_all", "north", "--give-up-plans", "We leave.")
 
     assert "3 of 3 nodes released" in capsys.readouterr().out
-    assert not Hold.objects.in_the_way().exists()
+    assert not Hold.objects.blocking_changes().exists()
 
 
 def test_nodes_are_released_where_jobs_may_not_be_listed(ground: Ground, monkeypatch: pytest.MonkeyPatch, capsys):
@@ -109,7 +109,7 @@ def test_nodes_are_released_where_jobs_may_not_be_listed(ground: Ground, monkeyp
         call_command("release_all", "north", "--give-up-plans", "We leave.")
 
     assert "3 nodes carry a mark of Quarterdeck" in shown
-    assert not Hold.objects.in_the_way().exists()
+    assert not Hold.objects.blocking_changes().exists()
 
 
 def test_one_cluster_that_does_not_answer_keeps_no_other_one_held(ground: Ground):
@@ -120,7 +120,7 @@ def test_one_cluster_that_does_not_answer_keeps_no_other_one_held(ground: Ground
     with pytest.raises(CommandError, match="away: "):
         call_command("release_all", "--give-up-plans", "We leave.")
 
-    assert not Hold.objects.in_the_way().exists()
+    assert not Hold.objects.blocking_changes().exists()
 
 
 def held_anew(ground: Ground, name: str) -> None:

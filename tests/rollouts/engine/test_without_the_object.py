@@ -82,7 +82,7 @@ def test_an_abort_then_frees_every_hold(ground: Ground, happens, says: str, is_r
         "All holds are removed. No node had begun to change. Its driver pods were deleted with it" in ground.plan.reason
     )
     assert ground.held() == set()
-    assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
+    assert not Hold.objects.filter(plan=ground.plan).blocking_changes().exists()
     assert not ground.plan.is_armed
 
 

@@ -185,7 +185,7 @@ def looked_at(state: str, at: datetime, *, due: datetime) -> Plan:
     return Plan.objects.get(pk=plan.pk)
 
 
-def unlooked(plan: Plan, at: datetime) -> list[tuple[str, str]]:
+def missed_round_text(plan: Plan, at: datetime) -> list[tuple[str, str]]:
     return [(subject, told(wrong)) for subject, wrong in UNLOOKED.say(plan.cluster, now=at)]
 
 
@@ -193,8 +193,8 @@ def unlooked(plan: Plan, at: datetime) -> list[tuple[str, str]]:
 def test_a_plan_of_any_state_at_which_no_worker_looks_is_told_and_does_not_stand_still_besides(state):
     plan = looked_at(state, NOON, due=NOON + timedelta(seconds=5))
 
-    assert unlooked(plan, NOON + MINUTE) == []
-    ((subject, text),) = unlooked(plan, NOON + 2 * MINUTE)
+    assert missed_round_text(plan, NOON + MINUTE) == []
+    ((subject, text),) = missed_round_text(plan, NOON + 2 * MINUTE)
     assert subject == f"plan {plan.pk} round 7"
     assert text.startswith(f"{NOT_RUN.format(plan.pk)}\nNo node is released or held. No gate is evaluated.")
     assert "Last round: 2026-11-21 12:00:00 UTC" in text
@@ -203,11 +203,11 @@ def test_a_plan_of_any_state_at_which_no_worker_looks_is_told_and_does_not_stand
 
 @pytest.mark.parametrize("state", ["draft", "promoted", "rolled-back", "aborted", "discarded"])
 def test_nobody_has_to_look_at_what_is_no_plan_under_way(state):
-    assert unlooked(looked_at(state, NOON, due=NOON), NOON + OF_PEOPLE) == []
+    assert missed_round_text(looked_at(state, NOON, due=NOON), NOON + OF_PEOPLE) == []
 
 
 def test_a_plan_that_says_when_its_cluster_is_asked_again_is_looked_at():
-    assert unlooked(looked_at("promoting", NOON, due=NOON + HOUR), NOON + HOUR) == []
+    assert missed_round_text(looked_at("promoting", NOON, due=NOON + HOUR), NOON + HOUR) == []
 
 
 def open_findings(plan: Plan) -> list[str]:

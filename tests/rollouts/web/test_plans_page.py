@@ -54,7 +54,7 @@ def test_nodes_that_went_back_are_not_said_to_be_changed_alone(state: str):
 
 
 def test_what_lists_and_a_plans_page_call_back_are_the_same_nodes():
-    """`gone_back` and `shown_state`, whatever the rows say."""
+    """`back_on_old_version` and `shown_state`, whatever the rows say."""
     chance = random.Random(7)
     plan = make.a_plan(make.a_fleet(nodes=40))
     back = Stage.objects.get(plan=plan, kind=StageKind.ROLLBACK)
@@ -79,7 +79,7 @@ def test_what_lists_and_a_plans_page_call_back_are_the_same_nodes():
             rows = Target.objects.filter(stage__plan=plan).with_holds().select_related("stage__plan")
             shown = {row.pk for row in rows if row.shown_state == Shown.BACK}
 
-            assert {row.pk for row in Target.objects.filter(stage__plan=plan).gone_back()} == shown
+            assert {row.pk for row in Target.objects.filter(stage__plan=plan).back_on_old_version()} == shown
 
 
 def test_plans_that_are_over_cost_the_same_however_many_there_are(django_assert_num_queries):

@@ -111,19 +111,19 @@ def test_a_person_need_not_wait_for_its_time():
 
 def test_one_that_fails_gives_its_place_to_one_that_may_answer_but_not_for_ever():
     failing, other = an_observer(failures=3), an_observer(failures=1)
-    assert not Observer.gives_way(failing.cluster_id, now=NOON)
+    assert not Observer.yields_thread(failing.cluster_id, now=NOON)
 
     well, new = an_observer(epoch=3), an_observer()
-    assert Observer.gives_way(failing.cluster_id, now=NOON)
-    assert Observer.gives_way(new.cluster_id, now=NOON)
-    assert not Observer.gives_way(well.cluster_id, now=NOON)
+    assert Observer.yields_thread(failing.cluster_id, now=NOON)
+    assert Observer.yields_thread(new.cluster_id, now=NOON)
+    assert not Observer.yields_thread(well.cluster_id, now=NOON)
 
     Observer.objects.filter(pk=other.pk).update(lease_until=NOON - ONE_IN)
-    assert not Observer.gives_way(failing.cluster_id, now=NOON)
+    assert not Observer.yields_thread(failing.cluster_id, now=NOON)
 
     Observer.objects.filter(pk=other.pk).update(lease_until=NOON)
     Observer.objects.filter(pk=well.pk).update(lease_until=NOON + LEASE)
-    assert not Observer.gives_way(failing.cluster_id, now=NOON)
+    assert not Observer.yields_thread(failing.cluster_id, now=NOON)
 
 
 def test_the_sweep_offers_what_is_due_and_first_what_answers(monkeypatch):
@@ -178,7 +178,7 @@ class Workers:
     def _serve(self, now) -> None:
         while self.free and self.queue:
             cluster_id, number = self.queue.pop(0)
-            if Observer.gives_way(cluster_id, now=now):
+            if Observer.yields_thread(cluster_id, now=now):
                 continue
             if (epoch := Observer.take(cluster_id, epoch=number, owner="w", now=now)) is None:
                 continue

@@ -406,7 +406,7 @@ def test_a_list_that_was_read_is_kept_when_its_watch_fails_before_it_is_written(
 
 def test_pods_begin_when_it_is_known_which_are_kept(mirror):
     def ready() -> bool:
-        return all(mirror.deltas.cursors[name].may_be_built_on for name in KINDS["pods"].after)
+        return all(mirror.deltas.cursors[name].allows_dependents for name in KINDS["pods"].after)
 
     at_first = ready()
     mirror.list("nodes", [a_node_seen()])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.telemetry.prometheus.answers import Filled, Placing, Unusable, fill, labels, vector
+from health.telemetry.prometheus.answers import FillCounts, Placing, Unusable, fill, labels, vector
 from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 
 DEVICES = tuple(GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(3))
@@ -64,7 +64,7 @@ def test_takes_what_cannot_be_for_no_value_and_counts_it():
 
     found = fill(column, values, times, Placing(index), bounds=(1.0, 150.0))
 
-    assert found == Filled(moved=0, impossible=1, ahead=0)  # a blank and NaN are how it says that it knows nothing
+    assert found == FillCounts(moved=0, impossible=1, ahead=0)  # a blank and NaN are how it says that it knows nothing
     assert all(map(math.isnan, column.values))
 
 
@@ -73,7 +73,7 @@ def test_a_sample_of_a_time_that_is_yet_to_come_is_none_and_stands_in_nobodys_wa
     column.values[2], column.times[2] = 55.0, 9_000.0  # as when our own clock was ahead
 
     first = fill(column, vector(an_answer(61, 62)), vector(an_answer(5000, 990)), Placing(index), latest=1090.0)
-    assert first == Filled(moved=1, impossible=0, ahead=1)
+    assert first == FillCounts(moved=1, impossible=0, ahead=1)
     fill(column, vector(an_answer(71, 72, 73)), vector(an_answer(991, 991, 991)), Placing(index), latest=1091.0)
 
     assert list(column.values) == [71.0, 72.0, 73.0]
