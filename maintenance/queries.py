@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
@@ -22,6 +21,7 @@ from operations.kinds import CASE_KINDS
 from operations.lifecycle import NodeProgress
 from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.models.operation import is_of_kinds
+from operations.pool_tests import PoolTests, tests_of
 from operations.test_jobs.node_tests import NODE_TESTS, OWN
 
 QUARANTINE_COLUMNS = ("node_uid", "placed_at", "removed_at")
@@ -165,10 +165,19 @@ def _failed_at(case: NodeCase, row: NodeTestJob | None) -> datetime | None:
 
 def wanted_test(case: NodeCase) -> str:
     """Returns the key of the test that exercises the fault of the case."""
-    if case.needed_test:
-        return case.needed_test
-    with_image = {test.key for test in NODE_TESTS.values() if settings.TEST_IMAGES.get(test.image)}
-    return choose_test(*_fault_of(case), with_image=with_image)
+    return wanted_tests([case])[case.pk]
+
+
+def wanted_tests(cases: Sequence[NodeCase]) -> dict[int, str]:
+    """Returns the keys of the tests that exercise the faults, by case. Two queries."""
+    nodes = {node.uid: node for node in Node.objects.filter(uid__in={case.node_uid for case in cases})}
+    by_node = tests_of(list(nodes.values()))
+    found = {}
+    for case in cases:
+        its = by_node[nodes[case.node_uid].pk] if case.node_uid in nodes else PoolTests({})
+        with_image = {test.key for test in NODE_TESTS.values() if its.image(test.image)}
+        found[case.pk] = case.needed_test or choose_test(*_fault_of(case), with_image=with_image)
+    return found
 
 
 def why_no_validation(case: NodeCase, test: str) -> str:

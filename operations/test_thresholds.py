@@ -13,6 +13,7 @@ from typing import Any
 from fleet.models import Node, Pool
 from operations.models import NodeTestJob
 from operations.models.test_job import TestJobOnNode
+from operations.pool_tests import tests_of
 from operations.test_jobs.node_tests import NODE_TESTS, NodeTest, TestMetric
 from operations.test_jobs.test_progress import TestJobOutcome, TestJobProgress
 from wording.lists import names
@@ -63,16 +64,19 @@ def compared(result: TestJobProgress, numbers: Mapping[str, float], thresholds: 
 
 
 def thresholds_of(row: TestJobOnNode, *, now: datetime, worse_percent: int = 0) -> Sequence[Threshold]:
-    """Returns the thresholds of a test by metric. Three queries, none without metrics.
+    """Returns the thresholds of a test by metric. Four queries, none without metrics.
 
-    `worse_percent` replaces the percentage of each metric; 0 replaces none.
+    `worse_percent` replaces the percentage of the pool, which replaces that of each metric; 0 replaces none.
     """
     test = NODE_TESTS.get(row.test)
     judged = [metric for metric in test.metrics if metric.worse_percent] if test else []
+    node = Node.objects.filter(uid=row.node_uid).first() if judged else None
+    if node is not None and not worse_percent:
+        worse_percent = tests_of([node])[node.pk].worse_percent
     metrics = [replace(metric, worse_percent=worse_percent or metric.worse_percent) for metric in judged]
     if test is None or not metrics or not test.is_run_by(row.command):
         return []
-    passes = _passes(row, test, now=now)
+    passes = _passes(row, test, node, now=now)
     return [
         _threshold(metric, [its[metric.path] for its in passes if metric.path in its and not metric.is_thin(its)])
         for metric in metrics
@@ -87,9 +91,8 @@ def _threshold(metric: TestMetric, values: Sequence[float]) -> Threshold:
     return Threshold(metric, limit, len(values))
 
 
-def _passes(row: TestJobOnNode, test: NodeTest, *, now: datetime) -> list[Mapping[str, float]]:
+def _passes(row: TestJobOnNode, test: NodeTest, node: Node | None, *, now: datetime) -> list[Mapping[str, float]]:
     """Returns the numbers of the newest pass of each other node of the pools, on the same GPUs."""
-    node = Node.objects.filter(uid=row.node_uid).first()
     if node is None or not row.gpu_product:
         return []
     members = Pool.nodes.through.objects.filter(pool__in=Pool.objects.filter(nodes=node)).values("node__uid")

@@ -33,7 +33,8 @@ class PoolSerializer(RowSerializer):
         model = Pool
         fields = (
             "id", "cluster", "name", "mark", "selector", "environment", "workload_class", "approval",
-            "max_unavailable", "price_per_gpu_hour", "placement_policy", "spread_label", "counts", "nodes_freshness",
+            "max_unavailable", "price_per_gpu_hour", "placement_policy", "spread_label", "test_images",
+            "test_claim_template", "test_worse_percent", "counts", "nodes_freshness",
         )  # fmt: skip
 
     def get_mark(self, pool: Any) -> str:
@@ -61,11 +62,16 @@ class PoolChange(Asked, serializers.ModelSerializer):
         choices=PlacementPolicy.choices, required=False, help_text="How its pods should be placed. none: no finding."
     )
 
+    test_worse_percent = serializers.IntegerField(
+        min_value=1, max_value=90, allow_null=True, required=False,
+        help_text="How much worse than the median of the pool a test's number may be. Null: as each test has it.",
+    )  # fmt: skip
+
     class Meta:
         model = Pool
         fields: tuple[str, ...] = (
             "name", "selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour",
-            "placement_policy", "spread_label",
+            "placement_policy", "spread_label", "test_images", "test_claim_template", "test_worse_percent",
         )  # fmt: skip
 
     def validate_selector(self, text: str) -> str:

@@ -18,6 +18,8 @@ class PoolApproval(models.TextChoices):
 
 
 LABEL_KEY = re.compile(selectors.KEY)
+IMAGES = re.compile(r"[a-z0-9-]{1,32}=[^\s,=]{1,400}(,[a-z0-9-]{1,32}=[^\s,=]{1,400}){0,20}")
+OBJECT_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 PRODUCTION = frozenset({"production", "productive", "prod", "prd", "live"})
 
 
@@ -45,6 +47,16 @@ def is_production(environment: str) -> bool:
 def validate_label_key(text: str) -> None:
     if not LABEL_KEY.fullmatch(text):
         raise ValidationError("That is not a label key. Write it as topology.example.com/rack.")
+
+
+def validate_images(text: str) -> None:
+    if not IMAGES.fullmatch(text):
+        raise ValidationError("Write images as dcgm=registry.example.com/dcgm:4,nccl=registry.example.com/nccl:2.")
+
+
+def validate_object_name(text: str) -> None:
+    if not OBJECT_NAME.fullmatch(text):
+        raise ValidationError("That is not the name of an object of Kubernetes.")
 
 
 def validate_selector(text: str) -> None:
@@ -80,6 +92,13 @@ class Pool(models.Model):
         max_length=317, blank=True, default="", db_default="", validators=[validate_label_key]
     )
     approval = models.CharField(max_length=16, choices=PoolApproval.choices, default=PoolApproval.AS_CLUSTER)
+    # Of tests on its nodes: images, by key of QUARTERDECK_TEST_IMAGES; a ResourceClaimTemplate of all GPUs of a node,
+    # where DRA offers them; and how much worse than its peers a number may be. Blank and null: as elsewhere.
+    test_images = models.CharField(max_length=2000, blank=True, default="", db_default="", validators=[validate_images])
+    test_claim_template = models.CharField(
+        max_length=253, blank=True, default="", db_default="", validators=[validate_object_name]
+    )
+    test_worse_percent = models.PositiveSmallIntegerField(null=True, blank=True)
 
     objects = PoolQuerySet.as_manager()
 

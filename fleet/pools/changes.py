@@ -24,7 +24,7 @@ from wording.numbers import either
 POOL_DELETED = "The pool was deleted."
 WRITTEN = (
     "name", "selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour",
-    "placement_policy", "spread_label",
+    "placement_policy", "spread_label", "test_images", "test_claim_template", "test_worse_percent",
 )  # fmt: skip
 
 

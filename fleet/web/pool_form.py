@@ -52,6 +52,8 @@ class PoolForm(forms.ModelForm):
 
     placement_policy = forms.ChoiceField(choices=PLACEMENTS, initial=PlacementPolicy.NONE, required=False)
 
+    test_worse_percent = WholeNumber(min_value=1, max_value=90, required=False)
+
     class Meta:
         model = Pool
         fields = WRITTEN

@@ -20,7 +20,7 @@ from maintenance.actors.person import Person
 from maintenance.acts import acts_of
 from maintenance.lifecycle import RESULTS, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
-from maintenance.queries import facts_of, offers_of, wanted_test
+from maintenance.queries import facts_of, offers_of, wanted_tests
 from people.models import AuditEntry
 from people.rights import Permission, require, require_somewhere
 
@@ -149,14 +149,14 @@ class ActorSerializer(serializers.Serializer):
 class ShownCase:
     """A case with the values of its facts."""
 
-    def __init__(self, case: NodeCase, facts: CaseFacts) -> None:
-        self.test = wanted_test(case)
+    def __init__(self, test: str, facts: CaseFacts) -> None:
+        self.test = test
         self.obstacle, self.acts, self.why_no_return = facts.obstacle, acts_of(facts), facts.why_no_return
 
 
 def case_data(cases: Sequence[NodeCase]) -> Iterable[Flat]:
-    facts = facts_of(cases)
-    return [Flat(ShownCase(case, facts[case.pk]), case) for case in cases]
+    facts, tests = facts_of(cases), wanted_tests(cases)
+    return [Flat(ShownCase(tests[case.pk], facts[case.pk]), case) for case in cases]
 
 
 class CaseEdge(Edge):

@@ -23,6 +23,7 @@ class TestJobOnNode(models.Model):
 
     test: str | models.CharField[str, str] = ""  # key of NODE_TESTS; blank: none of them
     runtime_class: str | models.CharField[str, str] = ""
+    claim_template: str | models.CharField[str, str] = ""
     owner: ClassVar[str]  # the foreign key to the owner; with the owner's key, its mark in the cluster
     prefix: ClassVar[str]  # of the Job's name: rows of one table share it
 
@@ -72,6 +73,7 @@ class TestJobOnNode(models.Model):
             f"{self.owner}-{getattr(self, f'{self.owner}_id')}", self.pk, self.node_name, self.image, self.resource,
             self.amount, asked_at=self.intended_at.isoformat(), command=self.command, prefix=self.prefix,
             deadline=self.deadline, runtime_class=self.runtime_class, reads_kernel_log=self.test == KERNEL_LOG,
+            claim_template=self.claim_template,
             **resources,
         )  # fmt: skip
 
@@ -88,6 +90,7 @@ class NodeTestJob(TestJobOnNode):
     operation = models.ForeignKey(Operation, models.CASCADE, related_name="test_jobs")
     test = models.CharField(max_length=32)  # key of NODE_TESTS
     runtime_class = models.CharField(max_length=253, blank=True)  # of a pod that requests no GPU; blank: the default
+    claim_template = models.CharField(max_length=253, blank=True, default="", db_default="")  # blank: it claims nothing
     output = models.TextField(blank=True)  # of a debug pod, with likely secrets redacted
     diag = models.JSONField(null=True)  # of `dcgmi diag --json`: `DiagReport.as_kept`; null: it printed no report
     deadline_s = models.PositiveIntegerField()  # from its creation, the pull of its image included

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from edges.transition_errors import LostRace
@@ -17,6 +16,7 @@ from kube import client
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from operations.models import NodeTestJob
+from operations.pool_tests import common_image, tests_of
 from operations.refusals import BadOperation
 from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
 from operations.steps.test_job import AGAIN_AFTER, IMAGE, TestJobStep, namespace_of
@@ -50,8 +50,8 @@ class DebugPodStep(TestJobStep):
     progress: ClassVar[str] = "For a debug pod: `output`."
 
     def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
-        image = options.get("image") or settings.TEST_IMAGES.get("debug", "")
-        if not image or any(each.isspace() for each in image):
+        image = options.get("image") or common_image(nodes, "debug")
+        if image is None or any(each.isspace() for each in image):
             raise BadOperation(("image", "Name an image with a shell, without blanks."))
         return dict(options) | {"test": self.key, "image": image, "command": COMMAND}
 
@@ -82,7 +82,8 @@ class DebugPodStep(TestJobStep):
             with transaction.atomic():
                 work.guard()
                 return NodeTestJob.objects.create(
-                    operation=work.operation, node_uid=node.uid, node_name=node.name, image=options["image"],
+                    operation=work.operation, node_uid=node.uid, node_name=node.name,
+                    image=options["image"] or tests_of([node])[node.pk].image("debug"),
                     namespace=namespace_of(work.operation.cluster), resource=resource, amount=1 if resource else 0,
                     command=options["command"], test=self.key, intended_at=now, runtime_class=runtime_class,
                     deadline_s=int(DEADLINE.total_seconds()), says="Its pod is not made yet.",

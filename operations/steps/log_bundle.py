@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from edges.transition_errors import LostRace
@@ -20,6 +19,7 @@ from kube.client.single_requests import last_lines
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from operations.models import NodeTestJob
+from operations.pool_tests import common_image
 from operations.refusals import BadOperation
 from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
 from operations.steps.options import StepOption
@@ -76,9 +76,9 @@ class LogBundleStep(TestJobStep):
     progress: ClassVar[str] = "For a log bundle: `output`."
 
     def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
-        image = settings.TEST_IMAGES.get("logs") or settings.TEST_IMAGES.get("debug", "")
+        image = common_image(nodes, "logs") or common_image(nodes, "debug")
         if not image:
-            raise BadOperation(("image", "QUARTERDECK_TEST_IMAGES names no image for logs or debug."))
+            raise BadOperation(("image", "QUARTERDECK_TEST_IMAGES and the pools name no common image of debug."))
         return dict(options) | {"test": self.key, "image": image, "command": COMMAND}
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:

@@ -18,6 +18,7 @@ from operations.test_jobs.job_manifest import job_of
 
 CONTAINER = "test-job"
 SHM = "shm"
+CLAIM = {"name": "gpus"}  # as kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation
 DEADLINE = timedelta(minutes=15)  # an image of some hundred MB is pulled, and a sample runs for seconds
 LITTLE = {"cpu": "100m", "memory": "256Mi"}
 MOST = {"cpu": "2", "memory": "2Gi"}  # of a quota that wants limits
@@ -49,6 +50,7 @@ class WantedTestJob:
     memory: str = MOST["memory"]
     shm: str = ""  # size of /dev/shm; blank: the runtime's own
     reads_kernel_log: bool = False
+    claim_template: str = ""  # of all GPUs, in place of the resource; blank: none
 
     @property
     def name(self) -> str:
@@ -77,6 +79,11 @@ def job_for(wanted: WantedTestJob) -> dict[str, Any]:
         "containers": [_container(wanted)],
         **({"runtimeClassName": wanted.runtime_class} if wanted.runtime_class else {}),
         **({"volumes": [shared]} if wanted.shm else {}),
+        **(
+            {"resourceClaims": [{**CLAIM, "resourceClaimTemplateName": wanted.claim_template}]}
+            if wanted.claim_template
+            else {}
+        ),
     }
     return job_of(wanted, pod, deadline=wanted.deadline)
 
@@ -91,7 +98,8 @@ def _container(wanted: WantedTestJob) -> dict[str, Any]:
         "resources": {
             "requests": LITTLE,
             "limits": {"cpu": wanted.cpu, "memory": wanted.memory}
-            | ({wanted.resource: str(wanted.amount)} if wanted.amount else {}),
+            | ({wanted.resource: str(wanted.amount)} if wanted.amount and not wanted.claim_template else {}),
+            **({"claims": [CLAIM]} if wanted.claim_template else {}),
         },
         **({"volumeMounts": [{"name": SHM, "mountPath": "/dev/shm"}]} if wanted.shm else {}),  # noqa: S108
         "securityContext": {

@@ -167,4 +167,7 @@ READERS: Mapping[str, Callable[[yaml.Node, str, list[FileProblem]], Any]] = {
     "price_per_gpu_hour": _price,
     "placement_policy": _parse_word,
     "spread_label": _parse_word,
+    "test_images": _parse_word,
+    "test_claim_template": _parse_word,
+    "test_worse_percent": _parse_whole_number,
 }

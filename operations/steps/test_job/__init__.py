@@ -8,22 +8,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
 
 from edges.transition_errors import LostRace
 from fleet.models import Cluster, Node, Operand
 from gpu.operands import DEVICE_PLUGIN, DRIVER
+from gpu.resources.names import is_dra
 from kube import client
 from kube.structs import PodSeen
 from operations.lifecycle import NodeProgress
 from operations.models import NodeTestJob, Operation, OperationNode
+from operations.pool_tests import common_image, tests_of
 from operations.refusals import BadOperation
 from operations.restraints import stop_reason
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.steps.options import ChoiceOption, StepOption, TextOption
-from operations.steps.test_job.decision import NodeToTest, sentence_of
+from operations.steps.test_job.decision import NO_TEMPLATE, NodeToTest, sentence_of
 from operations.stop_switch import stopped_by_switch
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.allocated_gpus import uuids_of_whole_node
@@ -38,8 +39,8 @@ from wording.numbers import are
 
 AGAIN_AFTER = timedelta(seconds=5)
 IMAGE = TextOption(
-    "image", "Image; blank: the image in the settings",
-    "Image of the test. Blank: the image in `QUARTERDECK_TEST_IMAGES`.", longest=500, is_wide=True,
+    "image", "Image; blank: that of the pool or the settings",
+    "Image of the test. Blank: the pool's, else that in `QUARTERDECK_TEST_IMAGES`.", longest=500, is_wide=True,
 )  # fmt: skip
 SHOWN = 32  # results of a diagnostic that failed or are unknown, on the operation's page
 
@@ -82,8 +83,8 @@ class TestJobStep(NodeStep):
         test = NODE_TESTS.get(options.get("test") or "")
         if test is None:
             raise BadOperation(("test", f"Choose one of {', '.join(NODE_TESTS)}."))
-        image = options.get("image") or settings.TEST_IMAGES.get(test.image, "")
-        if not image or any(each.isspace() for each in image):
+        image = options.get("image") or common_image(nodes, test.image)
+        if image is None or any(each.isspace() for each in image):
             raise BadOperation(("image", f"Name an image of {test.title}, without blanks."))
         command = options.get("command") or test.command
         try:
@@ -95,6 +96,9 @@ class TestJobStep(NodeStep):
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         if open_ones := [node.name for node in nodes if not node.is_unschedulable]:
             yield f"{names(open_ones)} {are(len(open_ones))} not cordoned: their test fails. Drain them first."
+        by_dra = [node for node in nodes if is_dra(resource_of(node.allocatable, 1))]
+        settings_of = tests_of(by_dra) if by_dra else {}
+        yield from (f"{node.name}: {NO_TEMPLATE}" for node in by_dra if not settings_of[node.pk].claim_template)
         if busy := [node.name for node in nodes if node.gpu_allocated]:
             yield (
                 f"Pods hold GPUs on {names(busy)}: the test waits for them until its deadline. Drain these nodes first."
@@ -157,13 +161,16 @@ def _observe(work: NodeWork) -> NodeToTest:
     """:raises ClusterError: when the cluster does not answer"""
     seen = client.get_node(work.connection, work.node.node_name)
     row = Node.objects.filter(cluster=work.operation.cluster_id, uid=work.node.node_uid).first()
+    gpus = (row and row.gpu_allocatable) or 0
+    claims = row is not None and is_dra(resource_of(row.allocatable, gpus))
     return NodeToTest(
         is_same=seen.uid == work.node.node_uid,
         is_cordoned=seen.is_unschedulable,
         is_ready=seen.ready is not None and seen.ready.status == "True",
-        gpus=(row and row.gpu_allocatable) or 0,
+        gpus=gpus,
         gpus_expected=(row and row.gpu_expected) or 0,
         is_shared=row is not None and bool(row.slices_expected or row.shares_expected),
+        needs_template=claims and row is not None and not tests_of([row])[row.pk].claim_template,
     )
 
 
@@ -174,17 +181,18 @@ def _intend(work: NodeWork, gpus: int) -> NodeTestJob:
     """
     node = Node.objects.get(cluster=work.operation.cluster_id, uid=work.node.node_uid)
     options, now = work.operation.options, work.clock()
-    test = NODE_TESTS[options["test"]]
+    test, its = NODE_TESTS[options["test"]], tests_of([node])[node.pk]
+    resource = resource_of(node.allocatable, gpus)
     try:
         with transaction.atomic():
             work.guard()
             return NodeTestJob.objects.create(
-                operation=work.operation, node_uid=node.uid, node_name=node.name, image=options["image"],
-                namespace=namespace_of(work.operation.cluster), amount=gpus,
-                resource=resource_of(node.allocatable, gpus),
+                operation=work.operation, node_uid=node.uid, node_name=node.name,
+                image=options["image"] or its.image(test.image), namespace=namespace_of(work.operation.cluster),
+                amount=gpus, resource=resource, claim_template=its.claim_template if is_dra(resource) else "",
                 command=options["command"].replace("{gpus}", str(gpus)), test=test.key, intended_at=now,
                 driver_version=node.driver_version, gpu_product=node.gpu_product,
-                gpu_uuids=uuids_of_whole_node(node, resource_of(node.allocatable, gpus), gpus),
+                gpu_uuids=uuids_of_whole_node(node, resource, gpus),
                 deadline_s=int(test.deadline.total_seconds()), says="The Job is not created yet.",
             )  # fmt: skip
     except IntegrityError as clash:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from operations.test_jobs.test_progress import TestJobOutcome
 from wording.numbers import count
 
+NO_TEMPLATE = "DRA offers the GPUs of the node, and its pool names no ResourceClaimTemplate for tests. Set one there."
+
 
 @dataclass(frozen=True)
 class NodeToTest:
@@ -14,6 +16,7 @@ class NodeToTest:
     gpus: int  # whole GPUs that it offers
     gpus_expected: int  # the highest number seen
     is_shared: bool  # its GPUs are partitioned or shared
+    needs_template: bool = False  # DRA offers its GPUs, and its pool names no claim template
 
     def why_not(self, name: str) -> str:
         """Returns why no test proves anything about the whole node. Blank: a test does."""
@@ -25,6 +28,8 @@ class NodeToTest:
             return "The node is not Ready, so no pod starts there."
         if self.is_shared:
             return "The GPUs are partitioned or shared. A test needs whole GPUs: test the node by hand."
+        if self.needs_template:
+            return NO_TEMPLATE
         if not self.gpus:
             return "The node offers no whole GPUs."
         if self.gpus < self.gpus_expected:

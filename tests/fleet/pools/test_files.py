@@ -50,6 +50,9 @@ def test_a_file_is_read():
         "price_per_gpu_hour": None,
         "placement_policy": "none",
         "spread_label": "",
+        "test_images": "",
+        "test_claim_template": "",
+        "test_worse_percent": None,
     }
 
 
