@@ -6,11 +6,11 @@ from kube.structs import NodeSeen
 
 
 def external_owner_of(node: Node) -> ExternalOwner | None:
-    return external_owner(NodeMarks(node.labels, node.annotations, {taint["key"] for taint in node.taints}))
+    conditions = {each["type"]: each["reason"] for each in node.lifecycle or ()}
+    return external_owner(NodeMarks(node.labels, node.annotations, {taint["key"] for taint in node.taints}, conditions))
 
 
 def external_owner_on(observed: NodeSeen) -> ExternalOwner | None:
-    """Returns the owner with the life cycle conditions of Kubernetes, which rows do not have."""
     conditions = {each.type: each.reason or "" for each in observed.status.conditions or () if each.status == "True"}
     taints = {taint.key for taint in observed.spec.taints or ()}
     return external_owner(NodeMarks(observed.labels, observed.annotations, taints, conditions))

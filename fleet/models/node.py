@@ -42,6 +42,9 @@ class Node(Mirrored):
     not_ready_reason = models.CharField(max_length=500, blank=True)
     # Reports of detectors and the kubelet (`gpu.conditions`), faults first; `told_conditions` adds all fields.
     conditions = models.JSONField(default=list)
+    # What somebody does to it, by Kubernetes' life cycle conditions that are True: [{"type", "reason", "message",
+    # "since"}]. Null: none is, or a version that did not store them wrote the row.
+    lifecycle = models.JSONField(null=True)
     is_unschedulable = models.BooleanField(default=False)
     cordoned_by = models.CharField(max_length=128, blank=True)  # the field manager; blank: none, or not reported
 

@@ -229,6 +229,17 @@ def test_a_node_that_is_held_by_another_is_named_in_preview_and_page(cluster):
     )
 
 
+def test_the_life_cycle_conditions_of_a_node_are_shown_and_name_who_works_on_it(cluster):
+    """Kubernetes 1.37. They were read before a repair, and no page had them."""
+    since = "2026-01-08T11:50:00+00:00"
+    drains = {"type": "DrainInProgress", "reason": "KubectlDrainStarted", "message": "", "since": since}
+    one = a_node(cluster, "gpu-0", lifecycle=[drains])
+
+    assert any("DrainInProgress" in each for each in previewed(cluster, "quarantine", one)["warnings"])
+    shown = page(visiting(User.objects.get(username="ada")), f"/parts/nodes/{one.pk}/operations").text
+    assert "DrainInProgress (condition of Kubernetes) since 2026-01-08T11:50:00 UTC: KubectlDrainStarted" in shown
+
+
 def a_drain(cluster: Cluster, minutes: int, *, state: str = "done") -> None:
     operation = an_operation(cluster, steps=("cordon", "drain"), state="finished")
     began = NOON - timedelta(days=1)

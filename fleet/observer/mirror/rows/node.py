@@ -11,12 +11,13 @@ from fleet.observer.mirror.rows.text import (
     fitted_words,
 )
 from gpu import labels as keys
-from gpu.conditions import PRESSURES, ConditionVerdict, is_a_fault_report, read_condition
+from gpu.conditions import LIFECYCLE, PRESSURES, ConditionVerdict, is_a_fault_report, read_condition
 from kube.structs import Condition, NodeSeen
 
 READINESS = {"True": True, "False": False}  # Unknown: the kubelet stopped reporting
 TAINTS_AT_MOST = 100
 CONDITIONS_AT_MOST = 40
+LIFECYCLE_MESSAGE_AT_MOST = 500
 MESSAGE_AT_MOST = 4_096  # NVSentinel writes at most 1,024
 SPOT = frozenset({"spot", "preemptible"})
 ON_DEMAND = frozenset({"on-demand", "on_demand", "standard", "regular"})
@@ -34,6 +35,7 @@ def node_row(seen: NodeSeen) -> dict[str, Any]:
         "is_unschedulable": seen.is_unschedulable,
         "cordoned_by": fitted(seen.cordoned_by, 128),
         "conditions": _conditions(seen),
+        "lifecycle": _lifecycle(seen) or None,
         "is_paused": bool(paused_operands(labels)),
         "region": labels.get(keys.REGION, "")[:64],
         "zone": labels.get(keys.ZONE, "")[:64],
@@ -95,6 +97,20 @@ def _conditions(seen: NodeSeen) -> list[dict[str, str | None]]:
     kept = [each for each in found if each["verdict"] == ConditionVerdict.WRONG or each["type"] not in PRESSURES]
     order = list(ConditionVerdict)
     return sorted(kept, key=lambda each: order.index(ConditionVerdict(each["verdict"])))[:CONDITIONS_AT_MOST]
+
+
+def _lifecycle(seen: NodeSeen) -> list[dict[str, str | None]]:
+    """Returns Kubernetes' life cycle conditions that are True, by type."""
+    found = [each for each in seen.status.conditions or () if each.type in LIFECYCLE and each.status == "True"]
+    return [
+        {
+            "type": each.type,
+            "reason": fitted(each.reason, 256),
+            "message": both_ends(each.message, LIFECYCLE_MESSAGE_AT_MOST) or "",
+            "since": at.isoformat() if (at := fitted_instant(each.last_transition_time)) else None,
+        }
+        for each in sorted(found, key=lambda each: each.type)[: len(LIFECYCLE)]
+    ]
 
 
 def _condition(seen: Condition) -> dict[str, Any]:

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,17 @@ from fleet.observer.mirror.rows.pod import is_kept, pod_row
 from fleet.observer.mirror.watch_scope import WatchScope
 from gpu.resources import product_of
 from kube.quantity import whole_quantity
-from tests.fleet.documents import GPU_LABELS, a_daemonset_seen, a_driver_seen, a_node_seen, a_pod_seen, a_revision_seen
+from kube.structs import NodeSeen
+from tests.fleet.documents import (
+    GPU_LABELS,
+    SINCE,
+    a_daemonset_seen,
+    a_driver_seen,
+    a_node_seen,
+    a_pod_seen,
+    a_revision_seen,
+    node_document,
+)
 
 
 def test_a_nodes_row_has_what_the_pages_show():
@@ -85,6 +96,20 @@ def test_only_annotations_of_the_stack_are_kept():
     seen = a_node_seen(annotations={"quarterdeck.io/held-by": "plan-1", "kubectl.kubernetes.io/last-applied": "{}"})
 
     assert set(node_row(seen)["annotations"]) == {"quarterdeck.io/held-by"}
+
+
+def test_only_life_cycle_conditions_that_are_true_are_kept_beside_the_reports_of_detectors():
+    document = node_document()
+    assert node_row(msgspec.convert(document, NodeSeen, strict=False))["lifecycle"] is None
+    document["status"]["conditions"] += [
+        {"type": "Drained", "status": "True", "reason": "KubectlDrainCompleted", "lastTransitionTime": SINCE},
+        {"type": "DrainInProgress", "status": "False", "reason": "KubectlDrainCompleted"},
+        {"type": "KernelDeadlock", "status": "True"},
+    ]
+    (kept,) = node_row(msgspec.convert(document, NodeSeen, strict=False))["lifecycle"]
+
+    assert (kept["type"], kept["reason"], kept["message"]) == ("Drained", "KubectlDrainCompleted", "")
+    assert kept["since"].startswith(SINCE[:19])
 
 
 def test_a_pods_row_has_what_the_gates_ask():
