@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('fleet', '0020_pool_tests'),
+        ("fleet", "0020_pool_tests"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='node',
-            name='lifecycle',
+            model_name="node",
+            name="lifecycle",
             field=models.JSONField(null=True),
         ),
     ]

@@ -133,6 +133,15 @@ class RealCluster:
         self.wait(lambda: bool(self.waiting(namespace, name)), f"a pod of {name}")
         return self.run(namespace, self.waiting(namespace, name)[0], node, ready=ready)
 
+    def rank(self, namespace: str, job: str, number: int, node: str) -> str:
+        """Runs one pod of a job on the node, as its controller, the scheduler and the kubelet do."""
+        reference = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": job, "uid": f"uid-of-{job}"}
+        name = f"{job}-{number}"
+        metadata = {"name": name, "ownerReferences": [reference | {"controller": True}]}
+        body = {"metadata": metadata, "spec": {"containers": [CONTAINER]}}
+        self.core.create_namespaced_pod(namespace, body)
+        return self.run(namespace, name, node)
+
     def waiting(self, namespace: str, app: str) -> list[str]:
         """Returns the names of pods without a node."""
         listed = self.core.list_namespaced_pod(namespace, label_selector=f"app={app}").items

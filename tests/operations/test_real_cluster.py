@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fleet.models import GoneNode
+from fleet.models import GoneNode, Node
 from gpu.labels import CORDONED_BY
 from kube import client
 from maintenance import commands as cases
@@ -27,6 +27,7 @@ from operations.kinds import KINDS
 from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation, Quarantine
 from operations.quarantine_round import follow_quarantines
+from operations.refusals import OperationRefused
 from operations.steps.drain import ask_eviction
 from operations.steps.evictions import PodOnNode
 from tests import make
@@ -285,6 +286,93 @@ def test_a_node_that_is_remade_in_the_middle_of_its_drain_fails_and_its_case_end
     assert case.state == CaseState.RETIRED
     assert "A new node has its name" in case.state_reason
     assert not there.is_cordoned(gpu)
+
+
+def test_a_sick_node_goes_from_quarantine_over_repair_and_validation_back_into_service(
+    there: RealCluster, gpu: str, team: str
+):
+    """kubectl sees each state, and the node is as before at its end."""
+    before = there.state(gpu)
+    there.replicas(team, "web", gpu)
+    there.look()
+    case = cases.open_case(there.row(gpu), actor="ada", reason="Xid 79.", now=there.clock())
+
+    there.rounds(begin(there, "quarantine", gpu))
+    assert (followed(there, case).state, there.is_cordoned(gpu)) == (CaseState.QUARANTINED, True)
+    drain = there.rounds(begin(there, "drain", gpu))
+    assert followed(there, case).state == CaseState.DRAINING
+    assert len(there.end_pods(team)) == 1
+    drain = there.rounds(drain, 3)
+    assert (node_of(drain).state, followed(there, case).state) == (NodeProgress.DONE, CaseState.DRAINED)
+
+    given = {"actor": "ada", "reason": "Rebooted by IPMI."}
+    cases.ask_repair(followed(there, case), kind="reboot", now=there.clock(), **given)
+    cases.answer_repair(followed(there, case), answer="done", now=there.clock(), **given)
+    assert followed(there, case).state == CaseState.IN_REPAIR, "an answer alone proves no reboot"
+    with pytest.raises(OperationRefused):
+        begin(there, "release", gpu)
+    there.report(gpu, boot_id="second")
+    Node.objects.filter(name=gpu).update(booted_at=there.clock())
+    assert followed(there, case).state == CaseState.VALIDATING
+    with pytest.raises(OperationRefused):
+        begin(there, "release", gpu)
+    there.clock.move(minutes=1)
+    cases.record_validation(followed(there, case), result="passed", test="dcgm-3", now=there.clock(), **given)
+
+    released = there.rounds(begin(there, "release", gpu))
+
+    assert node_of(released).reason == "Uncordoned. New pods may start here."
+    assert (followed(there, case).state, there.state(gpu)) == (CaseState.PROBATION, before)
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_drain_leaves_the_rest_to_the_next_one(
+    there: RealCluster, gpu: str, other: str, team: str, monkeypatch: pytest.MonkeyPatch
+):
+    names = there.replicas(team, "web", gpu, gpu, other)[:2]
+    asked: list[str] = []
+    evict = client.evict_pod
+
+    def dies_after_the_first(connection: Any, namespace: str, name: str, **given: Any) -> None:
+        evict(connection, namespace, name, **given)
+        asked.append(name)
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+
+    operation = begin(there, "drain", gpu)
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "evict_pod", dies_after_the_first)
+        with pytest.raises(KeyboardInterrupt):
+            there.rounds(operation)
+        assert there.asked(team) == asked
+        there.clock.move(minutes=1)  # the lease of the dead worker ends
+        operation = there.rounds(operation)
+
+    assert sorted(asked) == sorted(names), "each once"
+    there.end_pods(team)
+    assert node_of(there.rounds(operation, 3)).state == NodeProgress.DONE
+
+
+def test_a_job_leaves_all_nodes_of_a_drain_together(there: RealCluster, gpu: str, other: str, team: str):
+    """lifecycle R24: a service that its budget keeps on one node keeps the job on both."""
+    there.replicas(team, "web", other)
+    there.budget(team, "web", app="web", covers=1, maxUnavailable=0)
+    ranks = [there.rank(team, "llama", number, on) for number, on in enumerate((gpu, other))]
+
+    operation = there.rounds(begin(there, "drain", gpu, other), 3)
+    assert there.asked(team) == []
+    assert "cannot end it yet" in operation.nodes.get(node_name=gpu).reason
+    kubectl("delete", "pdb", "web", "-n", team)
+    for _ in range(6):
+        operation = there.rounds(operation)
+        there.look()
+        if set(ranks) <= set(there.asked(team)):
+            break
+        for name in there.asked(team):
+            if name not in ranks:
+                there.end_pods(team)
+                break
+
+    assert set(ranks) <= set(there.asked(team))
 
 
 def followed(there: RealCluster, case: NodeCase) -> NodeCase:
