@@ -57,36 +57,52 @@ def _hold_joined(gate: NewNodeGate, *, now: datetime) -> None:
     if not nodes or why_gate_waits(cluster, now=now):
         return
     serving, not_free = tenants_of(nodes), why_not_free(nodes, now=now)
-    for node in nodes:
-        if node.name not in serving and node.uid not in not_free:
-            _hold(gate, node, now=now)
+    free = [node for node in nodes if node.name not in serving and node.uid not in not_free]
+    if free and not _hold(gate, free, now=now) and len(free) > 1:
+        for node in free:  # one of them is refused
+            _hold(gate, [node], now=now)
 
 
-def _hold(gate: NewNodeGate, node: Node, *, now: datetime) -> None:
-    """Opens the case of a new node and cordons it. All of it or nothing.
+def _hold(gate: NewNodeGate, nodes: Sequence[Node], *, now: datetime) -> bool:
+    """Opens the cases of new nodes and cordons them by one operation. All of it or nothing; returns whether it did.
+
+    The refusal of a single node is stored.
 
     :raises LostRace: when somebody changed the gate
     """
-    evidence = {"pool": gate.pool_id, "test": gate.test, "node": node.name}
     columns: dict[str, Any] = {"is_new": True, "gate": gate, "needed_test": gate.test, "automatic_at": now}
     epoch = gate.epoch
     try:
         with transaction.atomic():
             gate.change()
-            case = NodeCase.objects.create(
-                cluster_id=node.cluster_id, node_uid=node.uid, node_name=node.name, state=CaseState.PROVISIONED,
-                state_since=now, state_reason=REASON, moved_by=ACTOR, opened_at=now, opened_by=ACTOR, reason=REASON,
-                fault_at=now, **columns,
+            cases = [
+                NodeCase.objects.create(
+                    cluster_id=node.cluster_id, node_uid=node.uid, node_name=node.name, state=CaseState.PROVISIONED,
+                    state_since=now, state_reason=REASON, moved_by=ACTOR, opened_at=now, opened_by=ACTOR, reason=REASON,
+                    fault_at=now, **columns,
+                )
+                for node in nodes
+            ]  # fmt: skip
+            for case in cases:
+                evidence = {"pool": gate.pool_id, "test": gate.test, "node": case.node_name}
+                case.record("opened", actor=ACTOR, reason=REASON, now=now, evidence=evidence)
+            operations.start(
+                gate.pool.cluster, "quarantine", nodes, actor=ACTOR, reason=REASON, typed_count=len(nodes), now=now,
+                options={NEW_NODE: True, "failures_accepted": len(nodes)},  # nodes that serve already fail
+                key=f"new-node-{cases[0].pk}-quarantine-{int(now.timestamp())}",
             )  # fmt: skip
-            case.record("opened", actor=ACTOR, reason=REASON, now=now, evidence=evidence)
-            _start(case, node, "quarantine", now=now)
     except (IntegrityError, *REFUSALS) as refusal:  # a person has a case of it, or an operation may not start
-        log.info("a new node is not held", node=node.name, reason=str(refusal))
         gate.refresh_from_db()
         if gate.epoch != epoch:
             raise LostRace("The gate of the pool was changed at the same time.") from refusal
+        if len(nodes) > 1:
+            return False
+        name = nodes[0].name
+        log.info("a new node is not held", node=name, reason=str(refusal))
         why = "A case of the node was opened at the same time." if isinstance(refusal, IntegrityError) else str(refusal)
-        gate.change(refused_at=now, refused_node=node.name, refusal=why[:LONGEST_REASON])
+        gate.change(refused_at=now, refused_node=name, refusal=why[:LONGEST_REASON])
+        return False
+    return True
 
 
 def _wait(cases: Sequence[NodeCase], why: str) -> None:

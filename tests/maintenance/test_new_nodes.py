@@ -83,6 +83,31 @@ def test_only_a_node_that_joined_lately_and_never_served_is_held():
     assert case.moves.get().verb == "case.opened"
 
 
+def test_nodes_that_join_together_are_held_by_one_operation():
+    pool = a_gated_pool()
+    new = {"pool": pool, "created_at": JOINED}
+    for number in range(12):
+        a_node(pool.cluster, f"gpu-{number:02}", **new)
+
+    run_new_nodes(now=NOON)
+
+    (operation,) = Operation.objects.all()
+    assert (len(held()), operation.nodes.count(), operation.state) == (12, 12, "running")
+    assert operation.options["failures_accepted"] == 12, "nodes that serve already fail, and pause nothing"
+
+
+def test_one_refused_node_does_not_keep_the_others_from_being_held():
+    pool = a_gated_pool()
+    control = {"node-role.kubernetes.io/control-plane": ""}
+    a_node(pool.cluster, "gpu-0", pool=pool, created_at=JOINED)
+    a_node(pool.cluster, "gpu-1", pool=pool, created_at=JOINED, labels=control)
+
+    run_new_nodes(now=NOON)
+
+    assert held() == ["gpu-0"]
+    assert NewNodeGate.objects.get().refused_node == "gpu-1"
+
+
 @pytest.mark.parametrize("given", [{"on_since": None}, {"on_since": NOON}])
 def test_nothing_is_held_while_the_gate_is_off_or_before_it(given: dict[str, Any]):
     pool = a_gated_pool(**given)
@@ -188,7 +213,7 @@ def test_a_refused_hold_adopts_no_newer_gate(monkeypatch: pytest.MonkeyPatch):
     def switch_off(*_: Any, **__: Any) -> None:
         NewNodeGate.objects.update(on_since=None, epoch=7)
 
-    monkeypatch.setattr(new_node_round, "_start", refuse)
+    monkeypatch.setattr(new_node_round.operations, "start", refuse)
     monkeypatch.setattr(new_node_round, "log", SimpleNamespace(info=switch_off))
     gate = NewNodeGate.objects.select_related("pool__cluster").get()
     with pytest.raises(LostRace):
@@ -203,7 +228,7 @@ def test_a_refused_hold_is_stored_with_its_reason(monkeypatch: pytest.MonkeyPatc
     def refuse(*_: Any, **__: Any) -> None:
         raise OperationRefused("An approval is missing.")
 
-    monkeypatch.setattr(new_node_round, "_start", refuse)
+    monkeypatch.setattr(new_node_round.operations, "start", refuse)
     run_new_nodes(now=NOON)
     gate = NewNodeGate.objects.get()
     assert (gate.refused_node, gate.refusal, gate.refused_at) == ("gpu-1", "An approval is missing.", NOON)
