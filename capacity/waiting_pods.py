@@ -50,7 +50,7 @@ def explanations_of(pods: Iterable[Pod], *, now: datetime) -> Mapping[str, Pendi
             by_cluster[pod.cluster_id].append(pod)
     found: dict[str, PendingExplanation] = {}
     for cluster_id, waiting in by_cluster.items():
-        found |= _of_cluster(cluster_id, waiting, now=now)
+        found |= _explain_in_cluster(cluster_id, waiting, now=now)
     return found
 
 
@@ -102,7 +102,7 @@ def facts_of(pod: Pod, namespaces: NamespaceLabels | None = None) -> WaitingPod:
     )  # fmt: skip
 
 
-def _of_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[str, PendingExplanation]:
+def _explain_in_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[str, PendingExplanation]:
     namespaces = labels_of_namespaces(cluster_id) if any(map(_selects_namespaces, pods)) else None
     facts = with_volumes(cluster_id, {pod.uid: facts_of(pod, namespaces) for pod in pods})
     facts = with_devices(cluster_id, pods, facts)

@@ -59,10 +59,10 @@ def choose_gate_step(case: CaseFacts, gate: GateFacts) -> GateChoice:
 
 
 def _choose(case: CaseFacts, gate: GateFacts) -> GateChoice:
-    return _of_cordon(case) or _of_node(gate) or _next_state(case, gate)
+    return _cordon_step(case) or _node_step(gate) or _next_state(case, gate)
 
 
-def _of_cordon(case: CaseFacts) -> GateChoice | None:
+def _cordon_step(case: CaseFacts) -> GateChoice | None:
     """Returns the step of a node whose cordon is not in place. None: it is."""
     if case.state not in NEW:
         return GateChoice(GateStep.HAND_OVER, "The test workload failed, or a person took the node out of service.")
@@ -88,7 +88,7 @@ def _after_operation(case: CaseFacts) -> GateChoice | None:
     return None
 
 
-def _of_node(gate: GateFacts) -> GateChoice | None:
+def _node_step(gate: GateFacts) -> GateChoice | None:
     """Returns the step of a node that cannot go on by itself. None: it can."""
     if gate.tenants:
         first = gate.tenants[0]

@@ -306,7 +306,7 @@ def next_case_move(case: CaseFacts, *, now: datetime) -> NextMove | None:
     if case.state == CaseState.IN_REPAIR:
         return _after_repair(case, now=now)
     if case.state in NEW:
-        return _of_new_node(case)
+        return _new_node_move(case)
     if case.state in CORDONED and not case.has_quarantine:
         return _after_cordon(case)
     if case.state == CaseState.SUSPECT and not case.is_quarantined:
@@ -330,7 +330,7 @@ def after_validation(state: CaseState, result: str) -> CaseState | None:
     return None
 
 
-def _of_new_node(case: CaseFacts) -> NextMove | None:
+def _new_node_move(case: CaseFacts) -> NextMove | None:
     begun = case.begun
     if begun is None or begun.progress not in (NodeProgress.RUNNING, NodeProgress.DONE):
         return None

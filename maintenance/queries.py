@@ -34,7 +34,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
         return {}
     uids = {case.node_uid for case in cases}
     nodes = {node.uid: node for node in Node.objects.filter(uid__in=uids).only(*COLUMNS)}
-    gone = _gone(uids - set(nodes), cases)
+    gone = _removal_reasons(uids - set(nodes), cases)
     begun, newest = _operations(uids)
     quarantines = {row.node_uid: row for row in Quarantine.objects.of_nodes(uids).only(*QUARANTINE_COLUMNS)}
     findings = _findings(cases)
@@ -73,7 +73,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             has_quarantine=case.node_uid in quarantines,
             is_quarantined=case.node_uid in quarantines and quarantines[case.node_uid].placed_at is not None,
             is_cordon_removed=case.node_uid in quarantines and quarantines[case.node_uid].removed_at is not None,
-            begun=_of_its_time(case, begun.get(case.node_uid)),
+            begun=_operation_of_case(case, begun.get(case.node_uid)),
             newest=newest.get(case.node_uid),
         )
         for case in cases
@@ -86,7 +86,7 @@ def _handed_over(case: NodeCase) -> str:
     return case.handed_over_reason if is_waiting else ""
 
 
-def _gone(uids: Collection[str], cases: Sequence[NodeCase]) -> dict[str, str]:
+def _removal_reasons(uids: Collection[str], cases: Sequence[NodeCase]) -> dict[str, str]:
     """Returns why each node left. A node without a row that nobody saw leave is not among them."""
     left = set(GoneNode.objects.filter(uid__in=uids).values_list("uid", flat=True)) if uids else set()
     if not left:
@@ -116,7 +116,7 @@ def _operations(uids: Collection[str]) -> tuple[dict[str, NodeOperation], dict[s
     )
 
 
-def _of_its_time(case: NodeCase, begun: NodeOperation | None) -> NodeOperation | None:
+def _operation_of_case(case: NodeCase, begun: NodeOperation | None) -> NodeOperation | None:
     """Returns the operation. None for one that was asked before the case of a new node began."""
     is_older = case.is_new and begun is not None and begun.asked_at is not None and begun.asked_at < case.opened_at
     return None if is_older else begun

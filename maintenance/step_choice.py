@@ -79,7 +79,7 @@ def repair_kind(trigger: str, attempt: int, able: Collection[RepairKind]) -> Rep
 
 def choose_step(case: CaseFacts, its: AutomaticFacts, *, now: datetime) -> StepChoice:
     """Returns the next step. It never ends pods for a fault that is over, and never returns a node unvalidated."""
-    if ended := _of_people(case, its):
+    if ended := _end_by_people(case, its):
         return ended
     if case.gone or not case.is_seen:
         return wait_for("The node is not seen in its cluster.")
@@ -102,7 +102,7 @@ def choose_step(case: CaseFacts, its: AutomaticFacts, *, now: datetime) -> StepC
     return wait_for("The case continues by itself.")
 
 
-def _of_people(case: CaseFacts, its: AutomaticFacts) -> StepChoice | None:
+def _end_by_people(case: CaseFacts, its: AutomaticFacts) -> StepChoice | None:
     """Returns the end of the automatic steps: the case is over, a person acts on the node, or they are off."""
     if case.state in FINAL or case.state == CaseState.PROBATION:
         return wait_for("The case is over.")

@@ -293,7 +293,7 @@ PLANTS = {
         "that a plan which is given up holds its nodes while somebody else's version is in the object",
         (
             _instead(plan_abort, "ask_to_hand_over", _hand_all_over),
-            _instead(node_handover, "_stands", lambda plan: Plan.objects.filter(pk=plan.pk)),
+            _instead(node_handover, "_plan_as_decided", lambda plan: Plan.objects.filter(pk=plan.pk)),
         ),
     ),
     "recall": Plant(
@@ -350,7 +350,7 @@ PLANTS = {
     ),
     "cordon-note": Plant(
         "the operator is told to leave such a node cordoned: it uncordons it before anything has been tested",
-        (_instead(cordons, "_ours", lambda writer, _seen: {cordons.CORDONED_BY: writer.plan.mark}),),
+        (_instead(cordons, "_our_marks", lambda writer, _seen: {cordons.CORDONED_BY: writer.plan.mark}),),
     ),
     "cordon-proof": Plant(
         "such a node takes no pods before its test Job has completed",
@@ -360,7 +360,7 @@ PLANTS = {
         "that what a round saw is of one moment, and every intent checks again: a command in between goes unseen",
         (
             _instead(rounds, "_check_nobody_moved_it", _always(None)),
-            _instead(waves, "_still_may", _always(None)),
+            _instead(waves, "_lock_plan_and_stage", _always(None)),
             _instead(waves, "_is_still_wanted", AGREED),
         ),
     ),

@@ -37,10 +37,10 @@ def main() -> int:
 def problems(matrix: Matrix, *, today: date) -> Iterator[str]:
     """Name each entry and what is wrong with it."""
     for entry in matrix.entries:
-        yield from (f"{title_of(entry)}: {problem}" for problem in _of_entry(entry, today))
-    yield from _of_words(matrix)
+        yield from (f"{title_of(entry)}: {problem}" for problem in _entry_problems(entry, today))
+    yield from _term_problems(matrix)
     for condition in (*matrix.floors, *matrix.known_bad):
-        yield from (f"{condition.name}: {problem}" for problem in _of_condition(condition, matrix))
+        yield from (f"{condition.name}: {problem}" for problem in _condition_problems(condition, matrix))
     yield from _contradictions(matrix)
 
 
@@ -65,7 +65,7 @@ NAMING = (
 )
 
 
-def _of_entry(entry: MatrixEntry, today: date) -> Iterator[str]:
+def _entry_problems(entry: MatrixEntry, today: date) -> Iterator[str]:
     if not isinstance(entry.source, str) or not SOURCE.fullmatch(entry.source):
         yield f"its source is neither an https address nor repository:path@ref: {entry.source!r}"
     if type(entry.date) is not date:
@@ -113,7 +113,7 @@ def _spans(entry: MatrixEntry) -> Iterator[Sequence[str]]:
         yield entry.versions
 
 
-def _of_words(matrix: Matrix) -> Iterator[str]:
+def _term_problems(matrix: Matrix) -> Iterator[str]:
     for series in matrix.series:
         if series.state not in STATES:
             yield f"series {series.series}: no state of the life cycle: {series.state!r}"
@@ -122,12 +122,12 @@ def _of_words(matrix: Matrix) -> Iterator[str]:
     for release in matrix.releases:
         if matrix.branch_of(release.driver) is None:
             yield f"release {release.version}: the branch of its driver {release.driver} is in no entry"
-    yield from (f"{title_of(life)}: {problem}" for life in matrix.lives for problem in _of_life(life))
-    yield from _of_systems(matrix)
-    yield from _of_lists(matrix)
+    yield from (f"{title_of(life)}: {problem}" for life in matrix.lives for problem in _life_cycle_problems(life))
+    yield from _system_problems(matrix)
+    yield from _list_problems(matrix)
 
 
-def _of_systems(matrix: Matrix) -> Iterator[str]:
+def _system_problems(matrix: Matrix) -> Iterator[str]:
     for entry in (*matrix.platforms, *matrix.runtimes, *matrix.precompiled, *matrix.kernels, *matrix.elsewhere):
         for system in [entry.os] if isinstance(entry.os, str) else entry.os:
             if system.split()[0] not in SYSTEMS:
@@ -141,14 +141,14 @@ def _of_systems(matrix: Matrix) -> Iterator[str]:
                 yield f"{title_of(platform)}: no distribution we can tell: {name}"
 
 
-def _of_life(life: Life) -> Iterator[str]:
+def _life_cycle_problems(life: Life) -> Iterator[str]:
     if life.of not in LIVING:
         yield f"no component with a known life cycle: {life.of}"
     if life.extended and (life.ends is None or life.extended <= life.ends):
         yield "what is extended ends later than what is not"
 
 
-def _of_lists(matrix: Matrix) -> Iterator[str]:
+def _list_problems(matrix: Matrix) -> Iterator[str]:
     for entry in matrix.listed:
         if entry.recommended and entry.recommended not in entry.drivers:
             yield f"{title_of(entry)}: recommends {entry.recommended}, which it does not list"
@@ -157,19 +157,19 @@ def _of_lists(matrix: Matrix) -> Iterator[str]:
                 yield f"{title_of(entry)}: the branch of {driver} is in no entry"
 
 
-def _of_condition(entry: Floor | KnownBad, matrix: Matrix) -> Iterator[str]:
+def _condition_problems(entry: Floor | KnownBad, matrix: Matrix) -> Iterator[str]:
     if not entry.when:
         yield "it has no condition, so that it is true of everything"
     yield from (f"{key} is no condition" for key in sorted(entry.when.keys() - KEYS))
     known = {name for products in matrix.products for name in products.names}
     yield from (f"no product we know: {name}" for name in entry.when.get("products", ()) if name not in known)
     for key in (*VERSIONS, "runtime"):
-        yield from _of_bounds(key, entry.when.get(key))
+        yield from _bound_problems(key, entry.when.get(key))
     if isinstance(entry, KnownBad):
-        yield from _of_sentences(entry)
+        yield from _sentence_problems(entry)
 
 
-def _of_bounds(key: str, wanted: Any) -> Iterator[str]:
+def _bound_problems(key: str, wanted: Any) -> Iterator[str]:
     if isinstance(wanted, list):
         yield from (f"{key}: no version: {build!r}" for build in wanted if not numbers(build))
     elif isinstance(wanted, Mapping):
@@ -180,7 +180,7 @@ def _of_bounds(key: str, wanted: Any) -> Iterator[str]:
             yield f"{key}: an empty range"
 
 
-def _of_sentences(entry: KnownBad) -> Iterator[str]:
+def _sentence_problems(entry: KnownBad) -> Iterator[str]:
     if entry.answer not in {Support.KNOWN_BAD.value, Support.UNKNOWN.value}:
         yield f"what is known to fail cannot be {entry.answer!r}"
     for text in (entry.sentence, entry.unseen):

@@ -63,10 +63,10 @@ class PriceBook:
         own = _valid(self.of_pools[pool], day) if pool in self.of_pools else self.undated.get(pool)
         if own is not None:
             return own
-        prices = {self._of_kind(kind, day) for kind in self.kinds.get(pool, ())}
+        prices = {self._price_of_kind(kind, day) for kind in self.kinds.get(pool, ())}
         return prices.pop() if len(prices) == 1 else None
 
-    def _of_kind(self, kind: GpuKind, day: date) -> HourPrice | None:
+    def _price_of_kind(self, kind: GpuKind, day: date) -> HourPrice | None:
         exact = _valid(self.of_kinds.get((kind.product, kind.capacity_type), ()), day)
         return exact or _valid(self.of_kinds.get((kind.product, ""), ()), day)
 

@@ -76,15 +76,15 @@ def read_report(reason: str, source: str, message: str) -> ScalingReport | None:
         if reason == KARPENTER_ADDS:
             name = message.rpartition(": ")[2]
             return _report(KARPENTER, [f"it planned the pod on {name}"], message, verdict=ScalingVerdict.ADDING)
-        return _of_karpenter(message) if reason == BY_THE_SCHEDULER else None
+        return _karpenter_report(message) if reason == BY_THE_SCHEDULER else None
     if reason == ADDED:
         groups = message.partition("[")[2].rpartition("]")[0]
         told = [f"it has asked for nodes: {groups or message}"]
         return _report(CLUSTER_AUTOSCALER, told, message, verdict=ScalingVerdict.ADDING)
-    return _of_groups(message) if reason == REFUSED else None
+    return _node_group_report(message) if reason == REFUSED else None
 
 
-def _of_groups(message: str) -> ScalingReport:
+def _node_group_report(message: str) -> ScalingReport:
     body = message.partition("scale-up")[2].partition(": ")[2].strip(" .")
     groups = [(int(found[1]), found[2]) for found in GROUP.finditer(body)]
     told, changes, verdicts = [], [], list[ScalingVerdict]()
@@ -124,9 +124,9 @@ def _change_for(resource: str) -> Change:
     return Change(f"Request less {resource}, or add a node group with larger nodes.", Actor.OWNER)
 
 
-def _of_karpenter(message: str) -> ScalingReport:
+def _karpenter_report(message: str) -> ScalingReport:
     """Returns the report on the NodePool that is nearest: one at its limits would fit, one that lacks room might."""
-    found = sorted(_of_pools(message), key=lambda each: each[0])
+    found = sorted(_node_pool_reasons(message), key=lambda each: each[0])
     if not found:
         return _report(KARPENTER, [clip(message.strip(), LONGEST_SUMMARY - 1) or "it names no reason"], message)
     (rank, told, change), more = found[0], len(found) - 1
@@ -135,7 +135,7 @@ def _of_karpenter(message: str) -> ScalingReport:
     return _report(KARPENTER, [told, *rest], message, [change] if change else [], verdict=verdict)
 
 
-def _of_pools(message: str) -> Iterator[tuple[int, str, Change | None]]:
+def _node_pool_reasons(message: str) -> Iterator[tuple[int, str, Change | None]]:
     if NO_CLAIMS in message:
         text = "Request the GPU as nvidia.com/gpu, or add the node in another way."
         yield 0, "it adds no nodes for ResourceClaims", Change(text, Actor.OWNER)

@@ -145,15 +145,15 @@ def find_obstacles(pod: WaitingPod, index: NodeIndex) -> Obstacles:
     fixed += _volumes(pod, index)
     if index.neighbours is not None:
         around = index.neighbours
-        fixed += _of_kind(ObstacleKind.SPREAD_LABEL, without_topology_labels(pod, index))
+        fixed += _obstacles_of_kind(ObstacleKind.SPREAD_LABEL, without_topology_labels(pod, index))
         if not is_far_from_unknown_pods(pod, around):
-            fixed += _of_kind(ObstacleKind.POD_AFFINITY, far_from_pods(pod, index, around))
+            fixed += _obstacles_of_kind(ObstacleKind.POD_AFFINITY, far_from_pods(pod, index, around))
         allowed, untainted = index.every & ~union(labels), index.every & ~union(taints)
         full = with_too_many_pods(pod, index, around, allowed=allowed, untainted=untainted)
-        room += _of_kind(ObstacleKind.PORT, with_ports_in_use(pod, index, around))
-        room += _of_kind(ObstacleKind.SPREAD, full)
-        room += _of_kind(ObstacleKind.ANTI_AFFINITY, near_pods(pod, index, around))
-        room += _of_kind(ObstacleKind.EXCLUSION, excluded_by_pods(pod, index, around))
+        room += _obstacles_of_kind(ObstacleKind.PORT, with_ports_in_use(pod, index, around))
+        room += _obstacles_of_kind(ObstacleKind.SPREAD, full)
+        room += _obstacles_of_kind(ObstacleKind.ANTI_AFFINITY, near_pods(pod, index, around))
+        room += _obstacles_of_kind(ObstacleKind.EXCLUSION, excluded_by_pods(pod, index, around))
     return Obstacles(pod, index, [each for each in fixed if each.nodes], [each for each in room if each.nodes])
 
 
@@ -167,7 +167,7 @@ def _volumes(pod: WaitingPod, index: NodeIndex) -> list[Obstacle]:
     return found
 
 
-def _of_kind(kind: ObstacleKind, found: Iterable[RuleNodes]) -> list[Obstacle]:
+def _obstacles_of_kind(kind: ObstacleKind, found: Iterable[RuleNodes]) -> list[Obstacle]:
     return [Obstacle(kind, each.name, each.nodes, each.detail) for each in found]
 
 

@@ -97,7 +97,7 @@ def scaling_verdict(report: ScalingReport | None, facts: ScalingFacts) -> Scalin
     report = replace(report, details=details)
     if not report.is_adding:
         return report
-    return _of_claim(report, facts) if report.autoscaler == KARPENTER else _of_groups(report, facts)
+    return _with_claim_state(report, facts) if report.autoscaler == KARPENTER else _with_group_state(report, facts)
 
 
 def _without_event(facts: ScalingFacts) -> ScalingReport | None:
@@ -143,7 +143,7 @@ def _report(
     )  # fmt: skip
 
 
-def _of_groups(report: ScalingReport, facts: ScalingFacts) -> ScalingReport:
+def _with_group_state(report: ScalingReport, facts: ScalingFacts) -> ScalingReport:
     """Returns the state of the node groups that the cluster autoscaler scaled up for the pod."""
     named = {name.rpartition("/")[2] for name in SCALED_UP.findall(report.message)}
     known = {group.name: group for group in facts.groups or ()}
@@ -157,7 +157,7 @@ def _of_groups(report: ScalingReport, facts: ScalingFacts) -> ScalingReport:
     return replace(report, is_adding=False, summary=told, verdict=ScalingVerdict.FAILED, changes=(CLOUD,))
 
 
-def _of_claim(report: ScalingReport, facts: ScalingFacts) -> ScalingReport:
+def _with_claim_state(report: ScalingReport, facts: ScalingFacts) -> ScalingReport:
     """Returns the state of the NodeClaim that Karpenter planned for the pod."""
     named = CLAIM.search(report.message)
     if named is None or facts.claims is None or not _is_seen_after(facts.claims_seen_at, report.at):

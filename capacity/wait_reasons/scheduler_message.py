@@ -86,7 +86,7 @@ def read_message(message: str) -> SchedulerVerdict | None:
         return None
     begin = BEGIN.match(message)
     if begin is None:
-        return _of_kai(message)
+        return _parse_kai_message(message)
     body, tail = _split_tail(message[begin.end() :])
     counts, unknown, text = Counter[str](), Counter[str](), ""
     for number, part in enumerate(body.split(". ")):
@@ -103,7 +103,7 @@ def read_message(message: str) -> SchedulerVerdict | None:
     )
 
 
-def _of_kai(message: str) -> SchedulerVerdict:
+def _parse_kai_message(message: str) -> SchedulerVerdict:
     """Returns the counts of KAI's message, if it has any."""
     begin = OF_KAI.search(message)
     counts, unknown = Counter[str](), Counter[str]()

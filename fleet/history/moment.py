@@ -77,7 +77,7 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
     if at > now:
         raise NoSuchMoment("This time is in the future.")
     if unseen := _unseen(node, at, now=now):
-        return NodeMoment(at, unseen, had_its_name=_had_its_name(node, user, at))
+        return NodeMoment(at, unseen, had_its_name=_node_with_same_name(node, user, at))
     rows = timeline(node).order_by("at", "pk").values_list("at", "detail")
     current = None if isinstance(node, GoneNode) else {name: getattr(node, name) for name in COLUMNS}
     around, is_cut = _nearby_lines(node, user, at)
@@ -147,7 +147,7 @@ def _first_observation(node: NodeKept) -> datetime | None:
     return first.at if first is not None and "ready" in first.detail else None
 
 
-def _had_its_name(node: NodeKept, user: User, at: datetime) -> int | None:
+def _node_with_same_name(node: NodeKept, user: User, at: datetime) -> int | None:
     """Returns the page of another machine with this name. None: none that the person may see. At most three queries."""
     same = {"cluster": node.cluster_id, "name": node.name}
     left = GoneNode.objects.visible_to(user).filter(**same, gone_at__gt=at).exclude(uid=node.uid)

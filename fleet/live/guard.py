@@ -48,11 +48,11 @@ class Guard:
         while self._sockets:
             await asyncio.sleep(EVERY_S)
             try:
-                await self._look()
+                await self._check_access()
             except Exception as error:  # noqa: BLE001 - a database that is away also ends the heartbeat, and that the sockets
                 log.warning("rights of sockets are unknown", reason=f"{type(error).__name__}: {error}")
 
-    async def _look(self) -> None:
+    async def _check_access(self) -> None:
         accesses = {socket.access for socket in self._sockets if socket.access is not None}
         gone = await database_sync_to_async(lapsed)(accesses, now=timezone.now())
         for socket in [socket for socket in self._sockets if socket.access in gone]:

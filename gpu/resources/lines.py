@@ -51,20 +51,24 @@ class ResourceLine:
     def differences(self) -> list[str]:
         """Returns sentences about deviations. Empty: none."""
         sentences = (
-            *((self._away(),) if self.is_reconfiguring else (self._gone(), self._sick(), self._left_over())),
+            *(
+                (self._stopped_plugin_line(),)
+                if self.is_reconfiguring
+                else (self._missing_line(), self._sick(), self._left_over())
+            ),
             self._overdrawn(),
             self._cut_away(),
             self._offered_twice(),
         )
         return [sentence for sentence in sentences if sentence]
 
-    def _away(self) -> str:
+    def _stopped_plugin_line(self) -> str:
         number = (self.expected or 0) - (self.allocatable or 0)
         return (
             f"{in_words(number, self.way)} unavailable while the MIG manager changes the layout." if number > 0 else ""
         )
 
-    def _gone(self) -> str:
+    def _missing_line(self) -> str:
         number = (self.expected or 0) - (self.capacity or 0)
         if number <= 0:
             return ""

@@ -119,12 +119,12 @@ def evaluate_cluster(cluster: Cluster, *, now: datetime) -> int:
         and (each.every is None or is_turn_of(each.key, cluster, every=each.every, now=now))
     ]
     signals = [
-        *_of_cluster(cluster, observer, observation, source, silent, of_cluster, now=now),
-        *_of_sources(cluster, sources, now=now),
+        *_cluster_signals(cluster, observer, observation, source, silent, of_cluster, now=now),
+        *_source_signals(cluster, sources, now=now),
     ]
     signals += gpus.signals
-    signals += _of_owners(cluster, of_owners, now=now)
-    signals += _of_waiting(cluster, rules, now=now)
+    signals += _owner_signals(cluster, of_owners, now=now)
+    signals += _waiting_pod_signals(cluster, rules, now=now)
     if of_nodes:
         signals += evaluate_nodes(cluster, of_nodes, gpus.reporting, now=now)
     evaluated = Q(rule__in={rule.key for rule in rules} | {each.key for each in sources} | gpus.evaluated)
@@ -139,14 +139,14 @@ def evaluate_cluster(cluster: Cluster, *, now: datetime) -> int:
     return told
 
 
-def _of_owners(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now: datetime) -> Iterator[Signal]:
+def _owner_signals(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now: datetime) -> Iterator[Signal]:
     for owner in rejected_owners(cluster, now=now) if rules else ():
         for rule in rules:
             if problem := rule.evaluate(owner):
                 yield Signal(Subject(owner.name), rule, problem)
 
 
-def _of_waiting(cluster: Cluster, rules: Collection[Rule[Any]], *, now: datetime) -> Iterator[Signal]:
+def _waiting_pod_signals(cluster: Cluster, rules: Collection[Rule[Any]], *, now: datetime) -> Iterator[Signal]:
     for rule in rules:
         if isinstance(rule, PodsPendingLong):
             for variant, workload in pending_pods.waiting_workloads(cluster, rule, now=now):
@@ -154,13 +154,13 @@ def _of_waiting(cluster: Cluster, rules: Collection[Rule[Any]], *, now: datetime
                     yield Signal(Subject(workload.name), variant, problem)
 
 
-def _of_sources(cluster: Cluster, sources: Collection[FindingSource], *, now: datetime) -> Iterator[Signal]:
+def _source_signals(cluster: Cluster, sources: Collection[FindingSource], *, now: datetime) -> Iterator[Signal]:
     for source in sources:
         for subject, problem in source.say(cluster, now=now):
             yield Signal(Subject(subject), source, problem)
 
 
-def _of_cluster(
+def _cluster_signals(
     cluster: Cluster,
     observer: Observer,
     observation: ClusterObservation,
@@ -233,7 +233,7 @@ def _write_some(
     shadows, about = RuleShadow.objects.rules(), _about(some.rows)
     openings = Openings.of(cluster, now=now, about=about)
     waiting, told = _waiting(unresolved.filter(about), shadows, openings)
-    gone = _gone(some.rows, {finding.node_id for finding in waiting.values()})
+    gone = _removed_nodes(some.rows, {finding.node_id for finding in waiting.values()})
     for signal in some:
         if signal.subject.node_id in gone:
             continue
@@ -279,7 +279,7 @@ def _about(signals: Collection[Signal]) -> Q:
     return Q(subject__in={signal.subject.name for signal in signals}) | Q(gpu_uuid__in=boards)
 
 
-def _gone(signals: Collection[Signal], known_nodes: Collection[int | None]) -> set[int]:
+def _removed_nodes(signals: Collection[Signal], known_nodes: Collection[int | None]) -> set[int]:
     """Returns the nodes that have gone since they were evaluated. One query if any signal's node has no finding."""
     about = {signal.subject.node_id for signal in signals}
     unknown = {node_id for node_id in about.difference(known_nodes) if node_id is not None}

@@ -66,8 +66,8 @@ async def _stream_json(table: GpuTable) -> AsyncIterator[str]:
 async def _pieces(table: GpuTable, write: Write) -> AsyncIterator[str]:
     """Yields text. Rows are read in the request's thread, which owns the database connection."""
     for start in range(0, len(table), AT_ONCE):
-        yield await sync_to_async(partial(_piece_of_table, table, write, start))()
+        yield await sync_to_async(partial(_rows_as_text, table, write, start))()
 
 
-def _piece_of_table(table: GpuTable, write: Write, start: int) -> str:
+def _rows_as_text(table: GpuTable, write: Write, start: int) -> str:
     return write(table.rows(start, start + AT_ONCE))

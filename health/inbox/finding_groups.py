@@ -41,7 +41,7 @@ class FindingGroup:
 
 def groups_of(rows: QuerySet[Finding]) -> list[FindingGroup]:
     """Returns the groups of the list in its order, with one query."""
-    found = _alike(rows)
+    found = _comparable_findings(rows)
     alike: dict[Hashable, list[Finding]] = defaultdict(list)
     for row in found:
         if row.node_id is not None:
@@ -64,7 +64,7 @@ def _is_open_critical(row: Finding) -> bool:
     return row.severity == Severity.CRITICAL and row.state == FindingState.OPEN
 
 
-def _alike(rows: QuerySet[Finding]) -> list[Finding]:
+def _comparable_findings(rows: QuerySet[Finding]) -> list[Finding]:
     """Loads the fields that findings are compared by.
 
     Long facts that do not distinguish findings is not loaded.
@@ -108,12 +108,14 @@ def together_with(key: int, rows: QuerySet[Finding]) -> frozenset[int]:
     It includes findings whose state, assignee or severity has changed since. `rows` are all findings that the user
     sees.
     """
-    opened = next(iter(_alike(rows.filter(pk=key, node__isnull=False))), None)
+    opened = next(iter(_comparable_findings(rows.filter(pk=key, node__isnull=False))), None)
     if opened is None:
         return frozenset()
     near = rows.filter(cluster=opened.cluster_id, rule=opened.rule, node__isnull=False)
     near = near.filter(since__range=(opened.since - AT_MOST, opened.since + AT_MOST))
-    alike = sorted((row for row in _alike(near) if code_of(row)[0] == code_of(opened)[0]), key=lambda row: row.since)
+    alike = sorted(
+        (row for row in _comparable_findings(near) if code_of(row)[0] == code_of(opened)[0]), key=lambda row: row.since
+    )
     before = [row for row in reversed(alike) if row.since <= opened.since]
     after = [row for row in alike if row.since >= opened.since]
     return frozenset(row.pk for side in (before, after) for row in _without_a_gap(side))

@@ -103,16 +103,16 @@ def remove_limits(row: PoolLimits, *, version: int | None, actor: str, reason: s
         _record_in_audit(row, "remove", before=row, actor=actor, reason=reason, now=now)
 
 
-def _of_pool(pool: Pool) -> QuerySet[PoolLimits]:
+def _limits_of_pool(pool: Pool) -> QuerySet[PoolLimits]:
     return PoolLimits.objects.filter(pool=pool).select_related("pool__cluster").order_by("rule")
 
 
 def _describe(pool: Pool, _: datetime) -> list[str]:
-    return [f"Its limits of {row.rule} are removed." for row in _of_pool(pool)]
+    return [f"Its limits of {row.rule} are removed." for row in _limits_of_pool(pool)]
 
 
 def _end_limits(pool: Pool, actor: str, now: datetime) -> None:
-    for row in _of_pool(pool):
+    for row in _limits_of_pool(pool):
         with suppress(LostRace):  # somebody has removed them since
             remove_limits(row, version=row.version, actor=actor, reason=POOL_DELETED, now=now)
 

@@ -161,16 +161,18 @@ def lift(row: Mute, *, actor: str, reason: str, now: datetime) -> None:
     recount(cluster, now=now)
 
 
-def _of_pool(pool: Pool, now: datetime) -> MuteQuerySet:
+def _mutes_of_pool(pool: Pool, now: datetime) -> MuteQuerySet:
     return Mute.objects.in_force(now=now).filter(pool=pool).select_related("cluster", "pool").order_by("pk")
 
 
 def _describe(pool: Pool, now: datetime) -> list[str]:
-    return [f"Its mute of rule {row.rule} until {to_the_minute(row.until)} is lifted." for row in _of_pool(pool, now)]
+    return [
+        f"Its mute of rule {row.rule} until {to_the_minute(row.until)} is lifted." for row in _mutes_of_pool(pool, now)
+    ]
 
 
 def _end_mutes(pool: Pool, actor: str, now: datetime) -> None:
-    for row in _of_pool(pool, now):
+    for row in _mutes_of_pool(pool, now):
         with suppress(FindingRefusal):  # somebody has lifted it since
             lift(row, actor=actor, reason=POOL_DELETED, now=now)
 

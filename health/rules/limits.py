@@ -77,9 +77,9 @@ class Scale:
 
     def problems(self, limits: Limits) -> list[tuple[str, str]]:
         """Returns what is wrong with the limits, each with its field; empty if they are valid."""
-        found = [("warn", sentence) for sentence in self._of_value(limits.warn)]
+        found = [("warn", sentence) for sentence in self._value_problems(limits.warn)]
         if limits.critical is not None:
-            found += [("critical", sentence) for sentence in self._of_value(limits.critical)]
+            found += [("critical", sentence) for sentence in self._value_problems(limits.critical)]
             if not self.may_be_critical:
                 found.append(("critical", "This rule has no critical severity. Leave the field empty."))
             elif not limits.warn < limits.critical:
@@ -93,7 +93,7 @@ class Scale:
                 found.append((name, f"From 0 s to {spell(LONGEST)}."))
         return found
 
-    def _of_value(self, value: float) -> list[str]:
+    def _value_problems(self, value: float) -> list[str]:
         is_within = self.least <= value <= self.most  # no NaN is
         return [] if is_within else [f"From {self.least:g} to {self.most:g} {self.unit}."]
 

@@ -57,7 +57,7 @@ class WorkloadFailsHere:
             evidence=first_items(item for each in here for item in _evidence(each)),
             causes=()
             if is_one
-            else (f"The {'node' if gpu is None else 'GPU'} is at fault, not the workload.", *_of_cuda(here)),
+            else (f"The {'node' if gpu is None else 'GPU'} is at fault, not the workload.", *_cuda_candidates(here)),
             steps=(ONE_POD, *steps) if is_one else steps,
             identity=f"{gpu} {'one' if is_one else ' '.join(sorted(each.name for each in here[:20]))}",
         )
@@ -96,7 +96,7 @@ def cuda_evidence(each: WorkloadHere) -> Iterator[EvidenceItem]:
         yield EvidenceItem("CUDA of images that run here", names(each.running_cuda))
 
 
-def _of_cuda(here: Sequence[WorkloadHere]) -> Iterator[str]:
+def _cuda_candidates(here: Sequence[WorkloadHere]) -> Iterator[str]:
     """Yields a candidate if the images that fail here have other CUDA versions than those that run here."""
     fails, runs = {each.cuda for each in here}, {version for each in here for version in each.running_cuda}
     if "" not in fails and runs and not fails & runs:

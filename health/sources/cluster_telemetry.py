@@ -98,13 +98,13 @@ class ClusterTelemetry:
 
     def values(self, key: str) -> "array[float]":
         """Returns the value of each board; NaN if it never had one."""
-        return self._of_boards(key, 0)
+        return self._board_column(key, 0)
 
     def times(self, key: str) -> "array[float]":
         """Returns the sample time of each board in seconds since the epoch; NaN if it never had one."""
-        return self._of_boards(key, 1)
+        return self._board_column(key, 1)
 
-    def _of_boards(self, key: str, which: int) -> "array[float]":
+    def _board_column(self, key: str, which: int) -> "array[float]":
         column = self.kept.snapshot.columns.get(key) if self.kept else None
         if column is None:
             return no_values(len(self.boards.every))

@@ -58,7 +58,7 @@ def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
         last_words=pod.last_words,
         more_words=tuple(pod.more_words.splitlines()),
         log=tuple(line for line in log.lines.splitlines() if line.strip()) if log else (),
-        is_log_of_ready=log is not None and pod.operand in rows.missed and _is_of_ready(pod, log, rows.now),
+        is_log_of_ready=log is not None and pod.operand in rows.missed and _is_ready_container_log(pod, log, rows.now),
         events=rows.events_by_uid.get(pod.uid, []),
         image=pod.image,
         restarts=pod.restarts,
@@ -66,7 +66,7 @@ def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
     )
 
 
-def _is_of_ready(pod: Pod, log: CrashLog, now: datetime) -> bool:
+def _is_ready_container_log(pod: Pod, log: CrashLog, now: datetime) -> bool:
     """Returns whether the log is of the ready container and is still read again and again."""
     is_since = pod.is_ready and pod.ready_since is not None and log.read_at > pod.ready_since
     return is_since and now - log.read_at <= RECENT_LOG

@@ -91,7 +91,7 @@ def _pod(labels: Mapping[str, str]) -> ExporterPod | None:
     name, namespace, container = (_exported(labels, what) for what in ("pod", "namespace", "container"))
     if not name:
         name, namespace, container = (labels.get(old, "") for old in ("pod_name", "pod_namespace", "container_name"))
-    if not name or len(name) > 253 or len(namespace) > 63 or _is_of_the_target(labels, name, container):
+    if not name or len(name) > 253 or len(namespace) > 63 or _is_scraped_pod(labels, name, container):
         return None
     return ExporterPod(namespace, name, container[:253], labels.get("pod_uid", "")[:64])
 
@@ -102,7 +102,7 @@ def _job(labels: Mapping[str, str]) -> str:
     return (_exported(labels, "hpc_job") or (_exported(labels, "job_id") if is_amds else ""))[:64]
 
 
-def _is_of_the_target(labels: Mapping[str, str], pod: str, container: str) -> bool:
+def _is_scraped_pod(labels: Mapping[str, str], pod: str, container: str) -> bool:
     """Returns whether the pod is the scraped one. Prometheus adds `job` and `instance` to all scraped series."""
     if labels.get("exported_pod"):
         return False

@@ -46,9 +46,9 @@ class _LogTracker(TestJobTracker):
     ) -> tuple[TestJobProgress, dict[str, Any]]:
         lines, trouble = self.output_of(row, pod) if observed.pod else ([], "")
         kernel = _bounded(lines, KERNEL_AT_MOST) or f"None: {trouble or progress.said or progress.says}"
-        return progress, {"output": "\n".join([f"== kernel log of {row.node_name}", kernel, *self._of_pods(row)])}
+        return progress, {"output": "\n".join([f"== kernel log of {row.node_name}", kernel, *self._pod_log_parts(row)])}
 
-    def _of_pods(self, row: Any) -> Iterable[str]:
+    def _pod_log_parts(self, row: Any) -> Iterable[str]:
         """Yields the ends of the logs of the GPU stack on the node, each with its title, or why there is none."""
         self.guard()
         pods = [pod for pod in client.list_pods_on(self.connection, row.node_name) if pod_row(pod)["operand"]]

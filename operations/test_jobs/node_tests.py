@@ -120,7 +120,7 @@ def result_of(
     """
     report = read_diag(lines) if "dcgmi" in command else None
     if report is not None:
-        return _of_report(report, command, gpus, observed, progress)
+        return _report_result(report, command, gpus, observed, progress)
     progress = replace(progress, said="\n".join(lines) or progress.said)
     if progress.outcome is TestJobOutcome.FAILED:
         return _failed(command, observed, progress)
@@ -137,7 +137,7 @@ def result_of(
     return progress
 
 
-def _of_report(
+def _report_result(
     report: DiagReport, command: str, gpus: int, observed: ObservedTestJob, progress: TestJobProgress
 ) -> TestJobProgress:
     """Returns the result of `dcgmi diag --json`. A test that failed on a GPU is a failure, whatever the exit code."""

@@ -42,13 +42,13 @@ def count_password(request: HttpRequest, name: str, *, now: datetime) -> timedel
 
     :returns: how long to wait; None: the try is allowed
     """
-    for_name, for_address = _of_password(request, name)
+    for_name, for_address = _password_budgets(request, name)
     return _count(for_name, now=now) or _count(for_address, now=now)
 
 
 def forgive(request: HttpRequest, name: str) -> None:
     """Removes tries from the counters after the right password."""
-    for_name, for_address = _of_password(request, name)
+    for_name, for_address = _password_budgets(request, name)
     SignInTries.objects.filter(key=for_name.key).delete()
     SignInTries.objects.filter(key=for_address.key, number__gt=0).update(number=F("number") - 1)
 
@@ -89,7 +89,7 @@ def forget(*, now: datetime) -> int:
     return SignInTries.objects.filter(until__lt=now - WINDOW).delete()[0]
 
 
-def _of_password(request: HttpRequest, name: str) -> tuple[Budget, Budget]:
+def _password_budgets(request: HttpRequest, name: str) -> tuple[Budget, Budget]:
     address = client_address(request)
     return (
         Budget(_key("name", normalized_name(name), address), TRIES),

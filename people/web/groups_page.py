@@ -39,7 +39,7 @@ def add(request: PersonRequest) -> HttpResponse:
     if not form.is_valid():
         return _list(request, adding=form, status=400)
     try:
-        group = groups.add(form.cleaned_data["name"], **_acting(request))
+        group = groups.add(form.cleaned_data["name"], **_actor_fields(request))
     except NameTaken as refusal:
         form.add_error("name", str(refusal))
         return _list(request, adding=form, status=409)
@@ -51,7 +51,7 @@ def add(request: PersonRequest) -> HttpResponse:
 def remove(request: PersonRequest, group_id: int) -> HttpResponse:
     group = get_object_or_404(Group, pk=group_id)
     message = f"The group {group.name} was removed. Plans that require its members wait."
-    return _done(request, lambda: groups.remove(group, **_acting(request)), message)
+    return _done(request, lambda: groups.remove(group, **_actor_fields(request)), message)
 
 
 @require_POST
@@ -63,14 +63,14 @@ def join(request: PersonRequest, group_id: int) -> HttpResponse:
     require_recent_sign_in(request)
     person = form.cleaned_data["person"]
     message = f"{person.username} is in {group.name} now."
-    return _done(request, lambda: groups.join(group, person, **_acting(request)), message)
+    return _done(request, lambda: groups.join(group, person, **_actor_fields(request)), message)
 
 
 @require_POST
 def leave(request: PersonRequest, group_id: int, person_id: int) -> HttpResponse:
     group, person = get_object_or_404(Group, pk=group_id), get_object_or_404(User, pk=person_id)
     message = f"{person.username} left {group.name}."
-    return _done(request, lambda: groups.leave(group, person, **_acting(request)), message)
+    return _done(request, lambda: groups.leave(group, person, **_actor_fields(request)), message)
 
 
 def _done(request: PersonRequest, act: Callable[[], None], message: str) -> HttpResponse:
@@ -80,7 +80,7 @@ def _done(request: PersonRequest, act: Callable[[], None], message: str) -> Http
     return redirect("groups")
 
 
-def _acting(request: PersonRequest) -> dict[str, Any]:
+def _actor_fields(request: PersonRequest) -> dict[str, Any]:
     return {"actor": request.user.username, "now": timezone.now()}
 
 

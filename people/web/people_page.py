@@ -81,7 +81,11 @@ def switch(request: PersonRequest, person_id: int, to: str) -> HttpResponse:
         require_recent_sign_in(request)
     act = accounts.switch_on if to == "on" else accounts.switch_off
     return _done(
-        request, person, lambda: act(person, **_acting(request)), f"{person.username} is switched {to}.", on=FLEET
+        request,
+        person,
+        lambda: act(person, **_actor_fields(request)),
+        f"{person.username} is switched {to}.",
+        on=FLEET,
     )
 
 
@@ -95,7 +99,9 @@ def grant(request: PersonRequest, person_id: int) -> HttpResponse:
     require_recent_sign_in(request)
     role, place = form.cleaned_data["role"], form.cleaned_data["place"]
     message = f"{person.username} is {role} of {place.words} now."
-    return _done(request, person, lambda: accounts.grant(person, role, place, **_acting(request)), message, on=place)
+    return _done(
+        request, person, lambda: accounts.grant(person, role, place, **_actor_fields(request)), message, on=place
+    )
 
 
 @require_POST
@@ -110,7 +116,9 @@ def end_role_of_person(request: PersonRequest, person_id: int, binding_id: int) 
     where = place.words if place else f"a removed {binding.scope}"
     message = f"{binding.user.username} is no longer {binding.role} of {where}."
     on = place or FLEET
-    return _done(request, binding.user, lambda: accounts.end_role(binding, place, **_acting(request)), message, on=on)
+    return _done(
+        request, binding.user, lambda: accounts.end_role(binding, place, **_actor_fields(request)), message, on=on
+    )
 
 
 @require_POST
@@ -118,7 +126,7 @@ def revoke_token(request: PersonRequest, person_id: int, token_id: int) -> HttpR
     _only_admins(request)
     token = get_object_or_404(ApiToken.objects.select_related("user"), pk=token_id, user__pk=person_id)
     message = f"The token “{token.name}” of {token.user.username} is revoked."
-    return _done(request, token.user, lambda: revoke(token, **_acting(request)), message, on=FLEET)
+    return _done(request, token.user, lambda: revoke(token, **_actor_fields(request)), message, on=FLEET)
 
 
 @require_POST
@@ -128,7 +136,9 @@ def reset_factors(request: PersonRequest, person_id: int) -> HttpResponse:
     person = get_object_or_404(User, pk=person_id)
     require_recent_sign_in(request)
     message = f"{person.username} has no second factor now."
-    return _done(request, person, lambda: remove(person, factors_of(person), **_acting(request)), message, on=FLEET)
+    return _done(
+        request, person, lambda: remove(person, factors_of(person), **_actor_fields(request)), message, on=FLEET
+    )
 
 
 @require_POST
@@ -137,7 +147,11 @@ def end_session(request: PersonRequest, person_id: int, session_id: str) -> Http
     person = get_object_or_404(User, pk=person_id)
     named = sessions_of(person, now=timezone.now()).filter(public_id=session_id)
     return _done(
-        request, person, lambda: end_sessions(person, named, **_acting(request)), "The session is ended.", on=FLEET
+        request,
+        person,
+        lambda: end_sessions(person, named, **_actor_fields(request)),
+        "The session is ended.",
+        on=FLEET,
     )
 
 
@@ -146,7 +160,7 @@ def end_every_session(request: PersonRequest, person_id: int) -> HttpResponse:
     _only_admins(request)
     person = get_object_or_404(User, pk=person_id)
     every, message = sessions_of(person, now=timezone.now()), f"All sessions of {person.username} are ended."
-    return _done(request, person, lambda: end_sessions(person, every, **_acting(request)), message, on=FLEET)
+    return _done(request, person, lambda: end_sessions(person, every, **_actor_fields(request)), message, on=FLEET)
 
 
 def _done(request: PersonRequest, person: User, act: Callable[[], object], message: str, *, on: Place) -> HttpResponse:
@@ -158,12 +172,12 @@ def _done(request: PersonRequest, person: User, act: Callable[[], object], messa
 
 
 def _with_link(request: PersonRequest, person: User) -> HttpResponse:
-    accounts.note_password(person, "person.password-link", **_acting(request))
+    accounts.note_password(person, "person.password-link", **_actor_fields(request))
     person.refresh_from_db()
     return _person(request, person, link=request.build_absolute_uri(path_for(person)))
 
 
-def _acting(request: PersonRequest) -> dict[str, Any]:
+def _actor_fields(request: PersonRequest) -> dict[str, Any]:
     return {"actor": request.user.username, "now": timezone.now()}
 
 

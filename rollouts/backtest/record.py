@@ -272,7 +272,11 @@ class PlanRecord:
             facts=row.facts,
             work=_missing("GPU time of tenants"),
             findings=self._findings(record, since, at, at_best=at_best),
-            **(_of_look(look, record, at_best=at_best) if look else _unseen(record, at, traits, at_best=at_best)),
+            **(
+                _recorded_evidence(look, record, at_best=at_best)
+                if look
+                else _unseen(record, at, traits, at_best=at_best)
+            ),
         )
 
     def _test_job(self, record: TargetRecord, since: datetime, at: datetime) -> TestJobEvidence | None:
@@ -348,7 +352,7 @@ def _missing(what: str) -> Missed:
     return Missing(what)
 
 
-def _of_look(look: RecordedNode, record: TargetRecord, *, at_best: bool) -> dict[str, Any]:
+def _recorded_evidence(look: RecordedNode, record: TargetRecord, *, at_best: bool) -> dict[str, Any]:
     """Returns the evidence of a node as its gates saw it."""
     seen = {name: getattr(look, name) for name in OF_LOOK}
     if look.telemetry is None:

@@ -227,7 +227,7 @@ def _first_failure(gate: Gate, record: PlanRecord, span: StageSpan) -> Catch | N
     for at in _moments(gate, record, span):
         past = evaluate_past(gate, record.at(span, at), now=at)
         if past.answer is Answer.FAIL and past.result is not None:
-            return _of_result(gate, record, span, at, past.result)
+            return _catch_of_result(gate, record, span, at, past.result)
     return None
 
 
@@ -235,10 +235,10 @@ def _wait(gate: Gate, record: PlanRecord, span: StageSpan) -> Catch | None:
     if span.passed_at is None or span.passed_at >= record.end:
         return None
     result = wait_without_end(gate, record.at(span, span.passed_at, work=True), now=span.passed_at)
-    return _of_result(gate, record, span, span.passed_at, result, is_wait=True) if result else None
+    return _catch_of_result(gate, record, span, span.passed_at, result, is_wait=True) if result else None
 
 
-def _of_result(
+def _catch_of_result(
     gate: Gate, record: PlanRecord, span: StageSpan, at: datetime, result: GateResult, *, is_wait: bool = False
 ) -> Catch:
     return _catch(gate, record, span, at, written_report(result), result.nodes, is_wait=is_wait)

@@ -255,7 +255,7 @@ def stop_in_force(*, now: datetime) -> Freeze | None:
 
 
 def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
-    if same := _given(row, now=now):
+    if same := _freeze_of_key(row, now=now):
         return same
     try:
         notices = _write(where, row, now=now)
@@ -267,7 +267,7 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
         row.is_stop, row.key = False, ""
         notices = _write(where, row, now=now)
     except IntegrityError as taken:
-        if same := _given(row, now=now):
+        if same := _freeze_of_key(row, now=now):
             return same
         if row.is_stop and (standing := stop_in_force(now=now)):
             raise Refusal(f"The fleet is already stopped. {restraint_by(standing, now=now).sentence}") from taken
@@ -286,7 +286,7 @@ def _write(where: Where, row: Freeze, *, now: datetime) -> list[PendingCommand]:
         return _notify(row, sentence, verb=_verb_of(row), actor=row.by, reason=row.reason, now=now)
 
 
-def _given(row: Freeze, *, now: datetime) -> Freeze | None:
+def _freeze_of_key(row: Freeze, *, now: datetime) -> Freeze | None:
     """Returns the freeze that this caller's key has already made; None if there is none.
 
     :raises Refusal: when the key made another freeze or one that has ended

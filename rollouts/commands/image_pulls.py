@@ -33,7 +33,7 @@ def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str =
     :raises Refusal: when the cluster may not be changed, or the image is unknown
     """
     asked = _key_of(actor.get_username(), key, reason, nodes_each)
-    if (given := _given(plan, asked)) is not None:
+    if (given := _pull_of_key(plan, asked)) is not None:
         return given
     if not 1 <= nodes_each <= MOST_EACH:
         raise BadPlan(("nodes_each", HOW_MANY))
@@ -55,7 +55,7 @@ def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str =
             record_event(plan=plan, what="note", was="", to="image-pull", now=now, actor=who, reason=reason)
     except IntegrityError as clash:
         # The same request was sent twice at once: the first one does not refuse the second.
-        if (given := _given(plan, asked)) is not None:
+        if (given := _pull_of_key(plan, asked)) is not None:
             return given
         raise Refusal("An image pull of this plan is already in progress. Wait until it ends, or cancel it.") from clash
     ImagePull.queue_round(pull.pk)
@@ -87,7 +87,7 @@ def _key_of(who: str, key: str, reason: str, nodes_each: int) -> IdempotencyKey:
     return IdempotencyKey.of(key, person=who, verb="pull-image", body={"reason": reason, "nodes_each": nodes_each})
 
 
-def _given(plan: Plan, asked: IdempotencyKey) -> ImagePull | None:
+def _pull_of_key(plan: Plan, asked: IdempotencyKey) -> ImagePull | None:
     """Returns the pull that this person's key has already made; None if there is none.
 
     :raises Refusal: when the key made another pull, or one for an earlier version

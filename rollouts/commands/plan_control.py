@@ -314,7 +314,7 @@ def _why_not_taken_out(target: Target, *, is_gone: bool) -> str:
         return ""
     if target.state in {*IN_FLIGHT, TargetState.CHANGED}:
         return f"{name} is {target.state}. Only a node that failed or left the cluster can be excluded."
-    if _is_last_of_its_stage(target) and (later := _still_to_come(target.stage)):
+    if _is_last_of_its_stage(target) and (later := _dependent_stage(target.stage)):
         return (
             f"{name} is the last node of {target.stage.name}. Without it there is no evidence for {later.name}. "
             "Repair the node and try it again, or roll back."
@@ -326,7 +326,7 @@ def _is_last_of_its_stage(target: Target) -> bool:
     return not target.stage.targets.exclude(pk=target.pk).exclude(state=TargetState.EXCLUDED).exists()
 
 
-def _still_to_come(stage: Stage) -> Stage | None:
+def _dependent_stage(stage: Stage) -> Stage | None:
     """Returns the stage that rests on this one; None if none does, or the plan goes back."""
     if stage.is_rollback:
         return None

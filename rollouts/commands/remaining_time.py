@@ -42,7 +42,7 @@ def remaining(
     ):
         return None
     ahead = [one for one in on_page.ahead if one.stage.pk in at_once]
-    left = [_left(one, at_once[one.stage.pk].nodes, now=now) for one in ahead]
+    left = [_remaining_stage_time(one, at_once[one.stage.pk].nodes, now=now) for one in ahead]
     return duration_of(left, took=times_so_far(on_page)) if any(one.nodes or one.soak for one in left) else None
 
 
@@ -84,7 +84,7 @@ def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | No
     return remaining(plan, on_page, at_once_now(plan, on_page, driver_object), observation, now=now)
 
 
-def _left(one: StageOnPage, at_once: int, *, now: datetime) -> StageTime:
+def _remaining_stage_time(one: StageOnPage, at_once: int, *, now: datetime) -> StageTime:
     nodes = sum(target.state in {TargetState.HELD, *IN_FLIGHT} for target in one.targets)
     whole = stage_time(one.stage, nodes, at_once)
     if sealed := one.stage.plan.sealed.get("forecast"):

@@ -148,9 +148,9 @@ def unclear_mark_text(mark: Mark) -> str:
 def _mark_of_node(node: NodeSeen) -> Mark | None:
     """Returns the node's mark; None if it has none. An annotation of our name without a plan is somebody else's."""
     has = node.annotations
-    is_held = _is_of_a_plan(has.get(HELD_BY)) or (HELD_SINCE in has and HELD_BY not in has)
-    has_exclusions = _is_of_a_plan(has.get(EXCLUDED_BY)) or (PUT_BACK in has and EXCLUDED_BY not in has)
-    is_cordoned = _is_of_a_plan(has.get(CORDONED_BY))
+    is_held = _is_plan_mark(has.get(HELD_BY)) or (HELD_SINCE in has and HELD_BY not in has)
+    has_exclusions = _is_plan_mark(has.get(EXCLUDED_BY)) or (PUT_BACK in has and EXCLUDED_BY not in has)
+    is_cordoned = _is_plan_mark(has.get(CORDONED_BY))
     if not (is_held or has_exclusions or is_cordoned):
         return None
     known = earlier_values(_metadata(node)) if has_exclusions else {}
@@ -171,7 +171,7 @@ def _mark_of_node(node: NodeSeen) -> Mark | None:
     )
 
 
-def _is_of_a_plan(value: str | None) -> bool:
+def _is_plan_mark(value: str | None) -> bool:
     return value is not None and value.startswith(MARK)
 
 

@@ -45,7 +45,7 @@ def from_rows(plan: Plan, targets: Mapping[str, str]) -> PlanNodes:
     """Returns the plan's nodes from rows with five queries. `targets` is uid → name of every target."""
     selected = tuple(nodes_of(plan).only(*COLUMNS).order_by("name"))
     holds = _holds_by_uid(plan)
-    missing = _ours(targets, holds)
+    missing = _planned_nodes(targets, holds)
     for node in selected:
         missing.pop(node.uid, None)
     there = Q(held_by=plan.mark) | Q(uid__in=missing) | Q(name__in=missing.values())
@@ -70,7 +70,7 @@ def from_cluster(plan: Plan, live: Live, seen: NodesNow, targets: Mapping[str, s
     }
     selected = tuple(node for node in nodes if node.is_gpu_node and node.uid in wanted)
     holds = _holds_by_uid(plan)
-    missing = _ours(targets, holds)
+    missing = _planned_nodes(targets, holds)
     if unread := sorted(name for uid, name in seen.unread.items() if uid in missing):
         raise client.Unreadable(f"Node {unread[0]} cannot be read.")
     for node in selected:
@@ -83,7 +83,7 @@ def _holds_by_uid(plan: Plan) -> dict[str, Hold]:
     return {hold.node_uid: hold for hold in Hold.objects.filter(plan=plan).order_by("node_name")}
 
 
-def _ours(targets: Mapping[str, str], holds: Mapping[str, Hold]) -> dict[str, str]:
+def _planned_nodes(targets: Mapping[str, str], holds: Mapping[str, Hold]) -> dict[str, str]:
     """Returns every node with a target or a hold of the plan (uid → name)."""
     return dict(targets) | {uid: hold.node_name for uid, hold in holds.items()}
 

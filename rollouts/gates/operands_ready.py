@@ -46,7 +46,7 @@ class OperandsReady(Gate):
             return say(title, summary, cause=down[0].missing_operands_text, nodes=nodes, evidence=items, steps=STEPS)
         if unknown := tuple(target.name for target in seen if target.baseline is None):
             return unknown_before(unknown, "The list of Ready operands", counts)
-        if blind := tuple(target.name for target in seen if not _had_any(target)):
+        if blind := tuple(target.name for target in seen if not _had_operands(target)):
             title = f"No operand was Ready on {subject(blind)} before the change"
             summary = "The gate cannot show that the GPU stack is back."
             return wait(
@@ -58,5 +58,5 @@ class OperandsReady(Gate):
         return passed(f"Every operand is Ready on {nodes_ready}", "All operands from before are back.", evidence=counts)
 
 
-def _had_any(target: TargetEvidence) -> bool:
+def _had_operands(target: TargetEvidence) -> bool:
     return target.baseline is not None and bool(target.baseline.operands)

@@ -44,7 +44,7 @@ class ValidatorPassed(Gate):
             summary = sentence_of_first_node(nodes, _failing_step(failed[0]))
             items = (*counts, *first_items(item for target in failed for item in _last_output(target)))
             return fail(title, summary, cause=_step(failed[0]), nodes=nodes, evidence=items, steps=STEPS)
-        if without := tuple(t.name for t in seen if t.validator is None and not _had_one(t)):
+        if without := tuple(t.name for t in seen if t.validator is None and not _had_validator(t)):
             title = f"No validator runs on {subject(without)}"
             summary = "None was Ready there before the change."
             return wait(title, summary, cause="none", nodes=without, evidence=counts, steps=OVERRIDE, is_final=True)
@@ -75,7 +75,7 @@ def has_run_since(target: TargetEvidence) -> bool:
     return baseline is None or not baseline.validator_uid or pod.uid != baseline.validator_uid
 
 
-def _had_one(target: TargetEvidence) -> bool:
+def _had_validator(target: TargetEvidence) -> bool:
     return target.baseline is None or OPERAND in target.baseline.operands
 
 

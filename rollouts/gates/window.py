@@ -73,9 +73,9 @@ class Window(Gate):
             return no_window_text(one.nodes)
         if one.lasts(self.must_last, now):
             return ""
-        return self._says_short(one) if one.is_open(now) else one.sentence
+        return self._short_window_text(one) if one.is_open(now) else one.sentence
 
-    def _says_short(self, one: WindowEvidence) -> str:
+    def _short_window_text(self, one: WindowEvidence) -> str:
         return f"{one.sentence} At least {spell(self.must_last)} must remain when a wave is released."
 
     def _too_little(self, short: WindowEvidence, needed: Items, *, now: datetime) -> GateResult:

@@ -38,7 +38,7 @@ def gate_plots(plan: Plan, stages: Sequence[Stage], *, now: datetime) -> list[Ga
 
     The gates on GPU telemetry and those that judge nodes are drawn for the newest stage with a changed node.
     """
-    found = [plot for stage in stages for plot in _of_stage(plan, stage, now=now)]
+    found = [plot for stage in stages for plot in _stage_plots(plan, stage, now=now)]
     for stage in stages:
         if changes := _changes(stage):
             return [*found, *gpu_plots(plan, stage, changes, now=now), *node_plots(stage, changes)]
@@ -49,7 +49,7 @@ def _changes(stage: Stage) -> list[datetime]:
     return sorted(target.state_since for target in stage.targets.all())
 
 
-def _of_stage(plan: Plan, stage: Stage, *, now: datetime) -> Iterator[GatePlot]:
+def _stage_plots(plan: Plan, stage: Stage, *, now: datetime) -> Iterator[GatePlot]:
     changes = _changes(stage)
     for gate in stage.gates:
         if isinstance(gate, Slo):

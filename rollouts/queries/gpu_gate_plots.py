@@ -86,13 +86,13 @@ def _filled(
     shown = replace(plot, unit=plots[key].unit, query=_query(key, node), newest_at=points[-1].at, why_empty="")
     if key == XID:
         counted = [mark.at for mark in drawn.marks if mark.xid and not is_applications(mark.xid)]
-        return _of_xids(shown, counted, points[0].at, released_at)
+        return _xid_plot(shown, counted, points[0].at, released_at)
     before = [point.value for point in points if point.at < released_at]
     of_metric = [(limit.severity.capitalize(), limit.value) for limit in limits.get(key, ())]
     return replace(shown, points=points, limits=of_metric, baseline=before)
 
 
-def _of_xids(plot: GatePlot, at: Sequence[datetime], begin: datetime, released_at: datetime) -> GatePlot:
+def _xid_plot(plot: GatePlot, at: Sequence[datetime], begin: datetime, released_at: datetime) -> GatePlot:
     """Returns the count of new Xids that the gate counts, at least: the gauge hides a repeated number."""
     steps = [(Point(when, float(number)), Point(when, number + 1.0)) for number, when in enumerate(sorted(at))]
     before = float(sum(when < released_at for when in at))

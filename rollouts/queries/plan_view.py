@@ -93,8 +93,8 @@ class PlanStanding:
     @property
     def why(self) -> str:
         """Returns why the plan does not move; never empty, since silence would look like health."""
-        if self._told:
-            return self._told[0]
+        if self._command_sentences:
+            return self._command_sentences[0]
         if self.plan.state == PlanState.DRAFT:
             return self.plan.waiting_for or "A draft. Nothing in the cluster was changed."
         if self.plan.is_final:
@@ -115,13 +115,13 @@ class PlanStanding:
     @property
     def _waits(self) -> list[str]:
         if not self.missed_round_text:
-            return self._told[1:]
-        if self._told:
-            return [*self._told[1:], self.missed_round_text]
+            return self._command_sentences[1:]
+        if self._command_sentences:
+            return [*self._command_sentences[1:], self.missed_round_text]
         return [f"Last state: {self.plan.waiting_for}"] if self.plan.waiting_for else []
 
     @property
-    def _told(self) -> list[str]:
+    def _command_sentences(self) -> list[str]:
         """Returns the commands in force, with the most urgent first: a pause never ends by itself."""
         paused = [said for said in (self.pending_stop, self.pause.sentence if self.pause else "") if said]
         if self.plan.state == PlanState.HALTED:

@@ -124,7 +124,7 @@ class Windows:
         found = tuple(_ever_longer(ahead, lasting=lasting, now=self.at))
         first = found[0] if found else None
         if first and first.opens_at <= self.at:
-            return OpenHours(_says_open(groups, first, now=self.at), found)
+            return OpenHours(_open_windows_text(groups, first, now=self.at), found)
         return OpenHours(self._says_closed(groups, first), found)
 
     def intervals(self, pools: frozenset[int]) -> Iterator[Interval] | None:
@@ -177,7 +177,7 @@ def _says_closed(shut: ByPlace, following: Interval | None, *, now: datetime) ->
     return f"{_called(shut)} {are(number)} closed until {_on_the_wall(shut, following.opens_at, now=now)}."
 
 
-def _says_open(groups: ByPlace, current: Interval, *, now: datetime) -> str:
+def _open_windows_text(groups: ByPlace, current: Interval, *, now: datetime) -> str:
     open_ = [[window for window in group if _is_open([window.schedule], at=now)] for group in groups]
     return f"{_called(open_)} {are(_number(open_))} open until {_on_the_wall(open_, current.closes_at, now=now)}."
 

@@ -142,14 +142,14 @@ def _test_job(target: VirtualTarget, fleet: VirtualFleet, now: datetime) -> Test
     if node.defect.pods is PodFault.CRASH and node.shows_since(done_at):
         return TestJobEvidence(TestJobOutcome.FAILED, "It failed.", "CUDA error: no kernel image", told_at=done_at)
     numbers = (
-        {path: result for rule in target.test.rules for path, result in _of_rule(rule, node, fleet, done_at)}
+        {path: result for rule in target.test.rules for path, result in _rule_metrics(rule, node, fleet, done_at)}
         if (target.test)
         else {}
     )
     return TestJobEvidence(TestJobOutcome.PASSED, "It completed.", told_at=done_at, numbers=numbers)
 
 
-def _of_rule(
+def _rule_metrics(
     rule: MetricRule, node: VirtualNode, fleet: VirtualFleet, at: datetime
 ) -> Iterator[tuple[str, MetricResult]]:
     """Yields the number of a metric on the node and before its change, and the samples that it rests on."""

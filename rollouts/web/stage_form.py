@@ -238,7 +238,7 @@ class StageForm(forms.Form):
         return not self.errors.keys().isdisjoint(FIELDS_OF_GATE[gate])
 
     def draft(self) -> StageDraft:
-        given = self._given
+        given = self._given_values
         return StageDraft(
             name=given["name"],
             kind=given["kind"],
@@ -252,11 +252,11 @@ class StageForm(forms.Form):
         )
 
     @cached_property
-    def _given(self) -> Mapping[str, Any]:
+    def _given_values(self) -> Mapping[str, Any]:
         return {**STANDS_IN, **self.cleaned_data}
 
     def _gate_options(self, kept: Mapping[str, Mapping[str, Any]], *, soak_s: float) -> dict[str, Mapping[str, Any]]:
-        given = self._given
+        given = self._given_values
         chosen = {key: kept.get(key, {}) for key in given["gates"]}
         chosen["failure_budget"] = {**kept.get("failure_budget", {}), "tolerate": given["tolerate"] or 0}
         needed, groups = given["approvals"] or 0, given["groups"]
@@ -277,17 +277,17 @@ class StageForm(forms.Form):
 
     def _with_fields(self, kept: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
         """Returns the options of a gate with fields of its own; a blank field is the default, and 0 is no limit."""
-        given = {wire: self._given[field] for wire, field in fields.items()}
+        given = {wire: self._given_values[field] for wire, field in fields.items()}
         others = {name: value for name, value in kept.items() if name not in fields}
         return others | {name: value for name, value in given.items() if value not in (None, "")}
 
     def _with_advice(self, key: str, options: Mapping[str, Any], *, is_new_reason: bool) -> Mapping[str, Any]:
         """Returns the options. An advisory gate keeps its own reason unless the form shows another."""
         plain = {name: value for name, value in options.items() if name not in {"advisory", "reason"}}
-        if key not in self._given["advisory"] or key not in dict(advisable()):
+        if key not in self._given_values["advisory"] or key not in dict(advisable()):
             return plain
         own = options.get("reason") if options.get("advisory") and not is_new_reason else ""
-        reason = own or self._given["advisory_reason"]
+        reason = own or self._given_values["advisory_reason"]
         return {**plain, "advisory": True} | ({"reason": reason} if reason else {})
 
 

@@ -25,12 +25,12 @@ class Command(BaseCommand):
             raise CommandError(f"Unknown cluster: {', '.join(unknown)}.")
         if not clusters:
             self.stdout.write("No cluster exists yet. Add a cluster: bin/manage add_cluster NAME --context C")
-        wrong = sum(self._look_at(cluster) for cluster in clusters)
+        wrong = sum(self._check_cluster(cluster) for cluster in clusters)
         if wrong:
             self.stdout.write(f"{wrong} things are wrong.")
             sys.exit(1)
 
-    def _look_at(self, cluster: Cluster) -> int:
+    def _check_cluster(self, cluster: Cluster) -> int:
         self.stdout.write(f"{cluster.name} ({cluster.mode})")
         complaints = [*self._asked(cluster), *self._check_watches(cluster)]
         for complaint in complaints:

@@ -72,12 +72,12 @@ class Reflector(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self._stop_asked.is_set() and self._look():
+            while not self._stop_asked.is_set() and self._list_or_watch():
                 pass
         except Exception as error:  # noqa: BLE001 - passed to the writer's thread, which raises it
             self._put(Broke(self.kind.name, error))
 
-    def _look(self) -> bool:
+    def _list_or_watch(self) -> bool:
         """Runs one list or watch. False: nothing to read until the next lease."""
         if not self._version and not self._wait_for_others():
             return False

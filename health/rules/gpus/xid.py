@@ -206,10 +206,10 @@ def _xids_of_gpu(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
 
 def _has_restarted(gpu: GpuFacts, seen: XidSeen) -> bool:
     """Returns whether the driver changed or the node booted since, for GPUs whose counters did not show it."""
-    return any(at is not None and _is_of_before(seen, at) for at in (gpu.driver_changed_at, gpu.booted_at))
+    return any(at is not None and _is_earlier_xid(seen, at) for at in (gpu.driver_changed_at, gpu.booted_at))
 
 
-def _is_of_before(seen: XidSeen, at: datetime) -> bool:
+def _is_earlier_xid(seen: XidSeen, at: datetime) -> bool:
     return seen.since is not None and seen.since < at
 
 
@@ -263,7 +263,7 @@ def _since(seen: XidSeen, times: int) -> str:
 def _is_suspect(gpu: GpuFacts, seen: XidSeen) -> bool:
     """Returns whether the new driver is the first suspect."""
     changed = gpu.driver_changed_at
-    return fault_of(seen.number) is Fault.DRIVER and changed is not None and not _is_of_before(seen, changed)
+    return fault_of(seen.number) is Fault.DRIVER and changed is not None and not _is_earlier_xid(seen, changed)
 
 
 def _causes(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, every: Sequence[XidSeen]) -> Iterator[str]:

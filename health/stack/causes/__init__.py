@@ -196,11 +196,11 @@ def waiting_rule(signs: Signs) -> CauseRule | None:
     for rules, given in turns:
         shown = given(signs)
         if rule := next((rule for rule in rules if rule(shown)), None):
-            return rule if given is _with_all else partial(_of_some_lines, rule, given)
+            return rule if given is _with_all else partial(_cause_in_lines, rule, given)
     return None
 
 
-def _of_some_lines(rule: CauseRule, given: Callable[[Signs], Signs], signs: Signs) -> Cause | None:
+def _cause_in_lines(rule: CauseRule, given: Callable[[Signs], Signs], signs: Signs) -> Cause | None:
     return rule(given(signs))
 
 

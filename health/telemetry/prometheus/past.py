@@ -96,7 +96,7 @@ class Past:
             yield MissingSteps(asked, f"{reason}: they were not exported, not scraped, or are already deleted.")
             return
         covering = [name for name in COVERING_SERIES if name in there] or sorted(there)
-        covering += self._beside(there.difference(covering), covering, asked)
+        covering += self._extra_names(there.difference(covering), covering, asked)
         names = sorted(there.intersection(wanted)) if self.metrics else covering
         found = take_inventory(self._devices(covering, asked), self.where)
         self.notes.update(dict.fromkeys(found.notes))
@@ -112,13 +112,13 @@ class Past:
                 yield MissingSteps(steps, str(error))
                 continue
             for number, at in enumerate(steps.times):
-                self._look(found, piece.devices_at(number), at + offset_s)
+                self._update_inventory(found, piece.devices_at(number), at + offset_s)
                 yield self._reading(piece, number, at + offset_s, offset_s)
 
     def _reads(self, row: MetricSeries) -> bool:
         return not self.metrics or row.metric in self.metrics
 
-    def _beside(self, names: Collection[str], covering: Sequence[str], asked: Steps) -> list[str]:
+    def _extra_names(self, names: Collection[str], covering: Sequence[str], asked: Steps) -> list[str]:
         """Returns the names with devices that the usual ones lack, as rounds find them."""
         if not names:
             return []
@@ -141,7 +141,7 @@ class Past:
             for pod in pods.get(key, ("",)):
                 yield key, said | {"pod": pod}
 
-    def _look(self, known: Inventory, said: set[GpuDeviceKey], at: float) -> None:
+    def _update_inventory(self, known: Inventory, said: set[GpuDeviceKey], at: float) -> None:
         """Updates the devices of the snapshot as a round does: every few minutes, and at once for a new one."""
         there, strange = dict[str, bool](), said - self.in_snapshot
 

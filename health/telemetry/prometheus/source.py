@@ -92,7 +92,7 @@ class Prometheus:
         """
         self._until, self._instant = time.monotonic() + ROUND_S, ""
         offset_s, notes = self._offset()
-        known = self._look(now=now)
+        known = self._find_devices(now=now)
         earlier, oldest = before or TelemetrySnapshot(now, ()), now - FORGET_AFTER_S
         lost = silenced(earlier, known.devices, self.where, since=oldest, contested=known.contested)
         devices = in_order([*known.devices, *lost]) if lost else known.devices
@@ -147,7 +147,7 @@ class Prometheus:
         way = "behind" if offset_s > 0 else "ahead of"
         return offset_s, (f"The server's clock is {abs(offset_s):.0f} s {way} ours. Times are shown by our clock.",)
 
-    def _look(self, *, now: float) -> Known:
+    def _find_devices(self, *, now: float) -> Known:
         known = self.known
         if known is None or not known.names or now - known.looked_at >= LOOK_EVERY_S or now < known.looked_at:
             found = self._looked(now=now)

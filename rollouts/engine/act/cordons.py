@@ -39,13 +39,13 @@ def release_patch_part(writer: Writer, row: Cordon | None) -> Beside:
     def written(seen: NodeSeen) -> NodeWrite:
         if not is_ours(writer, seen) and seen.is_unschedulable:
             return NodeWrite()
-        return NodeWrite(annotations=_ours(writer, seen), is_unschedulable=True)
+        return NodeWrite(annotations=_our_marks(writer, seen), is_unschedulable=True)
 
     return written if row else nothing_else
 
 
 def recall_patch_part(writer: Writer, row: Cordon | None) -> Beside:
-    return _away(writer, is_driven=True) if row else nothing_else
+    return _cordon_removal(writer, is_driven=True) if row else nothing_else
 
 
 def cordon_affected(writer: Writer, act: CordonAffected) -> str:
@@ -81,7 +81,7 @@ def cordon_again(writer: Writer, act: CordonAgain) -> None:
             by_another = not is_ours(writer, seen) and seen.annotations.get(CORDONED_BY)
             if by_another or (row.is_of_halt and _is_foreign(writer, seen)):
                 return NodeWrite()
-            return NodeWrite(annotations=_ours(writer, seen), is_unschedulable=True)
+            return NodeWrite(annotations=_our_marks(writer, seen), is_unschedulable=True)
 
         seen = writer.change(uid, name, as_patch(cordoned), rows=_of(row))
         if seen is not None and row.is_of_halt and not is_ours(writer, seen):
@@ -108,7 +108,7 @@ def uncordon(writer: Writer, act: Uncordon) -> None:
     for uid, name in writer.some(dict(in_turn)):
         if (row := rows.get(uid)) is None:
             continue
-        away = _away(writer, is_driven=uid not in act.undriven)
+        away = _cordon_removal(writer, is_driven=uid not in act.undriven)
         if (seen := writer.change(uid, name, as_patch(away), rows=_of(row))) is not None:
             settle(writer, seen, row)
         elif writer.is_gone(uid, name):
@@ -155,7 +155,7 @@ def _is_foreign(writer: Writer, seen: NodeSeen) -> bool:
 HANDED_OVER = frozenset({Phase.AT_WORK, Phase.FAILED})  # the operator has cordoned such a node itself
 
 
-def _away(writer: Writer, *, is_driven: bool) -> Beside:
+def _cordon_removal(writer: Writer, *, is_driven: bool) -> Beside:
     """Returns the write that removes our cordon. It waits while the operator works on the node (`is_driven`)."""
 
     def written(seen: NodeSeen) -> NodeWrite:
@@ -167,7 +167,7 @@ def _away(writer: Writer, *, is_driven: bool) -> Beside:
     return written
 
 
-def _ours(writer: Writer, seen: NodeSeen) -> Mapping[str, str | None]:
+def _our_marks(writer: Writer, seen: NodeSeen) -> Mapping[str, str | None]:
     """Returns our labels and annotations. The operator's annotation is included only while the operator may read it."""
     is_asked = _phase(writer, seen) is not Phase.DONE
     return {CORDONED_BY: writer.plan.mark} | ({WAS_CORDONED: "true"} if is_asked else {})

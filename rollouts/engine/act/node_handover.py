@@ -55,7 +55,7 @@ def _intend(plan: Plan, going: Mapping[str, str], *, now: datetime) -> None:
     """
     with transaction.atomic():
         plan.keep_lease(now=now)
-        if not _stands(plan).update(state=PlanState.ABORTING):
+        if not _plan_as_decided(plan).update(state=PlanState.ABORTING):
             raise LostRace("The plan may no longer hand over its nodes.")
         if reason := why_not(plan, list(going), now=now):
             raise LostRace(reason)
@@ -68,11 +68,11 @@ def _intend(plan: Plan, going: Mapping[str, str], *, now: datetime) -> None:
 
 def _may_go(writer: Writer, uid: str) -> bool:
     """Asks the cluster first, since that takes longest, and then the rows."""
-    if why_nothing_is_released(writer) or not _stands(writer.plan).exists():
+    if why_nothing_is_released(writer) or not _plan_as_decided(writer.plan).exists():
         return False
     return not why_not(writer.plan, [uid], now=writer.clock())
 
 
-def _stands(plan: Plan) -> PlanQuerySet:
+def _plan_as_decided(plan: Plan) -> PlanQuerySet:
     same = {"state": PlanState.ABORTING, "epoch": plan.epoch, "handed_to": plan.handed_to}
     return Plan.objects.filter(pk=plan.pk, **same).exclude(handed_to="")

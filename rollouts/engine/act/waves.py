@@ -47,17 +47,17 @@ def release_wave(writer: Writer, act: ReleaseWave) -> str:
     ready = [target for target in targets if target.node_uid in seen]
     kept = {target.node_name: why for target in targets if isinstance(why := looked[target.node_uid], str)}
     if not ready:
-        return _says_kept(stage, kept)
+        return _kept_nodes_text(stage, kept)
     found = _baselines(writer.plan, stage, [target.node_uid for target in ready], now=writer.clock())
     found |= {target.node_uid: target.baseline for target in ready if target.retried_at and target.baseline}
     has_autoscaler = autoscaler_runs(writer.connection)
     off = {uid: exclusions.wanted_for(node, has_autoscaler=has_autoscaler) for uid, node in seen.items()}
     _intend(writer.plan, stage, ready, found, off=off, reason=act.reason, now=writer.clock())
     _release(writer, stage, ready)
-    return _says_kept(stage, kept)
+    return _kept_nodes_text(stage, kept)
 
 
-def _says_kept(stage: Stage, kept: Mapping[str, str]) -> str:
+def _kept_nodes_text(stage: Stage, kept: Mapping[str, str]) -> str:
     """Returns a sentence about the nodes that were not released (name → reason); empty means none."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name, why in kept.items():
@@ -209,7 +209,7 @@ def _intend(
     """
     with transaction.atomic():
         plan.keep_lease(now=now)
-        _still_may(plan, stage, targets, now=now)
+        _lock_plan_and_stage(plan, stage, targets, now=now)
         under_way = stage.targets.filter(state__in=IN_FLIGHT).count()
         if under_way + len(targets) > stage.max_unavailable:
             raise LostRace(f"{stage.name} has {under_way} nodes on the way and may have {stage.max_unavailable}.")
@@ -240,7 +240,7 @@ def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: da
         raise LostRace(str(full)) from full
 
 
-def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:
+def _lock_plan_and_stage(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:
     """Locks plan and stage by guarded updates: an earlier halt makes them miss, a later halt waits."""
     state = MAY_RELEASE[stage.is_rollback]
     if not Plan.objects.filter(pk=plan.pk, state=state, epoch=plan.epoch).update(state=state):

@@ -92,7 +92,7 @@ def _wave(snapshot: Snapshot, wanted: list[NodeSnapshot]) -> Decision:
     if going := _named(node for node in ready if node.name in _next(snapshot, ready, room)):
         return Decision(_says(snapshot, going), acts=(HandOver(going),), look_again_in=SOON)
     if ready and not room.nodes:
-        return Decision(f"{still}; {room.reason}.{_says_failed(snapshot)}", look_again_in=SOON)
+        return Decision(f"{still}; {room.reason}.{_failed_nodes_text(snapshot)}", look_again_in=SOON)
     if full := snapshot.budgets.waiting([node.name for node in ready]):
         return Decision(f"{still}. {next(iter(full.values()))}")
     if bound := [snapshot.orders.restrained[node.uid] for node in wanted if node.uid in snapshot.orders.restrained]:
@@ -112,7 +112,7 @@ def _keeps_a_slot(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     return node.phase is Phase.FAILED and snapshot.would_change(node) and not snapshot.templates.is_in_sync(node)
 
 
-def _says_failed(snapshot: Snapshot) -> str:
+def _failed_nodes_text(snapshot: Snapshot) -> str:
     known = (node for node in snapshot.nodes if node.hold_wanted is False and not node.hold_is_foreign)
     failed = tuple(node.name for node in known if _keeps_a_slot(snapshot, node))
     again = f"kubectl label node NODE {UPGRADE_STATE}={UPGRADE_REQUIRED} --overwrite"

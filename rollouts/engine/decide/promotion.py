@@ -132,7 +132,7 @@ def reason_to_halt(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateRe
         return current.index, changed_template(snapshot)
     again = retried_targets(snapshot)
     if escaped := [node for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)]:
-        return current.index, _says_escaped(snapshot, escaped)
+        return current.index, _escaped_nodes_text(snapshot, escaped)
     for stage in snapshot.forward:
         answers = counted_results(stage, results.get(stage.index, {}))
         # A node that failed fails other gates, too, and this one names its cause.
@@ -156,7 +156,7 @@ def _escaped(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     )
 
 
-def _says_escaped(snapshot: Snapshot, escaped: Sequence[NodeSnapshot]) -> str:
+def _escaped_nodes_text(snapshot: Snapshot, escaped: Sequence[NodeSnapshot]) -> str:
     freed = tuple(node.name for node in escaped if not node.has_label)
     again = tuple(node.name for node in escaped if node.has_label and node.was_held_again)
     held = tuple(node.name for node in escaped if node.has_label and not node.was_held_again)

@@ -79,7 +79,7 @@ class Command(BaseCommand):
             if dry_run:
                 return self._show(cluster, connection, why)
             marks(connection)  # no plan is given up where nothing could be taken off
-            if barred := _another(cluster, connection) or self._changed(cluster, connection):
+            if barred := _foreign_lease_reason(cluster, connection) or self._changed(cluster, connection):
                 return [barred]
             plans = self._end_plans(cluster, why)
             self._stop_pulls(cluster, why)
@@ -105,7 +105,11 @@ class Command(BaseCommand):
 
     def _show(self, cluster: Cluster, connection: client.Connection, why: str) -> list[str]:
         """Prints what the command would do without --dry-run, and returns what prevents it."""
-        bars = _another(cluster, connection), _stopped(cluster, connection), self._changed(cluster, connection)
+        bars = (
+            _foreign_lease_reason(cluster, connection),
+            _stopped(cluster, connection),
+            self._changed(cluster, connection),
+        )
         troubles = [one for one in bars if one]
         for plan in Plan.objects.filter(cluster=cluster).under_way():
             change = f", and the cluster requests {plan.to_version}: released nodes will change"
@@ -283,7 +287,7 @@ def _pulls(cluster: Cluster):
     return ImagePull.objects.in_force().filter(plan__cluster=cluster).select_related("plan")
 
 
-def _another(cluster: Cluster, connection: client.Connection) -> str:
+def _foreign_lease_reason(cluster: Cluster, connection: client.Connection) -> str:
     """Returns why marks there may not be ours to remove (Z10); empty if they are."""
     lease = cluster_cleanup.lease(connection, cluster)
     if lease is None or not cluster_cleanup.is_of_another(lease):

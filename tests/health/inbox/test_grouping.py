@@ -97,7 +97,7 @@ def test_only_facts_that_tell_findings_apart_is_read(cluster):
     some(cluster, 1, facts={"log": "x" * 1000})
     some(cluster, 1, rule="gpu-xid", facts={"xid": 79})
 
-    read = finding_groups._alike(Finding.objects.order_by("rule"))
+    read = finding_groups._comparable_findings(Finding.objects.order_by("rule"))
 
     assert [(row.rule, row.facts) for row in read] == [("exporter-silent", {}), ("gpu-xid", {"xid": 79})]
 

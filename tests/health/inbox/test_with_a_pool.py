@@ -97,11 +97,11 @@ def test_a_mute_that_went_with_its_pool_is_not_there_to_be_lifted(pool, muted):
 
 def test_what_somebody_ends_meanwhile_keeps_no_pool(pool, limits, muted, monkeypatch):
     """Its mutes and limits were read while they were there still."""
-    mutes, of_it = list(rule_mutes._of_pool(pool, NOON)), list(pool_limits._of_pool(pool))
+    mutes, of_it = list(rule_mutes._mutes_of_pool(pool, NOON)), list(pool_limits._limits_of_pool(pool))
     rule_mutes.lift(Mute.objects.get(), actor="ada", reason="Mended.", now=NOON)
     pool_limits.remove_limits(limits, version=limits.version, actor="ada", reason="Mended.", now=NOON)
-    monkeypatch.setattr(rule_mutes, "_of_pool", lambda *_: mutes)
-    monkeypatch.setattr(pool_limits, "_of_pool", lambda *_: of_it)
+    monkeypatch.setattr(rule_mutes, "_mutes_of_pool", lambda *_: mutes)
+    monkeypatch.setattr(pool_limits, "_limits_of_pool", lambda *_: of_it)
 
     delete_pool(pool, actor="root", now=NOON)
 

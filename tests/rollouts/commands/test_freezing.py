@@ -131,8 +131,10 @@ def test_two_who_send_one_key_at_once_make_one_freeze(monkeypatch):
     """The second looked before the first was committed: the constraint is what tells it."""
     first = a_freeze(key="k1")
     looks: list[int] = []
-    truly = fleet_freezes._given
-    monkeypatch.setattr(fleet_freezes, "_given", lambda row, now: truly(row, now=now) if looks else looks.append(1))
+    truly = fleet_freezes._freeze_of_key
+    monkeypatch.setattr(
+        fleet_freezes, "_freeze_of_key", lambda row, now: truly(row, now=now) if looks else looks.append(1)
+    )
 
     assert a_freeze(key="k1") == first
     assert Freeze.objects.count() == 1

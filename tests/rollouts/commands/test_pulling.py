@@ -137,9 +137,9 @@ def test_anothers_equal_key_is_another_pull(told, owner):
 
 def test_two_who_send_one_key_at_once_make_one_pull(told, owner, monkeypatch):
     """The second one's look at the key comes before the first one's pull is committed."""
-    plan, truly, looks = a_draft(told, owner), image_pulls._given, []
+    plan, truly, looks = a_draft(told, owner), image_pulls._pull_of_key, []
     first = asked(plan, owner, key="a1")
-    monkeypatch.setattr(image_pulls, "_given", lambda *given: truly(*given) if looks else looks.append(1))
+    monkeypatch.setattr(image_pulls, "_pull_of_key", lambda *given: truly(*given) if looks else looks.append(1))
 
     assert asked(plan, owner, key="a1") == first
 

@@ -24,7 +24,7 @@ def workload_row(seen: WorkloadSeen, scope: WatchScope) -> dict[str, Any] | None
     """Returns the row. None: its pods want no GPU, or it is an old revision."""
     template = seen.template
     resources, claims = extended_resources(template), claims_of(template)
-    if not resources and not claims and not _is_of_the_operator(seen, scope):
+    if not resources and not claims and not _is_operator_workload(seen, scope):
         return None
     if isinstance(seen, ReplicaSetSeen) and seen.is_history:
         return None
@@ -93,7 +93,7 @@ def claims_of(template: PodTemplate) -> list[str]:
     return sorted({fitted(name, 253) for name in named if name})[:CLAIMS_AT_MOST]
 
 
-def _is_of_the_operator(seen: WorkloadSeen, scope: WatchScope) -> bool:
+def _is_operator_workload(seen: WorkloadSeen, scope: WatchScope) -> bool:
     in_its_place = seen.kind == "Deployment" and seen.metadata.namespace in scope.operator_namespaces
     return in_its_place or _is_the_operator(seen)
 
