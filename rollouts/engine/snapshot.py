@@ -35,12 +35,12 @@ class NodeSnapshot:
     is_of_another: bool = False  # moved to another driver object, which would change it after a release
     is_late_node: bool = False  # joined after the version was written: its first driver pod has the new template
 
-    @property
+    @cached_property
     def is_held(self) -> bool:
         """Returns whether the label is there and names who wants it: this plan, or somebody else for good."""
         return self.has_label and (self.label_is_ours or self.hold_is_foreign)
 
-    @property
+    @cached_property
     def is_unwritten(self) -> bool:
         """Returns whether our label is there with an older value than ours of now.
 
@@ -49,11 +49,11 @@ class NodeSnapshot:
         is_known = self.hold_wanted is not None and not self.label_is_older
         return self.has_label and self.label_is_ours and not is_known and not self.busy_with
 
-    @property
+    @cached_property
     def is_unavailable(self) -> bool:
         return self.is_unschedulable or self.is_ready is not True
 
-    @property
+    @cached_property
     def has_begun(self) -> bool:
         """Returns whether the operator works, or worked, on the node and has not reported the end."""
         return self.phase in BEGUN

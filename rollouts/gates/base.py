@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import ClassVar, NewType
 
 from gpu.compatibility.verdicts import Support
+from gpu.labels import MIG_RESOURCES
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.earlier_findings import EarlierFindings
 from rollouts.lifecycle import TargetState
@@ -173,6 +174,11 @@ class Baseline:
     # title → value of properties that the change should not touch
     traits: Mapping[str, str] = field(default_factory=dict)
     findings: Mapping[str, str] | None = None  # severity by `FindingEvidence.key`; None: nobody recorded them
+
+    @cached_property
+    def mig_slices(self) -> Mapping[str, int]:
+        """Returns the allocatable MIG slices by resource."""
+        return {name: number for name, number in (self.allocatable or {}).items() if name.startswith(MIG_RESOURCES)}
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,8 @@ def had_mig(target: TargetEvidence) -> bool:
     return bool(target.baseline.mig_gpus or _slices_before(target))
 
 
-def _slices_before(target: TargetEvidence) -> dict[str, int]:
-    return slices((target.baseline.allocatable if target.baseline else None) or {})
+def _slices_before(target: TargetEvidence) -> Mapping[str, int]:
+    return target.baseline.mig_slices if target.baseline else {}
 
 
 def _waits_for_manager(target: TargetEvidence) -> bool:

@@ -19,12 +19,15 @@ def follow(snapshot: Snapshot, stage: StageSnapshot) -> tuple[MoveTarget, ...]:
 def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
     nodes = snapshot.nodes_by_uid
     gone = snapshot.gone if can_tell_removed_nodes(snapshot) else {}
+    is_written = _is_written(snapshot, stage)
     for target in stage.targets:
         if target.uid in gone and (lost := _lost(stage, target, gone[target.uid])):
             yield lost
         node = nodes.get(target.uid)
         if node is None or not target.is_seen:
             continue  # not seen is not changed, and not failed
+        if _stays(snapshot, stage, target, node, is_written=is_written):
+            continue
         found = _next_state(snapshot, stage, target, node)
         if found is not None and (to := _step_towards(found[0], target.state)):
             escaped = has_escaped(snapshot, stage, target, node)
@@ -68,6 +71,16 @@ def _step_towards(to: TargetState, was: TargetState) -> TargetState | None:
     if to is was:
         return None
     return TargetState.CHANGING if TargetState.CHANGING in TARGET_MOVES[was] else None
+
+
+def _stays(
+    snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot, *, is_written: bool
+) -> bool:
+    """Returns whether the target plainly has no next state: most targets of a large plan in most rounds."""
+    if target.state is TargetState.HELD:
+        waits = not stage.is_rollback and not target.is_retried and not node.has_begun
+        return waits and snapshot.templates.has_old_pod(node)
+    return target.state is TargetState.CHANGED and is_written and _has_wanted_driver(snapshot, stage, node)
 
 
 def _next_state(
@@ -128,9 +141,19 @@ def _on_its_way_already(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnap
 def is_changed(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> bool:
     """Returns whether the node runs the newest template, the operator has finished, and the node reports the wanted
     version."""
-    wanted = snapshot.version.old if stage.is_rollback else snapshot.version.new
-    written = snapshot.version.current == wanted and not snapshot.templates.unsettled
-    return written and node.phase in THROUGH and snapshot.runs(node, wanted)
+    return _is_written(snapshot, stage) and _has_wanted_driver(snapshot, stage, node)
+
+
+def _is_written(snapshot: Snapshot, stage: StageSnapshot) -> bool:
+    return snapshot.version.current == _wanted_version(snapshot, stage) and not snapshot.templates.unsettled
+
+
+def _has_wanted_driver(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> bool:
+    return node.phase in THROUGH and snapshot.runs(node, _wanted_version(snapshot, stage))
+
+
+def _wanted_version(snapshot: Snapshot, stage: StageSnapshot) -> str:
+    return snapshot.version.old if stage.is_rollback else snapshot.version.new
 
 
 def has_escaped(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot) -> bool:
