@@ -14,6 +14,7 @@ from typing import Protocol
 from gpu.labels import GPU
 from gpu.upgrade_controller import CORDON_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from health.telemetry.metrics import METRICS
+from operations.failure_domains import UNBOUND, Budgets
 from rollouts.gates.base import GpuTelemetry, NextWave, WindowEvidence
 from rollouts.gates.earlier_findings import EarlierFindings
 from rollouts.rehearsal.faults import DriverFault, NodeFault, PodFault, ValidatorFault
@@ -43,6 +44,13 @@ class Pace:
     validation: timedelta = timedelta(minutes=2)
     loading: timedelta = timedelta(minutes=3)  # of a tenant's pod, from its start to Ready
     test: timedelta = timedelta(minutes=2)
+
+    @classmethod
+    def lasting(cls, change: timedelta) -> "Pace":
+        """Returns the pace of a node that takes so long from its release until its new driver is read from it."""
+        usual = cls()
+        ratio = change / (usual.drain + usual.driver + usual.validation)
+        return cls(usual.drain * ratio, usual.driver * ratio, usual.validation * ratio)
 
 
 @dataclass(frozen=True)
@@ -274,6 +282,7 @@ class VirtualFleet:
     past: EarlierFindings | None = None  # of the nodes; None: nothing is known
     room: PodRoom | None = None  # None: nobody knows
     hours: WindowHours | None = None  # None: the cluster has no maintenance window
+    budgets: Budgets = UNBOUND  # of the failure domains, before the plan
 
     def __post_init__(self) -> None:
         self.version = self.version or self.from_version

@@ -6,13 +6,14 @@ the rehearsal.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import TypeVar
 
 from gpu.compatibility.verdicts import Support
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
 from health.suspects import NodeOutcome, Suspects, suspects_of
+from operations.failure_domains import Budgets, Domain
 from rollouts.components.driver_crd import DriverCrd
 from rollouts.components.throttle import UpgradePolicy
 from rollouts.engine.decide import acts as a
@@ -36,6 +37,7 @@ from rollouts.gates.base import (
     Evidence,
     Gate,
     GateResult,
+    HealthEvidence,
     NextWave,
     ServiceEvidence,
     ServiceLevel,
@@ -55,6 +57,7 @@ from rollouts.rehearsal import evidence as see
 from rollouts.rehearsal.evidence import VirtualTarget
 from rollouts.rehearsal.fleet import RESTART, VALIDATION, VirtualFleet, VirtualNode
 
+V = TypeVar("V")
 COMPONENT = DriverCrd("rehearsed")
 DAEMONSET = "rehearsed-daemonset"
 ROUND_EVERY = timedelta(seconds=30)  # at most, where nothing happens
@@ -96,16 +99,14 @@ class _Stage:
     answers: dict[str, LastAnswer] = field(default_factory=dict)  # by gate
     approved_at: datetime | None = None
     failures: dict[str, int] = field(default_factory=dict)
+    evidence: dict[str, TargetEvidence] = field(default_factory=dict)  # by name of a target, in the order of release
+    held: dict[str, None] = field(default_factory=dict)  # names, in the order of release
+    workloads: dict[str, int] = field(default_factory=dict)  # owner → Ready pods at the release of its node
+    pods_ready: dict[str, int] = field(default_factory=dict)  # owner → Ready pods on its changed node
+    pods_waiting: dict[str, int] = field(default_factory=dict)  # owner → evicted pods: their node is still out
+    opened_at: datetime | None = None  # when pods last might come to a changed node again
     # By gate: windows that do not overlap.
     windows: dict[str, list[ServiceLevel]] = field(default_factory=lambda: defaultdict(list))
-
-
-class _Shown(NamedTuple):
-    """The evidence of a node, which holds until its inputs or the time change it."""
-
-    inputs: tuple[object, ...]
-    until: datetime  # now: it changes all the time
-    evidence: TargetEvidence
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,9 @@ class Run:
     stages: Sequence[RehearsedStage]
     begins: datetime
     now: datetime = field(init=False)
+    stage_of: dict[str, _Stage] = field(init=False)  # by name of a target
+    targets: dict[str, VirtualTarget] = field(init=False)  # by uid
+    faulty: list[VirtualNode] = field(init=False)
     moved_at: datetime = field(init=False)  # of the last decision, or of the last opening of a window
     rows: list[_Stage] = field(init=False)
     state: PlanState = PlanState.PROMOTING
@@ -140,10 +144,13 @@ class Run:
     first_sign: datetime | None = None  # of the fault, on a released node
     first_change: datetime | None = None
     released: dict[str, datetime] = field(default_factory=dict)  # by name: when
+    out: dict[str, str] = field(default_factory=dict)  # name of an unavailable node → what takes it, by the ledger
     cordons: dict[str, CordonedByUs] = field(default_factory=dict)  # by uid
-    served: set[str] = field(default_factory=set)  # uids
-    shown: dict[str, _Shown] = field(default_factory=dict)  # by name of a target
-    node_rows: dict[str, tuple[tuple[object, ...], NodeSnapshot]] = field(default_factory=dict)  # with its inputs
+    node_rows: dict[str, NodeSnapshot] = field(default_factory=dict)  # by name
+    touched: set[str] = field(default_factory=set)  # names of nodes that changed since the last snapshot
+    due: dict[str, datetime] = field(default_factory=dict)  # name of a target → when its evidence changes by itself
+    seen_trouble: str | None = None  # the telemetry's trouble at the last snapshot; None: there was no snapshot
+    templates: TemplatesSnapshot = field(init=False)
 
     def __post_init__(self) -> None:
         self.now = self.moved_at = self.begins
@@ -152,9 +159,20 @@ class Run:
             for index, stage in enumerate(self.stages)
         ]
         self.fleet.version = self.fleet.to_version
+        old = {DAEMONSET: _hash(self.fleet.from_version)}
+        self.templates = TemplatesSnapshot(
+            recorded=old,
+            newest={DAEMONSET: _hash(self.fleet.to_version)},
+            unsettled=(),
+            sealed=old,
+            daemonsets={node.uid: DAEMONSET for node in self.fleet.nodes.values()},
+        )
         for node in self.fleet.nodes.values():
             node.is_held = True
         self.fleet.reconcile(self.now)
+        self.stage_of = {name: row for row in self.rows for name in row.targets}
+        self.targets = {target.node.uid: target for row in self.rows for target in row.targets.values()}
+        self.faulty = [node for node in self.fleet.nodes.values() if node.fault]
 
     def _held(self, name: str, stage: RehearsedStage) -> VirtualTarget:
         node = self.fleet.nodes[name]
@@ -180,8 +198,10 @@ class Run:
             idle = not decision.acts and not decision.moves
             self.moved_at = self.moved_at if idle else self.now
             self.now += max(self._until_something_happens() if idle else timedelta(seconds=1), decision.look_again_in)
-            self.fleet.reconcile(self.now)
-            if self.first_sign is None and any(node.fault and self._shows_fault(node) for node in self._released()):
+            self.touched.update(node.name for node in self.fleet.reconcile(self.now))
+            if self.first_sign is None and any(
+                node.name in self.released and self._shows_fault(node) for node in self.faulty
+            ):
                 self.first_sign = self.now
         return self.outcome()
 
@@ -197,11 +217,10 @@ class Run:
             return max(opens_at - self.now, ROUND_EVERY)
         if any(isinstance(gate, Slo) for row in self.rows for gate in row.plan.gates):
             return ROUND_EVERY
-        coming = min((shown.until for shown in self.shown.values() if shown.until > self.now), default=None)
-        for row in self.rows:
-            for target in row.targets.values():
-                if self.shown[target.node.name].until <= self.now:
-                    coming = min(filter(None, (coming, _next_change(target, self.now))), default=None)
+        coming = min((until for until in self.due.values() if until > self.now), default=None)
+        for name in [name for name, until in self.due.items() if until <= self.now]:
+            target = self.stage_of[name].targets[name]
+            coming = min(filter(None, (coming, _next_change(target, self.now))), default=None)
         quiet = QUIET_ROUND_EVERY if coming is None else min(coming - self.now, QUIET_ROUND_EVERY)
         return max(quiet, ROUND_EVERY)
 
@@ -227,23 +246,40 @@ class Run:
             raise Unending(self.reason)
         return min(ahead)
 
-    def _evidence(self, target: VirtualTarget) -> TargetEvidence:
-        node = target.node
-        inputs = (
-            target.state, target.since, target.baseline, target.tested_since, target.has_served, node.state,
-            node.is_cordoned, node.is_out, node.version, node.changed_at, node.open_since, self.fleet.trouble,
-        )  # fmt: skip
-        known = self.shown.get(node.name)
-        if known is not None and self.now < known.until and known.inputs == inputs:
-            return known.evidence
+    def _see(self) -> None:
+        """Reads again what a decision, the operator or the time has changed since the last snapshot."""
+        if self.seen_trouble != self.fleet.trouble:
+            self.touched.update(self.fleet.nodes)
+            self.seen_trouble = self.fleet.trouble
+        self.touched.update(name for name, until in self.due.items() if until <= self.now)
+        self.touched.update(node.name for node in self.faulty)
+        again, self.touched = self.touched, set()
+        for name in sorted(again):
+            self.node_rows[name] = self._node(self.fleet.nodes[name])
+            if (row := self.stage_of.get(name)) is not None:
+                self._see_target(row, row.targets[name])
+
+    def _see_target(self, row: _Stage, target: VirtualTarget) -> None:
+        node, owner = target.node, see.owner_of(target.node)
         is_settled = node.state in (UPGRADE_DONE, UPGRADE_REQUIRED) and not target.gathers_work(self.now)
-        until = (_next_change(target, self.now) or self.begins + 2 * LONGEST) if is_settled else self.now
-        evidence = see.target_evidence(target, self.fleet, self.now)
-        self.shown[node.name] = _Shown(inputs, until, evidence)
-        return evidence
+        until = _next_change(target, self.now) if is_settled else self.now
+        _put(self.due, node.name, until)
+        row.evidence[node.name] = shown = see.target_evidence(target, self.fleet, self.now)
+        if (target.state is TargetState.HELD) != (node.name in row.held):
+            row.held = {one.node.name: None for one in row.targets.values() if one.state is TargetState.HELD}
+        is_back = target.state is TargetState.CHANGED and any(pod.is_ready for pod in shown.workloads)
+        _put(row.pods_ready, owner, node.pods if is_back else None)
+        is_out = target.baseline is not None and node.open_since is None and node.pods > 0
+        _put(row.pods_waiting, owner, node.pods if is_out else None)
+        row.opened_at = max(filter(None, (row.opened_at, node.open_since)), default=None)
 
     def _record(self, decision: a.Decision) -> None:
-        self.served |= decision.served
+        for uid in decision.given_back:
+            self.out.pop(self.targets[uid].node.name, None)
+        for uid in decision.served:
+            target = self.targets[uid]
+            target.has_served = True
+            self.touched.add(target.node.name)
         for index, results in decision.results.items():
             self._keep_answers(self.rows[index], results)
         for move in decision.moves:
@@ -268,6 +304,7 @@ class Run:
                 self.reason = move.reason
             return
         target = row.targets[move.name]
+        self.touched.add(move.name)
         target.state, target.since = move.to, self.now
         if move.to is TargetState.CHANGED:
             self.first_change = self.first_change or self.now
@@ -287,6 +324,7 @@ class Run:
             case a.CreateTestJobs():
                 for name in act.nodes.values():
                     self.rows[act.stage_index].targets[name].tested_since = self.now
+                    self.touched.add(name)
             case a.Uncordon():
                 self._cordon(act.nodes.values(), is_cordoned=False)
             case a.CordonAgain():
@@ -301,11 +339,13 @@ class Run:
     def _hold(self, names: Iterable[str], *, is_held: bool) -> None:
         for name in names:
             self.fleet.nodes[name].is_held = is_held
+            self.touched.add(name)
 
     def _cordon(self, names: Iterable[str], *, is_cordoned: bool) -> None:
         for name in names:
             node = self.fleet.nodes[name]
             node.is_cordoned = is_cordoned
+            self.touched.add(name)
             if is_cordoned:
                 self.cordons[node.uid] = CordonedByUs(name)
             else:
@@ -314,16 +354,18 @@ class Run:
     def _release(self, row: _Stage, target: VirtualTarget) -> None:
         node = target.node
         target.baseline = see.baseline_of(node, self.fleet, self.now)
+        row.workloads |= target.baseline.workloads
         target.state, target.since = TargetState.RELEASING, self.now
         node.is_held, self.released[node.name] = False, self.now
+        self.out[node.name] = f"{node.name} (this plan)"
+        self.touched.add(node.name)
         if cordons_by(row.plan.gates):
             self._cordon([node.name], is_cordoned=True)
 
     def snapshot(self) -> Snapshot:
-        nodes = tuple(self._row_of(node) for node in self.fleet.nodes.values())
+        self._see()
+        health = see.health_evidence(self.fleet, self.first_change, self.now)
         closed = self.fleet.hours.closed(self.fleet.nodes, self.now) if self.fleet.hours else {}
-        template = {DAEMONSET: _hash(self.fleet.to_version)}
-        old = {DAEMONSET: _hash(self.fleet.from_version)}
         rollback = StageSnapshot(
             index=len(self.rows),
             name="Rollback",
@@ -346,31 +388,34 @@ class Run:
                 current=self.fleet.version,
                 write_intended=True,
             ),
-            templates=TemplatesSnapshot(
-                recorded=old,
-                newest=template,
-                unsettled=(),
-                sealed=old,
-                daemonsets={node.uid: DAEMONSET for node in nodes},
-            ),
+            templates=self.templates,
             orders=OrdersSnapshot(
                 armed_since=self.now,
                 may_be_armed_for=LONGEST,
                 restrained={self.fleet.nodes[name].uid: reason for name, reason in closed.items()},
             ),
             policy=UpgradePolicy(off=None, max_parallel=self.fleet.at_once, max_unavailable=None),
-            nodes=nodes,
-            stages=(*(self._stage(row, closed) for row in self.rows), rollback),
+            nodes=tuple(self.node_rows[name] for name in self.fleet.nodes),
+            stages=(*(self._stage(row, closed, health) for row in self.rows), rollback),
+            budgets=self._budgets(),
+            disruptions=frozenset(self.fleet.nodes[name].uid for name in self.out),
             cordons=CordonsSnapshot(dict(self.cordons), ours=frozenset(self.cordons)),
             is_live=True,
         )
 
-    def _row_of(self, node: VirtualNode) -> NodeSnapshot:
-        inputs = (node.state, node.is_held, node.is_out, node.is_cordoned, node.version, node.is_ready(self.now))
-        known = self.node_rows.get(node.name)
-        if known is None or known[0] != inputs:
-            known = self.node_rows[node.name] = inputs, self._node(node)
-        return known[1]
+    def _budgets(self) -> Budgets:
+        """Returns the budgets of the failure domains, with the nodes that the plan has out now."""
+        base, taken = self.fleet.budgets, defaultdict[Domain, dict[str, str]](dict)
+        for name, text in self.out.items():
+            for domain in base.domains.get(name, ()):
+                taken[domain][name] = text
+        if not taken:
+            return base
+        allowances = {
+            domain: replace(one, out={**one.out, **taken[domain]}) if domain in taken else one
+            for domain, one in base.of.items()
+        }
+        return Budgets(allowances, base.domains)
 
     def _node(self, node: VirtualNode) -> NodeSnapshot:
         has_new_pod = node.version == self.fleet.to_version or node.state in (RESTART, VALIDATION)
@@ -389,35 +434,27 @@ class Run:
             label_was_placed=node.is_held,
         )
 
-    def _stage(self, row: _Stage, closed: Mapping[str, str]) -> StageSnapshot:
+    def _stage(self, row: _Stage, closed: Mapping[str, str], health: HealthEvidence) -> StageSnapshot:
         is_open = row.state not in (StageState.WAITING, StageState.ABANDONED)
-        targets = tuple(self._evidence(target) for target in row.targets.values())
-        changed = [one.node for one in row.targets.values() if one.state is TargetState.CHANGED]
-        services = {gate.key: self._service(row, gate, changed) for gate in row.plan.gates if isinstance(gate, Slo)}
-        for target in row.targets.values():
-            target.has_served = target.node.uid in self.served
-        held = [one.node.name for one in row.targets.values() if one.state is TargetState.HELD]
+        targets = tuple(row.evidence[name] for name in row.targets)
+        services = {gate.key: self._service(row, gate) for gate in row.plan.gates if isinstance(gate, Slo)}
+        held = list(row.held)
         supported = Combination(Support.SUPPORTED, "NVIDIA lists it.", len(targets))
         shown = Evidence(
             seen_at=self.now,
             to_version=self.fleet.to_version,
             targets=targets,
             approvals=self._approvals(row),
-            workloads_ready_now=self._pods_ready(changed),
-            workloads_ready_before={
-                owner: number
-                for target in row.targets.values()
-                if target.baseline
-                for owner, number in target.baseline.workloads.items()
-            },
-            workloads_waiting_for_room=self._pods_waiting(row),
+            workloads_ready_now=dict(row.pods_ready),
+            workloads_ready_before=dict(row.workloads),
+            workloads_waiting_for_room=dict(row.pods_waiting),
             next_wave=self._next_wave(row, held, closed),
             bound_reason=_bound_reason(held, closed),
             windows=self._windows(row, held),
             combinations=(supported,) if row.plan.combinations is None else row.plan.combinations,
             compared=len(targets) if row.plan.combinations is None else row.plan.compared,
             others_passing_since=self._passing_since(row),
-            health=see.health_evidence(self.fleet, self.first_change, self.now) if is_open else None,
+            health=health if is_open else None,
             services=services,
         )
         return StageSnapshot(
@@ -449,13 +486,14 @@ class Run:
         if self.fleet.room is None or not any(isinstance(gate, Headroom) for gate in row.plan.gates):
             return None
         limit = min(self.fleet.at_once or row.plan.max_unavailable, row.plan.max_unavailable)
-        going = [name for name in held if name not in closed][:limit]
+        going = self._budgets().going([name for name in held if name not in closed], limit)
         if held and not going:
             return None
         busy = {one.node.name for one in row.targets.values() if one.state in IN_FLIGHT}
         return self.fleet.room.next_wave(going, busy)
 
-    def _service(self, row: _Stage, gate: Slo, changed: Sequence[VirtualNode]) -> ServiceEvidence:
+    def _service(self, row: _Stage, gate: Slo) -> ServiceEvidence:
+        changed = [one.node for one in row.targets.values() if one.state is TargetState.CHANGED]
         due = [node for node in changed if gate.has_window(row.targets[node.name].since, self.now)]
         level, windows = see.service_level(due, gate, self.fleet, self.now), row.windows[gate.key]
         if level and gate.is_window(level, windows[-1].asked_at if windows else None):
@@ -467,22 +505,13 @@ class Run:
             return self.fleet.hours.evidence(held, lasting=_longest_window_time(row), now=self.now)
         return (WindowEvidence(tuple(held)),) if held else ()
 
-    def _pods_ready(self, changed: Sequence[VirtualNode]) -> dict[str, int]:
-        ready = (node for node in changed if node.pods and node.pods_came(self.now) and node.pods_ready(self.now))
-        return {see.owner_of(node): node.pods for node in ready}
-
-    def _pods_waiting(self, row: _Stage) -> dict[str, int]:
-        """Returns the evicted pods that fit nowhere: their node is still out."""
-        out = (one.node for one in row.targets.values() if one.baseline and one.node.open_since is None)
-        return {see.owner_of(node): node.pods for node in out if node.pods}
-
     def _passing_since(self, row: _Stage) -> datetime | None:
         others = [g.key for g in row.plan.gates if g.when is When.THROUGH and g.key != Soak.key and not g.advisory]
         answers = [row.answers.get(key) for key in others]
         if not answers or any(answer is None or answer[0] is not Answer.PASS for answer in answers):
             return None
-        open_since = [one.node.open_since for one in row.targets.values() if one.node.open_since]
-        return max([*(answer[2] for answer in answers if answer), *open_since])
+        opened_at = [row.opened_at] if row.opened_at else []
+        return max([*(answer[2] for answer in answers if answer), *opened_at])
 
     def _released(self) -> Iterator[VirtualNode]:
         return (self.fleet.nodes[name] for name in self.released)
@@ -549,6 +578,14 @@ def _next_change(target: VirtualTarget, now: datetime) -> datetime | None:
     """Returns when the node shows something else by itself; None if it does not."""
     tested = [target.tested_since + target.node.pace.test] if target.tested_since else []
     return min((at for at in (*target.node.changes_at(now), *tested) if at > now), default=None)
+
+
+def _put(known: dict[str, V], key: str, value: V | None) -> None:
+    """Sets the value, or removes the key where there is none."""
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value
 
 
 def _hash(version: str) -> str:

@@ -11,18 +11,20 @@ from gpu.resources import Layout, whole_gpus
 from gpu.upgrade_controller import parallel_of
 from health.models import TelemetrySource
 from health.sources.cluster_telemetry import telemetry_of_clusters
+from operations.ledger.disruptions import read_budgets
 from rollouts.engine.gpu_health import past_findings
 from rollouts.gates.drift import Drift
 from rollouts.models import Plan
 from rollouts.node_order.node_selection import FACTORS
 from rollouts.preflight.picks import forward, pick
+from rollouts.queries.change_times import COMPILED, PRECOMPILED, read_past_rounds
 from rollouts.queries.compatibility import combinations
 from rollouts.queries.driver_nodes import nodes_of, upgrade_policy
 from rollouts.queries.gpu_telemetry import metrics_of, telemetry_of_nodes
 from rollouts.queries.headroom import read_room
 from rollouts.queries.restraints import restraints_of
 from rollouts.rehearsal.faults import DriverFault
-from rollouts.rehearsal.fleet import VirtualFleet, VirtualNode, afflict
+from rollouts.rehearsal.fleet import Pace, VirtualFleet, VirtualNode, afflict
 from rollouts.rehearsal.run import RehearsedStage
 from rollouts.rehearsal.surroundings import LiveHours, LiveRoom
 
@@ -64,6 +66,8 @@ def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datet
         metrics_of(gates),
         now=now,
     )
+    driver_object = plan.cluster.driver_objects.get(uid=plan.object_uid)
+    past = read_past_rounds(plan.component, PRECOMPILED if driver_object.use_precompiled else COMPILED)
     nodes = [
         VirtualNode(
             node.name,
@@ -74,6 +78,7 @@ def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datet
             offers=node.allocatable,
             mig_gpus=node.physical_mig or 0,
             telemetry=telemetry.by_node.get(node.uid),
+            pace=Pace.lasting(past.time_of(picks.candidates[node.uid].facts).typical),
             is_sick_before=node.uid in picks.sick,
         )
         for node in picks.nodes
@@ -94,7 +99,7 @@ def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datet
     value = (fault.value or dice.choice(nodes).facts.get(fault.factor, "")) if fault and fault.factor else ""
     if fault and not afflict(fault, nodes, value, dice):
         raise NothingToRehearse(f"No node of the plan has the {FACTORS[fault.factor]} {value}.")
-    policy = upgrade_policy(plan.cluster.driver_objects.get(uid=plan.object_uid))
+    policy = upgrade_policy(driver_object)
     windows = restraints_of(plan, now=now).windows
     pools = {node.name: frozenset(pool.pk for pool in node.pools.all()) for node in picks.nodes}
     fleet = VirtualFleet(
@@ -112,6 +117,7 @@ def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datet
             pods,
         ),
         hours=LiveHours(windows, pools) if windows else None,
+        budgets=read_budgets(plan.cluster_id, [node.name for node in picks.nodes], is_rollback=False),
     )
     left_out = {gate.title for stage in rows for gate in stage.gates if isinstance(gate, NOT_REHEARSED)}
     return VirtualPlan(fleet, stages, fault, value, sorted(left_out))

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 
 from health.suspects import suspects_of
+from operations.failure_domains import Allowance, Budgets, Domain, DomainKind
 from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.gates.options import read_gates
-from rollouts.rehearsal.evidence import target_evidence
 from rollouts.rehearsal.faults import FAULTS, DriverFault
-from rollouts.rehearsal.fleet import VirtualFleet, VirtualNode
+from rollouts.rehearsal.fleet import Pace, VirtualFleet, VirtualNode
 from rollouts.rehearsal.run import RehearsalResult, RehearsedStage, Run, rehearse
 from tests.make import NOON
 
@@ -73,7 +73,8 @@ def test_skipped_quiet_rounds_and_kept_evidence_change_no_outcome(key: str, monk
 
     found = figures()
     monkeypatch.setattr(Run, "_until_something_happens", lambda _: timedelta(seconds=30))
-    monkeypatch.setattr(Run, "_evidence", lambda run, target: target_evidence(target, run.fleet, run.now))
+    see = Run._see
+    monkeypatch.setattr(Run, "_see", lambda run: (run.touched.update(run.fleet.nodes), see(run)))
 
     assert figures() == found
 
@@ -86,6 +87,25 @@ def test_a_good_driver_goes_through_both_stages():
     assert len(outcome.changed) == 8
     assert outcome.stopped_by == ""
     assert outcome.took > 2 * timedelta(minutes=30)
+
+
+def test_no_more_nodes_of_a_failure_domain_are_out_than_its_budget_allows():
+    played, zone, most = fleet(), Domain(DomainKind.ZONE, "a"), list[int]()
+    gates = tuple(read_gates(gates_by_default()))
+    played.budgets = Budgets({zone: Allowance("zone a", 2)}, dict.fromkeys(played.nodes, (zone,)))
+    run = Run(played, [RehearsedStage("All", list(played.nodes), gates, max_unavailable=8)], NOON)
+
+    outcome = run.to_the_end(lambda *_: most.append(sum(node.is_out for node in played.nodes.values())))
+
+    assert outcome.is_complete
+    assert max(most) == 2
+
+
+def test_a_node_takes_as_long_as_nodes_of_past_plans():
+    slow = rehearsed(fleet(pace=Pace.lasting(timedelta(minutes=20))))
+
+    added = timedelta(minutes=20 - 8) * (2 + 2)  # two of the canary one at a time, then two waves of three
+    assert abs(slow.took - rehearsed(fleet()).took - added) < timedelta(minutes=5)
 
 
 def test_what_was_wrong_before_stops_nothing():

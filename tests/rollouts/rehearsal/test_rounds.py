@@ -11,6 +11,7 @@ from rollouts.api.rehearsals import RehearsalSerializer
 from rollouts.commands import rehearsals
 from rollouts.commands.refusals import Refusal
 from rollouts.models import Plan, Rehearsal
+from rollouts.queries.change_times import NodeTime, PastRounds
 from rollouts.rehearsal import rehearsal_round
 from rollouts.rehearsal.rehearsal_round import run_rehearsal
 from rollouts.tasks import sweep_rounds
@@ -51,6 +52,14 @@ def test_a_worker_records_the_outcome_and_announces_it(plan: Plan, owner):
     assert (row.finished_at, row.next_look_at, row.trouble) == (NOON, None, "")
     assert list(plan.events.order_by("-pk").values_list("to", flat=True)[:2]) == ["rehearsed", "rehearse"]
     assert AuditEntry.objects.get(verb="rehearse").actor == owner.username
+
+
+def test_the_time_of_a_node_is_that_of_past_plans(plan: Plan, owner, monkeypatch):
+    usual = run(ask(plan, owner)).outcome["took_s"]
+    slow = NodeTime(timedelta(minutes=20), timedelta(minutes=30), 5, "5 nodes of past plans")
+    monkeypatch.setattr(PastRounds, "time_of", lambda *_: slow)
+
+    assert run(ask(plan, owner)).outcome["took_s"] > usual + 20 * 60
 
 
 def test_the_round_of_a_killed_worker_is_queued_again(plan: Plan, owner, monkeypatch):
