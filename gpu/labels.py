@@ -92,6 +92,14 @@ CLOUD_MEMORY = (  # MiB
 REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+HOSTNAME = "kubernetes.io/hostname"
+# Labels of racks or of the switch next to the nodes, where nobody named one: NVIDIA topograph (docs/reference), Google
+# Cloud and AWS write them.
+RACK_LABELS = (
+    "network.topology.nvidia.com/leaf",
+    "cloud.google.com/gce-topology-subblock",
+    "topology.k8s.aws/network-node-layer-3",
+)  # fmt: skip
 
 # Other controllers that remove or cordon nodes. Cluster Autoscaler: kubernetes/autoscaler, cluster-autoscaler/FAQ.md
 # and utils/taints; Karpenter: karpenter.sh/docs/concepts/disruption and reference/annotations; NVSentinel:

@@ -16,6 +16,7 @@ from capacity.wait_reasons.requirements import NodeTaint, read_taint, read_toler
 from fleet.allocation.cpu_memory import WHOSE
 from fleet.models import Bookmark, Cluster, Node, Pod, Pool
 from fleet.models.node import members_of
+from gpu.labels import RACK_LABELS
 from gpu.resources import Layout, ResourceKind, fraction_of, is_gpu_resource
 from kube.resources import NODES, PODS
 from people.models import User
@@ -30,13 +31,6 @@ COLUMNS = (
 )  # fmt: skip
 TEXTS = ("taints", "allocatable", "requested")
 NVLINK = "NVLink domain"
-# Labels of racks or of the switch next to the nodes, where nobody named one: NVIDIA topograph (docs/reference), Google
-# Cloud and AWS write them.
-RACK_LABELS = (
-    "network.topology.nvidia.com/leaf",
-    "cloud.google.com/gce-topology-subblock",
-    "topology.k8s.aws/network-node-layer-3",
-)  # fmt: skip
 WAITS = Q(node_name="", phase="Pending", deleted_at=None)
 MOST_TOLERATIONS = 1000  # different lists of waiting pods
 

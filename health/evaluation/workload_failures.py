@@ -19,6 +19,7 @@ from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Cluster, Node, Pod
 from fleet.states.pod import SETTLED_AFTER, PodState, pod_state
 from gpu.images import cuda_of
+from health.evaluation.node_properties import properties_of
 from health.rules.base import WorkloadHere
 from health.suspects import NodeOutcome, Suspects, suspects_of
 
@@ -28,15 +29,6 @@ PODS = 5_000  # of them, the newest
 ASKED_WHICH = 10  # nodes that are asked which GPU it was: seven queries for all
 FAILS, RUNS = frozenset({PodState.FAILING, PodState.FAILED}), frozenset({PodState.READY, PodState.DONE})
 SEVERAL = 2  # nodes that fail, and nodes that run it: of fewer nothing can be compared
-PROPERTIES = {
-    "kernel": "kernel",
-    "os_image": "OS image",
-    "gpu_product": "GPU",
-    "driver_version": "driver",
-    "container_runtime": "container runtime",
-    "zone": "zone",
-    "instance_type": "instance type",
-}  # column of a node → display name
 JOB = "Job"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"  # a label since Kubernetes 1.28
 # Which template of the object that owns it a pod is of: ray-project/kuberay, RayNodeGroupLabelKey; kubeflow/trainer
@@ -91,7 +83,7 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
 def _suspects_by_template(
     cluster: Cluster, where: Mapping[TemplateKey, Mapping[str, Sequence[TemplatePod]]]
 ) -> dict[TemplateKey, Suspects]:
-    """Returns what the failing nodes of a template share, where several fail and several run it. At most one query.
+    """Returns what the failing nodes of a template share, where several fail and several run it. At most three queries.
 
     A node that runs some of its pods and fails others is in neither group.
     """
@@ -103,8 +95,8 @@ def _suspects_by_template(
     several = [key for key in where if len(failed[key]) >= SEVERAL and len(good[key]) >= SEVERAL]
     if not several:
         return {}
-    rows = Node.objects.filter(cluster=cluster).values_list("name", *PROPERTIES)
-    properties = {name: dict(zip(PROPERTIES.values(), values, strict=True)) for name, *values in rows}
+    compared = {name for key in several for name in failed[key] | good[key]}
+    properties = properties_of(Node.objects.filter(cluster=cluster, name__in=compared), cluster.pk)
     return {
         key: suspects_of(
             NodeOutcome(name, name in failed[key], properties[name])

@@ -1,18 +1,14 @@
 """Properties that nodes with a finding share, and other GPU nodes of the cluster lack: suspects outside of a plan."""
 
-from collections import defaultdict
-from collections.abc import Mapping
+from django.db.models import Q
 
-from django.db.models import Q, QuerySet
-
-from fleet.models import Node, Pool
-from health.evaluation.workload_failures import PROPERTIES, SEVERAL
+from fleet.models import Node
+from health.evaluation.node_properties import properties_of
+from health.evaluation.workload_failures import SEVERAL
 from health.models import Finding
 from health.suspects import NodeOutcome, Suspects, suspects_of
 from people.models import User
 
-MORE = {"kubelet_version": "kubelet", "nvlink_domain": "NVLink domain"}
-COLUMNS: Mapping[str, str] = {**PROPERTIES, **MORE}  # column of a node → display name
 COMPARED_BY_ITSELF = frozenset({"workload-fails-on-some"})  # of one template: its evidence has the suspects
 
 
@@ -20,7 +16,7 @@ def shared_properties(finding: Finding, user: User, like_it: Q) -> Suspects | No
     """Returns the suspects among the nodes that the person sees; None if fewer than two nodes have it or lack it.
 
     `like_it`: findings of the rule with the same code. Nodes with another code of the rule count as good ones.
-    Four queries at most.
+    Five queries at most.
     """
     if finding.node_id is None or finding.resolved_at is not None or finding.rule in COMPARED_BY_ITSELF:
         return None
@@ -29,20 +25,8 @@ def shared_properties(finding: Finding, user: User, like_it: Q) -> Suspects | No
     if len(with_it) < SEVERAL:
         return None
     nodes = Node.objects.visible_to(user).filter(cluster=finding.cluster_id).exclude(gpu_product="")
-    found = properties_of(nodes)
+    found = properties_of(nodes, finding.cluster_id)
     failed = set(nodes.filter(pk__in=with_it).values_list("name", flat=True))
     if len(failed) < SEVERAL or len(found) - len(failed) < SEVERAL:
         return None
     return suspects_of(NodeOutcome(name, name in failed, its) for name, its in found.items())
-
-
-def properties_of(nodes: QuerySet[Node]) -> Mapping[str, Mapping[str, str | frozenset[str]]]:
-    """Returns the compared properties by name of the node. Two queries."""
-    rows = {pk: (name, values) for pk, name, *values in nodes.order_by("name").values_list("pk", "name", *COLUMNS)}
-    pools: dict[int, set[str]] = defaultdict(set)
-    for node, pool in Pool.nodes.through.objects.filter(node__in=list(rows)).values_list("node", "pool__name"):
-        pools[node].add(pool)
-    return {
-        name: {**dict(zip(COLUMNS.values(), values, strict=True)), "pool": frozenset(pools[pk])}
-        for pk, (name, values) in rows.items()
-    }

@@ -82,3 +82,9 @@ class DomainBudget(models.Model):
             models.CheckConstraint(condition=Q(max_unavailable__gte=1), name="a_domain_may_have_some_out"),
         ]
         ordering = ["cluster_id", "kind"]
+
+    @classmethod
+    def rack_label(cls, cluster_id: int) -> str:
+        """Returns the node label that names racks in the budgets; blank if racks have none."""
+        racks = cls.objects.filter(cluster=cluster_id, kind=DomainKind.RACK)
+        return racks.values_list("label", flat=True).first() or ""

@@ -6,8 +6,9 @@ from django.db.models import Count
 from fleet.models import Node, Pod
 from gpu.labels import UPGRADE_SKIP, UPGRADE_STATE
 from gpu.upgrade_controller import UPGRADE_REQUIRED
-from health.inbox.shared_properties import properties_of
+from health.evaluation.node_properties import properties_of
 from health.suspects import NodeOutcome, Suspects, suspects_of
+from operations.models import DomainBudget
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer
 from rollouts.gates.test_job import TestJobGate
@@ -160,7 +161,7 @@ def shown_external_rollouts(rollouts: Iterable[ExternalRollout]) -> list[ShownEx
 
 
 def rollout_suspects(shown: ShownExternalRollout) -> Suspects | None:
-    """Returns what the failed nodes share and changed ones lack; None if no node failed. At most four queries.
+    """Returns what the failed nodes share and changed ones lack; None if no node failed. At most six queries.
 
     If workloads failed, a changed node counts as good only while a tenant's GPU pod is Ready there.
     """
@@ -175,5 +176,7 @@ def rollout_suspects(shown: ShownExternalRollout) -> Suspects | None:
         pods = Pod.objects.filter(cluster=shown.rollout.cluster_id, node_name__in=states, is_ready=True).tenants()
         working = set(pods.order_by().values_list("node_name", flat=True))
         states = {name: state for name, state in states.items() if name in failed or name in working}
-    found = properties_of(Node.objects.filter(cluster=shown.rollout.cluster_id, name__in=states))
+    cluster_id = shown.rollout.cluster_id
+    nodes = Node.objects.filter(cluster=cluster_id, name__in=states)
+    found = properties_of(nodes, cluster_id, rack_label=DomainBudget.rack_label(cluster_id))
     return suspects_of(NodeOutcome(name, name in failed, its) for name, its in found.items())

@@ -5,12 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db.models.fields.json import KeyTextTransform
-
 from fleet.models import Node, Pod
+from fleet.racks import rack_labels, rack_value
 from gpu.images import cuda_of
 from health.suspects import NodeOutcome, Suspects, suspects_of
-from operations.failure_domains import DomainKind
 from operations.models import DomainBudget
 from rollouts.gates.base import Answer
 from rollouts.gates.test_job import TestJobGate
@@ -31,7 +29,7 @@ COLUMNS = ("node_uid", "node_name", "state", "state_since", "facts", "tenants_re
 
 
 def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
-    """Returns the suspects among the plan's nodes; None if no node failed. At most six queries.
+    """Returns the suspects among the plan's nodes; None if no node failed. At most seven queries.
 
     Nodes count as failed by their state, or if a failing gate names them. A node that failed before it took a new pod
     of the driver tells nothing about the driver. If workloads failed, a node counts as good only if another workload
@@ -82,14 +80,11 @@ def _untried(plan: Plan, targets: Iterable[Target]) -> list[int]:
 
 
 def _places(plan: Plan) -> dict[str, dict[str, str]]:
-    """Returns by node UID where the node is. Its rack is known where racks have a budget, whose label names it."""
-    racks = DomainBudget.objects.filter(cluster=plan.cluster_id, kind=DomainKind.RACK).values_list("label", flat=True)
-    label = next(iter(racks), "")
+    """Returns by node UID where the node is."""
     ended = Target.objects.forward().filter(stage__plan=plan, state__in=ENDED).values("node_uid")
-    rows = Node.objects.filter(cluster=plan.cluster_id, uid__in=ended).order_by()
-    columns = MORE
-    if label:
-        rows, columns = rows.annotate(rack=KeyTextTransform(label, "labels")), {**MORE, "rack": "rack"}
+    labels = rack_labels(plan.cluster_id, named=DomainBudget.rack_label(plan.cluster_id))
+    rows = Node.objects.filter(cluster=plan.cluster_id, uid__in=ended).annotate(rack=rack_value(labels)).order_by()
+    columns = {**MORE, "rack": "rack"}
     return {
         uid: {title: value for title, value in zip(columns.values(), values, strict=True) if value}
         for uid, *values in rows.values_list("uid", *columns)

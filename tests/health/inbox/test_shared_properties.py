@@ -37,6 +37,21 @@ def test_half_of_the_nodes_not_ready_name_their_kernel(nodes):
     assert "Probable cause: kernel" in told["markdown"]
 
 
+def test_the_rack_is_compared_where_a_label_names_it(nodes):
+    bob = calling(make.a_user("bob", role="viewer"))
+    finding, *_ = not_ready(nodes[:5])
+    before = bob.get(f"/api/v1/findings/{finding.pk}").json()["shared"]
+    make.a_pool(nodes[0].cluster, "gpu", spread_label="dc.example.com/rack")
+    for number, node in enumerate(nodes):
+        node.kernel, node.labels = OLD, {**node.labels, "dc.example.com/rack": "r1" if number < 5 else "r2"}
+        node.save(update_fields=["kernel", "labels"])
+
+    told = bob.get(f"/api/v1/findings/{finding.pk}").json()["shared"]
+
+    assert "rack" not in before["unknown"]
+    assert told["suspects"][0]["properties"] == [{"name": "rack", "value": "r1"}]
+
+
 def test_one_node_a_cluster_without_good_nodes_and_another_code_name_nothing(nodes):
     (alone,) = not_ready(nodes[:1])
     everywhere = [

@@ -1,0 +1,27 @@
+"""The rack of a node, as a label names it: Kubernetes has no label of its own for it."""
+
+from collections.abc import Sequence
+
+from django.db.models import TextField, Value
+from django.db.models.expressions import Combinable
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
+
+from fleet.models import Pool
+from gpu.labels import HOSTNAME, RACK_LABELS, ZONE
+
+
+def rack_labels(cluster_id: int, *, named: str = "") -> tuple[str, ...]:
+    """Returns the labels of which the first on a node names its rack: `named`, those of pools, well-known ones.
+
+    One query. A pool that spreads over hosts or zones names no rack.
+    """
+    spread = Pool.objects.filter(cluster=cluster_id).exclude(spread_label__in=("", HOSTNAME, ZONE)).order_by("pk")
+    labels = (named, *spread.values_list("spread_label", flat=True), *RACK_LABELS)
+    return tuple(dict.fromkeys(filter(None, labels)))
+
+
+def rack_value(labels: Sequence[str]) -> Combinable:
+    """Returns the expression for a node's rack; blank if no label names it."""
+    named = [KeyTextTransform(label, "labels") for label in labels]
+    return Coalesce(*named, Value(""), output_field=TextField())
