@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q
 
-from capacity.warm_up import Started, quickest, workload_of
 from fleet.allocation.physical import physical_of
-from fleet.models import Node, Pod
+from fleet.models import Node
 from gpu.evictions import REPLICAS
 from operations.tenants.ended_work import ChangeSpan, ended_work
 from rollouts.lifecycle import BEGUN, StageState, TargetState
 from rollouts.models import Plan, PlanEvent, StageKind, Target
 from rollouts.queries.change_times import cohort_of, times_in
+from rollouts.queries.warm_ups import slowest_warm_up
 from wording.durations import spell
 
 
@@ -171,7 +171,7 @@ class _Changed(NamedTuple):
 
 
 def outcome_of(plan: Plan, *, now: datetime) -> PlanOutcome:
-    """Returns the outcome of a started plan so far, without its rollback. Nine queries at most."""
+    """Returns the outcome of a started plan so far, without its rollback. Ten queries at most."""
     begins = PlanEvent.objects.filter(target=OuterRef("pk"), what="target", to__in=BEGUN)
     released = Target.objects.forward().filter(stage__plan=plan, released_at__isnull=False).order_by()
     released = released.annotate(has_begun=Q(state__in=BEGUN) | Exists(begins))
@@ -204,7 +204,7 @@ def outcome_of(plan: Plan, *, now: datetime) -> PlanOutcome:
         "services": len(_services(begun)),
         "jobs": ended.jobs,
         "gpu_hours": ended.gpu_hours,
-        "warm_up_s": _slowest_warm_up(plan, changed, by=ended_at),
+        "warm_up_s": slowest_warm_up(plan, by=ended_at) if plan.warm_up_s is None else plan.warm_up_s,
         "waves": len({target.wave for target in targets if target.wave}),
         "node_s": median(target.took_s for target in changed) if changed else None,
         "wave_s": sum(waves) / len(waves) if waves else None,
@@ -226,22 +226,6 @@ def _services(targets: Sequence[_Changed]) -> set[str]:
         (owner, (target.owners_ready or {}).get(owner, 0)) for target in targets for owner in target.workloads or {}
     )
     return {owner for owner, number in ready if number > 1 and owner.partition(" ")[0] in REPLICAS}
-
-
-def _slowest_warm_up(plan: Plan, changed: Sequence[_Changed], *, by: datetime) -> float | None:
-    """Returns the warm-up of the slowest workload that was Ready on a changed node by then, of pods that still run.
-
-    None if no pod there tells it.
-    """
-    since = {target.uid: target.state_since for target in changed}
-    pods = Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=since, ready_since__lte=by).tenants()
-    columns = ("owner_kind", "namespace", "owner_name", "name", "is_ready", "restarts", "started_at", "ready_since")
-    found = quickest(
-        (workload_of(*row[1:5]), Started(*row[5:]))
-        for row in pods.values_list("node__uid", *columns)
-        if row[7] is not None and row[7] >= since[row[0]]
-    )
-    return max(found.values()).total_seconds() if found else None
 
 
 def _waves(targets: Sequence[_Changed]) -> list[float]:

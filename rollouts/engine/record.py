@@ -28,6 +28,7 @@ from rollouts.models.plan import wake_plans
 from rollouts.models.target import move_targets
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import GOES_BACK
+from rollouts.queries.warm_ups import slowest_warm_up
 
 
 def record_answers(
@@ -195,6 +196,8 @@ def _apply_move(plan: Plan, stages: Mapping[int, Stage], move: MoveStage | MoveP
         stage.move(move.to, now=now, actor="engine", reason=move.reason)
     else:
         plan.move(move.to, now=now, actor="engine", reason=move.reason)
+        if plan.is_final:
+            Plan.objects.filter(pk=plan.pk).update(warm_up_s=slowest_warm_up(plan, by=now))
         evidence, reason = {"answers": _answers_now(plan)}, move.reason[:LONGEST_REASON]
         verb = f"become {move.to}"
         AuditEntry.record(plan.mark, verb=verb, actor="engine", reason=reason, evidence=evidence, now=now)

@@ -109,6 +109,9 @@ class Plan(Moving, Leased):
     # When a gate halts the plan, the engine cordons the affected nodes without waiting for a person.
     cordon_affected = models.BooleanField(default=False, db_default=False)
 
+    # The slowest warm-up of GPU pods on its changed nodes, measured at its end: the pods go. Null: no pod told it.
+    warm_up_s = models.FloatField(null=True)
+
     waiting_for = models.CharField(max_length=1000, blank=True)  # why it is not moving, in one sentence
     looked_at = models.DateTimeField(null=True)  # the last round that got through
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.models import Node, PodPlacement
+from fleet.models import Node, Pod, PodPlacement
 from rollouts.commands.forecast_rows import outcome_of
 from rollouts.commands.plan_start import start
 from rollouts.commands.preview import forecast_on_page, preview
@@ -191,6 +191,11 @@ def test_the_warm_up_of_an_ended_plan_is_of_pods_from_before_its_end(cluster, ow
         a_pod(node, owner_kind="ReplicaSet", owner_name=name, namespace="ml", **its)
 
     assert outcome_of(plan, now=NOON + timedelta(days=30)).values["warm_up_s"] == 420
+    Pod.objects.all().delete()
+    assert "warm_up_s" not in outcome_of(plan, now=NOON + timedelta(days=30)).values
+    Plan.objects.filter(pk=plan.pk).update(warm_up_s=300)
+    plan.refresh_from_db()
+    assert outcome_of(plan, now=NOON + timedelta(days=30)).values["warm_up_s"] == 300
 
 
 def test_a_plan_that_was_started_without_a_forecast_has_none(cluster, owner):

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from edges.transition_errors import LostRace
+from fleet.models import Node
 from gpu.labels import HELD_BY, UPGRADE_SKIP
 from kube.structs import NodeSeen
 from people.models import AuditEntry
@@ -17,7 +18,7 @@ from rollouts.gates.base import Answer, GateResult
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, Target
 from rollouts.models.gate_answer import BLIND
-from tests.make import NOON
+from tests.make import NOON, a_pod
 from tests.rollouts.rows import a_started_plan, an_item, in_state
 from wording.reports import EvidenceItem
 
@@ -318,3 +319,15 @@ def test_a_label_that_went_with_nobody_to_write_it_went_when_it_was_seen_to_be_g
 
     found = Hold.objects.filter(plan=plan).values_list("node_name", "placed_at", "freed_at")
     assert {*found} == {("node-0", None, None), ("node-1", None, NOON + SECOND), ("node-2", NOON, None)}
+
+
+def test_the_warm_up_of_pods_is_stored_at_the_end_of_the_plan(plan: Plan):
+    target = Target.objects.filter(stage__plan=plan, stage__index=0).first()
+    Target.objects.filter(pk=target.pk).update(state=TargetState.CHANGED, released_at=NOON, state_since=NOON)
+    ready = {"started_at": NOON + SECOND, "ready_since": NOON + 301 * SECOND, "is_ready": True}
+    a_pod(Node.objects.get(uid=target.node_uid), owner_kind="ReplicaSet", owner_name="chat", **ready)
+
+    make_moves(plan, plan.stages.all(), (MovePlan(PlanState.PROMOTED, "Every stage passed."),), now=NOON + 900 * SECOND)
+
+    plan.refresh_from_db()
+    assert (plan.state, plan.warm_up_s) == (PlanState.PROMOTED, 300)
