@@ -62,8 +62,15 @@ def baselines_of(plan: Plan, rows: Iterable[TestJob]) -> Baselines:
     found: dict[TestJobKind, dict[str, list[Mapping[str, float]]]] = defaultdict(lambda: defaultdict(list))
     for row in sorted(earlier, key=_ended_at, reverse=True):
         if (kind := _kind(row)) in kinds:
-            found[kind][row.node_uid].append(row.printed)
+            found[kind][row.node_uid].append(_compared(row))
     return Baselines(found)
+
+
+def _compared(row: TestJobOnNode) -> Mapping[str, float]:
+    """Returns the numbers of an earlier Job without those that rest on too few samples."""
+    metrics = NODE_TESTS[row.test].metrics if row.test in NODE_TESTS else ()
+    thin = {metric.path for metric in metrics if metric.is_thin(row.printed)}
+    return {path: value for path, value in row.printed.items() if path not in thin}
 
 
 def _newest_rows(rows: QuerySet[Any], plan: Plan) -> QuerySet[Any]:

@@ -95,6 +95,21 @@ def test_a_test_of_an_operation_is_a_baseline_too(plan):
     assert baselines_of(plan, [now]).of(now) == {"sum": MetricResult(90, (101, 100)), "max": MetricResult(30, (40,))}
 
 
+def test_an_earlier_number_of_too_few_samples_is_no_baseline(plan):
+    names = sorted(plan.cluster.nodes.values_list("name", flat=True))
+    rate, samples = "output_token_throughput.avg", "request_count.avg"
+
+    def printed(node: str, value: float, requests: int, **given) -> TestJob:
+        return a_result(plan, node, None, test="llm", numbers={rate: value, samples: requests}, **given)
+
+    now = printed(names[0], 90, 200, days=0, driver_version=plan.to_version)
+    printed(names[0], 10, 99, days=2)
+    printed(names[0], 100, 100, days=3)
+    an_operations_result(plan, names[1], {rate: 11, samples: 3}, test="llm")
+
+    assert baselines_of(plan, [now]).of(now)[rate] == MetricResult(90, (100,))
+
+
 def test_a_series_is_of_one_kind_of_job_by_driver_and_without_its_samples(plan):
     node = plan.cluster.nodes.order_by("name").first()
     gpu = Gpu.objects.create(node=node, index=40, uuid="GPU-40")
