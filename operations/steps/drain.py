@@ -56,7 +56,7 @@ class DrainStep(NodeStep):
             "at_once", "Nodes at once, at most", "Nodes drained at the same time, at most.", usual=AT_ONCE_MOST
         ),
         DurationOption(
-            "jobs_wait_s", "Minutes until jobs are evicted, for their owners; blank: none",
+            "jobs_wait_s", "Minutes until jobs are evicted; blank: 0",
             "Seconds from the start of a node's drain until jobs are evicted. Null: 0.", least_s=0,
         ),
         SwitchOption(

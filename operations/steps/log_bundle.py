@@ -36,7 +36,7 @@ CONTAINERS_AT_MOST = 20
 OF_HARDWARE = "NVRM|Xid|nvidia|nvlink|nvswitch|pcieport|AER|mce|EDAC|hung|oom"
 COMMAND = (
     f'sh -c \'uname -r; dmesg -T > /tmp/k || exit; grep -iE "{OF_HARDWARE}" /tmp/k | tail -n 150; '
-    'echo "== last lines"; tail -n 45 /tmp/k\''
+    'echo "-- last lines"; tail -n 45 /tmp/k\''
 )
 
 
@@ -110,7 +110,7 @@ class LogBundleStep(TestJobStep):
             return wait(f"{row.says} {row.trouble or 'The pod is being deleted.'}", again_after=AGAIN_AFTER)
         if not row.output:
             return failed(f"Logs: none, because: {row.says} {row.said}".strip())
-        parts = count(row.output.count("\n== ") - 1, "log") if row.outcome == TestJobOutcome.PASSED else "other logs"
+        parts = count(row.output.count("\n== "), "log") if row.outcome == TestJobOutcome.PASSED else "other logs"
         kernel = "Kernel log" if row.outcome == TestJobOutcome.PASSED else f"No kernel log ({row.says})"
         return done_result(f"{kernel} and {parts} of the GPU stack.", output=row.output)
 
