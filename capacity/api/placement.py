@@ -5,10 +5,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from capacity.placements.placement_measures import measures_of_pool
 from capacity.placements.placement_report import PolicyState, placement_of_pool
 from edges.rest import Edge
 from fleet.models import Pool
-from fleet.models.pool import PlacementPolicy
+from fleet.models.pool import PlacementPolicy, WorkloadClass
+
+STATES = [state.value for state in PolicyState]
 
 
 class PackSerializer(serializers.Serializer):
@@ -42,20 +45,73 @@ class SharedSerializer(serializers.Serializer):
     unplaced = serializers.IntegerField(help_text="Pods on unknown GPUs. They are not counted.")
 
 
-class PlacementSerializer(serializers.Serializer):
+class PolicyPlacementSerializer(serializers.Serializer):
     placement_policy = serializers.ChoiceField(PlacementPolicy.choices, source="policy")
     spread_label = serializers.CharField(source="label", help_text="The node label to spread over. Blank: hosts.")
     state = serializers.ChoiceField(
-        [state.value for state in PolicyState],
+        STATES,
         help_text="unknown: fewer than two domains are known. no_pods: no running pods to compare.",
     )
     pack = PackSerializer()
     spread = SpreadSerializer()
+
+
+class ClassPlacementSerializer(PolicyPlacementSerializer):
+    workload_class = serializers.ChoiceField(
+        WorkloadClass.choices,
+        help_text="By the kind of the topmost owner: jobs, services, or notebooks and single pods.",
+    )
+
+
+class PlacementSerializer(PolicyPlacementSerializer):
+    classes = ClassPlacementSerializer(
+        many=True, help_text="Classes with a policy of their own. The fields beside are about all other pods."
+    )
     shared = SharedSerializer(allow_null=True, help_text="Null: no GPU of the pool is shared.")
+
+
+class HeatSerializer(serializers.Serializer):
+    node_hours = serializers.IntegerField(help_text="Hours of nodes with a GPU that worked half of the hour or more.")
+    temperature = serializers.FloatField(allow_null=True, help_text="Mean, in °C. Null: not exported.")
+    temperature_max = serializers.FloatField(allow_null=True)
+    power_watts = serializers.FloatField(allow_null=True, help_text="Mean of a GPU.")
+    throttled = serializers.FloatField(allow_null=True, help_text="Part of the time, 0 to 1.")
+
+
+class FailureSerializer(serializers.Serializer):
+    failures = serializers.IntegerField(help_text="Critical findings of 30 days; those within ten minutes are one.")
+    in_one_domain = serializers.IntegerField(
+        allow_null=True, help_text="Of these, with several nodes of one domain. Null: the pool has no `spread_label`."
+    )
+    elsewhere = serializers.IntegerField(help_text="Of these, with several nodes that share no domain.")
+    most_nodes = serializers.IntegerField()
+
+
+class NodeLossSerializer(serializers.Serializer):
+    node = serializers.IntegerField(source="key")
+    name = serializers.CharField()
+    workloads = serializers.IntegerField()
+    gpu_hours_lost = serializers.FloatField(source="gpu_hours", help_text="Work of jobs since they started.")
+    gpu_hours_loading = serializers.FloatField(source="loading_gpu_hours", help_text="Until the pods are Ready again.")
+
+
+class PlacementMeasuresSerializer(serializers.Serializer):
+    stranded_gpus = serializers.FloatField(
+        source="stranded", allow_null=True, help_text="Mean of 7 days. Null: no samples."
+    )
+    full_nodes = HeatSerializer(source="full", help_text="Last 24 hours in which all GPUs of the node were allocated.")
+    other_nodes = HeatSerializer(source="other")
+    failures = FailureSerializer()
+    mean_loss = serializers.FloatField(allow_null=True, help_text="GPU-hours that a failed node costs now.")
+    worst = NodeLossSerializer(allow_null=True, help_text="The node whose failure costs the most. Null: no GPU pods.")
+    numa_refusals = serializers.IntegerField(help_text="Pods that the kubelet refused: no NUMA node had room.")
+    nodes = serializers.IntegerField(help_text="Nodes with GPUs.")
+    nodes_compared = serializers.IntegerField(source="compared", help_text="Of these, whose hours are compared.")
 
 
 class PlacementAnswerSerializer(serializers.Serializer):
     placement = PlacementSerializer(allow_null=True, help_text="Null: the nodes or pods were never read.")
+    measures = PlacementMeasuresSerializer(allow_null=True, help_text="Null: the nodes or pods were never read.")
 
 
 class PoolPlacement(Edge):
@@ -63,5 +119,6 @@ class PoolPlacement(Edge):
     def get(self, request, pool_id: int) -> Response:
         """Compares the running pods of the pool with its placement policy."""
         pool = self.load(Pool.objects.visible_to(self.user), pool_id)
-        report = placement_of_pool(pool, self.user, now=timezone.now())
-        return Response(PlacementAnswerSerializer({"placement": report}).data)
+        now = timezone.now()
+        report, measures = placement_of_pool(pool, self.user, now=now), measures_of_pool(pool, self.user, now=now)
+        return Response(PlacementAnswerSerializer({"placement": report, "measures": measures}).data)

@@ -4,7 +4,7 @@ Packing compares GPUs alone: CPU, memory, taints and affinities may prevent a mo
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -21,6 +21,7 @@ class UsedNode:
     kind: str
     gpus: int
     pods: Mapping[int, int]  # number of pods by their whole GPUs
+    others: int = 0  # whole GPUs of pods that stay
 
 
 @dataclass(frozen=True)
@@ -63,23 +64,26 @@ def pack_figures(nodes: Iterable[UsedNode]) -> PackFigures:
     kinds: dict[tuple[str, int], list[UsedNode]] = defaultdict(list)
     for node in nodes:
         kinds[node.kind, node.gpus].append(node)
-    needed = sum(min(len(some), _packed(some, gpus)) for (_, gpus), some in kinds.items())
+    needed = sum(min(len(some), _packed(some)) for some in kinds.values())
     every = [node for some in kinds.values() for node in some]
-    free = sum(max(0, node.gpus - sum(size * number for size, number in node.pods.items())) for node in every)
+    taken = (node.others + sum(size * number for size, number in node.pods.items()) for node in every)
+    free = sum(max(0, node.gpus - gpus) for node, gpus in zip(every, taken, strict=True))
     return PackFigures(len(every), needed, free)
 
 
-def _packed(nodes: Iterable[UsedNode], gpus: int) -> int:
+def _packed(nodes: Sequence[UsedNode]) -> int:
+    """Returns the nodes that the pods need; those with the most room for them are opened first."""
     pods: Counter[int] = Counter()
     for node in nodes:
         pods.update(node.pods)
+    rooms = sorted((max(0, node.gpus - node.others) for node in nodes), reverse=True)
     opened, room = 0, Counter[int]()  # number of opened nodes by their free GPUs
     for size in sorted(pods, reverse=True):
         for _ in range(pods[size]):
             left = min((free for free in room if free >= size and room[free]), default=None)
             if left is None:
+                left = max(rooms[opened] if opened < len(rooms) else 0, size)
                 opened += 1
-                left = max(gpus, size)
             else:
                 room[left] -= 1
             room[left - size] += 1

@@ -7,9 +7,9 @@ from typing import Any
 from django.urls import reverse
 
 from capacity.placements.placement_figures import ConcentratedWorkload
-from capacity.placements.placement_report import PlacementReport, PolicyState, placement_for_findings
+from capacity.placements.placement_report import PolicyPlacement, PolicyState, placement_for_findings
 from fleet.models import Cluster, Pool
-from fleet.models.pool import PlacementPolicy
+from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy, WorkloadClass
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
 from kube.resources import NODES, PODS
@@ -17,23 +17,34 @@ from wording.numbers import count
 from wording.reports import EvidenceItem, first_items, fit
 
 EVERY = timedelta(minutes=2)  # it reads the pods of each pool with a policy
+WITHOUT_POLICY = {"placement_policy": PlacementPolicy.NONE} | {
+    f"{column}__in": (ClassPlacement.AS_POOL, ClassPlacement.NONE) for column in CLASS_PLACEMENTS.values()
+}
+PODS_OF = {
+    "": "Pods",
+    WorkloadClass.TRAINING: "Jobs",
+    WorkloadClass.INFERENCE: "Services",
+    WorkloadClass.DEVELOPMENT: "Notebooks",
+}
 AFTER = timedelta(hours=1)  # pods come and go; a policy broken for a moment is no news. Ours
 
 
 def broken_policies(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001 - a source
-    """Yields the pools whose policy is broken. One query, and four for each pool with a policy."""
-    for pool in Pool.objects.filter(cluster=cluster).exclude(placement_policy=PlacementPolicy.NONE):
+    """Yields the pools whose policy is broken, and their classes. One query, and six for each pool with a policy."""
+    for pool in Pool.objects.filter(cluster=cluster).exclude(**WITHOUT_POLICY):
         report = placement_for_findings(pool)
-        if report is not None and report.state is PolicyState.BROKEN:
-            is_pack = report.policy == PlacementPolicy.PACK
-            yield f"pool {pool.name}", _unpacked(pool, report) if is_pack else _concentrated(pool, report)
+        for part in report.parts if report else ():
+            if part.state is PolicyState.BROKEN:
+                subject = f"pool {pool.name} {part.workload_class}".strip()
+                is_pack = part.policy == PlacementPolicy.PACK
+                yield subject, _unpacked(pool, part) if is_pack else _concentrated(pool, part)
 
 
-def _unpacked(pool: Pool, report: PlacementReport) -> Problem:
-    pack = report.pack
+def _unpacked(pool: Pool, report: PolicyPlacement) -> Problem:
+    pack, pods = report.pack, PODS_OF[report.workload_class]
     return Problem(
         severity=Severity.NOTE,
-        title=fit("Pods of pool {} are not packed", pool.name),
+        title=fit(f"{pods} of pool {{}} are not packed", pool.name),
         summary="Packed by GPUs, the same pods would need fewer nodes. CPU, memory and taints are not compared.",
         evidence=(
             EvidenceItem("Nodes with GPU pods", pack.used),
@@ -41,22 +52,22 @@ def _unpacked(pool: Pool, report: PlacementReport) -> Problem:
             EvidenceItem("Free GPUs on the used nodes", pack.free),
         ),
         facts={"pool": pool.pk},
-        identity="pack",
+        identity=f"pack {report.workload_class}".strip(),
     )
 
 
-def _concentrated(pool: Pool, report: PlacementReport) -> Problem:
-    where = report.label or "host"
+def _concentrated(pool: Pool, report: PolicyPlacement) -> Problem:
+    where, pods = report.label or "host", PODS_OF[report.workload_class].replace("Pods", "Workloads")
     return Problem(
         severity=Severity.NOTE,
-        title=fit("Workloads of pool {} are concentrated", pool.name),
+        title=fit(f"{pods} of pool {{}} are concentrated", pool.name),
         summary=fit("More than half of their pods share one {}. Its failure stops these pods.", where, longest=140),
         evidence=(
             EvidenceItem("Concentrated workloads", report.spread.concentrated),
             *first_items(EvidenceItem(workload.name, _pods_text(workload)) for workload in report.spread.worst),
         ),
         facts={"pool": pool.pk},
-        identity=f"spread {where}",
+        identity=f"spread {where} {report.workload_class}".strip(),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -17,10 +17,11 @@ from capacity.placements.placement_figures import (
     pack_figures,
     spread_figures,
 )
+from capacity.placements.pod_classes import class_of
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Bookmark, Node, Pod, Pool
 from fleet.models.node import members_of
-from fleet.models.pool import PlacementPolicy
+from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy
 from fleet.owner_chains import chains_above
 from kube.resources import NODES, PODS
 from people.models import User
@@ -37,6 +38,16 @@ class PolicyState(StrEnum):
     BROKEN = "broken"
 
 
+# The state of a pool is the first of these that a part of it has.
+WORST_FIRST = (
+    PolicyState.BROKEN,
+    PolicyState.UNKNOWN,
+    PolicyState.KEPT,
+    PolicyState.NO_PODS,
+    PolicyState.NO_POLICY,
+)
+
+
 @dataclass(frozen=True)
 class SharedFigures:
     nodes: int  # with shared GPUs
@@ -47,12 +58,14 @@ class SharedFigures:
 
 
 @dataclass(frozen=True)
-class PlacementReport:
+class PolicyPlacement:
+    """The running pods under one policy: of a class with a policy of its own, or all others of the pool."""
+
     policy: PlacementPolicy
     label: str  # to spread over; blank: hosts
     pack: PackFigures
     spread: SpreadFigures
-    shared: SharedFigures | None = None  # None: not asked for, or no GPU of the pool is shared
+    workload_class: str = ""  # blank: all pods whose class has no policy of its own
 
     @property
     def state(self) -> PolicyState:
@@ -67,21 +80,35 @@ class PlacementReport:
         return PolicyState.BROKEN if is_broken else PolicyState.KEPT
 
 
+@dataclass(frozen=True)
+class PlacementReport(PolicyPlacement):
+    classes: Sequence[PolicyPlacement] = ()  # those with a policy of their own
+    shared: SharedFigures | None = None  # None: not asked for, or no GPU of the pool is shared
+
+    @property
+    def parts(self) -> list[PolicyPlacement]:
+        return [self, *self.classes]
+
+    @property
+    def worst(self) -> PolicyState:
+        states = {part.state for part in self.parts}
+        return next(state for state in WORST_FIRST if state in states)
+
+
 def placement_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementReport | None:
     """Returns the report of the nodes and pods that the user sees. None: nodes or pods were never read.
 
-    Four queries, and five more where GPUs are shared.
+    Six queries, and five more where GPUs are shared.
     """
     nodes = Node.objects.visible_to(user)
     report = _report(pool, nodes, Pod.objects.visible_to(user))
     if report is None:
         return None
-    shared = _shared(_gpu_nodes(pool, nodes).filter(shares_allocatable__gt=0), now=now)
-    return PlacementReport(report.policy, report.label, report.pack, report.spread, shared)
+    return replace(report, shared=_shared(_gpu_nodes(pool, nodes).filter(shares_allocatable__gt=0), now=now))
 
 
 def placement_for_findings(pool: Pool) -> PlacementReport | None:
-    """Returns the report of all nodes and pods, without shared GPUs. Four queries."""
+    """Returns the report of all nodes and pods, without shared GPUs. Six queries."""
     return _report(pool, Node.objects.all(), Pod.objects.all())
 
 
@@ -99,42 +126,73 @@ def _report(pool: Pool, nodes: Any, pods: Any) -> PlacementReport | None:
         .values("pk", "domain", "gpu_product", "gpu_allocatable", "shares_allocatable")
     )
     running = pods.filter(node__in=members_of([pool.pk]), phase="Running", deleted_at=None).tenants().order_by()
-    counted = list(running.values("node", "gpus", *OWNER).annotate(pods=Count("pk")))
-    domains = {row["pk"]: row["domain"] for row in rows if row["domain"]}
-    spread = spread_figures(
-        _by_workload(pool.cluster_id, counted, domains),
-        domains=len(set(domains.values())),
-        unlabelled=len(rows) - len(domains),
+    counted = _with_owner(pool.cluster_id, list(running.values("node", "gpus", *OWNER).annotate(pods=Count("pk"))))
+    own = {
+        name: policy
+        for name, column in CLASS_PLACEMENTS.items()
+        if (policy := getattr(pool, column)) != ClassPlacement.AS_POOL
+    }
+    found = {
+        name: _placement(
+            rows, [row for row in counted if (row.workload_class if row.workload_class in own else "") == name], counted
+        )
+        for name in ("", *own)
+    }
+    label = pool.spread_label
+    return PlacementReport(
+        PlacementPolicy(pool.placement_policy),
+        label,
+        *found[""],
+        classes=[PolicyPlacement(PlacementPolicy(policy), label, *found[name], name) for name, policy in own.items()],
     )
-    pack = pack_figures(_used_nodes(rows, counted))
-    return PlacementReport(PlacementPolicy(pool.placement_policy), pool.spread_label, pack, spread)
 
 
-def _used_nodes(nodes: Iterable[Mapping[str, Any]], counted: Iterable[Mapping[str, Any]]) -> list[UsedNode]:
-    pods: dict[int, Counter[int]] = defaultdict(Counter)
-    for row in counted:
-        if row["gpus"]:
-            pods[row["node"]][row["gpus"]] += row["pods"]
-    return [
-        UsedNode(node["gpu_product"], node["gpu_allocatable"] or 0, pods[node["pk"]])
-        for node in nodes
-        if node["pk"] in pods and not node["shares_allocatable"]
-    ]
+@dataclass(frozen=True)
+class _CountedPods:
+    """Running pods of one node that are alike."""
+
+    node: int
+    gpus: int  # of each
+    pods: int
+    workload: str  # its topmost owner; blank: nothing controls them
+    workload_class: str  # blank: the kind tells none
 
 
-def _by_workload(
-    cluster_id: int, counted: Sequence[Mapping[str, Any]], domains: Mapping[int, str]
-) -> dict[str, Counter[str]]:
-    """Returns the running pods by workload and domain. Pods of a Deployment's ReplicaSets count together."""
-    uids = {row["owner_uid"] for row in counted if row["owner_uid"]}
-    above = chains_above(uids, clusters=[cluster_id])
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+def _with_owner(cluster_id: int, counted: Sequence[Mapping[str, Any]]) -> list[_CountedPods]:
+    """Returns the pods with their topmost owners, so that those of a Deployment's ReplicaSets count together."""
+    above = chains_above({row["owner_uid"] for row in counted if row["owner_uid"]}, clusters=[cluster_id])
+    found = []
     for row in counted:
         chain = above.get((cluster_id, row["owner_uid"]))
         kind, name = chain[-1] if chain else (row["owner_kind"], row["owner_name"])
-        if name and row["node"] in domains:
-            found[f"{kind} {row['namespace']}/{name}"][domains[row["node"]]] += row["pods"]
+        workload = f"{kind} {row['namespace']}/{name}" if name else ""
+        found.append(_CountedPods(row["node"], row["gpus"], row["pods"], workload, class_of(kind) or ""))
     return found
+
+
+def _placement(
+    nodes: Sequence[Mapping[str, Any]], some: Sequence[_CountedPods], every: Iterable[_CountedPods]
+) -> tuple[PackFigures, SpreadFigures]:
+    """Compares some of the pods; the others stay."""
+    pods: dict[int, Counter[int]] = defaultdict(Counter)
+    domains = {row["pk"]: row["domain"] for row in nodes if row["domain"]}
+    workloads: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in some:
+        if row.gpus:
+            pods[row.node][row.gpus] += row.pods
+        if row.workload and row.node in domains:
+            workloads[row.workload][domains[row.node]] += row.pods
+    held: Counter[int] = Counter()
+    for row in every:
+        held[row.node] += row.gpus * row.pods
+    own = {key: sum(size * number for size, number in its.items()) for key, its in pods.items()}
+    used = [
+        UsedNode(node["gpu_product"], node["gpu_allocatable"] or 0, pods[key], held[key] - own[key])
+        for node in nodes
+        if (key := node["pk"]) in pods and not node["shares_allocatable"]
+    ]
+    unlabelled = len(nodes) - len(domains)
+    return pack_figures(used), spread_figures(workloads, domains=len(set(domains.values())), unlabelled=unlabelled)
 
 
 def _shared(nodes: Any, *, now: datetime) -> SharedFigures | None:

@@ -55,9 +55,11 @@ def pool_mig_demand(request: PersonRequest, pool_id: int) -> HttpResponse:
 def pool_placement(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = _pool(request, pool_id)
     report = placement_of_pool(pool, request.user, now=timezone.now())
-    head = ("concentrated_workload", "pods", "fullest_domain", "pods_there")
+    head = ("concentrated_workload", "pods", "fullest_domain", "pods_there", "class_with_a_policy")
     rows = [
-        (each.name, each.pods, each.domain, each.pods_in_domain) for each in (report.spread.worst if report else ())
+        (each.name, each.pods, each.domain, each.pods_in_domain, part.workload_class)
+        for part in (report.parts if report else ())
+        for each in part.spread.worst
     ]
     return download_of([head, *known_rows(report, rows)], f"placement-of-pool-{pool.pk}.csv")
 

@@ -11,7 +11,7 @@ from edges.rest import Asked, Edge, Listing, RowSerializer
 from fleet.api.filters import PoolFilters
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, TallySerializer
 from fleet.models import Cluster, Node, Pool
-from fleet.models.pool import PlacementPolicy, PoolApproval, validate_selector
+from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy, PoolApproval, validate_selector
 from fleet.pools.changes import change_pool, create_pool, delete_pool, mark_of
 from fleet.pools.membership import preview
 from fleet.pools.suggestions import suggest
@@ -22,19 +22,28 @@ NULL = "Physical GPUs. Null: the number is unknown for every GPU node."
 UNCOUNTED = "GPU nodes with an unknown number of GPUs."
 
 
+def _class_placement(pods: str) -> serializers.ChoiceField:
+    return serializers.ChoiceField(
+        choices=ClassPlacement.choices, required=False, help_text=f"The policy for {pods}. as-pool: that of the pool."
+    )  # fmt: skip
+
+
 class PoolSerializer(RowSerializer):
     row = "pool"
     cluster = RefSerializer()
     counts = TallySerializer(source="tally")
     nodes_freshness = FreshnessSerializer()
+    training_placement = _class_placement("jobs")
+    inference_placement = _class_placement("services")
+    development_placement = _class_placement("notebooks and pods without a controller")
     mark = serializers.SerializerMethodField(help_text="Mark of the settings, also the ETag; see `was` of PATCH.")
 
     class Meta:
         model = Pool
         fields = (
             "id", "cluster", "name", "mark", "selector", "environment", "workload_class", "approval",
-            "max_unavailable", "price_per_gpu_hour", "placement_policy", "spread_label", "test_images",
-            "test_claim_template", "test_worse_percent", "counts", "nodes_freshness",
+            "max_unavailable", "price_per_gpu_hour", "placement_policy", *CLASS_PLACEMENTS.values(), "spread_label",
+            "test_images", "test_claim_template", "test_worse_percent", "counts", "nodes_freshness",
         )  # fmt: skip
 
     def get_mark(self, pool: Any) -> str:
@@ -61,6 +70,9 @@ class PoolChange(Asked, serializers.ModelSerializer):
     placement_policy = serializers.ChoiceField(
         choices=PlacementPolicy.choices, required=False, help_text="How its pods should be placed. none: no finding."
     )
+    training_placement = _class_placement("jobs")
+    inference_placement = _class_placement("services")
+    development_placement = _class_placement("notebooks and pods without a controller")
 
     test_worse_percent = serializers.IntegerField(
         min_value=1, max_value=90, allow_null=True, required=False,
@@ -71,7 +83,8 @@ class PoolChange(Asked, serializers.ModelSerializer):
         model = Pool
         fields: tuple[str, ...] = (
             "name", "selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour",
-            "placement_policy", "spread_label", "test_images", "test_claim_template", "test_worse_percent",
+            "placement_policy", *CLASS_PLACEMENTS.values(), "spread_label", "test_images", "test_claim_template",
+            "test_worse_percent",
         )  # fmt: skip
 
     def validate_selector(self, text: str) -> str:

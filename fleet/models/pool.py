@@ -38,6 +38,23 @@ class PlacementPolicy(models.TextChoices):
     SPREAD = "spread"  # over the values of a node label, so that one failure stops few pods of a workload
 
 
+class ClassPlacement(models.TextChoices):
+    """The wanted placement of the pods of one class in a pool."""
+
+    AS_POOL = "as-pool"
+    NONE = PlacementPolicy.NONE.value
+    PACK = PlacementPolicy.PACK.value
+    SPREAD = PlacementPolicy.SPREAD.value
+
+
+# Classes of pods that may have a placement policy of their own in a pool, and its column.
+CLASS_PLACEMENTS = {
+    WorkloadClass.TRAINING: "training_placement",
+    WorkloadClass.INFERENCE: "inference_placement",
+    WorkloadClass.DEVELOPMENT: "development_placement",
+}
+
+
 def is_production(environment: str) -> bool:
     """Tells whether any word of the name means production. "pre-production" counts, to be safe."""
     words = re.split(r"[\W_]+", unicodedata.normalize("NFKC", environment).casefold())
@@ -66,6 +83,12 @@ def validate_selector(text: str) -> None:
         raise ValidationError(str(refusal)) from refusal
 
 
+def class_placement() -> models.CharField:
+    """Returns the column of the policy of one class of pods."""
+    as_pool = ClassPlacement.AS_POOL
+    return models.CharField(max_length=8, choices=ClassPlacement.choices, default=as_pool, db_default=as_pool)
+
+
 class PoolQuerySet(Visible["Pool"]):
     def in_pools(self, pool_ids: Collection[int]) -> Q:
         return Q(pk__in=pool_ids)
@@ -87,6 +110,10 @@ class Pool(models.Model):
     placement_policy = models.CharField(
         max_length=8, choices=PlacementPolicy.choices, default=PlacementPolicy.NONE, db_default=PlacementPolicy.NONE
     )
+    # The same for the pods of one class (`capacity.placements.pod_classes`).
+    training_placement = class_placement()
+    inference_placement = class_placement()
+    development_placement = class_placement()
     # The node label to spread over: of hosts, racks, zones, NVLink domains. Blank: hosts.
     spread_label = models.CharField(
         max_length=317, blank=True, default="", db_default="", validators=[validate_label_key]

@@ -13,6 +13,7 @@ from django.db.models.deletion import Collector
 from edges import concurrent_edits
 from fleet.allocation.counters import count_written_nodes
 from fleet.models import Cluster, Observer, Pool
+from fleet.models.pool import CLASS_PLACEMENTS
 from fleet.places import pool_place
 from fleet.pools import approval_rules
 from fleet.pools.membership_writes import remove_nodes, sort_pools
@@ -24,7 +25,8 @@ from wording.numbers import either
 POOL_DELETED = "The pool was deleted."
 WRITTEN = (
     "name", "selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour",
-    "placement_policy", "spread_label", "test_images", "test_claim_template", "test_worse_percent",
+    "placement_policy", *CLASS_PLACEMENTS.values(), "spread_label", "test_images", "test_claim_template",
+    "test_worse_percent",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from edges.fields import DecimalAmount, WholeNumber
 from edges.requests import PersonRequest
 from edges.transition_errors import LostRace
 from fleet.models import Cluster, Node, Pool
-from fleet.models.pool import PlacementPolicy, PoolApproval, WorkloadClass
+from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy, PoolApproval, WorkloadClass
 from fleet.pools.approval_rules import ProductionAsks
 from fleet.pools.changes import (
     WRITTEN,
@@ -42,6 +42,7 @@ GONE = "The pool no longer exists, or you may not see it. Choose a cluster and s
 APPROVALS = [("as-cluster", "as the cluster"), ("required", "required"), ("none", "none")]
 
 PLACEMENTS = [("none", "no policy"), ("pack", "pack on few nodes"), ("spread", "spread over a node label")]
+CLASS_CHOICES = [("as-pool", "as the pool"), *PLACEMENTS]
 
 
 class PoolForm(forms.ModelForm):
@@ -51,6 +52,9 @@ class PoolForm(forms.ModelForm):
     price_per_gpu_hour = DecimalAmount(max_digits=10, decimal_places=4, min_value=0, required=False)
 
     placement_policy = forms.ChoiceField(choices=PLACEMENTS, initial=PlacementPolicy.NONE, required=False)
+    training_placement = forms.ChoiceField(choices=CLASS_CHOICES, initial=ClassPlacement.AS_POOL, required=False)
+    inference_placement = forms.ChoiceField(choices=CLASS_CHOICES, initial=ClassPlacement.AS_POOL, required=False)
+    development_placement = forms.ChoiceField(choices=CLASS_CHOICES, initial=ClassPlacement.AS_POOL, required=False)
 
     test_worse_percent = WholeNumber(min_value=1, max_value=90, required=False)
 
@@ -67,6 +71,10 @@ class PoolForm(forms.ModelForm):
 
     def clean_placement_policy(self) -> str:
         return self.cleaned_data["placement_policy"] or PlacementPolicy.NONE
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        return cleaned | {name: cleaned.get(name) or ClassPlacement.AS_POOL for name in CLASS_PLACEMENTS.values()}
 
     def clean_selector(self) -> str:
         """Joins the selector into one line. Blanks or commas alone count as empty."""

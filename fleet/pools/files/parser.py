@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from edges.documents import FLOAT, INTEGER, NULL, STRING, BadDocument, compose
 from edges.documents import line_of as _line
 from fleet.models import Pool
+from fleet.models.pool import CLASS_PLACEMENTS
 from fleet.pools.changes import WRITTEN
 from fleet.pools.files.problems import BadPoolFile, FileProblem
 
@@ -166,6 +167,7 @@ READERS: Mapping[str, Callable[[yaml.Node, str, list[FileProblem]], Any]] = {
     "max_unavailable": _parse_whole_number,
     "price_per_gpu_hour": _price,
     "placement_policy": _parse_word,
+    **dict.fromkeys(CLASS_PLACEMENTS.values(), _parse_word),
     "spread_label": _parse_word,
     "test_images": _parse_word,
     "test_claim_template": _parse_word,

@@ -70,6 +70,28 @@ def test_pods_of_one_rack_break_the_policy_spread_and_replica_sets_count_togethe
     assert problem.evidence[1].value == "2 of 2 pods on r1"
 
 
+def test_a_class_of_pods_has_a_policy_of_its_own_around_the_others(bob):
+    pool = a_pool("none", training_placement="pack", inference_placement="spread", spread_label=RACK)
+    nodes = [a_node(pool, name, rack) for name, rack in (("a", "r1"), ("b", "r1"), ("c", "r2"))]
+    for node in nodes[:2]:
+        make.a_pod(node, f"train-{node.name}", gpus=2, owner_kind="Job", owner_name=f"train-{node.name}")
+        make.a_pod(node, f"chat-{node.name}", gpus=5, owner_kind="StatefulSet", owner_name="chat")
+
+    found = placement(bob, pool)
+
+    assert found["state"] == "no_policy"
+    training, inference = found["classes"]
+    assert (training["workload_class"], training["state"]) == ("training", "kept")
+    assert training["pack"] == {"used": 2, "needed": 2, "free": 2}, "3 GPUs beside the services: one job fits each"
+    assert (inference["workload_class"], inference["state"]) == ("inference", "broken")
+    [(subject, problem)] = broken_policies(pool.cluster, now=NOON)
+    assert (subject, problem.title) == ("pool h200 inference", "Services of pool h200 are concentrated")
+    text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+    assert "The running pods break the policy." in text
+    make.a_pod(nodes[2], "small", gpus=2, owner_kind="Job", owner_name="small")
+    assert placement(bob, pool)["classes"][0]["state"] == "broken", "node c has room for all of them"
+
+
 def test_without_labels_the_spread_is_unknown_and_without_reads_so_is_everything(bob):
     pool = a_pool("spread", spread_label=RACK)
     make.a_pod(a_node(pool, "a"), "x")

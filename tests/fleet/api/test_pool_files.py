@@ -56,8 +56,9 @@ def test_bad_entries_are_named_by_their_lines(root):
             "field": "line 5",
             "sentence": (
                 "Unknown field “selektor”. Known fields: name, selector, environment, workload_class, "
-                "approval, max_unavailable, price_per_gpu_hour, placement_policy, spread_label, test_images, "
-                "test_claim_template, test_worse_percent."
+                "approval, max_unavailable, price_per_gpu_hour, placement_policy, training_placement, "
+                "inference_placement, development_placement, spread_label, test_images, test_claim_template, "
+                "test_worse_percent."
             ),
         }
     ]

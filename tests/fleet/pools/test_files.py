@@ -8,7 +8,7 @@ from hypothesis.extra.django import TestCase
 
 from fleet.management.commands import import_pools
 from fleet.models import Cluster, Pool
-from fleet.models.pool import PlacementPolicy, WorkloadClass
+from fleet.models.pool import ClassPlacement, PlacementPolicy, WorkloadClass
 from fleet.pools.files import BadPoolFile, FileProblem, OutOfStep, compare, parse_pool_file, take_over, write
 from people.models import AuditEntry
 from tests import make
@@ -49,6 +49,9 @@ def test_a_file_is_read():
         "max_unavailable": 1,
         "price_per_gpu_hour": None,
         "placement_policy": "none",
+        "training_placement": "as-pool",
+        "inference_placement": "as-pool",
+        "development_placement": "as-pool",
         "spread_label": "",
         "test_images": "",
         "test_claim_template": "",
@@ -221,6 +224,7 @@ class TestAFileOfPools(TestCase):
                     "max_unavailable": st.integers(1, 999_999),
                     "price_per_gpu_hour": st.none() | st.decimals("0", "99999", places=4),
                     "placement_policy": st.sampled_from(PlacementPolicy.values),
+                    "inference_placement": st.sampled_from(ClassPlacement.values),
                     "spread_label": st.sampled_from(["", "example.com/rack"]),
                 }
             ),

@@ -1,0 +1,211 @@
+"""The costs and risks of a placement of pods in a pool, as measured: a choice between pack and spread rests on them.
+
+A node is full in an hour in which all its GPUs were allocated. Heat, power and throttling are compared between full and
+other nodes, for GPUs that worked at least half of the hour.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from statistics import fmean
+from typing import Any
+
+from django.db.models import Avg, Count, F, Max, Q, Sum
+from django.db.models.fields.json import KeyTextTransform
+
+from capacity.free_gpus.movable_pods import PodsOnNodes
+from capacity.models import FreeGpuSample
+from fleet.event_kinds import OPENED
+from fleet.models import Bookmark, DomainEvent, Node, Pod, Pool
+from fleet.models.node import members_of
+from gpu.resources import Layout, fraction_of
+from health.models import GpuHour
+from health.rules.base import Severity
+from kube.resources import NODES, PODS
+from people.models import User
+
+NODES_AT_MOST = 200  # by name, whose hours are compared
+HOURS = 24
+FULL = 0.9  # share of the hour for which the GPUs of a full node were allocated
+BUSY = 0.5  # mean utilisation of a GPU that worked
+DAYS_OF_SAMPLES, DAYS_OF_FAILURES = 7, 30
+FAILURES_AT_MOST = 2000  # the newest
+TOGETHER = timedelta(minutes=10)  # failures of one cause are found within this time. Ours
+NUMA_REFUSAL = "TopologyAffinityError"
+
+
+@dataclass(frozen=True)
+class HeatFigures:
+    """The heat of GPUs that worked, on full or on other nodes. None: not exported."""
+
+    node_hours: int = 0
+    temperature: float | None = None  # mean, °C
+    temperature_max: float | None = None
+    power_watts: float | None = None  # mean of a GPU
+    throttled: float | None = None  # part of the time, 0 to 1
+
+    @property
+    def percent_throttled(self) -> float | None:
+        return None if self.throttled is None else 100 * self.throttled
+
+
+@dataclass(frozen=True)
+class FailureFigures:
+    """Critical findings about nodes of the pool. Those within ten minutes of each other are one failure."""
+
+    failures: int
+    in_one_domain: int | None  # of these, with several nodes of one domain; None: the policy names no label
+    elsewhere: int  # of these, with several nodes that share no domain
+    most_nodes: int
+
+
+@dataclass(frozen=True)
+class NodeLoss:
+    """The cost of the failure of one node now, in GPU-hours. A job ends as a whole."""
+
+    key: int
+    name: str
+    workloads: int
+    gpu_hours: float  # work of jobs
+    loading_gpu_hours: float  # until the pods are Ready again, as far as their workloads tell
+
+    @property
+    def total(self) -> float:
+        return self.gpu_hours + self.loading_gpu_hours
+
+
+@dataclass(frozen=True)
+class PlacementMeasures:
+    stranded: float | None  # mean of free GPUs that the usual pod could not use; None: no samples
+    full: HeatFigures
+    other: HeatFigures
+    failures: FailureFigures
+    losses: Sequence[NodeLoss]  # of nodes with GPU pods, the dearest first
+    numa_refusals: int  # pods on the nodes that the kubelet refused, since no NUMA node had room
+    nodes: int  # with GPUs
+    compared: int  # of these, whose hours are compared
+
+    @property
+    def mean_loss(self) -> float | None:
+        return fmean(loss.total for loss in self.losses) if self.losses else None
+
+    @property
+    def worst(self) -> NodeLoss | None:
+        return self.losses[0] if self.losses else None
+
+
+def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasures | None:
+    """Returns the measures of the nodes and pods that the user sees. None: never read. Seven queries."""
+    if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name):
+        return None
+    members = members_of([pool.pk])
+    domain = KeyTextTransform(pool.spread_label, "labels") if pool.spread_label else F("name")
+    visible = Node.objects.visible_to(user).filter(cluster=pool.cluster_id, pk__in=members).with_gpus()
+    columns = ("pk", "uid", "name", "layout", "gpu_product", "domain")
+    rows = list(visible.annotate(domain=domain).order_by("name").values(*columns))
+    compared = [row["name"] for row in rows[:NODES_AT_MOST]]
+    full, other = _heat(pool.cluster_id, compared, now=now)
+    samples = FreeGpuSample.objects.filter(pool=pool, hour__gt=now - timedelta(days=DAYS_OF_SAMPLES))
+    refused = Pod.objects.visible_to(user).filter(node__in=members, status=NUMA_REFUSAL)
+    return PlacementMeasures(
+        samples.aggregate(mean=Avg(F("free") - F("usable")))["mean"],
+        full,
+        other,
+        _failures(pool, user, rows, now=now),
+        _losses(rows, PodsOnNodes.load(members, user), now=now),
+        refused.count(),
+        len(rows),
+        len(compared),
+    )
+
+
+def _heat(cluster_id: int, names: Sequence[str], *, now: datetime) -> tuple[HeatFigures, HeatFigures]:
+    """Returns the figures of full and of other nodes. A node-hour of which nothing tells the allocation is in none."""
+    since = (now - timedelta(hours=HOURS)).replace(minute=0, second=0, microsecond=0)
+    hours = GpuHour.objects.filter(cluster=cluster_id, node_name__in=names, hour__gte=since, gi_id="").order_by()
+    works = Q(utilisation__gte=BUSY)
+    groups: Any = hours.values("node_name", "hour").annotate(
+        boards=Count("uuid"), known=Count("allocated_s"), held_s=Sum("allocated_s"),
+        working=Count("uuid", filter=works),
+        heat=Avg("temperature", filter=works), heat_max=Max("temperature_max", filter=works),
+        watts=Avg("power_watts", filter=works), slow=Avg("throttled", filter=works),
+    )  # fmt: skip
+    found: dict[bool, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in groups:
+        if row["known"] == row["boards"] and row["working"]:
+            found[row["held_s"] >= FULL * 3600 * row["boards"]].append(row)
+    return _heat_figures(found[True]), _heat_figures(found[False])
+
+
+def _heat_figures(rows: Sequence[Mapping[str, Any]]) -> HeatFigures:
+    def mean(name: str) -> float | None:
+        known = [(row[name], row["working"]) for row in rows if row[name] is not None]
+        return sum(value * weight for value, weight in known) / sum(weight for _, weight in known) if known else None
+
+    most = max((row["heat_max"] for row in rows if row["heat_max"] is not None), default=None)
+    return HeatFigures(len(rows), mean("heat"), most, mean("watts"), mean("slow"))
+
+
+def _failures(pool: Pool, user: User, rows: Iterable[Mapping[str, Any]], *, now: datetime) -> FailureFigures:
+    domain_of = {row["uid"]: row["domain"] for row in rows}
+    events = DomainEvent.objects.visible_to(user).filter(
+        cluster=pool.cluster_id, kind=OPENED, severity=Severity.CRITICAL, at__gt=now - timedelta(days=DAYS_OF_FAILURES)
+    )
+    newest = events.exclude(node_uid="").order_by("-pk").values_list("at", "node_uid")[:FAILURES_AT_MOST]
+    of_pool = sorted((at, uid) for at, uid in newest if uid in domain_of)
+    failures: list[tuple[datetime, set[str]]] = []
+    for at, uid in of_pool:
+        if failures and at - failures[-1][0] <= TOGETHER:
+            failures[-1] = at, failures[-1][1] | {uid}
+        else:
+            failures.append((at, {uid}))
+    several = [nodes for _, nodes in failures if len(nodes) > 1]
+    together = sum(
+        max(Counter(domain_of[uid] for uid in nodes if domain_of[uid]).values(), default=0) > 1 for nodes in several
+    )
+    return FailureFigures(
+        len(failures),
+        together if pool.spread_label else None,
+        len(several) - together,
+        max((len(nodes) for _, nodes in failures), default=0),
+    )
+
+
+@dataclass
+class _JobLoss:
+    gpu_hours: float = 0.0
+    loading_gpu_hours: float = 0.0
+    nodes: set[int] = field(default_factory=set)
+
+
+def _losses(rows: Sequence[Mapping[str, Any]], pods: PodsOnNodes, *, now: datetime) -> list[NodeLoss]:
+    jobs: dict[str, _JobLoss] = defaultdict(_JobLoss)
+    lost, waits = defaultdict[int, float](float), defaultdict[int, float](float)  # by node
+    workloads: dict[int, set[str]] = defaultdict(set)
+    for row in rows:
+        layout = Layout.read(row["layout"])
+        for pod in pods.by_node.get(row["pk"], ()):
+            if not pod["is_tenant"]:
+                continue
+            gpus = fraction_of(pod["resources"], layout, product=row["gpu_product"]).gpus
+            its = pods.movable(pod, gpus, now=now)
+            owner = its.owner if pod["owner_name"] else its.name
+            workloads[row["pk"]].add(owner)
+            if its.is_job:
+                job = jobs[owner]
+                job.gpu_hours += its.gpu_hours
+                job.loading_gpu_hours += its.loading_gpu_hours
+                job.nodes.add(row["pk"])
+            else:
+                waits[row["pk"]] += its.loading_gpu_hours
+    for job in jobs.values():
+        for key in job.nodes:
+            lost[key] += job.gpu_hours
+            waits[key] += job.loading_gpu_hours
+    found = [
+        NodeLoss(key, row["name"], len(workloads[key]), lost[key], waits[key])
+        for row in rows
+        if (key := row["pk"]) in workloads
+    ]
+    return sorted(found, key=lambda loss: (-loss.total, loss.name))
