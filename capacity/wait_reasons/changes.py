@@ -9,6 +9,7 @@ from capacity.wait_reasons.answers import Actor, Change
 from capacity.wait_reasons.node_index import NodeSet
 from capacity.wait_reasons.obstacles import RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, find_obstacles, union
 from capacity.wait_reasons.requirements import PodToleration
+from gpu.labels import AUTOSCALER_GOING, KARPENTER_GOING
 
 CHANGES_AT_MOST = 6
 SET_BY_KUBERNETES = "node.kubernetes.io/"
@@ -26,6 +27,16 @@ RULE_CHANGES: Mapping[ObstacleKind, tuple[str, Actor]] = {
         "Make the anti-affinity of {} preferred, not required: it excludes this pod.", Actor.ADMIN
     ),
 }  # fmt: skip
+
+
+# By the key of a taint that a controller sets and removes: a pod that tolerates it starts too early, or on a node that
+# goes. karpenter.sh/docs/concepts/nodepools and …/disruption; kubernetes.io/docs/reference/labels-annotations-taints.
+TAINTS_OF_CONTROLLERS: Mapping[str, str] = {
+    "karpenter.sh/unregistered": "Wait: Karpenter removes its taint once {} has registered.",
+    "node.cloudprovider.kubernetes.io/uninitialized": "Wait: the cloud controller removes its taint from {}.",
+    **dict.fromkeys(KARPENTER_GOING, "Wait for other nodes: Karpenter removes {}."),
+    **dict.fromkeys(AUTOSCALER_GOING, "Wait for other nodes: the cluster autoscaler removes {}."),
+}
 
 
 def helpful_changes(obstacles: Obstacles) -> list[Change]:
@@ -83,6 +94,8 @@ def _change(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change 
     match obstacle.kind:
         case ObstacleKind.CORDON:
             return Change(f"Uncordon {named}.", Actor.ADMIN)
+        case ObstacleKind.TAINT if its_controller := _controller_of(obstacle.name):
+            return Change(its_controller.format(named), Actor.NOBODY)
         case ObstacleKind.TAINT if obstacle.name.startswith(SET_BY_KUBERNETES):
             return Change(f"Repair {named}. Kubernetes sets the taint {obstacle.name}.", Actor.ADMIN)
         case ObstacleKind.TAINT:
@@ -97,6 +110,11 @@ def _change(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change 
             text, actor = RULE_CHANGES[kind]
             return Change(text.format(obstacle.name), actor)
     return None
+
+
+def _controller_of(taint: str) -> str:
+    """Returns the advice on a taint that a controller removes. Blank: no controller is known to."""
+    return TAINTS_OF_CONTROLLERS.get(taint.partition(":")[0].partition("=")[0], "")
 
 
 def _smaller(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change | None:

@@ -14,7 +14,14 @@ from capacity.wait_reasons.node_reasons import reason_over_nodes
 from capacity.wait_reasons.obstacles import find_obstacles
 from capacity.wait_reasons.preemption import preemption_of
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
-from capacity.wait_reasons.scheduler_message import SchedulerVerdict, agreement, read_message, title_of_kind
+from capacity.wait_reasons.rule_nodes import is_far_from_unknown_pods
+from capacity.wait_reasons.scheduler_message import (
+    POD_AFFINITY,
+    SchedulerVerdict,
+    agreement,
+    read_message,
+    title_of_kind,
+)
 from wording.lists import names
 from wording.numbers import count
 from wording.reports import LONGEST_SUMMARY, clip, fit
@@ -35,6 +42,8 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     found = reason_over_nodes(obstacles)
     if found.key == "fits" and verdict:
         found = _as_scheduler_says(found, pod, ours, verdict)
+        if verdict.counts.get(POD_AFFINITY) and index.neighbours and is_far_from_unknown_pods(pod, index.neighbours):
+            found = _near_unknown_pods(found, pod, verdict.counts[POD_AFFINITY])
     differences = [*_differences(ours, verdict, ratio, index)]
     if verdict and verdict.unknown:
         differences.append(f"The scheduler also names reasons unknown here: {_counted(verdict.unknown)}.")
@@ -81,6 +90,22 @@ def _as_scheduler_says(
     title = f"The scheduler rejects {count(number, 'node')}: {reason}"
     summary = f"{found.title}. The scheduler decides."
     return replace(found, key="scheduler", title=title, summary=summary, changes=COMPARE)
+
+
+def _near_unknown_pods(found: PendingExplanation, pod: WaitingPod, number: int) -> PendingExplanation:
+    """Returns the reason of a pod that must run beside pods without GPUs, which are not read."""
+    term = pod.rules.affinity[0]
+    return replace(
+        found,
+        title=fit("It must run beside pods without GPUs: {}", term.text),
+        summary=f"The scheduler rejects {count(number, 'node with free GPUs', 'nodes with free GPUs')} for it.",
+        decided_by=term.text,
+        decided_kind=DecidingKind.POD_RULE,
+        changes=[
+            Change(f"Find the pods with {term.pods.text}, and start one on a node with free GPUs.", Actor.OWNER),
+            Change(f"Make the pod affinity ({term.text}) preferred, not required.", Actor.OWNER),
+        ],
+    )
 
 
 def _differences(

@@ -1,5 +1,6 @@
 """Pods kept from nodes by other pods: host ports, topology spread, affinity and anti-affinity."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -121,6 +122,17 @@ def test_an_affinity_to_pods_that_are_not_observed_is_not_compared():
     found, fitting = answer({}, placement={"pod_affinity": [{"key": "zone", "selector": CHAT}]})
     assert fitting == {"n-1", "n-2", "n-3"}
     assert found.not_checked == ["affinity to pods without GPUs (app=chat by zone)"]
+
+
+def test_an_affinity_to_pods_without_gpus_is_the_reason_where_the_scheduler_says_so():
+    """loft-sh/devpod-provider-kubernetes #63: the pod to be near runs on a node without GPUs."""
+    message = "0/4 nodes are available: 1 node(s) didn't match pod affinity rules, 3 Insufficient nvidia.com/gpu."
+    pod, index = a_world({}, placement={"pod_affinity": [{"key": "zone", "selector": CHAT}]})
+
+    found = explain(replace(pod, message=message), index, WaitFacts(has_events=True), now=NOON)
+
+    assert found.title == "It must run beside pods without GPUs: app=chat by zone"
+    assert found.changes[0].text == "Find the pods with app=chat, and start one on a node with free GPUs."
 
 
 def test_an_affinity_counts_pods_that_match_all_terms_and_names_their_domain():

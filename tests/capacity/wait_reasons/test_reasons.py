@@ -130,6 +130,20 @@ def test_a_taint_that_the_pod_does_not_tolerate():
     assert texts(found) == [("Tolerate the taint team=vision:NoSchedule in the pod template.", "pod owner", 2, 2)]
 
 
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("karpenter.sh/unregistered", "Wait: Karpenter removes its taint once a has registered."),
+        ("karpenter.sh/disrupted", "Wait for other nodes: Karpenter removes a."),
+        ("ToBeDeletedByClusterAutoscaler", "Wait for other nodes: the cluster autoscaler removes a."),
+    ],
+)
+def test_a_taint_of_a_controller_is_waited_for_and_not_tolerated(key, text):
+    found = explained(a_pod(), a_node("a", taints=[{"key": key, "value": "1", "effect": "NoExecute"}]))
+
+    assert [each[:2] for each in texts(found)] == [(text, "nobody")]
+
+
 def test_a_taint_of_kubernetes_is_repaired_and_not_tolerated():
     taint = {"key": "node.kubernetes.io/not-ready", "value": "", "effect": "NoSchedule"}
     found = explained(a_pod(), a_node("a", taints=[taint]))
