@@ -192,9 +192,20 @@ def _room_but_for_its_own(snapshot: Snapshot, stage: StageSnapshot) -> Room:
     return STAGE_ROOM(dataclasses.replace(snapshot, nodes=()), stage)
 
 
-def _evict_by_name(connection: client.Connection, namespace: str, name: str, *, uid: str) -> None:  # noqa: ARG001
+def _evict_by_name(
+    connection: client.Connection,
+    namespace: str,
+    name: str,
+    *,
+    uid: str,  # noqa: ARG001
+    is_dry_run: bool = False,
+) -> None:
     """Whichever pod has the name now."""
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+    eviction: dict[str, Any] = {
+        "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace},
+    }  # fmt: skip
+    if is_dry_run:
+        eviction["deleteOptions"] = {"dryRun": ["All"]}
     connection.request("POST", PODS.path(name, namespace=namespace) + "/eviction", body=eviction)
 
 

@@ -47,7 +47,7 @@ IN_FEW_LIVES = {
     "pull-ours": 39,
     "pull-called-off": 89,
     "pull-turn": 1849,
-    "eviction-uid": 337,
+    "eviction-uid": 1277,
     "eviction-stop": 2197,
     "release-ours": 1697,
     "validation": 1017,
