@@ -39,7 +39,7 @@ from kube import selectors
 from wording.instants import to_the_second
 
 OF_ONE_NODE = ("labels", "annotations", "taints", "driver_daemon_set")  # columns of its own page only
-LARGEST_INDEX = 9999  # of a GPU; findings name none beyond
+LARGEST_INDEX = 9999  # highest index of a GPU in a finding
 
 
 @dataclass(frozen=True)

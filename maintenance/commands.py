@@ -158,7 +158,7 @@ def record_validation(
 ) -> str:  # fmt: skip
     """Records the result of a test that a person ran. Raises as `changed` does.
 
-    Unknown is no pass. A pass of a test that does not exercise the fault is evidence: it returns why. Blank: it counts.
+    An unknown result is no pass. Returns why a pass does not count, such as one of another test; blank: it counts.
     """
     with changed(case, "validate", seen=seen):
         why = why_no_validation(case, NAMED.get(test.strip().casefold(), OWN)) if result == "passed" else ""

@@ -152,7 +152,7 @@ class AuditExport:
     """A channel that exports decisions, and whether it is up to date."""
 
     channel: Channel
-    has_more: bool  # decisions that it has not accepted yet
+    has_more: bool  # more decisions are not accepted yet
 
     @property
     def state(self) -> str:

@@ -96,7 +96,7 @@ class Span:
     before: datetime | None = None  # None: until now
     below: LinePosition | None = None  # at the time `before`: only lines below this position; None: no such lines
     most: int = MOST
-    gpu: Gpu | None = None  # leaves out lines about other GPUs only; None: all
+    gpu: Gpu | None = None  # only lines of this GPU and its node; None: of all GPUs
 
     def has(self, kind: str) -> bool:
         return not self.kinds or kind in self.kinds

@@ -11,7 +11,7 @@ class PersistentVolumeClaim(Namespaced):
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="volume_claims", db_index=False)
     volume = models.CharField(max_length=253, blank=True)  # of a claim that is bound; blank: it is not
     storage_class = models.CharField(max_length=253, blank=True)  # blank: none
-    is_leaving = models.BooleanField(default=False)  # somebody deletes it
+    is_leaving = models.BooleanField(default=False)  # its deletion has begun
 
     class Meta(Namespaced.Meta):
         constraints = [one_per_uid("volume_claim")]

@@ -270,7 +270,7 @@ class FindingDetail(Edge):
 class FindingTelemetry(Edge):
     @extend_schema(parameters=[SinceAsked], responses=TelemetryHistorySerializer)
     def get(self, request, finding_id: int) -> Response:
-        """Returns the GPU telemetry of the finding's node, from half an hour before it began to half an hour after.
+        """Returns the GPU telemetry of the finding's node, from half an hour before its start to half an hour after.
 
         The data comes from the cluster's Prometheus or its exporters, with the limits of the rule. A finding that is
         not about GPU telemetry returns 404.

@@ -19,7 +19,7 @@ NUMBERED = re.compile(
 @dataclass(frozen=True, kw_only=True)
 class CudaError:
     number: int
-    name: str  # of the runtime API
+    name: str  # name in the CUDA runtime API
     driver_name: str = ""  # of the driver API; blank: it has none
     texts: tuple[str, ...] = ()  # in lower case, as cudaGetErrorString writes it
     cause: str  # key of the entry in `health/stack/causes` with its explanation and steps

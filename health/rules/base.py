@@ -296,7 +296,7 @@ class WaitingWorkload:
     classes: frozenset[str]  # of the pools whose nodes it may use
     reason: str  # in a sentence
     decided_by: str = ""  # why the pods wait, without changing numbers
-    is_wrong: bool = True  # False: they start once other pods end
+    is_wrong: bool = True  # False: the pods start once other pods end
     steps: tuple[str, ...] = ()
     evidence: tuple[EvidenceItem, ...] = ()
 

@@ -206,7 +206,7 @@ def _has_no_routes(condition: NodeCondition) -> bool:
 
 
 def _names_part(condition: NodeCondition, part: str) -> bool:
-    """Returns whether the type names the part, or the reason. A reason of DCGM is a code of its, not DCGM's own fault.
+    """Returns whether the type or the reason names the part. A reason that is a code of DCGM names a GPU fault.
 
     EKS names the part in the reason alone: AcceleratedHardwareReady=False, FabricManagerNotRunning.
     """

@@ -20,7 +20,8 @@ from health.telemetry.service_levels.expression import (
 )
 from wording.numbers import count
 
-BOUNDS = Bounds(connect_s=1.0, read_s=2.0, answer_s=2.5, answer_bytes=1 << 20)  # a plan is halted meanwhile, or waits
+# short, so that a halt of a plan does not wait for it
+BOUNDS = Bounds(connect_s=1.0, read_s=2.0, answer_s=2.5, answer_bytes=1 << 20)
 
 
 class NotMeasured(Exception):

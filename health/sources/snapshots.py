@@ -336,7 +336,7 @@ def _stored_snapshot(head: Mapping[str, Any], snapshot: TelemetrySnapshot) -> St
 
 def _past_xids(head: Mapping[str, Any]) -> Mapping[tuple[str, str], Mapping[int, PastXid]]:
     found: dict[tuple[str, str], dict[int, PastXid]] = {}
-    for uuid, gi_id, xid, since, words in head.get("past_xids", ()):  # a frame of before has none
+    for uuid, gi_id, xid, since, words in head.get("past_xids", ()):  # an older snapshot has none
         found.setdefault((uuid, gi_id), {})[xid] = PastXid(math.nan if since is None else since, words)
     return found
 

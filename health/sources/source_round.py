@@ -31,7 +31,8 @@ from health.telemetry.promql import Matchers
 
 MOST_KNOWN = 64  # clusters whose last result a worker caches
 log = structlog.get_logger(__name__)
-_known: OrderedDict[tuple[int, datetime], Known] = OrderedDict()  # by source and when a person changed it
+# by source and the time of its last change by a person
+_known: OrderedDict[tuple[int, datetime], Known] = OrderedDict()
 _known_lock = Lock()
 
 

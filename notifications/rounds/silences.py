@@ -43,7 +43,7 @@ class Silence(msgspec.Struct):
 
 
 ALERTS, SILENCES = msgspec.json.Decoder(list[_Alert]), msgspec.json.Decoder(list[Silence])
-MOST_SILENCES = 500  # of one channel that are stored
+MOST_SILENCES = 500  # stored silences of one channel
 LONGEST_COMMENT = 300
 
 

@@ -72,7 +72,7 @@ def cancel(pull: ImagePull, *, actor: User, reason: str, now: datetime) -> None:
 
 
 def call_off(pull: ImagePull, *, by: str, reason: str, now: datetime) -> bool:
-    """Does the same for any author; returns False if the pull has ended or is ending."""
+    """Cancels a pull for any author; returns False if the pull has ended or is ending."""
     with transaction.atomic():
         Plan.objects.select_for_update(no_key=True).get(pk=pull.plan_id)
         if not pull.stop(f"{by} cancelled the pull: {reason}", by=by, now=now):

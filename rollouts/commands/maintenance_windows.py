@@ -104,7 +104,7 @@ def refuse_nonsense(window: MaintenanceWindow, *, now: datetime) -> None:
 
 
 def _never_met(window: MaintenanceWindow, *, now: datetime) -> Iterator[str]:
-    """Yields scopes whose windows bind the same nodes and never open together with it."""
+    """Yields scopes whose windows bind the same nodes, but are never open at the same time as the new window."""
     its_own, others = schedules_of(window.cluster_id, of_pool=window.pool_id)
     for place, schedules in others:
         if next(common([[window.schedule, *its_own], schedules], after=now), None) is None:

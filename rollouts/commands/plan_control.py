@@ -55,14 +55,7 @@ def halt(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state:
 
     :raises Refusal: when there is nothing to halt
     """
-    told: dict[str, Any] = {
-        "actor": actor,
-        "reason": reason,
-        "key": key,
-        "expected_state": expected_state,
-        "now": now,
-    }
-    return _stop_at_once(plan, Verb.HALT, **told)
+    return _stop_at_once(plan, Verb.HALT, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now)
 
 
 def pause(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> str:
@@ -72,14 +65,7 @@ def pause(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state
 
     :raises Refusal: when it is paused already or not in progress
     """
-    told: dict[str, Any] = {
-        "actor": actor,
-        "reason": reason,
-        "key": key,
-        "expected_state": expected_state,
-        "now": now,
-    }
-    return _stop_at_once(plan, Verb.PAUSE, **told)
+    return _stop_at_once(plan, Verb.PAUSE, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now)
 
 
 def _halt(plan: Plan, *, actor: str, reason: str, now: datetime) -> None:

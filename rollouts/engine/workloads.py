@@ -22,7 +22,7 @@ REFUSED = "FailedCreate"  # reason of the Event with which a controller reports 
 MOST_OF_A_REFUSAL = 300  # characters; it names quotas and their use
 EXPLAINED_AT_MOST = 20  # pods: a gate names one
 MOST_OF_A_LINE = 200  # characters of a program's output
-MOST_COMPLETED = 5_000  # of the newest pods that ended, of all owners that have fewer pods than before
+MOST_COMPLETED = 5_000  # newest ended pods, of all owners that have fewer pods than before
 CRASHING = 2  # restarts; a pod that has had more and is not Ready was sick before anybody changed its node
 
 NO_CAUSES: Mapping[str, str] = MappingProxyType({})

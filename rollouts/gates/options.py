@@ -70,7 +70,7 @@ def _read_value(key: str, name: str, value: Any, kind: type) -> Any:
 
 
 def _read_number(key: str, name: str, value: Any, kind: type) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:  # NaN is not
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:  # also refuses NaN
         raise BadGate(f"{key}: {name} must be a number of 0 or more.")
     if kind is timedelta:
         return _read_seconds(key, name, value)

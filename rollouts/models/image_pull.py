@@ -35,7 +35,7 @@ class ImagePull(Leased):
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
     reason = models.CharField(max_length=1000)
-    key = models.CharField(max_length=100, blank=True)  # the asker's own: see `edges.idempotency`
+    key = models.CharField(max_length=100, blank=True)  # chosen by the requester: see `edges.idempotency`
     left_out = models.CharField(max_length=500, blank=True)  # nodes whose image is unknown
 
     ends_reason = models.CharField(max_length=1000, blank=True)  # why no more Jobs are made; blank: they are

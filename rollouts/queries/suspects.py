@@ -80,7 +80,7 @@ def _untried(plan: Plan, targets: Iterable[Target]) -> list[int]:
 
 
 def _places(plan: Plan) -> dict[str, dict[str, str]]:
-    """Returns by node UID where the node is."""
+    """Returns the location of each node by UID."""
     ended = Target.objects.forward().filter(stage__plan=plan, state__in=ENDED).values("node_uid")
     labels = rack_labels(plan.cluster_id, named=DomainBudget.rack_label(plan.cluster_id))
     rows = Node.objects.filter(cluster=plan.cluster_id, uid__in=ended).annotate(rack=rack_value(labels)).order_by()

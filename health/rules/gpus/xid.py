@@ -252,7 +252,7 @@ def _severity(seen: XidSeen, action: XidAction | None) -> Severity:
 
 
 def _since(seen: XidSeen, times: int) -> str:
-    """Returns since when. The gauge hides repetitions (Z22); counters show them only within their window."""
+    """Returns the start of the Xid. The gauge hides repetitions (Z22); counters show them only within their window."""
     if times >= BURST:
         return f"A burst: {BURST} times or more within the window of its exporter."
     if seen.is_counted and seen.since is None:

@@ -201,7 +201,7 @@ class Decision:
     pause_reason: str = ""  # ask a person: put a pause in force
     void_reason: str = ""  # the approved content no longer matches: voids every approval of later stages
     look_again_in: timedelta = timedelta(seconds=5)
-    given_back: frozenset[str] = frozenset()  # uids of nodes that are out no more, by the ledger
+    given_back: frozenset[str] = frozenset()  # UIDs of nodes that are available again, by the ledger
     served: frozenset[str] = frozenset()  # uids of changed nodes on which tenants' pods are Ready for the first time
 
     @property
