@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -154,7 +154,7 @@ def impact_of(
         warnings=[
             *_unseen(cluster, with_pods=is_evicting or bool(named), now=now),
             *_warnings(nodes, steps),
-            *_jobs_in_turns(drained, (options or {}).get("at_once") or AT_ONCE_MOST),
+            *(_jobs_in_turns(drained, (options or {}).get("at_once") or AT_ONCE_MOST) if "drain" in steps else ()),
         ],
         approvals=[
             *(STEPS[key].needs_approval for key in steps if STEPS[key].needs_approval),
@@ -175,13 +175,13 @@ def _whole(job: Job, drained: int) -> str:
     return f"{job}, {count(others, 'node')} of them not chosen" if others > 0 else str(job)
 
 
-def _jobs_in_turns(drained: Mapping[str, int], at_once: int):
+def _jobs_in_turns(drained: Mapping[str, int], at_once: int) -> Iterator[str]:
     """Yields the jobs on more of the nodes than begin at once."""
     for name, number in sorted(drained.items()):
         if number > at_once:
             yield (
-                f"{name} runs on {number} of these nodes, and {at_once} drain at once: it may start again on the "
-                f"others and end twice. Set “Nodes at once” to {number}."
+                f"{name} runs on {number} of these nodes. With fewer “Nodes at once” it may start again on the others "
+                "and end twice."
             )
 
 

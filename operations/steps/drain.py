@@ -21,7 +21,7 @@ from operations.refusals import BadOperation
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.steps.evictions import ENDED, JOBS, Consent, Evictions, PodOnNode, evictions_of, next_turn
 from operations.steps.options import DurationOption, NumberOption, SwitchOption
-from operations.steps.whole_jobs import nodes_behind
+from operations.steps.whole_jobs import held_jobs
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import are, count
@@ -108,7 +108,7 @@ class DrainStep(NodeStep):
         if evictions.is_empty:
             return _emptied(work, evictions)
         turn = next_turn(evictions.to_evict)
-        held = _held_jobs(work, turn)
+        held = held_jobs(work, turn, deadline=deadline_of(work.operation.options))
         states = _evict(work, [pod for pod in turn if pod.uid not in held])
         progress = _progress(evictions, states, held, work)
         if blocked := next((reason for state, reason in states.values() if state == "never"), ""):
@@ -227,15 +227,6 @@ def _drained_text(evictions: Evictions) -> str:
     if not titles:
         return "Drained: no pod of a tenant is left."
     return f"Drained, but GPU pods stay, since a drain leaves pods of DaemonSets alone: {names(titles)}."
-
-
-def _held_jobs(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, str]:
-    """Returns why pods of jobs are not evicted yet, by UID: the time for their owners, or another node."""
-    jobs_at = (work.node.step_since or work.clock()) + timedelta(seconds=work.operation.options.get("jobs_wait_s") or 0)
-    if work.clock() < jobs_at:
-        why = f"its owner may suspend or end it until {jobs_at:%H:%M} UTC"
-        return {pod.uid: why for pod in pods if pod.turn == JOBS}
-    return nodes_behind(work, pods)
 
 
 def _progress(

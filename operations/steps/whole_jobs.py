@@ -1,38 +1,76 @@
 """Whole jobs in a drain: the pods of a job leave all nodes of an operation together, once (lifecycle R24).
 
 A job that lost one pod starts again, also on a node that is drained next. So its pods stay on a node until the other
-nodes of the operation that run it are ready to end it: cordoned, and with no service left to evict.
+nodes of the operation that run it are ready to end it: cordoned, without a service left to evict, and past the time
+for the owners of jobs. They wait for others for half of what is left of the drain's deadline, so that a node that
+cannot be drained does not make the others fail, too.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
 from fleet.models import Node
-from operations.lifecycle import NodeProgress
+from operations.lifecycle import AT_ONCE_MOST, NodeProgress
 from operations.models import OperationNode
 from operations.steps.base import NodeWork
 from operations.steps.evictions import JOBS, PodOnNode
 from operations.tenants.jobs import jobs_by_node
 from wording.lists import names
 
+WAIT_SHARE = 0.5  # of the time between the eviction of jobs and the deadline
 
-def nodes_behind(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, str]:
-    """Returns why pods of jobs wait for another node, by pod UID. One query if no other node is behind, else a few."""
-    others = OperationNode.objects.filter(operation=work.operation, state=NodeProgress.RUNNING).exclude(pk=work.node.pk)
-    behind = [other.node_name for other in others if not _is_ready(other)]
-    if not behind or all(pod.turn < JOBS for pod in pods):
+
+def held_jobs(work: NodeWork, pods: Sequence[PodOnNode], *, deadline: timedelta) -> dict[str, str]:
+    """Returns why pods of jobs are not evicted yet, by pod UID: the time for their owners, or another node."""
+    now, since = work.clock(), work.node.step_since or work.clock()
+    jobs_at = _jobs_at(since, work)
+    if now < jobs_at:
+        why = f"its owner may suspend or end it until {jobs_at:%H:%M} UTC"
+        return {pod.uid: why for pod in pods if pod.turn == JOBS}
+    if now >= jobs_at + WAIT_SHARE * (since + deadline - jobs_at) or all(pod.turn < JOBS for pod in pods):
         return {}
-    jobs = jobs_by_node(work.operation.cluster_id, [work.node.node_name, *behind])
+    return _nodes_behind(work, pods)
+
+
+def _nodes_behind(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, str]:
+    """Returns the nodes that pods wait for. One query if no other node is behind, else a few.
+
+    A job on more nodes than drain at once waits for those in progress alone: the others begin only after them.
+    """
+    at_once = work.operation.options.get("at_once") or AT_ONCE_MOST
+    others = OperationNode.objects.filter(operation=work.operation).exclude(pk=work.node.pk)
+    running = list(others.filter(state=NodeProgress.RUNNING))
+    # Nodes of one job have neighbouring positions, as `side_by_side` orders them.
+    next_ones = others.filter(state=NodeProgress.PENDING).order_by("position")[: 2 * at_once]
+    pending = set(next_ones.values_list("node_name", flat=True))
+    behind = {node.node_name for node in running if not _is_ready(node, work)} | pending
+    if not behind:
+        return {}
+    jobs = jobs_by_node(
+        work.operation.cluster_id, {work.node.node_name, *(node.node_name for node in running), *pending}
+    )
     own = jobs.get(work.node.node_name, {})
+    sizes = Counter(job for on in jobs.values() for job in set(on.values()))
     found: dict[str, str] = {}
     for pod in pods:
-        job = own.get((pod.namespace, pod.name))
-        if job and (waits_for := [node for node in behind if job in jobs.get(node, {}).values()]):
-            found[pod.uid] = f"its job ends on all nodes together, and {names(sorted(waits_for))} cannot end it yet"
+        job = own.get((pod.namespace, pod.name), "")
+        awaited = behind if sizes[job] <= at_once else behind - pending
+        if job and (nodes := sorted(node for node in awaited if job in jobs.get(node, {}).values())):
+            found[pod.uid] = f"its job ends on all nodes together, and {names(nodes)} cannot end it yet"
     return found
 
 
-def _is_ready(node: OperationNode) -> bool:
-    return bool(node.progress.get("empty_since")) or node.progress.get("turn") == JOBS
+def _jobs_at(since: datetime, work: NodeWork) -> datetime:
+    """Returns when a node whose drain began then may end jobs."""
+    return since + timedelta(seconds=work.operation.options.get("jobs_wait_s") or 0)
+
+
+def _is_ready(node: OperationNode, work: NodeWork) -> bool:
+    if node.progress.get("empty_since"):
+        return True
+    is_past = node.step_since is not None and work.clock() >= _jobs_at(node.step_since, work)
+    return is_past and node.progress.get("turn") == JOBS
 
 
 def side_by_side(nodes: Sequence[Node], jobs_on: Mapping[str, frozenset[str]]) -> list[Node]:

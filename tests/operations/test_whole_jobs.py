@@ -1,6 +1,7 @@
 """Whole jobs in a drain: they leave the nodes of an operation together, and once."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import pytest
 
@@ -66,11 +67,34 @@ def test_a_job_ends_on_no_node_while_a_service_of_another_node_cannot_leave(grou
     assert pods(ground) == []
 
 
-def test_a_job_does_not_wait_for_a_node_whose_drain_failed(ground: Ground, job: None):
-    a_service(ground)
+def test_a_job_waits_for_its_nodes_that_have_not_begun(ground: Ground, job: None):
+    """Evicted now, it would start again on the node whose turn comes next, and end twice."""
+    note = begin(ground, "note", OTHER)
+    note.nodes.update(state="running")  # the other node is taken
     operation = rounds(ground, begin(ground, "drain", CANARY, OTHER), 2)
-    operation.nodes.filter(node_name=OTHER).update(state="failed")
 
+    assert (terminating(ground), operation.nodes.get(node_name=OTHER).state) == ([], "pending")
+    assert f"{OTHER} cannot end it yet" in states(operation)["rank-0"]
+
+    note.nodes.update(state="done")
+    rounds(ground, operation, 2)
+    assert {metadata["name"] for metadata in terminating(ground)} == {"rank-0", "rank-1"}
+
+
+def test_a_job_on_more_nodes_than_drain_at_once_does_not_wait_for_nodes_that_have_not_begun(ground: Ground, job: None):
+    rounds(ground, begin(ground, "drain", CANARY, OTHER, options={"at_once": 1}), 2)
+
+    assert [metadata["name"] for metadata in terminating(ground)] == ["rank-0"]
+
+
+def test_a_job_waits_for_a_blocked_node_for_half_of_the_time_to_the_deadline(ground: Ground, job: None):
+    """The blocked node fails at the deadline, and must not make the others fail, too."""
+    a_service(ground)
+    operation = rounds(ground, begin(ground, "drain", CANARY, OTHER, options={"deadline_s": 3600}), 2)
+    began = operation.nodes.get(node_name=CANARY).step_since
+
+    assert terminating(ground) == []
+    operation.nodes.update(step_since=began - timedelta(seconds=1790))
     rounds(ground, operation)
 
     assert [metadata["name"] for metadata in terminating(ground)] == ["rank-0"]
@@ -98,7 +122,7 @@ def test_the_preview_names_the_nodes_of_a_job_that_are_not_chosen(ground: Ground
 def test_a_job_on_more_nodes_than_begin_at_once_is_a_warning(ground: Ground, job: None):
     (warning,) = begin(ground, "drain", CANARY, OTHER, options={"at_once": 1}).preview["warnings"]
 
-    assert warning.startswith("Job team-a/web runs on 2 of these nodes, and 1 drain at once")
+    assert warning.startswith("Job team-a/web runs on 2 of these nodes. With fewer “Nodes at once”")
 
 
 def test_nodes_of_one_job_begin_one_after_another():
