@@ -31,13 +31,15 @@ from wording.numbers import count
 
 DEADLINE = timedelta(minutes=5)  # the pull of its image included: a repair waits for it
 KERNEL_AT_MOST, PODS_AT_MOST = 48 * 1024, 80 * 1024  # characters
-CONTAINERS_AT_MOST = 20
-# The API server gives 200 lines: those of GPUs, PCIe and memory, then the last ones of all.
+LOGS_AT_MOST = 20
+TIME_FOR_LOGS = timedelta(seconds=20)
+TITLE = "=== "  # before the name of a log. No line of a log begins with it
+# The API server gives 200 lines: the last ones of all, then those of GPUs, PCIe and memory.
 OF_HARDWARE = "NVRM|Xid|nvidia|nvlink|nvswitch|pcieport|AER|mce|EDAC|hung|oom"
 COMMAND = (
-    f'sh -c \'uname -r; dmesg -T > /tmp/k || exit; grep -iE "{OF_HARDWARE}" /tmp/k | tail -n 150; '
-    'echo "-- last lines"; tail -n 45 /tmp/k\''
-)
+    "sh -c '(dmesg -T || dmesg) > /tmp/k 2> /tmp/e; test -s /tmp/k || { cat /tmp/e; exit 1; }; uname -r; "
+    f'tail -n 45 /tmp/k; echo "-- lines of hardware"; grep -iE "{OF_HARDWARE}" /tmp/k | tail -n 150; true\''
+)  # BusyBox has no -T
 
 
 class _LogTracker(TestJobTracker):
@@ -45,26 +47,46 @@ class _LogTracker(TestJobTracker):
         self, row: Any, observed: ObservedTestJob, progress: TestJobProgress, pod: PodSeen | None
     ) -> tuple[TestJobProgress, dict[str, Any]]:
         lines, trouble = self.output_of(row, pod) if observed.pod else ([], "")
-        kernel = _bounded(lines, KERNEL_AT_MOST) or f"None: {trouble or progress.said or progress.says}"
-        return progress, {"output": "\n".join([f"== kernel log of {row.node_name}", kernel, *self._pod_log_parts(row)])}
+        kernel = _bounded(lines, KERNEL_AT_MOST)
+        unread = [] if kernel else [f"kernel log: {trouble or progress.said or progress.says}"]
+        if progress.outcome != TestJobOutcome.PASSED and kernel:
+            unread, kernel = [f"kernel log: {kernel}"], ""
+        logs = {f"kernel log of {row.node_name}": kernel} if kernel else {}
+        self._read_pods(row, logs, unread)
+        parts = [f"{TITLE}{name}\n{text}" for name, text in logs.items()]
+        if unread:
+            parts.append("\n".join(["Not read:", *unread]))
+        return progress, {"output": "\n".join(parts)}
 
-    def _pod_log_parts(self, row: Any) -> Iterable[str]:
-        """Yields the ends of the logs of the GPU stack on the node, each with its title, or why there is none."""
+    def _read_pods(self, row: Any, logs: dict[str, str], unread: list[str]) -> None:
+        """Adds the ends of the logs of the GPU stack on the node, by name, and why others are missing."""
         self.guard()
         pods = [pod for pod in client.list_pods_on(self.connection, row.node_name) if pod_row(pod)["operand"]]
-        of = [(pod, container.name) for pod in pods for container in pod.spec.containers or ()][:CONTAINERS_AT_MOST]
-        for pod, container in of:
-            yield f"== {pod.namespace}/{pod.name} {container}"
+        # A crashed container tells why in the log of its last run; so do init containers.
+        wanted = [
+            (pod, status.name, crashed)
+            for pod in pods
+            for status in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+            for crashed in ((True, False) if status.restart_count else (False,))
+        ]
+        until = self.clock() + TIME_FOR_LOGS
+        for number, (pod, container, crashed) in enumerate(wanted):
+            name = f"{pod.namespace}/{pod.name} {container}{' before its restart' if crashed else ''}"
+            if number >= LOGS_AT_MOST or self.clock() >= until:
+                unread.append(f"{count(len(wanted) - number, 'more log')}: there are too many, or they took too long")
+                return
             self.guard()
             try:
-                lines = last_lines(self.connection, pod.namespace, pod.name, container, crashed=False)
+                lines = last_lines(self.connection, pod.namespace, pod.name, container, crashed=crashed)
             except (client.Absent, client.Forbidden, client.Refused) as refusal:
-                yield f"None: {refusal}"
+                unread.append(f"{name}: {refusal}")
             except (client.InternalError, client.Silent) as failing:
-                yield f"None: the kubelet does not give the log: {failing}"
+                unread.append(f"{name} and the logs after it: the kubelet does not give them: {failing}")
                 return
             else:
-                yield _bounded(lines, PODS_AT_MOST // len(of)) or "None: it is empty."
+                text = _bounded(lines, PODS_AT_MOST // min(len(wanted), LOGS_AT_MOST))
+                logs.update({name: text} if text else {})
+                unread.extend([] if text else [f"{name}: it is empty"])
 
 
 class LogBundleStep(TestJobStep):
@@ -108,13 +130,17 @@ class LogBundleStep(TestJobStep):
             return wait(f"Logs: {row.says} {row.said}".strip(), again_after=AGAIN_AFTER)
         if row.gone_at is None:
             return wait(f"{row.says} {row.trouble or 'The pod is being deleted.'}", again_after=AGAIN_AFTER)
-        if not row.output:
-            return failed(f"Logs: none, because: {row.says} {row.said}".strip())
-        parts = count(row.output.count("\n== "), "log") if row.outcome == TestJobOutcome.PASSED else "other logs"
-        kernel = "Kernel log" if row.outcome == TestJobOutcome.PASSED else f"No kernel log ({row.says})"
-        return done_result(f"{kernel} and {parts} of the GPU stack.", output=row.output)
+        logs = [part.partition("\n")[0] for part in f"\n{row.output}".split(f"\n{TITLE}")[1:]]
+        has_kernel = any(name.startswith("kernel log") for name in logs)
+        of_pods = count(len(logs) - has_kernel, "log")
+        if not logs:
+            return failed(f"Logs: none could be read. {row.says} {row.said}".strip(), output=row.output)
+        if not has_kernel:
+            return failed(f"No kernel log, but {of_pods} of the GPU stack. {row.says} {row.said}", output=row.output)
+        return done_result(f"Kernel log and {of_pods} of the GPU stack.", output=row.output)
 
 
 def _bounded(lines: Sequence[str], most: int) -> str:
-    """Returns the end of the lines, redacted."""
-    return "\n".join(map(redacted, lines))[-most:].replace("\x00", "").strip()
+    """Returns the end of the lines, redacted. No line looks like the title of a log."""
+    text = "\n".join(map(redacted, lines))[-most:].replace("\x00", "").strip()
+    return f"\n{text}".replace(f"\n{TITLE}", f"\n {TITLE}")[1:]
