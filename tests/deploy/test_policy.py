@@ -134,12 +134,12 @@ def node_patch(part: str, key: str, value: str | None) -> dict[str, Any]:
 
 
 def with_rights(**given: Any) -> dict[str, Any]:
-    return {"name": "main", "image": "x", "securityContext": given}
+    return {"name": "main", "image": "x", "securityContext": {"allowPrivilegeEscalation": False} | given}
 
 
 def a_job(*, owner: str = "quarterdeck", **pod: Any) -> str:
     spec = {
-        "containers": [{"name": "c", "image": "i"}],
+        "containers": [with_rights()],
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
     }
@@ -272,11 +272,16 @@ def test_of_a_driver_object_only_the_version_changes(kind, wanted, sentence):
         (a_job(), ""),
         (a_job(owner="somebody"), "only its own Jobs"),
         (a_job(automountServiceAccountToken=True), "has no token"),
-        (a_job(hostNetwork=True), "no network or processes of the node"),
+        (a_job(hostNetwork=True), "no network, processes or IPC of the node"),
+        (a_job(hostIPC=True), "no network, processes or IPC of the node"),
         (a_job(volumes=[{"name": "v", "hostPath": {"path": "/"}}]), "no volume but emptyDir"),
         (a_job(volumes=[{"name": "shm", "emptyDir": {"medium": "Memory"}}]), ""),
-        (a_job(containers=[with_rights(privileged=True)]), "no privilege but to"),
-        (a_job(containers=[with_rights(capabilities={"add": ["SYS_ADMIN"]})]), "no privilege but to"),
+        (a_job(containers=[{"name": "main", "image": "x"}]), "no escalation of privileges"),
+        (
+            a_job(containers=[{"name": "main", "image": "x", "securityContext": {"privileged": True}}]),
+            "no added capability but SYSLOG",
+        ),
+        (a_job(containers=[with_rights(capabilities={"add": ["SYS_ADMIN"]})]), "no added capability but SYSLOG"),
         (a_job(containers=[with_rights(capabilities={"drop": ["ALL"], "add": ["SYSLOG"]})]), ""),
     ],
 )
