@@ -37,7 +37,9 @@ def test_the_kernel_log_and_the_logs_of_the_stack_are_kept_and_the_pod_is_delete
     output = seen.progress["output"]
     assert seen.state == "done"
     assert output.startswith(f"=== kernel log of {CANARY}\n")
-    assert "gpu-operator/" in output  # the driver's pod among them
+    titles = [line for line in output.splitlines() if line.startswith("=== gpu-operator/")]
+    assert any("driver" in title for title in titles)
+    assert seen.reason == f"Kernel log and {len(titles)} logs of the GPU stack."
     assert "abcdef" not in output
     assert len(output) < 140_000
     assert jobs(ground) == []
