@@ -131,7 +131,8 @@ def _probable_causes(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[
             "IMEX does not run while no ComputeDomain is active, and never on machines without multi-node NVLink. "
             "DCGM's watch reports that. The NVLink hardware has no fault."
         )
-    errors = {error.number: error for each in bad if (error := dcgm_error_in(each.message))}
+    said = (dcgm_error_in(each.message) for each in bad if not each.xids)  # an Xid tells more than its code
+    errors = {error.number: error for error in said if error}
     yield from (f"DCGM's code {number} is {error.name}. {error.text}" for number, error in errors.items())
     if any(LINKS_DOWN in each.message for each in bad) or any(error.name == LINKS_DOWN for error in errors.values()):
         yield (
@@ -234,7 +235,7 @@ def _recommends(actions: str) -> str:
 
 def _dcgm_steps(faults: Sequence[NodeCondition]) -> Iterator[str]:
     """Yields the steps for errors of DCGM that a condition names by number."""
-    for error in (dcgm_error_in(each.message) for each in faults):
+    for error in (dcgm_error_in(each.message) for each in faults if not each.xids):
         if error and error.step:
             yield error.step
         elif error and error.severity is DcgmSeverity.RESET:

@@ -22,3 +22,7 @@ def test_a_family_knows_its_own_example_and_no_earlier_one_takes_it(line):
 )
 def test_what_a_healthy_node_says_is_of_no_family(text):
     assert kernel_line_in(text) is None
+
+
+def test_an_uncorrectable_error_is_not_read_as_a_corrected_one():
+    assert kernel_line_in("NeuronHBMUncorrectableError: Discovered HBM Uncorrectable Error").key == "neuron"
