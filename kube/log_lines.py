@@ -93,6 +93,7 @@ SECONDHAND = any_pattern(
     r"^\S+ failed$",
     r"\bnon-zero exit (?:code\. per user-direction|status 1\b)",
     r"\bprimary job\s+terminated normally",
+    r"\bgot completion .{0,160}\b(?:error|status)[= (]{1,3}5\b",  # of a connection that was closed before
     r"\bexits with return code = 1\b",
     r"\bplease report this issue to the nccl developers\b",
     r"\bncclinternalerror: internal check failed\b",
@@ -113,6 +114,7 @@ SECONDHAND = any_pattern(
 SIGNALLED = any_pattern(r"\bexitcode\s*: (?:-\d|1[23]\d\b)", r"\bsignal \d+ \(sig\w+\) received by pid")
 # the next line has the message
 ANNOUNCING = re.compile(r"^\W*(?:last error|root cause|caused by|reason):\s*$", re.IGNORECASE)
+TOLD = re.compile(r"\w{2,}\W+\w{2,}")
 # The message of a structured line: klog's err="…", the field error of JSON, then the message.
 STRUCTURED = tuple(
     re.compile(pattern)
@@ -230,7 +232,7 @@ def decisive_index(lines: Sequence[str]) -> int | None:
     announced = [
         index + 1
         for index, (line, following) in enumerate(pairwise(lines))
-        if ANNOUNCING.match(_plain(line)) and WORDS.search(following[:SCANNED])
+        if ANNOUNCING.match(_plain(line)) and TOLD.search(following[:SCANNED]) and not is_frame(following)
     ]
     if announced:
         return announced[-1]

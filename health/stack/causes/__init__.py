@@ -126,7 +126,6 @@ BEFORE_THE_PROGRAM: tuple[CauseRule, ...] = (
 AFTER_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("other_machine"),
     entry("container_toolkit"),
-    *table("tenants.scheduler"),
     entry("sandbox"),
     entry("container_not_created"),
     entry("disk_full"),
@@ -150,6 +149,7 @@ OF_NO_PROGRAM: tuple[CauseRule, ...] = (
         "kubelet.volume", "tenants.volume", "runtime.first", "operands.hook", "kubelet.container", "kubelet.network"
     ),
     *BEFORE_THE_PROGRAM,
+    *table("tenants.scheduler"),
     *AFTER_THE_PROGRAM,
 )
 TENANTS_LAST: tuple[CauseRule, ...] = (*CONFIGURATION, *table("tenants.last", "crash.ended", "tenants.unready"))
