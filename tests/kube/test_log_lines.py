@@ -108,6 +108,18 @@ def test_a_line_that_announces_the_error_leads_to_the_next_one():
     assert decisive_line([*said[:3], "rank 0 leaves"]) == said[0]
     completion = "NET/IB: Got completion from peer 10.0.1.23<34696> with status=5 opcode=0 len=0 vendor err 249 (Recv)"
     assert decisive_line([*said[:3], completion]) == completion  # deepspeedai/DeepSpeed #6875
+    bootstrap = "Bootstrap : no socket interface found"
+    assert decisive_line([*said[:3], bootstrap]) == bootstrap  # bghira/SimpleTuner #1219
+
+
+def test_a_completion_flushed_after_a_timeout_explains_less_than_the_timeout():
+    """huggingface/finetrainers #16."""
+    said = [
+        "net_ib.cc:1698 NCCL WARN NET/IB : Got completion from peer 10.76.228.50<46608> with status=12 opcode=129",
+        "net_ib.cc:1698 NCCL WARN NET/IB : Got completion from peer 10.76.228.50<46608> with status=5 opcode=129",
+    ]
+
+    assert decisive_line(said) == said[0]
 
 
 def test_a_warning_of_nccl_explains_more_than_the_exception_without_a_message():
