@@ -94,7 +94,7 @@ def test_an_approval_binds_the_impact_that_was_seen(nodes):
     with pytest.raises(OperationRefused, match="One of its nodes left the cluster"):
         commands.approve(operation, actor="amy", reason="Go.", now=NOON)
     later = NOON + commands.APPROVED_WITHIN * 2
-    with pytest.raises(OperationRefused, match="Cancel it and start another"):
+    with pytest.raises(OperationRefused, match="Cancel the operation and start another"):
         commands.approve(operation, actor="amy", reason="Go.", now=later)
     commands.cancel(operation, actor="ada", reason="Later.", now=NOON)
 
