@@ -24,7 +24,7 @@ from health.sources import history, snapshots
 from health.telemetry.prometheus import client
 from tests import (
     make,
-    profiles,  # noqa: F401 - a test file's settings are made from the profile that is loaded
+    profiles,  # a test file's settings are made from the profile that is loaded
 )
 from tests.api_server import ApiServer, an_api_server
 from tests.migrated import migrated_template, put_migrated
@@ -172,6 +172,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if profiles.SHARE != 1:
+        profiles.multiply_examples(items, profiles.SHARE)
     for item in items:
         if SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("rounds")

@@ -29,6 +29,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("steady")
+SHARE = float(os.environ.get("QUARTERDECK_TEST_EXAMPLES", "1"))  # of them in each test; CI tries fewer by day
+FEWEST = 8  # a test with so few examples tries all of them
 TIMES = 10  # as many examples in a round of the hunt as in a run of the suite: half of a run is spent on getting ready
 UNTIL = "QUARTERDECK_HUNT_UNTIL"  # seconds of the clock, as text, where a hunt started this
 TIME_IS_UP = "the time of the hunt is up"
@@ -39,11 +41,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
     random.Random(config.getoption("hypothesis_seed")).shuffle(files)
     items[:] = [item for tests in files for item in tests]
+    multiply_examples(items, TIMES)
+
+
+def multiply_examples(items: list[pytest.Item], times: float) -> None:
+    """Changes how many examples each property test tries, also one that sets its own number."""
     functions = [getattr(item, "obj", None) for item in items]
     for test in dict.fromkeys(getattr(function, "__func__", function) for function in functions):  # once for all its
         usual = getattr(test, "_hypothesis_internal_use_settings", None)  # parameters
         if usual is not None:  # what `@settings` sets, and a test may be given only once
-            test._hypothesis_internal_use_settings = settings(usual, max_examples=usual.max_examples * TIMES)
+            number = max(round(usual.max_examples * times), min(usual.max_examples, FEWEST))
+            test._hypothesis_internal_use_settings = settings(usual, max_examples=number)
 
 
 def pytest_runtest_setup() -> None:
