@@ -10,7 +10,7 @@ from tests.flows.cluster import PATIENCE_S, Cluster
 from tests.flows.plans import Plan, canary, is_release, the_others
 from tests.flows.proxy import Proxy
 
-pytestmark = pytest.mark.act
+pytestmark = [pytest.mark.act, pytest.mark.nightly]
 NODES = "/api/v1/nodes"
 Planner = Callable[..., Plan]
 GONE = {
@@ -31,7 +31,6 @@ FAILING = {
 }
 
 
-@pytest.mark.nightly
 def test_however_long_it_is_gone_nothing_fails_and_it_is_said(
     plan_for: Planner, gpu_cluster: Cluster, proxy: Proxy, operator: Visitor
 ):
@@ -76,7 +75,6 @@ def fails_now_and_then(asked: Asked) -> bool:
     return not asked.is_watch and asked.n % 31 == 0
 
 
-@pytest.mark.nightly
 def test_410_in_all_three_places_is_a_new_list(gpu_cluster: Cluster, proxy: Proxy, operator: Visitor):
     """What was forgotten stays forgotten: whoever asks again, also under the next lease, is told so until it lists."""
     name = gpu_cluster.names("h100")[0]

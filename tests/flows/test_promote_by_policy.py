@@ -19,6 +19,7 @@ from tests.patience import PATIENCE_S
 
 pytestmark = [
     pytest.mark.promote,
+    pytest.mark.nightly,  # the stack of its own costs a minute of CPU; engine/test_by_policy.py shows the decisions
     pytest.mark.skipif(
         "QUARTERDECK_TEST_KUBECONFIG" in os.environ, reason="the API server that is given has NVIDIADrivers"
     ),
@@ -81,7 +82,6 @@ def test_every_gpu_node_is_held_then_the_policy_is_written_and_all_go(plan: Plan
     assert shown["reason"] == "Every stage passed."
 
 
-@pytest.mark.nightly
 def test_what_only_the_cluster_knows_bars_a_start_that_touches_nothing(plan: Plan, in_it: ByPolicy):
     """Z2, Z10."""
     plan.draft(canary(), the_others())
@@ -94,7 +94,6 @@ def test_what_only_the_cluster_knows_bars_a_start_that_touches_nothing(plan: Pla
     assert in_it.version(POLICY) == plan.from_version
 
 
-@pytest.mark.nightly
 def test_a_driver_that_fails_on_one_kernel_halts_a_busy_canary_and_goes_back(plan: Plan, in_it: ByPolicy):
     """Z5, Z24: the page names the kernel, shows what a rollback does, and offers the gate that was missing."""
     in_it.run_alone("sweep", replicas=8 * NODES)
