@@ -8,6 +8,7 @@ from django.db import connection
 from django.test import Client
 
 from benchmarks.writes import watch_writes
+from edges import slices
 from fleet.models import Bookmark, DomainEvent, Node, Observer
 from health.evaluation import evaluation_round
 from health.inbox import orphaned_findings, rule_mutes, shadow_mode, telemetry_sources
@@ -18,20 +19,32 @@ from tests.patience import PATIENCE_S
 from tests.rollouts.rows import in_state
 
 MANY = 210  # two slices
+FEW = 14
 LATER = NOON + timedelta(days=1)
 LONGEST_CPU_MS = 250  # of the thread: a busy machine takes longer by the clock
 GPU = "nvidia.com/gpu"
 SICK = {"allocatable": {GPU: 7}, "capacity": {GPU: 8}, "expected": {GPU: 8}}
 WELL = {GPU: 8}
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
 def cluster():
+    return a_sick_cluster(MANY)
+
+
+@pytest.fixture
+def small_cluster(monkeypatch):
+    """Of two slices, too: they are small."""
+    monkeypatch.setattr(slices, "ROWS", 10)
+    return a_sick_cluster(FEW)
+
+
+def a_sick_cluster(nodes):
     cluster = a_cluster()
     Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
-    some_nodes([unsaved_node(cluster, f"gpu-{number:04}", **SICK) for number in range(MANY)])
+    some_nodes([unsaved_node(cluster, f"gpu-{number:04}", **SICK) for number in range(nodes)])
     return cluster
 
 
@@ -45,6 +58,7 @@ def counted(cluster) -> set[int]:
     return set(Node.objects.filter(cluster=cluster).values_list("unresolved", flat=True))
 
 
+@pytest.mark.sqlite
 def test_what_opens_and_ends_at_once_is_written_in_short_transactions(cluster):
     with watch_writes() as opening:
         look(cluster, 0)
@@ -78,7 +92,7 @@ def others(monkeypatch) -> list[str]:
         finally:
             connection.close()
 
-    def slices(rows):
+    def interrupted(rows):
         for number, some in enumerate(truly(rows)):
             if number == 1:
                 thread = Thread(target=halt_and_sign_in)
@@ -86,44 +100,45 @@ def others(monkeypatch) -> list[str]:
                 thread.join(PATIENCE_S)
             yield some
 
-    monkeypatch.setattr(evaluation_round, "slices", slices)
+    monkeypatch.setattr(evaluation_round, "slices", interrupted)
     return answers
 
 
-def test_a_halt_and_a_sign_in_are_done_while_findings_open_and_while_they_end(cluster, others):
-    look(cluster, 0)
+@pytest.mark.sqlite
+def test_a_halt_and_a_sign_in_are_done_while_findings_open_and_while_they_end(small_cluster, others):
+    look(small_cluster, 0)
     others.clear()
 
-    look(cluster, 2)
+    look(small_cluster, 2)
     assert others == ["halted", 302]
     others.clear()
-    Node.objects.filter(cluster=cluster).update(allocatable=WELL)
+    Node.objects.filter(cluster=small_cluster).update(allocatable=WELL)
 
-    assert look(cluster, 4) == MANY
+    assert look(small_cluster, 4) == FEW
     assert others == ["halted", 302]
 
 
-def test_a_worker_that_dies_between_two_slices_is_followed_by_one_that_ends_the_rest(cluster, monkeypatch):
-    look(cluster, 0)
-    look(cluster, 2)
-    Node.objects.filter(cluster=cluster).update(allocatable=WELL)
-    truly, slices = evaluation_round._resolve_some, []
+def test_a_worker_that_dies_between_two_slices_is_followed_by_one_that_ends_the_rest(small_cluster, monkeypatch):
+    look(small_cluster, 0)
+    look(small_cluster, 2)
+    Node.objects.filter(cluster=small_cluster).update(allocatable=WELL)
+    truly, turns = evaluation_round._resolve_some, []
 
     def dies(*given, **named):
-        slices.append(1)
-        if len(slices) == 2:
+        turns.append(1)
+        if len(turns) == 2:
             raise SystemExit
         return truly(*given, **named)
 
     monkeypatch.setattr(evaluation_round, "_resolve_some", dies)
     with pytest.raises(SystemExit):
-        look(cluster, 4)
+        look(small_cluster, 4)
     left = Finding.objects.open().count()
     monkeypatch.undo()
 
-    assert 0 < left < MANY
-    assert look(cluster, 5) == left
-    assert counted(cluster) == {0}
+    assert 0 < left < FEW
+    assert look(small_cluster, 5) == left
+    assert counted(small_cluster) == {0}
 
 
 @pytest.mark.nightly
@@ -201,9 +216,11 @@ def test_a_source_that_is_added_before_all_is_ended_keeps_the_rest(cluster, hot,
     assert Finding.objects.open().count() == left > 0
 
 
-def test_a_rule_on_trial_changes_sides_in_short_transactions_and_the_next_look_ends_what_is_left(cluster, monkeypatch):
-    look(cluster, 0)
-    look(cluster, 2)
+def test_a_rule_on_trial_changes_sides_in_short_transactions_and_the_next_look_ends_what_is_left(
+    small_cluster, monkeypatch
+):
+    look(small_cluster, 0)
+    look(small_cluster, 2)
     rule, at = Finding.objects.open().first().rule, NOON + timedelta(minutes=3)
     truly, turns = shadow_mode.move_findings, []
 
@@ -218,8 +235,8 @@ def test_a_rule_on_trial_changes_sides_in_short_transactions_and_the_next_look_e
         shadow_mode.begin(rule, actor="ada", reason="Too many.", now=at)
     left = Finding.objects.open().count()
 
-    assert 0 < left < MANY
-    look(cluster, 4)
+    assert 0 < left < FEW
+    look(small_cluster, 4)
     assert not Finding.objects.open().exists()
-    assert counted(cluster) == {0}
+    assert counted(small_cluster) == {0}
     assert turned.longest_cpu_ms <= LONGEST_CPU_MS
