@@ -6,6 +6,7 @@ answered, or a container of a module. Each that Python itself does not bound sta
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.rooms import PRODUCT, ROOT
@@ -77,11 +78,17 @@ EMPTY = {"{}", "[]", "set()", "dict()", "list()"}
 MADE = ("OrderedDict(", "defaultdict(", "WeakKeyDictionary(", "Counter(", "Queue(", "deque(")
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+@cache
+def found() -> tuple[set[str], set[str]]:
+    """Functions that remember all their answers, and empty containers of modules: one pass through the product."""
+    functions, held = set(), set()
     for room in PRODUCT:
         for path in sorted((ROOT / room).rglob("*.py")):
             if "migrations" not in path.parts:
-                yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
+                name, module = str(path.relative_to(ROOT)), ast.parse(path.read_text())
+                functions |= {f"{name}:{function}" for function in remembering(module)}
+                held |= {f"{name}:{container}" for container in containers(module)}
+    return functions, held
 
 
 def is_unbounded(decorator: ast.expr) -> bool:
@@ -89,38 +96,35 @@ def is_unbounded(decorator: ast.expr) -> bool:
     return said == "cache" or "maxsize=None" in said
 
 
-def remembering() -> set[str]:
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    return {
-        f"{path}:{node.name}"
-        for path, module in modules()
-        for node in ast.walk(module)
-        if isinstance(node, functions) and any(is_unbounded(each) for each in node.decorator_list)
-    }
+def remembering(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if is_function and any(is_unbounded(each) for each in node.decorator_list):
+            yield node.name
 
 
-def containers() -> set[str]:
-    found = set()
-    for path, module in modules():
-        for node in module.body:
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
-                value, target = (
-                    ast.unparse(node.value),
-                    node.targets[0] if isinstance(node, ast.Assign) else node.target,
-                )
-                if value in EMPTY or value.startswith(MADE):
-                    found.add(f"{path}:{ast.unparse(target)}")
-    return found
+def containers(module: ast.Module) -> Iterator[str]:
+    for node in module.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            value, target = ast.unparse(node.value), node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if value in EMPTY or value.startswith(MADE):
+                yield ast.unparse(target)
 
 
 def test_every_function_that_remembers_all_it_ever_answered_has_few_answers():
-    assert remembering() == set(REMEMBERS)
+    functions, _ = found()
+
+    assert functions == set(REMEMBERS)
 
 
 def test_every_container_of_a_module_has_a_bound():
-    assert containers() == set(CONTAINERS)
+    _, held = found()
+
+    assert held == set(CONTAINERS)
 
 
 def test_an_engine_keeps_nothing_between_two_rounds():
     """All that a plan is decided on is read anew: what a worker knew dies with it, and is in the rows."""
-    assert not [each for each in containers() if each.startswith("rollouts/") and Path(each).parts[1] == "engine"]
+    _, held = found()
+
+    assert not [each for each in held if each.startswith("rollouts/") and Path(each).parts[1] == "engine"]
