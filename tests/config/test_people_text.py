@@ -23,6 +23,7 @@ from tests.rooms import PRODUCT
 ROOT = Path(__file__).resolve().parents[2]
 CARRIES = {"GET", "POST", "FILES", "COOKIES", "META", "headers", "query_params", "query_string", "data", "body"}
 SECONDS = 1.0  # of this thread's CPU; what is slowest takes a fifth of it
+WORST = 4
 SEEDS = [
     ",", "(", ")", "a,", "a=b,", "a in (", "!", "[", "{", "{a: ", "{a,", "[{", "- ", "? ", "a: b\n", "a:\n", "\\", "'",
     '"', "&a ", "*a ", "<<: *a\n", "!!a ", "%a\n", "#\n", "---\n", " ", "\n", "\t", "0", "9", "1.", "1_", "1:", "-1",
@@ -39,7 +40,10 @@ def cost_s(parser: Parser, text: str) -> float:
 
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
 def test_the_worst_that_can_be_sent_is_read_in_no_time(parser: Parser):
-    slow = {seed: cost_s(parser, (seed * parser.longest)[: parser.longest]) for seed in SEEDS}
+    """The seeds that cost most at an eighth of the bound are read at the bound: what grows faster costs more there."""
+    early = {seed: cost_s(parser, (seed * parser.longest)[: parser.longest // 8]) for seed in SEEDS}
+    worst = sorted(early, key=early.__getitem__)[-WORST:]
+    slow = {seed: cost_s(parser, (seed * parser.longest)[: parser.longest]) for seed in worst}
 
     assert max(slow.values()) < SECONDS, {seed: took for seed, took in slow.items() if took >= SECONDS}
 
@@ -58,7 +62,10 @@ def test_nor_is_anything_else(parser: Parser, seed: str, before: str):
 
 def modules_that_read_requests() -> Iterator[str]:
     for path in sorted(path for room in PRODUCT for path in (ROOT / room).rglob("*.py")):
-        if any(_is_of_a_request(node) for node in ast.walk(ast.parse(path.read_text()))):
+        text = path.read_text()
+        if "request" not in text and "query_string" not in text:  # half of the modules need no parsing
+            continue
+        if any(_is_of_a_request(node) for node in ast.walk(ast.parse(text))):
             yield ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
