@@ -42,7 +42,6 @@ from tests.make import (
 )
 from tests.notifications.make import a_channel, a_route
 
-pytestmark = pytest.mark.sqlite
 REHEARSED = {"revision": 1, "seed": 1, "asked_at": NOON, "lease_until": NOON, "finished_at": NOON}
 
 

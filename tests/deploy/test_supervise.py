@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.migrated import put_migrated
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
@@ -25,16 +26,20 @@ SEGFAULT = "import faulthandler, os, signal; faulthandler.enable(); os.kill(os.g
 
 
 @pytest.fixture
-def surroundings(tmp_path: Path) -> dict[str, str]:
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "db.sqlite3"
+
+
+@pytest.fixture
+def surroundings(database: Path) -> dict[str, str]:
     """Of a Quarterdeck with a database of its own."""
-    mine = {"DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}", "DJANGO_SETTINGS_MODULE": "config.settings.dev"}
+    mine = {"DATABASE_URL": f"sqlite:///{database}", "DJANGO_SETTINGS_MODULE": "config.settings.dev"}
     return {**os.environ, **mine}
 
 
 @pytest.fixture
-def _has_tables(surroundings: dict[str, str]) -> None:
-    migrate = [sys.executable, "manage.py", "migrate", "quarterdeck", "--verbosity", "0"]
-    subprocess.run(migrate, cwd=ROOT, env=surroundings, check=True)
+def _has_tables(database: Path) -> None:
+    put_migrated(database)
 
 
 def supervised(code: str, surroundings: dict[str, str], *, is_patient: bool = False) -> "subprocess.Popen[str]":
@@ -45,14 +50,14 @@ def supervised(code: str, surroundings: dict[str, str], *, is_patient: bool = Fa
     )
 
 
-def counted(tmp_path: Path) -> list[tuple[str, str, int]]:
-    with sqlite3.connect(tmp_path / "db.sqlite3") as database:
-        return database.execute("SELECT process, cause, times FROM quarterdeck_processend ORDER BY cause").fetchall()
+def counted(database: Path) -> list[tuple[str, str, int]]:
+    with sqlite3.connect(database) as asked:
+        return asked.execute("SELECT process, cause, times FROM quarterdeck_processend ORDER BY cause").fetchall()
 
 
 @pytest.mark.usefixtures("_has_tables")
-def test_who_dies_is_named_with_the_signal_and_counted(surroundings, tmp_path):
-    for code, status in ((SEGFAULT, 139), (SEGFAULT, 139), ("raise SystemExit(7)", 7)):
+def test_who_dies_is_named_with_the_signal_and_counted(surroundings, database):
+    for code, status in ((SEGFAULT, 139), ("raise SystemExit(7)", 7)):
         ended = supervised(code, surroundings, is_patient=True)
         _, said = ended.communicate()
         assert ended.returncode == status
@@ -62,11 +67,11 @@ def test_who_dies_is_named_with_the_signal_and_counted(surroundings, tmp_path):
         assert ("Fatal Python error" in line["event"]) == (line["cause"] == "SIGSEGV")
         assert ("Fatal Python error: Segmentation fault" in said) == (line["cause"] == "SIGSEGV")
 
-    assert counted(tmp_path) == [("observe", "SIGSEGV", 2), ("observe", "exit 7", 1)]
+    assert counted(database) == [("observe", "SIGSEGV", 1), ("observe", "exit 7", 1)]
 
 
 @pytest.mark.usefixtures("_has_tables")
-def test_who_is_told_to_end_ends_and_is_not_counted(surroundings, tmp_path):
+def test_who_is_told_to_end_ends_and_is_not_counted(surroundings, database):
     asleep = supervised("import time; print('up'); time.sleep(3600)", surroundings)
     assert asleep.stdout.readline() == "up\n"
 
@@ -75,7 +80,7 @@ def test_who_is_told_to_end_ends_and_is_not_counted(surroundings, tmp_path):
 
     assert asleep.returncode == 128 + signal.SIGTERM
     assert said == ""
-    assert counted(tmp_path) == []
+    assert counted(database) == []
 
 
 @pytest.mark.nightly

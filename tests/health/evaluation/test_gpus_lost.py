@@ -15,6 +15,7 @@ from health.telemetry.identity import Whereabouts, silenced
 from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot, in_order
 from tests.health.evaluation.saying import DEVICES, MINUTE, looked, open_ones
 from tests.make import NOON, a_node, a_pod, a_pool, an_operand
+from tests.variants import nightly_but_first
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
 NODES = frozenset({"gpu-001", "gpu-002"})
@@ -102,7 +103,7 @@ def test_a_board_that_another_took_the_place_of_is_not_missed(say):
     assert open_ones() == []
 
 
-@pytest.mark.parametrize("then", [45, 43, 13, 0])
+@pytest.mark.parametrize("then", nightly_but_first([0, 45, 43, 13]))
 def test_an_xid_of_the_hardware_is_over_with_a_reset_not_with_another_one(say, then):
     """An Xid does not outlive its fault, and another Xid does not end it (R73.1)."""
     say(NOON, energy_joules=energy(1000))

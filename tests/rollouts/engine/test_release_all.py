@@ -21,6 +21,7 @@ from rollouts.models import Hold, Plan
 from simulator.kinds import CONFIG_MAP, JOB, LEASE, NODE
 from tests.make import NOON, a_cluster
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, UPGRADE_SKIP, Ground
+from tests.variants import nightly_but_first
 from wording.instants import to_the_second
 
 pytestmark = [pytest.mark.rounds, pytest.mark.django_db]
@@ -507,7 +508,7 @@ def test_a_node_leaves_the_operators_queue_in_the_write_that_lets_it_go(
     assert len([one for one in ground.writes() if one["path"].endswith(f"/nodes/{CANARY}")]) == 1
 
 
-@pytest.mark.parametrize("state", [UPGRADE_DONE, UPGRADE_FAILED, "pod-restart-required"])
+@pytest.mark.parametrize("state", nightly_but_first([UPGRADE_DONE, UPGRADE_FAILED, "pod-restart-required"]))
 def test_any_other_state_is_the_operators(ground: Ground, state: str):
     held(ground)
     ground.set_state(CANARY, state)

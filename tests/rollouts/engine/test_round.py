@@ -153,7 +153,7 @@ def test_what_has_begun_when_somebody_halts_is_followed_to_its_end(ground: Groun
     assert ground.target().state == TargetState.CHANGING
 
 
-@pytest.mark.parametrize("command", [plan_control.halt, plan_control.abort, plan_control.roll_back])
+@pytest.mark.parametrize("command", nightly_but_first([plan_control.halt, plan_control.abort, plan_control.roll_back]))
 def test_a_command_while_a_round_looks_is_no_bug(ground: Ground, monkeypatch, command: Callable):
     """It lands between the reading of the plan and of its stages: a snapshot of two moments is not decided on."""
     ground.armed()

@@ -210,7 +210,7 @@ class Workers:
 
 @settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(dead=st.integers(0, 20), threads=st.integers(1, 8), well=st.integers(1, 8), seed=st.integers(0, 99))
-@example(dead=60, threads=4, well=1, seed=1)
+@example(dead=30, threads=4, well=1, seed=1)
 @example(dead=9, threads=3, well=3, seed=0)
 def test_a_cluster_that_answers_is_watched_however_many_others_do_not(monkeypatch, dead, threads, well, seed):
     """Once it was watched, it waits no longer for its next lease than one that does not answer takes."""
