@@ -25,6 +25,8 @@ from maintenance.new_nodes import ACTOR, facts_of_gate, joined_nodes, tenants_of
 from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
 from operations import commands as operations
+from operations.impact import vetoes_of
+from operations.kinds import KINDS
 from operations.lifecycle import NEW_NODE
 from operations.refusals import BadOperation, OperationRefused
 
@@ -58,8 +60,12 @@ def _hold_joined(gate: NewNodeGate, *, now: datetime) -> None:
         return
     serving, not_free = tenants_of(nodes), why_not_free(nodes, now=now)
     free = [node for node in nodes if node.name not in serving and node.uid not in not_free]
-    if free and not _hold(gate, free, now=now) and len(free) > 1:
-        for node in free:  # one of them is refused
+    vetoed = vetoes_of(free, KINDS["quarantine"].steps)
+    others = [node for node in free if node.uid not in vetoed]
+    if len(others) < len(free):
+        _hold(gate, [node for node in free if node.uid in vetoed][:1], now=now)  # stores its refusal
+    if others and not _hold(gate, others, now=now) and len(others) > 1:
+        for node in others:  # one of them is refused
             _hold(gate, [node], now=now)
 
 

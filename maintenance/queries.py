@@ -281,7 +281,7 @@ def other_owner(node_uid: str) -> str:
     other = Disruption.objects.in_force().filter(node_uid=node_uid).exclude(taken_by__in=own).first()
     if other:
         return other.not_free
-    node = Node.objects.filter(uid=node_uid).only("labels", "annotations", "taints").first()
+    node = Node.objects.filter(uid=node_uid).only("labels", "annotations", "taints", "lifecycle").first()
     external = node and external_owner_of(node)
     return external.sentence if external else ""
 

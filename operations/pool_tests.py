@@ -1,6 +1,6 @@
 """The settings of tests by pool: images, the claim template of DRA, and how much worse than its peers a node may be.
 
-A node in several pools has each setting of the first of them, by name, that sets it.
+A node in several pools has each setting of the first of them, by name, that sets it, and the strictest percentage.
 """
 
 from collections import defaultdict
@@ -32,7 +32,8 @@ def tests_of(nodes: Sequence[Node]) -> Mapping[int, PoolTests]:
     for node, named, template, percent in members.values_list(*names):
         images[node] = images_in(named) | images[node]
         templates[node] = templates.get(node) or template
-        percents[node] = percents.get(node) or percent or 0
+        if percent:
+            percents[node] = min(percent, percents.get(node, percent))
     return {node.pk: PoolTests(images[node.pk], templates.get(node.pk, ""), percents.get(node.pk, 0)) for node in nodes}
 
 

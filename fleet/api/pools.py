@@ -11,7 +11,14 @@ from edges.rest import Asked, Edge, Listing, RowSerializer
 from fleet.api.filters import PoolFilters
 from fleet.api.serializers import FreshnessSerializer, RefSerializer, TallySerializer
 from fleet.models import Cluster, Node, Pool
-from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy, PoolApproval, validate_selector
+from fleet.models.pool import (
+    CLASS_PLACEMENTS,
+    MOST_WORSE_PERCENT,
+    ClassPlacement,
+    PlacementPolicy,
+    PoolApproval,
+    validate_selector,
+)
 from fleet.pools.changes import change_pool, create_pool, delete_pool, mark_of
 from fleet.pools.membership import preview
 from fleet.pools.suggestions import suggest
@@ -75,7 +82,7 @@ class PoolChange(Asked, serializers.ModelSerializer):
     development_placement = _class_placement("notebooks and pods without a controller")
 
     test_worse_percent = serializers.IntegerField(
-        min_value=1, max_value=90, allow_null=True, required=False,
+        min_value=1, max_value=MOST_WORSE_PERCENT, allow_null=True, required=False,
         help_text="How much worse than the median of the pool a test's number may be. Null: as each test has it.",
     )  # fmt: skip
 

@@ -15,7 +15,14 @@ from edges.fields import DecimalAmount, WholeNumber
 from edges.requests import PersonRequest
 from edges.transition_errors import LostRace
 from fleet.models import Cluster, Node, Pool
-from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy, PoolApproval, WorkloadClass
+from fleet.models.pool import (
+    CLASS_PLACEMENTS,
+    MOST_WORSE_PERCENT,
+    ClassPlacement,
+    PlacementPolicy,
+    PoolApproval,
+    WorkloadClass,
+)
 from fleet.pools.approval_rules import ProductionAsks
 from fleet.pools.changes import (
     WRITTEN,
@@ -56,7 +63,7 @@ class PoolForm(forms.ModelForm):
     inference_placement = forms.ChoiceField(choices=CLASS_CHOICES, initial=ClassPlacement.AS_POOL, required=False)
     development_placement = forms.ChoiceField(choices=CLASS_CHOICES, initial=ClassPlacement.AS_POOL, required=False)
 
-    test_worse_percent = WholeNumber(min_value=1, max_value=90, required=False)
+    test_worse_percent = WholeNumber(min_value=1, max_value=MOST_WORSE_PERCENT, required=False)
 
     class Meta:
         model = Pool

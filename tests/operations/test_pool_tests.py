@@ -101,6 +101,7 @@ def test_a_pool_may_be_stricter_than_the_test():
     ]  # fmt: skip
 
     usual = thresholds_of(rows[0], now=NOON)
+    a_pool(cluster, "lenient", test_worse_percent=50).nodes.add(*nodes)
     pool.test_worse_percent = 2
     pool.save()
     strict = thresholds_of(rows[0], now=NOON)

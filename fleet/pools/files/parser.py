@@ -4,6 +4,7 @@ the pool's columns."""
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 import yaml
@@ -12,7 +13,7 @@ from django.core.exceptions import ValidationError
 from edges.documents import FLOAT, INTEGER, NULL, STRING, BadDocument, compose
 from edges.documents import line_of as _line
 from fleet.models import Pool
-from fleet.models.pool import CLASS_PLACEMENTS
+from fleet.models.pool import CLASS_PLACEMENTS, MOST_WORSE_PERCENT
 from fleet.pools.changes import WRITTEN
 from fleet.pools.files.problems import BadPoolFile, FileProblem
 
@@ -124,12 +125,12 @@ def _parse_word(node: yaml.Node, key: str, problems: list[FileProblem]) -> str:
     return ""
 
 
-def _parse_whole_number(node: yaml.Node, key: str, problems: list[FileProblem]) -> int:
+def _parse_whole_number(node: yaml.Node, key: str, problems: list[FileProblem], most: int = 999_999) -> int:
     is_whole = isinstance(node, yaml.ScalarNode) and node.tag == INTEGER
     # The tag already restricts to ASCII digits in YAML's grammar.
-    if is_whole and node.value.isdecimal() and len(node.value) < 7 and (number := int(node.value)):
+    if is_whole and node.value.isdecimal() and len(node.value) < 7 and 1 <= (number := int(node.value)) <= most:
         return number
-    problems.append(FileProblem(_line(node), f"{key} must be a whole number from 1 to 999999."))
+    problems.append(FileProblem(_line(node), f"{key} must be a whole number from 1 to {most}."))
     return 1
 
 
@@ -171,5 +172,5 @@ READERS: Mapping[str, Callable[[yaml.Node, str, list[FileProblem]], Any]] = {
     "spread_label": _parse_word,
     "test_images": _parse_word,
     "test_claim_template": _parse_word,
-    "test_worse_percent": _parse_whole_number,
+    "test_worse_percent": partial(_parse_whole_number, most=MOST_WORSE_PERCENT),
 }

@@ -76,6 +76,7 @@ def test_a_file_is_read():
         ("pools:\n- name: two words\n  selector: c", 2, "name:"),
         ("pools:\n- name: a\n  selector: c\n  max_unavailable: none", 4, "whole number from 1"),
         ("pools:\n- name: a\n  selector: c\n  max_unavailable: 0", 4, "whole number from 1"),
+        ("pools:\n- name: a\n  selector: c\n  test_worse_percent: 91", 4, "whole number from 1 to 90"),
         ("pools:\n- name: a\n  selector: c\n  price_per_gpu_hour: .inf", 4, "must be a number of 0 or more, or null"),
         ("pools:\n- name: a\n  selector: c\n  price_per_gpu_hour: ２.５", 4, "must be a number of 0 or more, or null"),
         ("pools:\n- name: a\n  selector: c\n  price_per_gpu_hour: 1.23456789", 4, "decimal places"),
