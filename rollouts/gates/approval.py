@@ -15,6 +15,7 @@ from wording.reports import EvidenceItem
 Groups = Mapping[str, int]  # group → how many people of it
 MOST_GROUPS, MOST_OF_ONE, LONGEST_GROUP = 10, 20, 63
 GROUP = re.compile(r"[\w.+-]{1,63}")  # valid name of a group
+GIVEN = "Approvals given"  # the label of the valid approvals that count
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class ApprovalGate(Gate):
         missing, owed = self.missing(valid)
         given = (
             EvidenceItem("Approved by", ", ".join(sorted(valid)) or "nobody"),
+            EvidenceItem(GIVEN, self.people - missing),
             EvidenceItem("Approvals needed", self.people),
             *(
                 EvidenceItem(f"Of group {name}", f"{of - owed.get(name, 0)} of {of}")

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.approval import GIVEN, ApprovalGate
 from rollouts.gates.base import Answer, Gate
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.headroom import Headroom
@@ -84,8 +84,8 @@ def _approvals(plan: Plan, stage: Stage, gate: ApprovalGate, answer: GateAnswer)
     rows = list(stage.approvals.all())[: MOST_ROWS - 1]
     ends = [row.void_at or row.at + gate.valid_for for row in rows]
     span = StripSpan(min((row.at for row in rows), default=answer.since), max((*ends, answer.at)))
-    valid = sum(_counts(plan, gate, row, at=answer.at) for row in rows)
-    given = StripBar(0, min(1, valid / gate.people), "ok", f"{valid} given")
+    valid = gate.people if answer.answer == Answer.PASS else answer.value_of(GIVEN) or 0
+    given = StripBar(0, valid / gate.people, "ok", f"{valid} given")
     groups = [item for item in answer.evidence if str(item["label"]).startswith("Of group ")]
     found = [
         StripRow("Approvals", f"{valid} of {gate.people}", (given,), (StripMark(1, "limit", f"{gate.people} needed"),)),
@@ -174,7 +174,8 @@ def _soak(gate: Soak, answer: GateAnswer, history: Sequence[GateAnswer]) -> Stri
     if ends_at is not None:
         begin, seen = runs[-1]
         elapsed = min(seen - begin, gate.duration)
-        bars = [span.bar(begin, seen, "ok", "elapsed"), span.bar(seen, ends_at, "idle", "to come")]
+        bars = [span.bar(begin, min(seen, ends_at), "ok", "elapsed")]
+        bars += [span.bar(seen, ends_at, "idle", "to come")] if seen < ends_at else []
         marks = [span.mark(ends_at, "limit", f"Ends {moment(ends_at, now=seen)}")]
     rows = [StripRow("Soak", f"{spell(elapsed)} of {needed}", tuple(bars), tuple(marks))]
     if cut:

@@ -305,7 +305,7 @@ def _ask_about_interruptions(
     if waits is None or not limit:
         return None
     asks = (
-        f"{stage.name}: {waits[1].sentence} The stage has soaked for more than {limit}, as its gates pass and wait in "
-        "turn: a person decides whether to wait, exclude the nodes or roll back."
+        f"{stage.name}: {waits[1].sentence} The stage has not passed within {limit}: a person decides whether to wait, "
+        "exclude the nodes or roll back."
     )
     return Decision(asks, pause_reason=asks)

@@ -89,7 +89,7 @@ def test_an_approval_counts_only_while_it_is_valid_and_not_by_the_author():
         ("dan", 37, {"void_at": at(38), "void_reason": "Nodes changed"}),
     ):  # fmt: skip
         Approval.objects.create(stage=canary, bundle={}, bundle_hash="x", by=by, at=at(minute), **given)
-    answered(canary, "approval", "wait", at=at(40))
+    answered(canary, "approval", "wait", at=at(40), evidence=[an_item("Approvals given", 1)])
 
     rows = rows_of(plan, "approval")
 

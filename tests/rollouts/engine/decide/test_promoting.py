@@ -560,7 +560,7 @@ def test_gates_that_pass_and_wait_in_turn_ask_once_they_exceed_the_limit_of_the_
 
     assert bool(decision.pause_reason) is asks
     assert (
-        not asks or "has soaked for more than 2 h 30 min, as its gates pass and wait in turn" in decision.pause_reason
+        not asks or "has not passed within 2 h 30 min: a person decides" in decision.pause_reason
     )
 
 
