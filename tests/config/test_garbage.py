@@ -9,7 +9,10 @@ from celery.signals import worker_init
 import config.celery  # noqa: F401 - its worker is the one that begins
 from config.garbage import NEW_OBJECTS
 
-WEB = "import gc, config.asgi; print(gc.get_threshold()[0], gc.get_freeze_count() > 0)"
+WEB = """
+import gc, threading, config.asgi
+print(gc.get_threshold()[0], gc.get_freeze_count() > 0, "tidying" in {each.name for each in threading.enumerate()})
+"""
 ANY = "import gc, config; print(gc.get_threshold()[0], gc.isenabled())"
 
 
@@ -30,10 +33,10 @@ def test_a_worker_collects_rarely():
     assert gc.isenabled()
 
 
-def test_so_does_who_makes_pages():
+def test_so_does_who_makes_pages_and_has_a_thread_that_keeps_tidy():
     said = subprocess.run([sys.executable, "-c", WEB], capture_output=True, text=True, check=True).stdout
 
-    assert said.split()[-2:] == [str(NEW_OBJECTS), "True"]
+    assert said.split()[-3:] == [str(NEW_OBJECTS), "True", "True"]
 
 
 def test_so_does_whatever_is_ours_while_it_imports_the_rest():

@@ -38,6 +38,7 @@ def test_every_page_has_its_place_in_the_menu(there):
                 not isinstance(each, URLPattern)
                 or not isinstance(each.pattern, RoutePattern)
                 or not each.name
+                or str(each.pattern).startswith("parts/")  # no page
                 or not names.keys() <= there.keys()
             ):
                 continue

@@ -1,8 +1,6 @@
 """What a crowd leaves in the web process goes again."""
 
 import gc
-import subprocess
-import sys
 import weakref
 from collections.abc import Iterator
 
@@ -12,7 +10,6 @@ from django.core.signals import request_finished
 from config.process_cleanup import ANSWERS, collect_after_answers, release_memory
 
 pytestmark = pytest.mark.django_db  # whoever hears that a request is over looks at its database connection
-WEB = "import threading, config.asgi; print(sorted(each.name for each in threading.enumerate() if each.daemon))"
 
 
 class Held:
@@ -68,9 +65,3 @@ def test_tidying_up_takes_what_is_in_a_cycle(collecting: None):
     release_memory()
 
     assert known() is None
-
-
-def test_the_web_process_keeps_tidy():
-    said = subprocess.run([sys.executable, "-c", WEB], capture_output=True, text=True, check=True).stdout
-
-    assert "tidying" in said
