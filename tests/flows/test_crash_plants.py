@@ -48,7 +48,7 @@ IN_FEW_LIVES = {
     "pull-called-off": 89,
     "pull-turn": 1849,
     "eviction-uid": 1277,
-    "eviction-stop": 2197,
+    "eviction-stop": 1297,
     "release-ours": 1697,
     "validation": 1017,
     "breaker": 117,
