@@ -321,9 +321,12 @@ def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
         return ConditionSeverity.WARNING
     if _asks_for_nothing(item) or (error and error.severity is DcgmSeverity.MONITOR):
         return ConditionSeverity.WARNING
-    if (line := kernel_line_in(f"{name} {item}")) and line.severity:
-        return ConditionSeverity(line.severity)
-    if reporter is NVSENTINEL or xids_in(name, item) or (is_of_a_gpu(name) and name not in LESS_BAD):
+    line = kernel_line_in(f"{name} {item}")
+    if reporter is NVSENTINEL or xids_in(name, item) or (line and line.severity == "critical"):
+        return ConditionSeverity.CRITICAL
+    if line and line.severity and not _ACTION.search(item):
+        return ConditionSeverity.WARNING
+    if is_of_a_gpu(name) and name not in LESS_BAD:
         return ConditionSeverity.CRITICAL
     return ConditionSeverity.CRITICAL if name in WORST else ConditionSeverity.WARNING
 

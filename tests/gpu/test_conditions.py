@@ -135,3 +135,18 @@ def test_only_what_is_about_gpus_is_explained_by_a_gpu():
     others = ("KernelReady", "IBLinkFlapping", "GpuDcgmConnectivityFailure", "SysLogsSXIDError", "DiskPressure")
 
     assert [name for name in (*of_gpus, *others) if is_of_a_gpu(name)] == list(of_gpus)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("GpuMemWatch", "An uncorrectable error occurred on GPU 0 Recommended Action=COMPONENT_RESET;"),
+        ("GpuMemWatch", "A correctable error occurred on GPU 0 Recommended Action=COMPONENT_RESET;"),
+        ("SysLogsXIDError", "ErrorCode:95 GPU:0 uncorrectable error Recommended Action=COMPONENT_RESET;"),
+        ("XidHardwareErrors", "NVRM: Xid (PCI:0000:3b:00): 95, pid=1, Uncontained: uncorrectable error"),
+        ("XidHardwareErrors", "NVRM: Xid (PCI:0000:3b:00): 79, severity=corrected"),
+        ("GpuProblem", "AER: Corrected error. Suggested action: REPLACE_VM"),
+    ],
+)
+def test_a_mild_line_of_the_kernel_lowers_no_xid_and_no_recommended_action(name, message):
+    assert read_condition(name, "True", f"{name}IsNotHealthy", message).severity == "critical"

@@ -24,5 +24,17 @@ def test_what_a_healthy_node_says_is_of_no_family(text):
     assert kernel_line_in(text) is None
 
 
-def test_an_uncorrectable_error_is_not_read_as_a_corrected_one():
-    assert kernel_line_in("NeuronHBMUncorrectableError: Discovered HBM Uncorrectable Error").key == "neuron"
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("An uncorrectable error occurred on GPU 0", None),
+        ("bus error: non-correctable error", None),
+        ("an un-correctable error", None),
+        ("SBE: correctable ecc errors", "corrected"),
+        ("NeuronHBMUncorrectableError: Discovered HBM Uncorrectable Error", "neuron"),
+    ],
+)
+def test_a_line_that_resembles_a_family(text, key):
+    line = kernel_line_in(text)
+
+    assert (line and line.key) == key
