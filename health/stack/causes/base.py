@@ -16,6 +16,8 @@ DRIVERS = {driver: operand for operand, driver in PUBLISHES.items()}  # by the n
 CC_MODE, CC_STATE = "nvidia.com/cc.mode", "nvidia.com/cc.mode.state"
 VGPU_CONFIG, VGPU_STATE = "nvidia.com/vgpu.config", "nvidia.com/vgpu.config.state"
 CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
+# A repeated try, and servers of the node's resolv.conf that are left out for each pod of the node, for ever.
+SAYS_NOTHING = frozenset({"BackOff", "DNSConfigForming"})
 # A container that ends with one of these never ran. The runtime's error is its termination message; it has no log.
 NEVER_RAN = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError")
 
@@ -88,7 +90,7 @@ class PodSigns:
     @property
     def event_message(self) -> str:
         """Returns the newest Event's message that says more than a repeated try; empty if none does."""
-        return next((event.message for event in self.events if event.reason != "BackOff"), "")
+        return next((event.message for event in self.events if event.reason not in SAYS_NOTHING), "")
 
     @property
     def unhealthy(self) -> str:
