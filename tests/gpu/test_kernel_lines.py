@@ -2,7 +2,8 @@
 
 import pytest
 
-from gpu.kernel_lines import LINES, kernel_line_in
+from gpu.kernel_lines import LINES, LONGEST, kernel_line_in
+from tests.search_steps import steps_of_search
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.key)
@@ -38,3 +39,9 @@ def test_a_line_that_resembles_a_family(text, key):
     line = kernel_line_in(text)
 
     assert (line and line.key) == key
+
+
+@pytest.mark.parametrize("line", LINES, ids=lambda line: line.key)
+def test_no_message_of_a_condition_holds_a_worker(line):
+    for pattern in line.patterns:
+        assert steps_of_search(pattern, LONGEST) < 1_000_000, pattern

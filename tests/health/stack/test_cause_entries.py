@@ -11,7 +11,9 @@ from django.utils import timezone
 from gpu.entry_files import BadEntry, entry_of, make_entries
 from health.stack.causes import Signs, cause_of, why_waits
 from health.stack.causes.entries import DATA, LONGEST_TEXT, TABLES, CauseEntry, CauseMatcher
+from kube.log_lines import LONGEST
 from tests.health.stack.signs import a_pod, an_event, crashing, signs
+from tests.search_steps import steps_of_search
 
 RULES = [(table, rule) for table, rules in TABLES.items() for rule in rules]
 MATCHED = [(table, rule) for table, rule in RULES if rule.entry.example and rule.find is None]
@@ -183,3 +185,12 @@ def test_a_line_of_a_megabyte_is_matched_only_at_its_beginning():
     (rule,) = [rule for _, rule in RULES if rule.entry.key == "nouveau"]
 
     assert rule.match(["x" * 1_000_000 + "failed to unload nouveau"]) is None
+
+
+@pytest.mark.parametrize("pair", RULES, ids=name)
+def test_no_line_holds_a_worker(pair):
+    """A tenant chooses the lines of its log. Steps are counted, since a time would depend on the machine."""
+    _, rule = pair
+
+    for pattern in (*rule.patterns, *rule.facts):
+        assert steps_of_search(pattern.pattern, LONGEST) < 40_000_000, pattern.pattern
