@@ -107,7 +107,9 @@ NOT_READY: tuple[CauseRule, ...] = (
     *table("sandbox.rule", "sandbox.vgpu", "vendors.rule", "runtime.first", "operands.hook"),
     *table("dcgm.rule", "device_plugin.rule"),
     *table("kubelet.container", "kubelet.network", "runtime.rule", "kubelet.volume", "runtime.pod"),
-    *table("dcgm.last", "cuda.rule", "operands.rule", "validator.rule", "validator.step", "cluster.rule"),
+    *table("dcgm.last", "cuda.rule"),
+    entry("api_unreachable"),  # before entries that take a missing answer for a refusal
+    *table("operands.rule", "validator.rule", "validator.step", "cluster.rule"),
     *table("crash.before", "runtime.ended", "runtime.last", "cluster.last", "operands.general", "crash.rule"),
     *CC_STATE,
     *MIG_STATE,
