@@ -492,7 +492,7 @@ def test_a_gpu_that_its_node_calls_unhealthy_says_so_on_its_own_page(viewer):
 
     first, second, third = (page(viewer, f"/nodes/{node.pk}/gpus/{index}").text for index in range(3))
 
-    assert "GPU-a: the kubelet reports it as unhealthy; team-a/infer has it." in first
+    assert "GPU-a: the kubelet reports it as unhealthy; team-a/infer uses it." in first
     assert "GPU 1: AMD's metrics exporter reports it as unhealthy." in second
     assert "GPU 1: HAMi's device plugin reports it as unhealthy." in third
     assert [text.count("reports it as unhealthy") for text in (first, second, third)] == [1, 1, 1]
