@@ -559,9 +559,7 @@ def test_gates_that_pass_and_wait_in_turn_ask_once_they_exceed_the_limit_of_the_
     decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))
 
     assert bool(decision.pause_reason) is asks
-    assert (
-        not asks or "has not passed within 2 h 30 min: a person decides" in decision.pause_reason
-    )
+    assert not asks or "has not passed within 2 h 30 min: a person decides" in decision.pause_reason
 
 
 def test_an_approval_is_waited_for_as_long_as_it_takes():
