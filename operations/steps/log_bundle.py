@@ -62,22 +62,24 @@ class _LogTracker(TestJobTracker):
         """Adds the ends of the logs of the GPU stack on the node, by name, and why others are missing."""
         self.guard()
         pods = [pod for pod in client.list_pods_on(self.connection, row.node_name) if pod_row(pod)["operand"]]
-        # A crashed container tells why in the log of its last run; so do init containers.
-        wanted = [
-            (pod, status.name, crashed)
+        runs = [
+            # A crashed container tells why in the log of its last run.
+            (not crashed, is_init, pod.namespace, pod.name, status.name)
             for pod in pods
-            for status in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+            for is_init, statuses in enumerate((pod.status.container_statuses, pod.status.init_container_statuses))
+            for status in statuses or ()
             for crashed in ((True, False) if status.restart_count else (False,))
         ]
+        wanted = sorted(runs)  # last runs, then main containers, then init containers
         until = self.clock() + TIME_FOR_LOGS
-        for number, (pod, container, crashed) in enumerate(wanted):
-            name = f"{pod.namespace}/{pod.name} {container}{' before its restart' if crashed else ''}"
+        for number, (is_current, _, namespace, pod, container) in enumerate(wanted):
+            name = f"{namespace}/{pod} {container}{'' if is_current else ' before its restart'}"
             if number >= LOGS_AT_MOST or self.clock() >= until:
                 unread.append(f"{count(len(wanted) - number, 'more log')}: there are too many, or they took too long")
                 return
             self.guard()
             try:
-                lines = last_lines(self.connection, pod.namespace, pod.name, container, crashed=crashed)
+                lines = last_lines(self.connection, namespace, pod, container, crashed=not is_current)
             except (client.Absent, client.Forbidden, client.Refused) as refusal:
                 unread.append(f"{name}: {refusal}")
             except (client.InternalError, client.Silent) as failing:

@@ -6,7 +6,7 @@ for the owners of jobs. They wait for others for half of what is left of the dra
 cannot be drained does not make the others fail, too.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -34,29 +34,30 @@ def held_jobs(work: NodeWork, pods: Sequence[PodOnNode], *, deadline: timedelta)
 
 
 def _nodes_behind(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, str]:
-    """Returns the nodes that pods wait for. One query if no other node is behind, else a few.
+    """Returns the nodes that pods wait for. A few queries, and half of them if no job is on the node.
 
-    A job on more nodes than drain at once waits for those in progress alone: the others begin only after them.
+    Jobs link nodes. If more nodes are linked than drain at once, the pods wait for those in progress alone: the others
+    begin only after them.
     """
     at_once = work.operation.options.get("at_once") or AT_ONCE_MOST
+    own = jobs_by_node(work.operation.cluster_id, [work.node.node_name]).get(work.node.node_name)
+    if not own:
+        return {}
     others = OperationNode.objects.filter(operation=work.operation).exclude(pk=work.node.pk)
     running = list(others.filter(state=NodeProgress.RUNNING))
-    # Nodes of one job have neighbouring positions, as `side_by_side` orders them.
+    # Linked nodes have neighbouring positions, as `side_by_side` orders them.
     next_ones = others.filter(state=NodeProgress.PENDING).order_by("position")[: 2 * at_once]
     pending = set(next_ones.values_list("node_name", flat=True))
     behind = {node.node_name for node in running if not _is_ready(node, work)} | pending
-    if not behind:
-        return {}
-    jobs = jobs_by_node(
-        work.operation.cluster_id, {work.node.node_name, *(node.node_name for node in running), *pending}
-    )
-    own = jobs.get(work.node.node_name, {})
-    sizes = Counter(job for on in jobs.values() for job in set(on.values()))
+    all_names = {work.node.node_name, *(node.node_name for node in running), *pending}
+    by_pod = jobs_by_node(work.operation.cluster_id, all_names) if behind else {}
+    jobs_on = {name: frozenset(by_pod.get(name, {}).values()) for name in all_names}
+    if len(linked_nodes(jobs_on)[work.node.node_name]) > at_once:
+        behind -= pending
     found: dict[str, str] = {}
     for pod in pods:
-        job = own.get((pod.namespace, pod.name), "")
-        awaited = behind if sizes[job] <= at_once else behind - pending
-        if job and (nodes := sorted(node for node in awaited if job in jobs.get(node, {}).values())):
+        job = own.get((pod.namespace, pod.name))
+        if job and (nodes := sorted(name for name in behind if job in jobs_on[name])):
             found[pod.uid] = f"its job ends on all nodes together, and {names(nodes)} cannot end it yet"
     return found
 
@@ -75,13 +76,25 @@ def _is_ready(node: OperationNode, work: NodeWork) -> bool:
 
 def side_by_side(nodes: Sequence[Node], jobs_on: Mapping[str, frozenset[str]]) -> list[Node]:
     """Orders nodes so that those of one job follow each other, and start together. `jobs_on`: by node name."""
-    ordered: list[Node] = []
-    left = list(nodes)
-    while left:
-        ordered.append(left.pop(0))
-        jobs = set(jobs_on.get(ordered[-1].name, ()))
-        while jobs and (more := [node for node in left if jobs & jobs_on.get(node.name, frozenset())]):
-            ordered += more
-            left = [node for node in left if node not in more]
-            jobs.update(*(jobs_on[node.name] for node in more))
-    return ordered
+    linked = linked_nodes({node.name: jobs_on.get(node.name, frozenset()) for node in nodes})
+    first = {name: position for position, name in reversed([*enumerate(node.name for node in nodes)])}
+    return sorted(nodes, key=lambda node: min(first[name] for name in linked[node.name]))
+
+
+def linked_nodes(jobs_on: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Returns for each node the nodes that run a job of it, or a job of such a node, and so on; itself among them."""
+    nodes_of: dict[str, set[str]] = defaultdict(set)
+    for name, jobs in jobs_on.items():
+        for job in jobs:
+            nodes_of[job].add(name)
+    found: dict[str, frozenset[str]] = {}
+    for name in jobs_on:
+        if name in found:
+            continue
+        group, left = {name}, [name]
+        while left:
+            more = set[str]().union(*(nodes_of[job] for job in jobs_on[left.pop()])) - group
+            group |= more
+            left += more
+        found |= dict.fromkeys(group, frozenset(group))
+    return found

@@ -8,7 +8,7 @@ import pytest
 from fleet.models import Node, Pod
 from operations.models import Operation
 from operations.refusals import BadOperation
-from operations.steps.whole_jobs import side_by_side
+from operations.steps.whole_jobs import linked_nodes, side_by_side
 from simulator.kinds import DISRUPTION_BUDGET, POD
 from tests import make
 from tests.operations.test_rounds import a_pod, begin, end_pods, pods, rounds, terminating
@@ -130,3 +130,14 @@ def test_nodes_of_one_job_begin_one_after_another():
     jobs = {"a": frozenset({"x"}), "d": frozenset({"x", "y"}), "e": frozenset({"y"})}
 
     assert [node.name for node in side_by_side(nodes, jobs)] == ["a", "d", "e", "b", "c"]
+
+
+def test_jobs_that_share_a_node_link_all_of_their_nodes():
+    """With two at once, a and b would each wait for a node that begins only after them."""
+    jobs = {"a": {"1", "2"}, "b": {"1", "3"}, "c": {"2"}, "d": {"3"}, "e": {"4"}, "f": set()}
+
+    linked = linked_nodes({name: frozenset(its) for name, its in jobs.items()})
+
+    assert {name: "".join(sorted(group)) for name, group in linked.items()} == {
+        "a": "abcd", "b": "abcd", "c": "abcd", "d": "abcd", "e": "e", "f": "f",
+    }  # fmt: skip
