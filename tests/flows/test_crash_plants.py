@@ -50,7 +50,7 @@ IN_FEW_LIVES = {
     "eviction-uid": 1277,
     "eviction-stop": 1297,
     "release-ours": 1697,
-    "validation": 1017,
+    "validation": 1097,
     "breaker": 117,
 }
 IN_ALL_LIVES = {
