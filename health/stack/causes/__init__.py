@@ -9,7 +9,7 @@ from functools import partial
 
 from gpu.operands import DRIVER
 from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Event, FreeRoom, PodSigns, Signs, Weight
-from health.stack.causes.entries import entry, table
+from health.stack.causes.entries import entries, entry, table
 from health.stack.causes.images import image_pull
 from health.stack.causes.predicates import PREDICATES
 
@@ -58,11 +58,12 @@ CC_STATE: tuple[CauseRule, ...] = (_if("cc_failed", "confidential.rule"), *table
 
 # A ready driver writes the errors that its installer survived: only these take its GPUs away.
 OF_A_READY_DRIVER: tuple[CauseRule, ...] = tuple(
-    entry(key)
+    rule
     for key in (
         "fabric_version", "fabric_no_switch", "fabric_config", "fabric_no_start", "gpu_not_supported", "gpu_no_bar",
         "gpu_off_bus", "gpu_not_started", "gsp_firmware",
     )
+    for rule in entries(key)
 )  # fmt: skip
 OF_A_READY_OPERAND: tuple[CauseRule, ...] = (
     *table("ready.rule", "runtime.first", "dcgm.rule", "dcgm.last"),

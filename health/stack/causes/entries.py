@@ -264,4 +264,9 @@ def table(*names: str) -> tuple[CauseMatcher, ...]:
 
 def entry(key: str) -> CauseMatcher:
     """The first entry of a key."""
-    return next(rule for rules in TABLES.values() for rule in rules if rule.entry.key == key)
+    return entries(key)[0]
+
+
+def entries(key: str) -> tuple[CauseMatcher, ...]:
+    """All entries of a key, in the order of their files."""
+    return tuple(rule for rules in TABLES.values() for rule in rules if rule.entry.key == key)

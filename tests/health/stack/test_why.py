@@ -139,6 +139,7 @@ NOT_LOADED = "nvidia driver modules are not yet loaded, invoking /usr/local/bin/
         ("dcgm", NOT_LOADED, "started_before_driver"),
         ("amd-metrics-exporter", "rocpclient.go:66: exec error :signal: aborted (core dumped)", "amd_profiler_crashes"),
         ("driver", "NVRM: GPU 0000:0a:00.0: RmInitAdapter failed! (0x24:0x72:1568)", "gpu_not_started"),
+        ("driver", "NVLink Subnet Manager failed to start", "fabric_no_start"),
     ],
 )
 def test_a_ready_operand_that_does_not_do_its_work_has_a_cause_by_its_log(operand, line, key):
