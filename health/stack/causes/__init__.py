@@ -109,7 +109,9 @@ NOT_READY: tuple[CauseRule, ...] = (
     *table("dcgm.rule", "device_plugin.rule"),
     *table("kubelet.container", "kubelet.network", "runtime.rule", "kubelet.volume", "runtime.pod"),
     *table("dcgm.last", "cuda.rule"),
-    entry("api_unreachable"),  # before entries that take a missing answer for a refusal
+    # before entries that take a missing answer for a refusal
+    entry("certificate"),
+    entry("api_unreachable"),
     *table("operands.rule", "validator.rule", "validator.step", "cluster.rule"),
     *table("crash.before", "runtime.ended", "runtime.last", "cluster.last", "operands.general", "crash.rule"),
     *CC_STATE,
