@@ -322,11 +322,11 @@ def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
     if _asks_for_nothing(item) or (error and error.severity is DcgmSeverity.MONITOR):
         return ConditionSeverity.WARNING
     line = kernel_line_in(f"{name} {item}")
-    if reporter is NVSENTINEL or xids_in(name, item) or (line and line.severity == "critical"):
+    if xids_in(name, item) or (line and line.severity == "critical"):
         return ConditionSeverity.CRITICAL
     if line and line.severity and not _ACTION.search(item):
         return ConditionSeverity.WARNING
-    if is_of_a_gpu(name) and name not in LESS_BAD:
+    if reporter is NVSENTINEL or (is_of_a_gpu(name) and name not in LESS_BAD):
         return ConditionSeverity.CRITICAL
     return ConditionSeverity.CRITICAL if name in WORST else ConditionSeverity.WARNING
 
