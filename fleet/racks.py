@@ -8,15 +8,17 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 
 from fleet.models import Pool
-from gpu.labels import HOSTNAME, RACK_LABELS, ZONE
+from gpu.labels import GPU_CLIQUE, HOSTNAME, INSTANCE_TYPE, RACK_LABELS, REGION, ZONE
+
+NO_RACKS = ("", HOSTNAME, INSTANCE_TYPE, GPU_CLIQUE, ZONE, REGION)  # labels that pools may spread over
 
 
 def rack_labels(cluster_id: int, *, named: str = "") -> tuple[str, ...]:
     """Returns the labels of which the first on a node names its rack: `named`, those of pools, well-known ones.
 
-    One query. A pool that spreads over hosts or zones names no rack.
+    One query. A pool that spreads over hosts, NVLink domains, zones or regions names no rack.
     """
-    spread = Pool.objects.filter(cluster=cluster_id).exclude(spread_label__in=("", HOSTNAME, ZONE)).order_by("pk")
+    spread = Pool.objects.filter(cluster=cluster_id).exclude(spread_label__in=NO_RACKS).order_by("pk")
     labels = (named, *spread.values_list("spread_label", flat=True), *RACK_LABELS)
     return tuple(dict.fromkeys(filter(None, labels)))
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from fleet.racks import rack_labels
+from gpu.labels import GPU_CLIQUE
 from tests import make
 from tests.callers import calling
 from tests.pages import page, visiting
@@ -42,6 +44,7 @@ def test_the_rack_is_compared_where_a_label_names_it(nodes):
     finding, *_ = not_ready(nodes[:5])
     before = bob.get(f"/api/v1/findings/{finding.pk}").json()["shared"]
     make.a_pool(nodes[0].cluster, "gpu", spread_label="dc.example.com/rack")
+    make.a_pool(nodes[0].cluster, "clique", spread_label=GPU_CLIQUE)  # compared as the NVLink domain
     for number, node in enumerate(nodes):
         node.kernel, node.labels = OLD, {**node.labels, "dc.example.com/rack": "r1" if number < 5 else "r2"}
         node.save(update_fields=["kernel", "labels"])
@@ -50,6 +53,7 @@ def test_the_rack_is_compared_where_a_label_names_it(nodes):
 
     assert "rack" not in before["unknown"]
     assert told["suspects"][0]["properties"] == [{"name": "rack", "value": "r1"}]
+    assert GPU_CLIQUE not in rack_labels(nodes[0].cluster_id)
 
 
 def test_one_node_a_cluster_without_good_nodes_and_another_code_name_nothing(nodes):
