@@ -94,16 +94,18 @@ def _as_scheduler_says(
 
 def _near_unknown_pods(found: PendingExplanation, pod: WaitingPod, number: int) -> PendingExplanation:
     """Returns the reason of a pod that must run beside pods without GPUs, which are not read."""
-    term = pod.rules.affinity[0]
+    terms = pod.rules.affinity
+    text = terms[0].text if len(terms) == 1 else f"{len(terms)} terms"
+    wanted = terms[0].pods.text if len(terms) == 1 else f"all {text} ({'; '.join(term.text for term in terms)})"
     return replace(
         found,
-        title=fit("It must run beside pods without GPUs: {}", term.text),
+        title=fit("It must run beside pods without GPUs: {}", text),
         summary=f"The scheduler rejects {count(number, 'node with free GPUs', 'nodes with free GPUs')} for it.",
-        decided_by=term.text,
+        decided_by=text,
         decided_kind=DecidingKind.POD_RULE,
         changes=[
-            Change(f"Find the pods with {term.pods.text}, and start one on a node with free GPUs.", Actor.OWNER),
-            Change(f"Make the pod affinity ({term.text}) preferred, not required.", Actor.OWNER),
+            Change(f"Find the pods with {wanted}, and start one on a node with free GPUs.", Actor.OWNER),
+            Change(f"Make the pod affinity ({text}) preferred, not required.", Actor.OWNER),
         ],
     )
 

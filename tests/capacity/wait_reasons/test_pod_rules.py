@@ -133,6 +133,11 @@ def test_an_affinity_to_pods_without_gpus_is_the_reason_where_the_scheduler_says
 
     assert found.title == "It must run beside pods without GPUs: app=chat by zone"
     assert found.changes[0].text == "Find the pods with app=chat, and start one on a node with free GPUs."
+    terms = [{"key": "zone", "selector": CHAT}, {"key": "zone", "selector": {"matchLabels": {"tier": "1"}}}]
+    pod, index = a_world({}, placement={"pod_affinity": terms})
+    found = explain(replace(pod, message=message), index, WaitFacts(has_events=True), now=NOON)
+    assert found.title == "It must run beside pods without GPUs: 2 terms"
+    assert "all 2 terms (app=chat by zone; tier=1 by zone)" in found.changes[0].text
 
 
 def test_an_affinity_counts_pods_that_match_all_terms_and_names_their_domain():
