@@ -204,7 +204,7 @@ def outcome_of(plan: Plan, *, now: datetime) -> PlanOutcome:
         "services": len(_services(begun)),
         "jobs": ended.jobs,
         "gpu_hours": ended.gpu_hours,
-        "warm_up_s": slowest_warm_up(plan, by=ended_at) if plan.warm_up_s is None else plan.warm_up_s,
+        "warm_up_s": plan.warm_up_s if plan.is_final else slowest_warm_up(plan, by=now),
         "waves": len({target.wave for target in targets if target.wave}),
         "node_s": median(target.took_s for target in changed) if changed else None,
         "wave_s": sum(waves) / len(waves) if waves else None,

@@ -21,7 +21,7 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import UNTIMED_WAITS, Answer, GateResult, When
 from rollouts.gates.failure_budget import FAILED, TOLERATED, FailureBudget
 from rollouts.gates.window import Window, comes_by_itself
-from rollouts.lifecycle import StageState, TargetState
+from rollouts.lifecycle import PLAN_FINAL, StageState, TargetState
 from rollouts.models import Command, Cordon, Exclusion, GateAnswer, Hold, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import LONGEST_REASON, answer_columns
 from rollouts.models.plan import wake_plans
@@ -135,12 +135,16 @@ def make_moves(plan: Plan, stages: Iterable[Stage], moves: tuple[Move, ...], *, 
             of_targets[replace(move, uid="", name="")].append(move.uid)
         else:
             others.append(move)
+    ends = any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in others)
+    warm_up_s = slowest_warm_up(plan, by=now) if ends else None  # before the lock: it reads pods of all changed nodes
     try:
         if others:
             with transaction.atomic():
                 plan.keep_lease(now=now)
                 for move in others:
                     _apply_move(plan, by_index, move, now=now)
+                if ends:
+                    Plan.objects.filter(pk=plan.pk).update(warm_up_s=warm_up_s)
                 if any(rests_on_answers(move) for move in others):
                     _keep_answers(plan, now=now)
         for move, uids in of_targets.items():
@@ -196,8 +200,6 @@ def _apply_move(plan: Plan, stages: Mapping[int, Stage], move: MoveStage | MoveP
         stage.move(move.to, now=now, actor="engine", reason=move.reason)
     else:
         plan.move(move.to, now=now, actor="engine", reason=move.reason)
-        if plan.is_final:
-            Plan.objects.filter(pk=plan.pk).update(warm_up_s=slowest_warm_up(plan, by=now))
         evidence, reason = {"answers": _answers_now(plan)}, move.reason[:LONGEST_REASON]
         verb = f"become {move.to}"
         AuditEntry.record(plan.mark, verb=verb, actor="engine", reason=reason, evidence=evidence, now=now)

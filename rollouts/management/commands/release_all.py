@@ -26,6 +26,7 @@ from rollouts.models.gate_answer import LONGEST_REASON
 from rollouts.models.plan import MARK
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import restraint_by
+from rollouts.queries.warm_ups import slowest_warm_up
 from wording.instants import to_the_second
 from wording.lists import names
 from wording.numbers import count, either
@@ -163,10 +164,11 @@ class Command(BaseCommand):
             )
         given_up = []
         for plan in under_way:
+            warm_up_s = slowest_warm_up(plan, by=timezone.now())  # before the lock: it reads many pods
             with transaction.atomic():
                 plan.refresh_from_db(from_queryset=Plan.objects.select_for_update(no_key=True))
                 if plan.is_under_way:
-                    _end_plan(plan, why)
+                    _end_plan(plan, why, warm_up_s=warm_up_s)
                     given_up.append(plan)
         return given_up
 
@@ -232,7 +234,7 @@ class Command(BaseCommand):
         return [f"{named} was created again. {by_hand}"] if cluster_cleanup.lease(connection, cluster) else []
 
 
-def _end_plan(plan: Plan, why: str) -> None:
+def _end_plan(plan: Plan, why: str, *, warm_up_s: float | None) -> None:
     """Ends a plan. A running round loses its turn, and no hold remains in force."""
     now = timezone.now()
     for to in (PlanState.ABORTING, PlanState.ABORTED):
@@ -241,7 +243,7 @@ def _end_plan(plan: Plan, why: str) -> None:
     never_opened = Q(kind=StageKind.ROLLBACK, state=StageState.WAITING)
     for stage in plan.stages.exclude(never_opened | Q(state__in=(StageState.PASSED, StageState.ABANDONED))):
         stage.move(StageState.ABANDONED, now=now, actor="release_all", reason=why)
-    Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now, waiting_for="")
+    Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now, waiting_for="", warm_up_s=warm_up_s)
     AuditEntry.record(plan.mark, verb="release-all", actor="release_all", reason=why, now=now)
 
 

@@ -18,6 +18,7 @@ from rollouts.gates.base import Answer, GateResult
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, Target
 from rollouts.models.gate_answer import BLIND
+from rollouts.queries.warm_ups import slowest_warm_up
 from tests.make import NOON, a_pod
 from tests.rollouts.rows import a_started_plan, an_item, in_state
 from wording.reports import EvidenceItem
@@ -321,7 +322,14 @@ def test_a_label_that_went_with_nobody_to_write_it_went_when_it_was_seen_to_be_g
     assert {*found} == {("node-0", None, None), ("node-1", None, NOON + SECOND), ("node-2", NOON, None)}
 
 
-def test_the_warm_up_of_pods_is_stored_at_the_end_of_the_plan(plan: Plan):
+def test_the_warm_up_of_pods_is_stored_at_the_end_of_the_plan(plan: Plan, monkeypatch):
+    depths, outside = list[int](), len(connection.savepoint_ids)
+
+    def measured(*given, **named):
+        depths.append(len(connection.savepoint_ids))
+        return slowest_warm_up(*given, **named)
+
+    monkeypatch.setattr("rollouts.engine.record.slowest_warm_up", measured)
     target = Target.objects.filter(stage__plan=plan, stage__index=0).first()
     Target.objects.filter(pk=target.pk).update(state=TargetState.CHANGED, released_at=NOON, state_since=NOON)
     ready = {"started_at": NOON + SECOND, "ready_since": NOON + 301 * SECOND, "is_ready": True}
@@ -331,3 +339,4 @@ def test_the_warm_up_of_pods_is_stored_at_the_end_of_the_plan(plan: Plan):
 
     plan.refresh_from_db()
     assert (plan.state, plan.warm_up_s) == (PlanState.PROMOTED, 300)
+    assert depths == [outside], "read outside of the transaction that locks the plan"
