@@ -163,10 +163,11 @@ def _with_owner(cluster_id: int, counted: Sequence[Mapping[str, Any]]) -> list[_
     above = chains_above({row["owner_uid"] for row in counted if row["owner_uid"]}, clusters=[cluster_id])
     found = []
     for row in counted:
-        chain = above.get((cluster_id, row["owner_uid"]))
-        kind, name = chain[-1] if chain else (row["owner_kind"], row["owner_name"])
+        chain = [(row["owner_kind"], row["owner_name"]), *above.get((cluster_id, row["owner_uid"]), ())]
+        kind, name = chain[-1]
+        its_class = class_of(kind for kind, _ in reversed(chain))
         workload = f"{kind} {row['namespace']}/{name}" if name else ""
-        found.append(_CountedPods(row["node"], row["gpus"], row["pods"], workload, class_of(kind) or ""))
+        found.append(_CountedPods(row["node"], row["gpus"], row["pods"], workload, its_class or ""))
     return found
 
 

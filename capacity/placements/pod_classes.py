@@ -1,11 +1,31 @@
-"""The workload class of a pod by the kind of its topmost owner. Pure. A pool may have pods of several classes."""
+"""The workload class of a pod by the kinds of its owners. Pure. A pool may have pods of several classes.
 
-from collections.abc import Mapping
+A topmost owner of an unknown kind tells nothing, as a KServe InferenceService: the Deployment below it does.
+"""
+
+from collections.abc import Iterable, Mapping
 
 from fleet.models.pool import WorkloadClass
 
 CLASSES: Mapping[str, WorkloadClass] = {
-    **dict.fromkeys(("Job", "CronJob", "JobSet", "TrainJob", "PyTorchJob", "MPIJob", "RayJob"), WorkloadClass.TRAINING),
+    **dict.fromkeys(
+        (
+            "Job",
+            "CronJob",
+            "JobSet",
+            "TrainJob",
+            "PyTorchJob",
+            "MPIJob",
+            "RayJob",
+            "TFJob",
+            "XGBoostJob",
+            "PaddleJob",
+            "JAXJob",
+            "Workflow",
+            "SparkApplication",
+        ),
+        WorkloadClass.TRAINING,
+    ),
     **dict.fromkeys(
         ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "LeaderWorkerSet", "RayService"),
         WorkloadClass.INFERENCE,
@@ -14,6 +34,9 @@ CLASSES: Mapping[str, WorkloadClass] = {
 }
 
 
-def class_of(kind: str) -> WorkloadClass | None:
-    """Returns the class of pods with this topmost owner; blank: no controller. None: the kind tells no class."""
-    return CLASSES.get(kind)
+def class_of(kinds: Iterable[str]) -> WorkloadClass | None:
+    """Returns the class of pods with owners of these kinds, the topmost first; blank: no controller.
+
+    None: no kind tells a class.
+    """
+    return next((CLASSES[kind] for kind in kinds if kind in CLASSES), None)
