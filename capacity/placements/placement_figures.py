@@ -27,7 +27,7 @@ class UsedNode:
 @dataclass(frozen=True)
 class PackFigures:
     used: int  # nodes with pods that have whole GPUs
-    needed: int  # of these, if the pods were packed
+    needed: int  # of these, if the pods were packed; nodes with other pods stay in use
     free: int  # whole GPUs on the used nodes that no pod has
 
     @property
@@ -60,7 +60,10 @@ class SpreadFigures:
 
 
 def pack_figures(nodes: Iterable[UsedNode]) -> PackFigures:
-    """Compares with a best-fit packing of the same pods, the largest first, on nodes of the same kind."""
+    """Compares with a best-fit packing of the same pods, the largest first, on nodes of the same kind.
+
+    A node on which other pods stay remains in use, so its room is filled first.
+    """
     kinds: dict[tuple[str, int], list[UsedNode]] = defaultdict(list)
     for node in nodes:
         kinds[node.kind, node.gpus].append(node)
@@ -72,17 +75,17 @@ def pack_figures(nodes: Iterable[UsedNode]) -> PackFigures:
 
 
 def _packed(nodes: Sequence[UsedNode]) -> int:
-    """Returns the nodes that the pods need; those with the most room for them are opened first."""
+    """Returns the nodes that stay in use: those with other pods, and the further ones that the pods need."""
     pods: Counter[int] = Counter()
     for node in nodes:
         pods.update(node.pods)
-    rooms = sorted((max(0, node.gpus - node.others) for node in nodes), reverse=True)
-    opened, room = 0, Counter[int]()  # number of opened nodes by their free GPUs
+    room = Counter(max(0, node.gpus - node.others) for node in nodes if node.others)  # opened nodes by free GPUs
+    opened = room.total()
     for size in sorted(pods, reverse=True):
         for _ in range(pods[size]):
             left = min((free for free in room if free >= size and room[free]), default=None)
             if left is None:
-                left = max(rooms[opened] if opened < len(rooms) else 0, size)
+                left = max(nodes[0].gpus, size)
                 opened += 1
             else:
                 room[left] -= 1

@@ -24,6 +24,13 @@ def test_pods_that_cannot_share_a_node_are_packed():
     assert (figures.freed, figures.is_broken) == (0, False)
 
 
+def test_a_node_with_other_pods_is_never_freed_and_is_filled_first():
+    mixed, own = UsedNode("H200", 8, {2: 1}, others=4), UsedNode("H200", 8, {2: 1})
+
+    assert pack_figures([mixed, mixed]).freed == 0
+    assert (pack_figures([mixed, own]).needed, pack_figures([mixed, own]).freed) == (1, 1)
+
+
 def test_pods_move_only_between_nodes_of_one_kind():
     assert pack_figures([a_node(1), a_node(1, kind="L40S"), a_node(1, gpus=4)]).freed == 0
 

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from capacity.placements.placement_findings import BROKEN_POLICY, broken_policies
-from fleet.models import Bookmark, Gpu, Workload
+from capacity.placements.pod_classes import class_of
+from fleet.models import Bookmark, Gpu, Pod, Workload
 from health.evaluation.finding_sources import SOURCES
 from tests import make
 from tests.callers import calling
@@ -88,8 +89,37 @@ def test_a_class_of_pods_has_a_policy_of_its_own_around_the_others(bob):
     assert (subject, problem.title) == ("pool h200 inference", "Services of pool h200 are concentrated")
     text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
     assert "The running pods break the policy." in text
-    make.a_pod(nodes[2], "small", gpus=2, owner_kind="Job", owner_name="small")
-    assert placement(bob, pool)["classes"][0]["state"] == "broken", "node c has room for all of them"
+    small = make.a_pod(nodes[2], "small", gpus=2, owner_kind="Job", owner_name="small")
+    assert placement(bob, pool)["classes"][0]["state"] == "kept", "no node has room for it beside the others"
+    Pod.objects.filter(pk=small.pk).update(gpus=1)
+    assert placement(bob, pool)["classes"][0]["state"] == "broken", "node a has room for it: node c comes free"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        (["InferenceService", "Deployment", "ReplicaSet"], "inference"),
+        (["DynamoGraphDeployment", "Foo"], None),
+        (["Notebook", "StatefulSet"], "development"),
+        (["RayJob", "RayCluster"], "training"),
+        (["JAXJob"], "training"),
+        ([""], "development"),
+    ],
+)
+def test_the_topmost_owner_of_a_known_kind_tells_the_class(kinds, expected):
+    assert class_of(kinds) == expected
+
+
+def test_pods_below_an_owner_of_an_unknown_kind_have_a_class(bob):
+    pool = a_pool("none", inference_placement="pack")
+    node = a_node(pool, "a")
+    Workload.objects.create(
+        cluster=pool.cluster, uid="rs", kind="ReplicaSet", namespace="team-a", name="rs", owner_kind="InferenceService",
+        owner_name="chat", owner_uid="d", changed_at=NOON, created_at=NOON,
+    )  # fmt: skip
+    make.a_pod(node, "x", owner_kind="ReplicaSet", owner_name="rs", owner_uid="rs")
+
+    assert placement(bob, pool)["classes"][0]["pack"]["used"] == 1
 
 
 def test_without_labels_the_spread_is_unknown_and_without_reads_so_is_everything(bob):
