@@ -16,7 +16,9 @@ STATES = [state.value for state in PolicyState]
 
 class PackSerializer(serializers.Serializer):
     used = serializers.IntegerField(help_text="Nodes with pods that have whole GPUs.")
-    needed = serializers.IntegerField(help_text="Nodes needed if the pods were packed, by GPUs alone.")
+    needed = serializers.IntegerField(
+        help_text="Of these, if the pods were packed, by GPUs alone. Nodes with other pods stay in use."
+    )
     free = serializers.IntegerField(help_text="Whole GPUs on the used nodes that no pod has.")
 
 
@@ -59,7 +61,7 @@ class PolicyPlacementSerializer(serializers.Serializer):
 class ClassPlacementSerializer(PolicyPlacementSerializer):
     workload_class = serializers.ChoiceField(
         WorkloadClass.choices,
-        help_text="By the kind of the topmost owner: jobs, services, or notebooks and single pods.",
+        help_text="By the topmost owner of a known kind: jobs, services, or notebooks and single pods.",
     )
 
 
@@ -71,7 +73,9 @@ class PlacementSerializer(PolicyPlacementSerializer):
 
 
 class HeatSerializer(serializers.Serializer):
-    node_hours = serializers.IntegerField(help_text="Hours of nodes with a GPU that worked half of the hour or more.")
+    node_hours = serializers.IntegerField(
+        help_text="Hours of nodes with a GPU that was busy for half of the hour or more."
+    )
     temperature = serializers.FloatField(allow_null=True, help_text="Mean, in °C. Null: not exported.")
     temperature_max = serializers.FloatField(allow_null=True)
     power_watts = serializers.FloatField(allow_null=True, help_text="Mean of a GPU.")
@@ -79,12 +83,17 @@ class HeatSerializer(serializers.Serializer):
 
 
 class FailureSerializer(serializers.Serializer):
-    failures = serializers.IntegerField(help_text="Critical findings of 30 days; those within ten minutes are one.")
+    failures = serializers.IntegerField(help_text="Critical findings of the days; those within ten minutes are one.")
     in_one_domain = serializers.IntegerField(
         allow_null=True, help_text="Of these, with several nodes of one domain. Null: the pool has no `spread_label`."
     )
     elsewhere = serializers.IntegerField(help_text="Of these, with several nodes that share no domain.")
+    unknown = serializers.IntegerField(
+        help_text="Of these, with several nodes, some of them gone or without the label: the domains are unknown."
+    )
     most_nodes = serializers.IntegerField()
+    days = serializers.IntegerField(help_text="30, or as long as history is stored.")
+    is_cut = serializers.BooleanField(help_text="There were more findings: only the newest 2,000 are counted.")
 
 
 class NodeLossSerializer(serializers.Serializer):
@@ -102,7 +111,9 @@ class PlacementMeasuresSerializer(serializers.Serializer):
     full_nodes = HeatSerializer(source="full", help_text="Last 24 hours in which all GPUs of the node were allocated.")
     other_nodes = HeatSerializer(source="other")
     failures = FailureSerializer()
-    mean_loss = serializers.FloatField(allow_null=True, help_text="GPU-hours that a failed node costs now.")
+    mean_loss = serializers.FloatField(
+        allow_null=True, help_text="GPU-hours that the failure of a node with GPUs costs now."
+    )
     worst = NodeLossSerializer(allow_null=True, help_text="The node whose failure costs the most. Null: no GPU pods.")
     numa_refusals = serializers.IntegerField(help_text="Pods that the kubelet refused: no NUMA node had room.")
     nodes = serializers.IntegerField(help_text="Nodes with GPUs.")

@@ -1,23 +1,23 @@
 """The costs and risks of a placement of pods in a pool, as measured: a choice between pack and spread rests on them.
 
 A node is full in an hour in which all its GPUs were allocated. Heat, power and throttling are compared between full and
-other nodes, for GPUs that worked at least half of the hour.
+other nodes, for GPUs that were busy for at least half of the hour.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from statistics import fmean
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Avg, Count, F, Max, Q, Sum
 from django.db.models.fields.json import KeyTextTransform
 
 from capacity.free_gpus.movable_pods import PodsOnNodes
 from capacity.models import FreeGpuSample
 from fleet.event_kinds import OPENED
-from fleet.models import Bookmark, DomainEvent, Node, Pod, Pool
+from fleet.models import Bookmark, DomainEvent, GoneNode, Node, Pod, Pool
 from fleet.models.node import members_of
 from gpu.resources import Layout, fraction_of
 from health.models import GpuHour
@@ -28,9 +28,9 @@ from people.models import User
 NODES_AT_MOST = 200  # by name, whose hours are compared
 HOURS = 24
 FULL = 0.9  # share of the hour for which the GPUs of a full node were allocated
-BUSY = 0.5  # mean utilisation of a GPU that worked
+BUSY_S = 1800  # under load, of a GPU that worked
 DAYS_OF_SAMPLES, DAYS_OF_FAILURES = 7, 30
-FAILURES_AT_MOST = 2000  # the newest
+FAILURES_AT_MOST = 2000  # findings, the newest
 TOGETHER = timedelta(minutes=10)  # failures of one cause are found within this time. Ours
 NUMA_REFUSAL = "TopologyAffinityError"
 
@@ -57,7 +57,10 @@ class FailureFigures:
     failures: int
     in_one_domain: int | None  # of these, with several nodes of one domain; None: the policy names no label
     elsewhere: int  # of these, with several nodes that share no domain
+    unknown: int  # of these, with several nodes, of which some that are gone or lack the label may share one
     most_nodes: int
+    days: int
+    is_cut: bool  # there were more findings than are read
 
 
 @dataclass(frozen=True)
@@ -81,14 +84,15 @@ class PlacementMeasures:
     full: HeatFigures
     other: HeatFigures
     failures: FailureFigures
-    losses: Sequence[NodeLoss]  # of nodes with GPU pods, the dearest first
+    losses: Sequence[NodeLoss]  # of nodes with tenants' GPU pods, the dearest first
     numa_refusals: int  # pods on the nodes that the kubelet refused, since no NUMA node had room
     nodes: int  # with GPUs
     compared: int  # of these, whose hours are compared
 
     @property
     def mean_loss(self) -> float | None:
-        return fmean(loss.total for loss in self.losses) if self.losses else None
+        """Returns the mean over all nodes with GPUs, since each may fail. None: there are none."""
+        return sum(loss.total for loss in self.losses) / self.nodes if self.nodes else None
 
     @property
     def worst(self) -> NodeLoss | None:
@@ -112,7 +116,7 @@ def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasu
         samples.aggregate(mean=Avg(F("free") - F("usable")))["mean"],
         full,
         other,
-        _failures(pool, user, rows, now=now),
+        _failures(pool, user, visible, {row["uid"]: row["domain"] for row in rows}, now=now),
         _losses(rows, PodsOnNodes.load(members, user), now=now),
         refused.count(),
         len(rows),
@@ -124,7 +128,7 @@ def _heat(cluster_id: int, names: Sequence[str], *, now: datetime) -> tuple[Heat
     """Returns the figures of full and of other nodes. A node-hour of which nothing tells the allocation is in none."""
     since = (now - timedelta(hours=HOURS)).replace(minute=0, second=0, microsecond=0)
     hours = GpuHour.objects.filter(cluster=cluster_id, node_name__in=names, hour__gte=since, gi_id="").order_by()
-    works = Q(utilisation__gte=BUSY)
+    works = Q(busy_s__gte=BUSY_S)
     groups: Any = hours.values("node_name", "hour").annotate(
         boards=Count("uuid"), known=Count("allocated_s"), held_s=Sum("allocated_s"),
         working=Count("uuid", filter=works),
@@ -147,28 +151,35 @@ def _heat_figures(rows: Sequence[Mapping[str, Any]]) -> HeatFigures:
     return HeatFigures(len(rows), mean("heat"), most, mean("watts"), mean("slow"))
 
 
-def _failures(pool: Pool, user: User, rows: Iterable[Mapping[str, Any]], *, now: datetime) -> FailureFigures:
-    domain_of = {row["uid"]: row["domain"] for row in rows}
+def _failures(
+    pool: Pool, user: User, nodes: Any, domain_of: Mapping[str, str | None], *, now: datetime
+) -> FailureFigures:
+    """Counts failures of these nodes, and of nodes that left the pool: a failed node is often replaced."""
+    days = min(DAYS_OF_FAILURES, settings.KEEP_HISTORY_DAYS)
+    gone = GoneNode.objects.visible_to(user).filter(pools=pool)
+    of_pool = ~Q(node_uid="") & (Q(node_uid__in=nodes.order_by().values("uid")) | Q(node_uid__in=gone.values("uid")))
     events = DomainEvent.objects.visible_to(user).filter(
-        cluster=pool.cluster_id, kind=OPENED, severity=Severity.CRITICAL, at__gt=now - timedelta(days=DAYS_OF_FAILURES)
+        of_pool, cluster=pool.cluster_id, kind=OPENED, severity=Severity.CRITICAL, at__gt=now - timedelta(days=days)
     )
-    newest = events.exclude(node_uid="").order_by("-pk").values_list("at", "node_uid")[:FAILURES_AT_MOST]
-    of_pool = sorted((at, uid) for at, uid in newest if uid in domain_of)
+    newest = list(events.order_by("-pk").values_list("at", "node_uid")[: FAILURES_AT_MOST + 1])
     failures: list[tuple[datetime, set[str]]] = []
-    for at, uid in of_pool:
+    for at, uid in sorted(newest[:FAILURES_AT_MOST]):
         if failures and at - failures[-1][0] <= TOGETHER:
             failures[-1] = at, failures[-1][1] | {uid}
         else:
             failures.append((at, {uid}))
-    several = [nodes for _, nodes in failures if len(nodes) > 1]
-    together = sum(
-        max(Counter(domain_of[uid] for uid in nodes if domain_of[uid]).values(), default=0) > 1 for nodes in several
-    )
+    several = [[domain_of.get(uid) for uid in uids] for _, uids in failures if len(uids) > 1]
+    together = sum(max(Counter(filter(None, domains)).values(), default=0) > 1 for domains in several)
+    unknown = sum(not all(domains) and len({*filter(None, domains)}) == sum(map(bool, domains)) for domains in several)
+    has_label = bool(pool.spread_label)
     return FailureFigures(
         len(failures),
-        together if pool.spread_label else None,
-        len(several) - together,
-        max((len(nodes) for _, nodes in failures), default=0),
+        together if has_label else None,
+        len(several) - together - unknown if has_label else len(several),
+        unknown if has_label else 0,
+        max((len(uids) for _, uids in failures), default=0),
+        days,
+        len(newest) > FAILURES_AT_MOST,
     )
 
 
@@ -189,6 +200,8 @@ def _losses(rows: Sequence[Mapping[str, Any]], pods: PodsOnNodes, *, now: dateti
             if not pod["is_tenant"]:
                 continue
             gpus = fraction_of(pod["resources"], layout, product=row["gpu_product"]).gpus
+            if not gpus and not pod["claims"]:
+                continue
             its = pods.movable(pod, gpus, now=now)
             owner = its.owner if pod["owner_name"] else its.name
             workloads[row["pk"]].add(owner)

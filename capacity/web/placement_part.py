@@ -17,5 +17,5 @@ def pool_placement_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     now = timezone.now()
     report, measures = placement_of_pool(pool, request.user, now=now), measures_of_pool(pool, request.user, now=now)
     heats = [("on full nodes", measures.full), ("on other nodes", measures.other)] if measures else []
-    shown = {"pool": pool, "report": report, "measures": measures, "heats": heats}
+    shown = {"pool": pool, "report": report, "measures": measures, "heats": heats, "at": now}
     return render(request, "capacity/placements/_pool.html", shown)

@@ -8,7 +8,7 @@ from capacity.free_gpus.stranded_gpus import StrandedBy
 from capacity.models import FreeGpuSample
 from capacity.placements.placement_measures import measures_of_pool
 from fleet.event_kinds import OPENED
-from fleet.models import Bookmark, DomainEvent
+from fleet.models import Bookmark, DomainEvent, GoneNode
 from health.models import GpuHour
 from health.sources.hours import provide_partition
 from tests import make
@@ -36,7 +36,7 @@ def a_node(pool, name: str, rack: str = "r1"):
 
 def an_hour(node, uuid: str, *, allocated_s: float | None, hour: int = 1, **given):
     provide_partition(NOON - timedelta(hours=hour))
-    row = {"seen_s": 3600, "utilisation": 0.9, "temperature": 60.0, "temperature_max": 70.0} | given
+    row = {"seen_s": 3600, "busy_s": 1800.0, "utilisation": 0.5, "temperature": 60.0, "temperature_max": 70.0} | given
     GpuHour.objects.create(
         cluster=node.cluster, node_name=node.name, uuid=uuid, gi_id="", hour=NOON - timedelta(hours=hour),
         allocated_s=allocated_s, **row,
@@ -57,7 +57,7 @@ def test_heat_is_compared_between_full_and_other_nodes(bob, pool):
         an_hour(full, f"full-{name}", allocated_s=None, hour=2, temperature=1.0)  # nothing tells the allocation
         an_hour(full, f"full-{name}", allocated_s=3600, hour=30)  # too old
     an_hour(part, "part-a", allocated_s=3600, throttled=0.25)
-    an_hour(part, "part-b", allocated_s=0, utilisation=0.0, temperature=30.0)  # it does not work
+    an_hour(part, "part-b", allocated_s=0, utilisation=0.45, busy_s=1500.0, temperature=30.0)  # too little work
 
     found = measures_of_pool(pool, bob, now=NOON)
 
@@ -68,18 +68,45 @@ def test_heat_is_compared_between_full_and_other_nodes(bob, pool):
     assert "25.0 %" in text
 
 
-def test_failures_within_ten_minutes_are_one_and_belong_to_a_domain_or_not(bob, pool):
+def test_failures_within_ten_minutes_are_one_and_belong_to_a_domain_or_not(bob, pool, monkeypatch):
+    monkeypatch.setattr("capacity.placements.placement_measures.FAILURES_AT_MOST", 5)
     first, second, third = a_node(pool, "a"), a_node(pool, "b"), a_node(pool, "c", "r2")
     for node, minutes in ((first, 100), (second, 95), (first, 60), (third, 55), (third, 10)):
         a_failure(node, minutes)
     a_failure(first, 5, "warning")
+    for minutes in range(3):
+        a_failure(make.a_node(pool.cluster, f"noisy-{minutes}"), minutes)  # of no pool, and newer
 
     found = measures_of_pool(pool, bob, now=NOON).failures
 
     assert (found.failures, found.in_one_domain, found.elsewhere, found.most_nodes) == (3, 1, 1, 2)
+    assert (found.unknown, found.is_cut) == (0, False)
     pool.spread_label = ""
     found = measures_of_pool(pool, bob, now=NOON).failures
     assert (found.in_one_domain, found.elsewhere) == (None, 2)
+
+
+def test_failures_of_gone_nodes_and_of_nodes_without_the_label_have_no_known_domain(bob, pool, settings, monkeypatch):
+    settings.KEEP_HISTORY_DAYS = 7
+    monkeypatch.setattr("capacity.placements.placement_measures.FAILURES_AT_MOST", 7)
+    first, second = a_node(pool, "a"), a_node(pool, "b")
+    bare, gone = make.a_node(pool.cluster, "bare", pool=pool), a_node(pool, "gone")
+    GoneNode.objects.create(
+        cluster=pool.cluster, node_id=gone.pk, uid=gone.uid, name="gone", gone_at=NOON
+    ).pools.add(pool)  # fmt: skip
+    for node, minutes in ((gone, 101), (first, 100), (bare, 60), (second, 59), (first, 31), (second, 30), (bare, 30)):
+        a_failure(node, minutes)
+    gone.delete()
+
+    found = measures_of_pool(pool, bob, now=NOON).failures
+
+    assert (found.failures, found.in_one_domain, found.elsewhere, found.unknown) == (3, 1, 0, 2)
+    assert (found.days, found.is_cut) == (7, False)
+    a_failure(first, 1)
+    assert measures_of_pool(pool, bob, now=NOON).failures.is_cut
+    text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+    assert "Failures of 7 days" in text
+    assert "of unknown domains" in text
 
 
 def test_a_failed_node_costs_whole_jobs_and_warm_up(bob, pool):
@@ -88,6 +115,9 @@ def test_a_failed_node_costs_whole_jobs_and_warm_up(bob, pool):
     for node in (first, second):
         make.a_pod(node, f"train-{node.name}", gpus=4, owner_kind="PyTorchJob", owner_name="train", **times)
     make.a_pod(second, "chat", gpus=2, owner_kind="ReplicaSet", owner_name="chat", **times)
+    make.a_pod(first, "web", gpus=0, is_tenant=True, owner_kind="ReplicaSet", owner_name="web", **times)
+    make.a_pod(a_node(pool, "web"), "web-2", gpus=0, is_tenant=True, owner_kind="ReplicaSet", owner_name="web")
+    a_node(pool, "idle")
     make.a_pod(second, "numa", gpus=2, owner_kind="Job", owner_name="numa", phase="Failed",
                status="TopologyAffinityError")  # fmt: skip
     FreeGpuSample.objects.create(
@@ -99,6 +129,9 @@ def test_a_failed_node_costs_whole_jobs_and_warm_up(bob, pool):
     assert answer["worst"] == {
         "node": second.pk, "name": "b", "workloads": 2, "gpu_hours_lost": 32.0, "gpu_hours_loading": 10.0,
     }  # fmt: skip
-    assert (answer["mean_loss"], answer["numa_refusals"], answer["stranded_gpus"]) == (41.0, 1, 2.0)
+    assert (answer["mean_loss"], answer["numa_refusals"], answer["stranded_gpus"]) == (20.5, 1, 2.0), (
+        "of four nodes with GPUs"
+    )
+    assert len(measures_of_pool(pool, bob, now=NOON).losses) == 2
     Bookmark.objects.filter(kind="pods").update(listed_at=None)
     assert calling(bob).get(f"/api/v1/pools/{pool.pk}/placement").json() == {"placement": None, "measures": None}
