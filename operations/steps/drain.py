@@ -107,13 +107,14 @@ class DrainStep(NodeStep):
             return failed(f"{first.title}{others} needs your consent: {why}. Start the drain again with it.")
         if evictions.is_empty:
             return _emptied(work, evictions)
-        turn = next_turn(evictions.to_evict)
-        held = held_jobs(work, turn, deadline=deadline_of(work.operation.options))
-        states = _evict(work, [pod for pod in turn if pod.uid not in held])
+        turn, deadline = next_turn(evictions.to_evict), deadline_of(work.operation.options)
+        is_over = work.node.step_since is not None and work.clock() - work.node.step_since > deadline
+        held = held_jobs(work, turn, deadline=deadline)
+        states = _evict(work, [pod for pod in turn if pod.uid not in held], is_dry_run=is_over)
         progress = _progress(evictions, states, held, work)
         if blocked := next((reason for state, reason in states.values() if state == "never"), ""):
             return failed(blocked, **progress)
-        if work.node.step_since and work.clock() - work.node.step_since > deadline_of(work.operation.options):
+        if is_over:
             return failed(f"Drain blocked. {_waits_for(evictions, states, held)}", **progress)
         return wait(_waits_for(evictions, states, held), again_after=BETWEEN_ROUNDS, **progress)
 
@@ -163,15 +164,17 @@ def pods_of_round(work: NodeWork, pods: Sequence[PodOnNode], *, first: int = 0) 
     return [*pods[first:], *pods[:first]][:granted]
 
 
-def _evict(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, tuple[str, str]]:
-    """Asks for the evictions of one round. Returns state and reason by pod UID.
+def _evict(work: NodeWork, pods: Sequence[PodOnNode], *, is_dry_run: bool) -> dict[str, tuple[str, str]]:
+    """Asks for the evictions of one round. Returns state and reason by pod UID. A dry run tells what blocks.
 
     :raises TooManyRequests: when the API server throttles us
     """
     states: dict[str, tuple[str, str]] = {}
     for pod in pods_of_round(work, pods, first=work.node.progress.get("asked", 0)):
         work.guard()
-        states[pod.uid] = ask_eviction(work.connection, pod)
+        state, reason = ask_eviction(work.connection, pod, is_dry_run=is_dry_run)
+        could_leave = is_dry_run and state == "asked"
+        states[pod.uid] = ("waiting", "its eviction came after the deadline") if could_leave else (state, reason)
     return states
 
 

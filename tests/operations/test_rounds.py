@@ -229,6 +229,20 @@ def test_a_budget_keeps_its_pod_and_the_drain_says_which(ground: Ground):
     assert pods(ground) == ["web-1"]
 
 
+def test_a_drain_evicts_nothing_once_its_deadline_is_over(ground: Ground):
+    """It fails in the same round: the evicted pod would be lost to nobody's benefit."""
+    a_pod(ground, "web-1")
+    a_budget(ground)
+    operation = rounds(ground, begin(ground, "drain", CANARY))
+    ground.store.patch(DISRUPTION_BUDGET, "web", {"spec": {"minAvailable": 0}}, "team-a", how="merge")
+    ground.clock.move(minutes=31)
+
+    operation = rounds(ground, operation)
+
+    assert node(operation).state == NodeProgress.FAILED
+    assert terminating(ground) == []
+
+
 def test_a_contact_that_was_not_read_is_read_later_once_for_each_namespace(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ):
