@@ -55,12 +55,14 @@ def test_a_plan_in_progress_is_not_given_up_without_a_reason(ground: Ground):
     assert Plan.objects.get(pk=plan.pk).is_under_way
 
 
-def test_what_it_released_is_not_called_held_any_more(ground: Ground):
+def test_what_it_released_is_not_called_held_any_more(ground: Ground, monkeypatch):
+    monkeypatch.setattr("rollouts.management.commands.release_all.slowest_warm_up", lambda *_, **__: 300.0)
     ground.start()
     ground.rounds(2)
 
     call_command("release_all", "north", "--give-up-plans", "We leave.")
 
+    assert Plan.objects.get(pk=ground.plan.pk).warm_up_s == 300, "measured at its end: the pods go"
     assert not Hold.objects.blocking_changes().exists()
     assert {stage.state for stage in ground.plan.stages.forward()} == {"abandoned"}
 
