@@ -7,7 +7,7 @@ from health.pod_checklist.facts import PodCheckFacts
 from health.pod_checklist.out_of_memory import MemoryHolder, shortage_of
 from health.pod_checklist.replies import Reply, no, unknown_reply, yes
 from health.stack.causes import Cause
-from health.stack.causes.entries import entry
+from health.stack.causes.entries import table
 
 OOM_KILLED = "OOMKilled"
 EVICTED = "Evicted"
@@ -59,7 +59,8 @@ def check_cuda_error(facts: PodCheckFacts) -> Reply:
     found = cuda_error_in(facts.words)
     if found is None:
         return _nothing_found(facts, "a CUDA error")
-    named = entry(found.cause).entry
+    # An entry of one library explains the same cause in that library's words.
+    named = next(rule.entry for rule in table("tenants.program") if rule.entry.key == found.cause)
     causes = (facts.cause, facts.ended_cause)
     cause = next((each for each in causes if each is not None and each.key == found.cause), None)
     summary, steps = (cause.sentence, cause.steps) if cause else (f"{named.title}. {named.summary}", named.steps)
