@@ -51,7 +51,7 @@ IN_FEW_LIVES = {
     "eviction-stop": 1297,
     "release-ours": 1697,
     "validation": 1097,
-    "breaker": 117,
+    "breaker": 597,
 }
 IN_ALL_LIVES = {
     "slots": 68,
