@@ -52,6 +52,7 @@ def test_what_a_healthy_node_says_is_of_no_family(text):
         ("maintenance of the power supply is planned", None),
         ("PowerSupplyFailure", "power"),
         ("EXT4-fs (sda1): re-mounted. Opts: errors=remount-ro", None),
+        ("rdma: added device mlx5_0, fatal=0", None),
         ("no reset required", None),
         ("Reset required: no", None),
         ("degraded_bw=0", None),
