@@ -44,6 +44,26 @@ def top_owners_of(cluster_id: int, uids: Iterable[str]) -> Mapping[str, str]:
     return {uid: f"{chain[-1].kind}/{chain[-1].name}" for (_, uid), chain in chains.items()}
 
 
+def owners_of_pods(cluster_id: int, uids: Any) -> Mapping[str, Sequence[str]]:
+    """Returns the owners above the direct owner by pod UID, the topmost last, as `JobSet/train`. `uids` may be a query.
+
+    One query, and those of `chains_above`.
+    """
+    pods = Pod.objects.filter(cluster=cluster_id, uid__in=uids).exclude(owner_uid="").order_by()
+    owner_of = dict(pods.values_list("uid", "owner_uid"))
+    chains = chains_above(set(owner_of.values()), clusters=[cluster_id])
+    names = {uid: [f"{owner.kind}/{owner.name}" for owner in chain] for (_, uid), chain in chains.items()}
+    return {pod: names[uid] for pod, uid in owner_of.items() if uid in names}
+
+
+def topmost(recorded: str, above: Sequence[str]) -> str:
+    """Returns the topmost owner of a pod: the recorded one, unless owners above it were read since.
+
+    An owner whose row is gone shortens the chain, but is still the owner.
+    """
+    return above[-1] if above and (not recorded or recorded in above) else recorded
+
+
 def chains_above(uids: Any, *, clusters: Any) -> Mapping[OwnerKey, Sequence[PodOwner]]:
     """Returns the owners of these owners, the topmost last, by cluster and UID; none for an owner without an owner.
 

@@ -1,6 +1,5 @@
 """Times of pods with GPUs of a node."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,13 +15,14 @@ from django.db.models.functions import Cast, Coalesce
 from fleet.allocation.gpu_holders import allocated_indices
 from fleet.freshness.cluster import stale_since
 from fleet.freshness.kinds import PODS
-from fleet.models import GoneNode, Gpu, Node, Pod, PodPlacement
-from fleet.owner_chains import top_owners_of
+from fleet.models import GoneNode, Gpu, Node, PodPlacement
+from fleet.owner_chains import owners_of_pods, topmost
 from gpu.resources import Layout, ResourceKind
 from gpu.resources.names import GPU
 from wording.durations import spell
 from wording.instants import to_the_minute
 
+NAMED_AT_ONCE = 500
 BoardsOfPods = Mapping[str, Collection[int]]  # by pod UID
 
 
@@ -41,18 +41,18 @@ def placements_of(node: Node | GoneNode) -> QuerySet[PodPlacement]:
 
 
 def name_top_owners(cluster_id: int) -> int:
-    """Names the topmost owners of pods that began before their owners were read, and returns how many placements.
+    """Names the topmost owners of present pods whose owners were read after them, and returns how many placements.
 
-    Two queries, those of the owners, and a statement for each owner that was found.
+    Two queries, those of the owners, and a statement for each 500 placements that change.
     """
-    unnamed = PodPlacement.objects.filter(cluster=cluster_id, until=None, top_owner="").exclude(owner_name="")
-    pods = Pod.objects.filter(cluster=cluster_id, uid__in=unnamed.values("pod_uid")).exclude(owner_uid="").order_by()
-    owner_of = dict(pods.values_list("uid", "owner_uid"))
-    tops, by_top = top_owners_of(cluster_id, owner_of.values()), defaultdict[str, list[str]](list)
-    for pod, owner in owner_of.items():
-        if owner in tops:
-            by_top[tops[owner]].append(pod)
-    return sum(unnamed.filter(pod_uid__in=uids).update(top_owner=top) for top, uids in by_top.items())
+    present = PodPlacement.objects.filter(cluster=cluster_id, until=None).exclude(owner_name="").order_by()
+    above, changed = owners_of_pods(cluster_id, present.values("pod_uid")), list[PodPlacement]()
+    for row in present.only("pod_uid", "top_owner"):
+        top = topmost(row.top_owner, above.get(row.pod_uid, ()))
+        if top != row.top_owner:
+            row.top_owner = top
+            changed.append(row)
+    return present.bulk_update(changed, ["top_owner"], batch_size=NAMED_AT_ONCE)
 
 
 def placed_at(node: Node | GoneNode, at: datetime) -> QuerySet[PodPlacement]:

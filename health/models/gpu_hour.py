@@ -30,7 +30,7 @@ class GpuHour(models.Model):
     # Allocation by placements of pods: of a GPU, its holders as a whole or in part; of a slice, its holders.
     allocated_s = models.FloatField(null=True)  # seconds of it, to any pod; null: nothing tells
     namespace = models.CharField(max_length=253, blank=True)  # of the pods that used it longest; blank: none, or null
-    workload = models.CharField(max_length=320, blank=True)  # controller of these pods, such as `Job/train-71`
+    workload = models.CharField(max_length=320, blank=True)  # topmost owner of these pods, such as `JobSet/train`
 
     class Meta:
         indexes = [models.Index(fields=["cluster", "node_name", "hour"]), models.Index(fields=["hour"])]

@@ -11,7 +11,6 @@ from django.db.models import Q
 from fleet.allocation.gpu_holders import GpusOfPod, gpus_of_pods
 from fleet.freshness.cluster import why_unseen
 from fleet.freshness.kinds import PODS
-from fleet.history.placements import name_top_owners
 from fleet.models import Gpu, Node, PodPlacement
 from gpu.resources import Layout, whole_gpus
 from health.telemetry.snapshot import GpuDevice
@@ -29,7 +28,7 @@ FromUntil = tuple[datetime, datetime]
 class AllocatedFor:
     seconds: float | None = None  # None: nothing tells
     namespace: str = ""  # of the pods that used it longest; if equal, the first by name
-    workload: str = ""  # `Job/train-71`, in that namespace; blank: its pod has no controller
+    workload: str = ""  # topmost owner in that namespace, as `JobSet/train`; blank: its pod has no controller
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,10 @@ class AllocatedHour:
 
     @classmethod
     def of(cls, cluster_id: int, hour: datetime, *, now: datetime) -> "AllocatedHour":
-        """Loads the hour with two queries, after those of `name_top_owners`; three more for every 200 nodes with
-        allocated GPUs, and those of `allocations_on`."""
+        """Loads the hour with two queries; three more for every 200 nodes with allocated GPUs, and those of
+        `allocations_on`."""
         if why_unseen(cluster_id, PODS, now=now):
             return cls(is_seen=False)
-        name_top_owners(cluster_id)
         end = hour + HOUR
         lasting = Q(until=None) | Q(until__gt=hour)
         rows = list(PodPlacement.objects.filter(lasting, cluster=cluster_id, since__lt=end).order_by())
@@ -108,7 +106,7 @@ class AllocatedHour:
         for row, (since, until) in those:
             lasted = (until - since).total_seconds()
             by_namespace[row.namespace] += lasted
-            by_workload[row.namespace, f"{row.owner_kind}/{row.owner_name}" if row.owner_name else ""] += lasted
+            by_workload[row.namespace, row.workload] += lasted
         namespace = _longest(by_namespace)
         workload = _longest({name: lasted for (of, name), lasted in by_workload.items() if of == namespace})
         return AllocatedFor(seconds, namespace, workload)

@@ -11,6 +11,7 @@ import structlog
 from django.db import DatabaseError, connection, transaction
 from redis.exceptions import RedisError
 
+from fleet.history.placements import name_top_owners
 from fleet.messages import announce
 from fleet.models import Cluster, Observer
 from health.models import GpuHour
@@ -114,6 +115,7 @@ def _record_without_telemetry(cluster_id: int, *, now: datetime) -> None:
     hour = over.replace(minute=0, second=0, microsecond=0) - HOUR
     known = Cluster.objects.filter(pk=cluster_id, added_at__lt=hour + HOUR)
     if not usage.is_recorded(cluster_id, hour) and known.exists():
+        name_top_owners(cluster_id)
         usage.record(cluster_id, hour, AllocatedHour.of(cluster_id, hour, now=now))
         announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("hours",), at=now)
 
@@ -147,6 +149,7 @@ def _write_or_log(cluster_id: int, tally: HourTally, *, now: float) -> None:
 def write(cluster_id: int, tally: HourTally, *, now: datetime) -> int:
     """Writes rows and returns how many. Writing the same hour again replaces it."""
     hour = datetime.fromtimestamp(tally.hour, UTC)
+    name_top_owners(cluster_id)
     allocated = AllocatedHour.of(cluster_id, hour, now=now)
     measured = list(tally.rows())
     found = (_gpu_hour_row(cluster_id, hour, sums, allocated.by(sums.device)) for sums in measured)

@@ -18,7 +18,7 @@ from fleet.models.bookmark import STALE_AFTER
 from fleet.observer.mirror.rows import Columns
 from fleet.observer.persistence.upsert import Written
 from fleet.observer.persistence.upsert_statement import upsert
-from fleet.owner_chains import top_owners_of
+from fleet.owner_chains import owners_of_pods, top_owners_of, topmost
 from fleet.states.pod import ENDED
 from kube.resources import PODS
 
@@ -27,14 +27,15 @@ LOOKED_AT_MOST = 4
 AT_ONCE = 500
 NO_GPUS = GpusOfPod([], [])
 ONE_EACH = ("cluster", "pod_uid", "node_uid")
-COLUMNS = (*ONE_EACH, "node_name", "namespace", "name", "owner_kind", "owner_name", "resources", "since")
+COLUMNS = (*ONE_EACH, "node_name", "namespace", "name", "owner_kind", "owner_name", "top_owner", "resources", "since")
 KEPT = ("uid", "namespace", "name", "owner_kind", "owner_name", "owner_uid", "resources", "node_name", "started_at")
 
 
 def record_placements(cluster_id: int, written: Written, *, now: datetime) -> None:
     """Records begins and ends before the pod rows are written, while they still show the GPUs.
 
-    A query, those of the owners and a statement for begins; four queries and those of `allocations_on` for ends.
+    A query, those of the owners and a statement for begins; five queries, those of the owners and of `allocations_on`
+    for ends.
     """
     begun = [row for row in written.new if _holds_gpus(row)]
     begun += [row for old, row in written.changed if _holds_gpus(row) and not _holds_gpus(old)]
@@ -140,10 +141,12 @@ def _end_placements(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping
         return
     seen_until = _stale_since(cluster_id, now=now)
     names = {row["node_name"] for row in rows}
+    above = owners_of_pods(cluster_id, [row["pod_uid"] for row in rows])
     gpus = _gpus(cluster_id, names, now=now) if seen_until is None else {}
     ended = (
         {
             **row,
+            "top_owner": topmost(row["top_owner"], above.get(row["pod_uid"], ())),
             "until": now,
             "seen_until": seen_until and max(seen_until, row["since"]),
             "ended": how.get(row["pod_uid"], "")[:128],

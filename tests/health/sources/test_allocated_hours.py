@@ -38,6 +38,8 @@ def test_what_two_have_at_once_counts_once_and_the_longest_is_named(node):
 
     assert allocated(node) == AllocatedFor(50 * 60, "web", "Job/chat")
     assert allocated(node, OTHER) == AllocatedFor(30 * 60, "web", "Job/chat")
+    node.cluster.pod_placements.update(top_owner="JobSet/llama")
+    assert allocated(node) == AllocatedFor(50 * 60, "web", "JobSet/llama")
 
 
 def test_what_nobody_has_is_nought_and_what_nothing_tells_is_null(node):

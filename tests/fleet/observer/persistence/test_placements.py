@@ -39,17 +39,24 @@ def test_begins_with_the_pod_and_ends_with_how_it_ended(mirror):
 def test_the_topmost_owner_is_kept_for_its_hours(mirror):
     above = {"owner_kind": "JobSet", "owner_name": "llama", "owner_uid": "set"}
     row = {"kind": "Job", "namespace": "team-a", "name": "train", "created_at": NOON, "changed_at": NOON}
-    Workload.objects.create(cluster=mirror.cluster, uid="uid-of-job", **row, **above)
+    job = Workload.objects.create(cluster=mirror.cluster, uid="uid-of-job", **row, **above)
     mirror.list("nodes", [a_node_seen("gpu-001")])
     mirror.list("pods", [])
-    mirror.see("pods", a_pod_seen("train-0"))
+    for name in ("train-0", "train-1"):
+        mirror.see("pods", a_pod_seen(name))
     mirror.flush()
-    Workload.objects.all().delete()
+    train = {"owner_kind": "TrainJob", "owner_name": "llama-2", "owner_uid": "train"}
+    of_set = row | {"kind": "JobSet", "name": "llama"}
+    Workload.objects.create(cluster=mirror.cluster, uid="set", **of_set, **train)
     mirror.see("pods", a_pod_seen("train-0"), is_gone=True)
     mirror.flush()
+    job.delete()
+    mirror.see("pods", a_pod_seen("train-1"), is_gone=True)
+    mirror.flush()
 
-    found = PodPlacement.objects.get()
-    assert (found.until is None, found.workload) == (False, "JobSet/llama")
+    first, second = PodPlacement.objects.order_by("name")
+    assert (first.until is None, first.workload) == (False, "TrainJob/llama-2"), "its row came late"
+    assert (second.until is None, second.workload) == (False, "JobSet/llama"), "no row names an owner now"
 
 
 def test_one_that_is_deleted_is_gone_and_one_that_a_list_lacks_too(mirror):
