@@ -6,10 +6,11 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from fleet.gangs import SERVICES
 from fleet.models import Node, PodPlacement
 from fleet.models.pod import COMPLETED
 from gpu.resources import Layout, whole_gpus
-from operations.tenants.jobs import HOUR_S, SERVICES
+from operations.tenants.jobs import HOUR_S
 
 
 @dataclass(frozen=True)

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
-from itertools import takewhile
-from typing import Any
 
 from capacity.warm_up import Started, quickest, workload_of
+from fleet.gangs import OF_POD, gang_owners_of
 from fleet.models import Bookmark, Node, Pod
-from fleet.owner_chains import POD, chains_above
-from gpu.evictions import REPLICAS
 from gpu.resources import Layout, whole_gpus
 from health.models import Finding
 from health.rules.idle_gpus import IdleGpus, reported_hours_of
 from kube.resources import PODS
 from operations.tenants.disruption_cost import UNKNOWN, Harm, Job
 
-# Controllers of services: each of their pods restarts alone, and the time since it started is no lost work.
-SERVICES = frozenset({*REPLICAS, "DaemonSet"})
-# Owners of several jobs or services, each of which ends alone.
-MAKES_SEVERAL = ("CronJob", "RayService")
 HOUR_S = 3600
 NO_TIME = timedelta(0)
 
@@ -64,7 +57,7 @@ def harm_of(cluster_id: int, nodes: Iterable[Node], *, now: datetime) -> dict[st
     of_pod = ("owner_kind", "namespace", "owner_name", "name", "resources", "node__layout")
     columns = ("owner_uid", "node_name", *of_pod, *told)
     read_rows = list(pods.values_list(*columns))
-    owners = _owners(cluster_id, read_rows)
+    owners = gang_owners_of(cluster_id, read_rows)
     rows = [(*row[1:8], Started(*row[8:])) for row in read_rows]
     load = quickest((workload_of(*row[1:5]), row[7]) for row in rows)
     for on, kind, namespace, owner, pod, resources, layout, started in rows:
@@ -125,52 +118,16 @@ def _harm(node: Node, there: _OnNode, jobs: Mapping[str, Job]) -> Harm:
     )
 
 
-WorkloadKey = tuple[str, str, str]  # kind, namespace, name
-
-
-@dataclass(frozen=True)
-class _Owners:
-    # A Job → its owner; a StatefulSet of workers → the group of the Pod that leads them.
-    of_jobs: Mapping[WorkloadKey, str]
-    leaders: Mapping[tuple[str, str], str]  # a Pod's namespace and name → the group that it leads
-
-    def gang_of(self, kind: str, namespace: str, owner: str, pod: str) -> str:
-        """Returns the job that ends with this pod; empty for a pod that restarts alone."""
-        if group := self.leaders.get((namespace, pod)) or self.of_jobs.get((kind, namespace, owner)):
-            return group
-        if not kind:
-            return f"Pod {namespace}/{pod}"
-        return "" if kind in SERVICES else f"{kind} {namespace}/{owner}"
-
-
 def jobs_by_node(cluster_id: int, node_names: Iterable[str]) -> dict[str, dict[tuple[str, str], str]]:
     """Returns the jobs of tenants' GPU pods: {"gpu-1": {("team-a", "rank-0"): "Job team-a/llama"}}, without services.
 
     One query, and those of `chains_above`.
     """
     pods = Pod.objects.filter(cluster=cluster_id, deleted_at=None, node_name__in=node_names).tenants().not_done()
-    rows = list(pods.values_list("owner_uid", "node_name", "owner_kind", "namespace", "owner_name", "name"))
-    owners = _owners(cluster_id, rows)
+    rows = list(pods.values_list(*OF_POD))
+    owners = gang_owners_of(cluster_id, rows)
     found: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for _, on, kind, namespace, owner, pod in rows:
         if job := owners.gang_of(kind, namespace, owner, pod):
             found[on][namespace, pod] = job
     return found
-
-
-def _owners(cluster_id: int, rows: Iterable[Sequence[Any]]) -> _Owners:
-    """Reads owners. Jobs of a JobSet, MPIJob, RayJob or TrainJob are one job; those of a CronJob are not.
-
-    Workers of a LeaderWorkerSet group are a StatefulSet owned by the leader pod.
-    """
-    by_uid = {uid: (kind, namespace, name) for uid, _, kind, namespace, name, *_ in rows if uid}
-    of_jobs: dict[WorkloadKey, str] = {}
-    leaders: dict[tuple[str, str], str] = {}
-    for (_, uid), chain in chains_above(set(by_uid), clusters=[cluster_id]).items():
-        kind, namespace, name = by_uid[uid]
-        above = list(takewhile(lambda owner: owner.kind not in MAKES_SEVERAL, chain))
-        if leader := next((owner.name for owner in above if owner.kind == POD), ""):
-            of_jobs[kind, namespace, name] = leaders[namespace, leader] = f"group of Pod {namespace}/{leader}"
-        elif above and kind not in SERVICES:
-            of_jobs[kind, namespace, name] = f"{above[-1].kind} {namespace}/{above[-1].name}"
-    return _Owners(of_jobs, leaders)
