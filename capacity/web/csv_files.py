@@ -68,17 +68,9 @@ def pool_defragmentation(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = _pool(request, pool_id)
     report = defragmentation_of_pool(pool, request.user, now=timezone.now())
     head = (
-        "gpus_of_each",
-        "fits_now",
-        "fits_after",
-        "node",
-        "pod",
-        "owner",
-        "gpus",
-        "gpu_hours_lost",
-        "gpu_hours_loading",
+        "gpus_of_each", "fits_now", "fits_after", "node", "pod", "owner", "gpus", "gpu_hours_lost", "gpu_hours_loading",
         "target",
-    )
+    )  # fmt: skip
     rows = [row for each in (report.proposals if report else ()) for row in _moves(each)]
     return download_of([head, *known_rows(report, rows)], f"defragmentation-of-pool-{pool.pk}.csv")
 
