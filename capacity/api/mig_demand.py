@@ -67,13 +67,14 @@ class MigRelayoutSerializer(serializers.Serializer):
     gpus = serializers.IntegerField(help_text="GPUs of the nodes to change.")
     jobs = serializers.ListField(child=serializers.CharField(), help_text="Jobs that start again.")
     gpu_hours_lost = serializers.FloatField(source="gpu_hours", help_text="Work of these jobs.")
+    pods_with_empty_dir = serializers.IntegerField(source="with_empty_dir", help_text="They lose this data.")
     gpu_hours_loading = serializers.FloatField(
         source="loading_gpu_hours",
         help_text="GPU-hours until the pods are Ready again, as far as their workloads tell.",
     )
     nodes = ChangedNodeSerializer(many=True, help_text="Empty: no change of a node serves more requests.")
     nodes_staying = serializers.IntegerField(
-        source="staying", help_text="Nodes with several shapes, or with a pod that must stay."
+        source="staying", help_text="Nodes with several shapes, or with a pod that must stay or has no room elsewhere."
     )
 
 
@@ -81,6 +82,9 @@ class MigDemandReportSerializer(serializers.Serializer):
     begin = serializers.DateTimeField(help_text="14 days ago, or when the cluster was added.")
     products = MigDemandSerializer(many=True, help_text="Products with slices, offered or requested.")
     changes = serializers.SerializerMethodField(help_text="Nodes to give another layout, by product.")
+    knows_budgets = serializers.BooleanField(
+        help_text="False: no node is proposed, since PodDisruptionBudgets were never read."
+    )
     is_cut = serializers.BooleanField(help_text="Older pods of the period are not counted: there are too many.")
 
     @extend_schema_field(MigRelayoutSerializer(many=True))

@@ -6,7 +6,7 @@ node that receives pods is not emptied later, so every pod moves at most once.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -22,11 +22,11 @@ class MovablePod:
     key: int
     name: str  # namespace/name
     owner: str  # kind, namespace and name of its workload
-    gpus: int
+    gpus: int  # whole ones; among nodes that are cut, slices of their profile
     cpu_m: int
     memory_bytes: int
     gpu_hours: float  # work of a job that starts again; 0 of a service
-    loading_gpu_hours: float = 0.0  # time until it is Ready on another node, as its workload usually needs
+    loading_gpu_hours: float = 0.0  # until it is Ready on another node, as its workload usually needs
     is_job: bool = False
     has_empty_dir: bool = False
     budgets: tuple[int, ...] = ()  # keys of its PodDisruptionBudgets
@@ -34,12 +34,12 @@ class MovablePod:
 
 @dataclass(frozen=True)
 class PackedNode:
-    """A ready node without shared GPUs and slices."""
+    """A ready node whose GPUs are all whole, or all cut into one profile."""
 
     key: int
     name: str
     kind: Any  # pods move between nodes of one kind
-    gpus: int  # that it offers
+    gpus: int  # that it offers; slices if they are cut
     free: int
     cpu_m: int  # free
     memory_bytes: int  # free
@@ -106,21 +106,53 @@ class Proposal:
         return sum(move.pod.has_empty_dir for move in self.moves)
 
 
+PodTarget = tuple[MovablePod, PackedNode]
+
+
 @dataclass
-class _Room:
-    """The free amounts of the nodes while pods are moved in thought."""
+class RoomOnNodes:
+    """The free amounts of the nodes, and the evictions of the budgets, while pods are moved in thought."""
 
     nodes: Sequence[PackedNode]
+    budgets: Counter[int] = field(default_factory=Counter)  # evictions that each allows
     free: dict[int, list[int]] = field(default_factory=dict)  # by node: GPUs, millicores, bytes
     by_free: dict[tuple[Any, int], dict[int, None]] = field(default_factory=lambda: defaultdict(dict))
-    budgets: Counter[int] = field(default_factory=Counter)
+    by_key: dict[int, PackedNode] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for node in self.nodes:
+            self.by_key[node.key] = node
             self.free[node.key] = [node.free, node.cpu_m, node.memory_bytes]
             self.by_free[node.kind, node.free][node.key] = None
 
-    def take(self, node: PackedNode, pod: MovablePod, sign: int = 1) -> None:
+    def empty(
+        self, node: PackedNode, size: int, emptied: Collection[int] = frozenset()
+    ) -> tuple[list[PodTarget] | None, int]:
+        """Moves the pods of a node to others. Returns the moves, and how many more pods of the size fit.
+
+        None if a pod fits nowhere, or may not be evicted: nothing moves. `emptied` nodes receive none.
+        """
+        moves: list[PodTarget] = []
+        gain = node.gpus // size - self.free[node.key][0] // size
+        for pod in sorted(node.pods, key=lambda pod: (-pod.gpus, pod.key)):
+            target = self._target_of(pod, node, size, emptied) if pod.gpus else None
+            is_allowed = all(self.budgets[budget] > 0 for budget in pod.budgets)
+            if target is None or not is_allowed:
+                self.undo(moves)
+                return None, 0
+            before = self.free[target.key][0]
+            self._take(target, pod)
+            self.budgets.subtract(pod.budgets)
+            gain -= before // size - (before - pod.gpus) // size
+            moves.append((pod, target))
+        return moves, gain
+
+    def undo(self, moves: Iterable[PodTarget]) -> None:
+        for pod, target in moves:
+            self._take(target, pod, -1)
+            self.budgets.update(pod.budgets)
+
+    def _take(self, node: PackedNode, pod: MovablePod, sign: int = 1) -> None:
         free = self.free[node.key]
         if pod.gpus:
             self.by_free[node.kind, free[0]].pop(node.key, None)
@@ -129,23 +161,20 @@ class _Room:
         free[1] -= sign * pod.cpu_m
         free[2] -= sign * pod.memory_bytes
 
-    def target_of(
-        self, pod: MovablePod, source: PackedNode, size: int, by_key: Mapping[int, PackedNode], empty: Iterable[int]
-    ) -> PackedNode | None:
+    def _target_of(self, pod: MovablePod, source: PackedNode, size: int, emptied: Collection[int]) -> PackedNode | None:
         """Returns the node where the pod costs the fewest pods of the size, then the one with the least room."""
         levels = range(pod.gpus, source.gpus + 1)
         for level in sorted(levels, key=lambda free: (free // size - (free - pod.gpus) // size, free)):
             for key in islice(self.by_free[source.kind, level], TARGETS_AT_MOST):
                 _, cpu_m, memory_bytes = self.free[key]
-                if key != source.key and key not in empty and cpu_m >= pod.cpu_m and memory_bytes >= pod.memory_bytes:
-                    return by_key[key]
+                if key != source.key and key not in emptied and cpu_m >= pod.cpu_m and memory_bytes >= pod.memory_bytes:
+                    return self.by_key[key]
         return None
 
 
 def propose(nodes: Sequence[PackedNode], size: int, budgets: Mapping[int, int]) -> Proposal:
     """Returns the nodes to empty for more pods of a size. `budgets` are the evictions that each budget allows now."""
-    room, by_key = _Room(nodes), {node.key: node for node in nodes}
-    room.budgets.update(budgets)
+    room = RoomOnNodes(nodes, Counter(budgets))
     fits_now = sum(node.free // size for node in nodes)
     emptied: dict[int, EmptiedNode] = {}
     received = set[int]()
@@ -157,7 +186,7 @@ def propose(nodes: Sequence[PackedNode], size: int, budgets: Mapping[int, int]) 
             break
         if node.key in received:
             continue
-        moves, gain = _empty(node, room, size, by_key, emptied)
+        moves, gain = room.empty(node, size, emptied.keys())
         if moves is not None and gain > 0:
             fits += gain
             received |= {target.key for _, target in moves}
@@ -165,31 +194,5 @@ def propose(nodes: Sequence[PackedNode], size: int, budgets: Mapping[int, int]) 
                 node.key, node.name, [PodMove(pod, target.name) for pod, target in moves], gain
             )
         elif moves is not None:
-            _undo(moves, room)
+            room.undo(moves)
     return Proposal(size, fits_now, fits, list(emptied.values()))
-
-
-def _empty(
-    node: PackedNode, room: _Room, size: int, by_key: Mapping[int, PackedNode], emptied: Mapping[int, EmptiedNode]
-) -> tuple[list[tuple[MovablePod, PackedNode]] | None, int]:
-    """Moves the pods of a node. Returns the moves, and how many more pods fit; None if a pod fits nowhere."""
-    moves: list[tuple[MovablePod, PackedNode]] = []
-    gain = node.gpus // size - room.free[node.key][0] // size
-    for pod in sorted(node.pods, key=lambda pod: (-pod.gpus, pod.key)):
-        target = room.target_of(pod, node, size, by_key, emptied) if pod.gpus else None
-        is_allowed = all(room.budgets[budget] > 0 for budget in pod.budgets)
-        if target is None or not is_allowed:
-            _undo(moves, room)
-            return None, 0
-        before = room.free[target.key][0]
-        room.take(target, pod)
-        room.budgets.subtract(pod.budgets)
-        gain -= before // size - (before - pod.gpus) // size
-        moves.append((pod, target))
-    return moves, gain
-
-
-def _undo(moves: Iterable[tuple[MovablePod, PackedNode]], room: _Room) -> None:
-    for pod, target in moves:
-        room.take(target, pod, -1)
-        room.budgets.update(pod.budgets)

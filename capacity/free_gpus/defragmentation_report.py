@@ -18,10 +18,11 @@ from fleet.models.node import members_of
 from kube.resources import DISRUPTION_BUDGETS, NODES, PODS
 from people.models import User
 
-COLUMNS = (
-    "pk", "name", "gpu_product", "gpu_allocatable", "gpus_free", "cpu_allocatable_m", "memory_allocatable_bytes",
-    *(f"cpu_{whose}_m" for whose in WHOSE), *(f"memory_{whose}_bytes" for whose in WHOSE),
+CPU_AND_MEMORY = (
+    "cpu_allocatable_m", "memory_allocatable_bytes", *(f"cpu_{whose}_m" for whose in WHOSE),
+    *(f"memory_{whose}_bytes" for whose in WHOSE),
 )  # fmt: skip
+COLUMNS = ("pk", "name", "gpu_product", "gpu_allocatable", "gpus_free", *CPU_AND_MEMORY)
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,9 @@ class DefragmentationReport:
 
 
 def defragmentation_of_pool(pool: Pool, user: User, *, now: datetime) -> DefragmentationReport | None:
-    """Returns the proposals for the nodes and pods that the user sees. None: something was never read. Six queries."""
+    """Returns the proposals for the nodes and pods that the user sees. None: something was never read. Seven queries,
+    and those of `chains_above`.
+    """
     if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name, DISRUPTION_BUDGETS.name):
         return None
     members = members_of([pool.pk])
@@ -43,14 +46,19 @@ def defragmentation_of_pool(pool: Pool, user: User, *, now: datetime) -> Defragm
     )  # fmt: skip
     rows = list(nodes.annotate(taints_text=Cast("taints", TextField())).values(*COLUMNS, "taints_text"))
     budgets = list(DisruptionBudget.objects.filter(cluster=pool.cluster_id))
-    packed = _packed_nodes(rows, PodsOnNodes.load(members, user, budgets), now=now)
-    allowed = {budget.pk: budget.disruptions_allowed or 0 for budget in budgets}  # not counted yet allows nothing
+    packed = _packed_nodes(rows, PodsOnNodes.load(pool, user, budgets), now=now)
+    allowed = allowed_by(budgets)
     return DefragmentationReport(
         [propose(packed, size, allowed) for size in SIZES],
         len(packed),
         sum(not node.is_source for node in packed),
         _as_of(pool.cluster, now=now),
     )
+
+
+def allowed_by(budgets: Sequence[DisruptionBudget]) -> dict[int, int]:
+    """Returns the evictions that each budget allows now. One that is not counted yet allows none."""
+    return {budget.pk: budget.disruptions_allowed or 0 for budget in budgets}
 
 
 def _as_of(cluster: Cluster, *, now: datetime) -> datetime | None:
@@ -67,11 +75,11 @@ def _packed_nodes(rows: Sequence[ColumnValues], pods: PodsOnNodes, *, now: datet
             PackedNode(
                 key=row["pk"],
                 name=row["name"],
-                kind=(row["gpu_product"], row["gpu_allocatable"], _taints(row["taints_text"])),
+                kind=(row["gpu_product"], row["gpu_allocatable"], taints_in(row["taints_text"])),
                 gpus=row["gpu_allocatable"],
                 free=max(0, row["gpus_free"]),
-                cpu_m=_free(row, "cpu", "m"),
-                memory_bytes=_free(row, "memory", "bytes"),
+                cpu_m=free_amount(row, "cpu", "m"),
+                memory_bytes=free_amount(row, "memory", "bytes"),
                 pods=[pods.movable(pod, pod["gpus"], now=now) for pod in there],
                 is_source=all(_has_whole_gpus(pod) and pods.can_start_again(pod) for pod in there),
             )
@@ -83,11 +91,11 @@ def _has_whole_gpus(pod: ColumnValues) -> bool:
     return pod["gpus"] > 0 and len(pod["resources"]) == 1
 
 
-def _taints(text: str) -> tuple[str, ...]:
+def taints_in(text: str) -> tuple[str, ...]:
     """Returns the taints as text: pods move between nodes with equal ones, since their tolerations are not stored."""
     return tuple(sorted(json.dumps(each, sort_keys=True) for each in json.loads(text)))
 
 
-def _free(row: ColumnValues, what: str, unit: str) -> int:
+def free_amount(row: ColumnValues, what: str, unit: str) -> int:
     """Returns the free amount. 0: not reported, so nothing moves there."""
     return max(0, (row[f"{what}_allocatable_{unit}"] or 0) - sum(row[f"{what}_{whose}_{unit}"] for whose in WHOSE))

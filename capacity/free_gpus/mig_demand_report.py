@@ -10,15 +10,16 @@ from typing import Any
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
+from capacity.free_gpus.defragmentation_report import CPU_AND_MEMORY, allowed_by, free_amount, taints_in
 from capacity.free_gpus.mig_demand import MigDemand, ProfileRequest, mig_demand
 from capacity.free_gpus.mig_relayout import MigRelayout, ShapedNode, relayout
 from capacity.free_gpus.movable_pods import PodsOnNodes
-from fleet.models import Bookmark, Node, Pod, PodPlacement, Pool
+from fleet.models import Bookmark, DisruptionBudget, Node, Pod, PodPlacement, Pool
 from fleet.models.node import members_of
 from gpu.labels import GPU_PRODUCT
 from gpu.resources import Layout, ResourceKind, Vendor, fraction_of
 from health.evaluation.pending_pods import pools_of
-from kube.resources import NODES, PODS
+from kube.resources import DISRUPTION_BUDGETS, NODES, PODS
 from people.models import User
 
 DAYS = 14
@@ -27,7 +28,7 @@ WAITING_AT_MOST = 5000  # the oldest
 BY_NAME = Layout()  # of a pod without a node
 COLUMNS = (
     "pk", "uid", "name", "gpu_product", "layout", "physical_mig", "physical_whole", "physical_gpus",
-    "shares_allocatable", "is_ready", "is_unschedulable",
+    "shares_allocatable", "is_ready", "is_unschedulable", *CPU_AND_MEMORY,
 )  # fmt: skip
 
 
@@ -37,15 +38,18 @@ class MigDemandReport:
     products: list[MigDemand]  # with slices, offered or requested
     is_cut: bool = False  # older pods of the period are not counted
     changes: Mapping[str, MigRelayout] = field(default_factory=dict)  # by product: nodes to give another layout
+    knows_budgets: bool = True  # False: no node is proposed, since PodDisruptionBudgets were never read
 
 
 def mig_demand_of_pool(pool: Pool, user: User, *, now: datetime) -> MigDemandReport | None:
-    """Returns the demand on the pool's NVIDIA GPUs. None: nodes or pods were never read. Seven queries."""
+    """Returns the demand on the pool's NVIDIA GPUs. None: nodes or pods were never read. Ten queries, and those of
+    `chains_above`.
+    """
     if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name):
         return None
     begin = max(now - timedelta(days=DAYS), pool.cluster.added_at)
     nodes = Node.objects.visible_to(user).filter(pk__in=members_of([pool.pk]), gpu_vendor=Vendor.NVIDIA).order_by()
-    texts = {f"{name}_text": Cast(name, TextField()) for name in ("allocatable", "requested")}
+    texts = {f"{name}_text": Cast(name, TextField()) for name in ("allocatable", "requested", "taints")}
     rows = list(nodes.annotate(**texts).values(*COLUMNS, *texts))
     product_of, layouts = dict[str, str](), dict[str, Layout]()
     gpus: Counter[str] = Counter()
@@ -73,15 +77,20 @@ def mig_demand_of_pool(pool: Pool, user: User, *, now: datetime) -> MigDemandRep
         for product in sorted(gpus)
     )
     shown = [demand for demand in found if demand.unknown or any(line.profile for line in demand.profiles)]
-    changes = _changes(pool, user, shown, [row for row in rows if row["is_ready"]], now=now) if shown else {}
-    return MigDemandReport(begin, shown, len(times) > PLACEMENTS_AT_MOST, changes)
+    is_cut = len(times) > PLACEMENTS_AT_MOST
+    if not shown or not Bookmark.objects.knows_all(pool.cluster_id, DISRUPTION_BUDGETS.name):
+        unchanged = {each.product: MigRelayout(each) for each in shown}
+        return MigDemandReport(begin, shown, is_cut, unchanged, knows_budgets=not shown)
+    changes = _changes(pool, user, shown, [row for row in rows if row["is_ready"]], now=now)
+    return MigDemandReport(begin, shown, is_cut, changes)
 
 
 def _changes(
     pool: Pool, user: User, demands: Iterable[MigDemand], rows: Iterable[Mapping[str, Any]], *, now: datetime
 ) -> Mapping[str, MigRelayout]:
-    """Returns the proposed changes by product. One query."""
-    pods = PodsOnNodes.load(members_of([pool.pk]), user)
+    """Returns the proposed changes by product. Three queries, and those of `chains_above`."""
+    budgets = list(DisruptionBudget.objects.filter(cluster=pool.cluster_id))
+    pods, allowed = PodsOnNodes.load(pool, user, budgets), allowed_by(budgets)
     shaped: dict[str, list[ShapedNode]] = defaultdict(list)
     mixed: Counter[str] = Counter()
     for row in rows:
@@ -90,7 +99,10 @@ def _changes(
             shaped[row["gpu_product"]].append(node)
         else:
             mixed[row["gpu_product"]] += 1
-    return {each.product: relayout(each, shaped[each.product], mixed=mixed[each.product]) for each in demands}
+    return {
+        each.product: relayout(each, shaped[each.product], mixed=mixed[each.product], budgets=allowed)
+        for each in demands
+    }
 
 
 def _shaped_node(row: Mapping[str, Any], pods: PodsOnNodes, *, now: datetime) -> ShapedNode | None:
@@ -100,13 +112,25 @@ def _shaped_node(row: Mapping[str, Any], pods: PodsOnNodes, *, now: datetime) ->
     if len(offers) != 1 or row["shares_allocatable"] or not gpus:
         return None
     [(profile, units)] = offers.items()
-    taken = sum(number for shape, number in _by_profile(json.loads(row["requested_text"]), layout) if shape == profile)
+    taken = _units_of(profile, json.loads(row["requested_text"]), layout)
     there = pods.by_node.get(row["pk"], ())
     return ShapedNode(
         row["pk"], row["name"], profile, gpus, units, 0 if row["is_unschedulable"] else max(0, units - taken),
-        [pods.movable(pod, fraction_of(pod["resources"], layout, product=product).gpus, now=now) for pod in there],
+        [
+            pods.movable(
+                pod, fraction_of(pod["resources"], layout, product=product).gpus,
+                units=_units_of(profile, pod["resources"], layout), now=now,
+            )
+            for pod in there
+        ],
+        cpu_m=free_amount(row, "cpu", "m"), memory_bytes=free_amount(row, "memory", "bytes"),
+        taints=taints_in(row["taints_text"]),
         may_change=not row["is_unschedulable"] and all(map(pods.can_start_again, there)),
     )  # fmt: skip
+
+
+def _units_of(profile: str, resources: Mapping[str, int], layout: Layout) -> int:
+    return sum(number for shape, number in _by_profile(resources, layout) if shape == profile)
 
 
 def _waiting(

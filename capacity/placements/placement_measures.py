@@ -117,7 +117,7 @@ def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasu
         full,
         other,
         _failures(pool, user, visible, {row["uid"]: row["domain"] for row in rows}, now=now),
-        _losses(rows, PodsOnNodes.load(members, user), now=now),
+        _losses(rows, PodsOnNodes.load(pool, user), now=now),
         refused.count(),
         len(rows),
         len(compared),

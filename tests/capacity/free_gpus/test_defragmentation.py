@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from capacity.free_gpus.defragmentation import SIZES, MovablePod, PackedNode, Proposal, propose
 from capacity.free_gpus.defragmentation_report import defragmentation_of_pool
-from fleet.models import Bookmark, DisruptionBudget, Pod
+from fleet.models import Bookmark, DisruptionBudget, Pod, Workload
 from kube.resources import DISRUPTION_BUDGETS, NODES, PODS
 from tests import make
 from tests.callers import calling
@@ -161,6 +161,25 @@ def test_a_pod_that_must_stay_keeps_its_node(pool, bob, given):
     Pod.objects.update(**given)
 
     assert proposals(pool, bob)[8].nodes == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("is_of_one_set", [True, False])
+def test_a_pod_of_a_job_set_on_other_nodes_of_the_cluster_keeps_its_node(pool, bob, is_of_one_set):
+    elsewhere = make.a_node(pool.cluster, "other")
+    make.a_pod(elsewhere, "train-9", namespace="team-a", gpus=4, owner_kind="Job", owner_name="train-9")
+    for pod in Pod.objects.all():
+        Pod.objects.filter(pk=pod.pk).update(owner_uid=f"job-{pod.name}")
+        name = "llama" if is_of_one_set else f"set-{pod.name}"
+        Workload.objects.create(
+            cluster=pool.cluster, uid=f"job-{pod.name}", kind="Job", namespace="team-a", name=pod.owner_name,
+            owner_kind="JobSet", owner_name=name, owner_uid=f"uid-{name}", created_at=NOON, changed_at=NOON,
+        )  # fmt: skip
+    Pod.objects.filter(name="train-1").update(claims=["gpu"])  # only one of both could move
+
+    found = proposals(pool, bob)[8]
+
+    assert found.jobs == ([] if is_of_one_set else ["JobSet team-a/set-train-0"])
 
 
 @pytest.mark.django_db
