@@ -100,7 +100,10 @@ class PlacementMeasures:
 
 
 def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasures | None:
-    """Returns the measures of the nodes and pods that the user sees. None: never read. Seven queries."""
+    """Returns the measures of the nodes and pods that the user sees. None: never read.
+
+    Eight queries, and those of `chains_above`.
+    """
     if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name):
         return None
     members = members_of([pool.pk])
