@@ -4,6 +4,7 @@ A node is full in an hour in which all its GPUs were allocated. Heat, power and 
 other nodes, for GPUs that were busy for at least half of the hour.
 """
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,7 +159,8 @@ def _failures(
     pool: Pool, user: User, nodes: Any, domain_of: Mapping[str, str | None], *, now: datetime
 ) -> FailureFigures:
     """Counts failures of these nodes, and of nodes that left the pool: a failed node is often replaced."""
-    days = min(DAYS_OF_FAILURES, settings.KEEP_HISTORY_DAYS)
+    watched = max(1, math.ceil((now - pool.cluster.added_at) / timedelta(days=1)))
+    days = min(DAYS_OF_FAILURES, settings.KEEP_HISTORY_DAYS, watched)
     gone = GoneNode.objects.visible_to(user).filter(pools=pool)
     of_pool = ~Q(node_uid="") & (Q(node_uid__in=nodes.order_by().values("uid")) | Q(node_uid__in=gone.values("uid")))
     events = DomainEvent.objects.visible_to(user).filter(

@@ -106,6 +106,8 @@ def test_failures_of_gone_nodes_and_of_nodes_without_the_label_have_no_known_dom
     assert measures_of_pool(pool, bob, now=NOON).failures.is_cut
     text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
     assert "Failures of 7 days" in text
+    pool.cluster.added_at = NOON - timedelta(hours=30)
+    assert measures_of_pool(pool, bob, now=NOON).failures.days == 2  # nobody watched before
     assert "of unknown domains" in text
 
 
