@@ -207,7 +207,7 @@ def test_what_virtual_machines_get_is_told_as_that(name, devices, boards):
             "kubelet-says",
             (
                 "GPU-99999999-0000-0000-0000-000000000001: the kubelet reports it as unhealthy; "
-                "kubelet-says/train-0 has it."
+                "kubelet-says/train-0 uses it."
             ),
         ),
     ],

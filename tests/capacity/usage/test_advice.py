@@ -21,7 +21,7 @@ BUSY = Activity(busy=0.9, tensor=0.5, bandwidth=0.3)
         ("Job/a", {"used": 4, "idle": 6}, BUSY, UsePattern.IDLE, "60% of the measured hours", "activeDeadlineSeconds"),
         ("Notebook/a", {"idle": 6}, BUSY, UsePattern.IDLE, "100%", "CULL_IDLE_TIME"),
         ("Odd/a", {"idle": 6}, BUSY, UsePattern.IDLE, "Ask the owner", "requests"),
-        ("Job/a", {"used": 6}, Activity(), UsePattern.NOT_MEASURED, "had alone", ""),
+        ("Job/a", {"used": 6}, Activity(), UsePattern.NOT_MEASURED, "exclusive GPU", ""),
         ("Job/a", {"used": 6}, Activity(busy=0.1, fits="fits_eighth"), UsePattern.LOW, "an eighth", "mig"),
         ("Job/a", {"used": 6}, Activity(busy=0.1), UsePattern.LOW, "10% busy", "time-slicing"),
         ("Job/a", {"used": 6}, Activity(busy=0.1, tensor=0.3), UsePattern.NONE, "", ""),
