@@ -32,6 +32,7 @@ NODE_INFO = (
     "architecture", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion", "machineID",
     "operatingSystem", "osImage", "systemUUID",
 )  # fmt: skip
+TTL = "node.alpha.kubernetes.io/ttl"  # of the TTL controller, some time after the node is made
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 ABSENT, CONFLICT = 404, 409
 FRESH = timedelta(minutes=1)
@@ -88,9 +89,10 @@ class RealCluster:
         )
 
     def state(self, name: str) -> dict[str, Any]:
-        """Returns metadata and spec of a node, without the taint that its controller derives from the cordon."""
+        """Returns metadata and spec of a node, without what its controllers write: the taint of a cordon, and a TTL."""
         read = self.api.sanitize_for_serialization(self.core.read_node(name))
         metadata = {key: read["metadata"].get(key) for key in ("uid", "labels", "annotations", "finalizers")}
+        (metadata["annotations"] or {}).pop(TTL, None)
         taints = [taint for taint in read["spec"].pop("taints", ()) if taint["key"] != UNSCHEDULABLE]
         return {"metadata": metadata, "spec": read["spec"], "taints": taints}
 
