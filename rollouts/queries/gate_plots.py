@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from django.db.models import Prefetch
@@ -31,6 +31,12 @@ def newest_stages(plan: Plan) -> list[Stage]:
     current = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     stages = plan.stages.forward().exclude(state__in=NOTHING_YET).prefetch_related(changed, current, "approvals")
     return list(stages.order_by("-index")[:MOST_STAGES])
+
+
+def drawn_stages(stages: Iterable[Stage]) -> frozenset[int]:
+    """Returns the keys of the stages that `newest_stages` loads, of all stages of a plan."""
+    begun = [stage for stage in stages if not stage.is_rollback and stage.state not in NOTHING_YET]
+    return frozenset(stage.pk for stage in sorted(begun, key=lambda stage: -stage.index)[:MOST_STAGES])
 
 
 def gate_plots(plan: Plan, stages: Sequence[Stage], *, now: datetime) -> list[GatePlot]:

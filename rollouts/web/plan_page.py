@@ -21,6 +21,7 @@ from rollouts.commands.rollback_preview import rollback_preview
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Target
 from rollouts.preflight.rollback import rollback_checks
+from rollouts.queries.gate_plots import drawn_stages
 from rollouts.queries.plan_view import PlanOnPage, buttons, plan_on_page
 from rollouts.web.board import Column, column_of, soak_until
 from rollouts.web.gate_reviews import is_reviewed
@@ -109,6 +110,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "all_pass_now": row.state == PlanState.HALTED and observation.is_live and _all_pass(columns, on_page),
         "observation": None if row.is_final else observation,
         "columns": [column for column in columns if column.is_shown],
+        "drawn_stages": drawn_stages(column.on_page.stage for column in columns),
         "buttons": buttons(row, request.user, is_barred=is_barred),
         "may_override": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
         "may_acknowledge": scope_of(request.user, Permission.STOP).covers_cluster(row.cluster_id),

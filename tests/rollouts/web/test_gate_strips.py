@@ -7,7 +7,7 @@ import pytest
 from operations.models import Freeze
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Approval, Plan, Stage
-from rollouts.queries.gate_plots import newest_stages
+from rollouts.queries.gate_plots import drawn_stages, newest_stages
 from rollouts.queries.gate_strips import gate_strips
 from tests.make import NOON, a_user, a_window
 from tests.pages import visiting
@@ -161,3 +161,10 @@ def test_strips_of_passed_gates_are_folded_and_a_gate_without_an_answer_has_none
     assert text.index("<details") < text.index('id="plot-0-no_foreign_change"')
     assert "Nobody else changed the changed node" in text
     assert ('href="#plot-0-no_foreign_change"' in lines, 'href="#plot-0-soak"' in lines) == (True, False)
+
+
+def test_stages_before_the_three_newest_have_no_link_to_a_plot():
+    begun = [Stage(pk=number, index=number, kind="pool", state="passed") for number in range(5)]
+    others = [Stage(pk=8, index=8, kind="pool", state="waiting"), Stage(pk=9, index=9, kind="rollback", state="passed")]
+
+    assert drawn_stages([*others, *begun]) == {2, 3, 4}
