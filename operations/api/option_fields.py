@@ -29,4 +29,3 @@ def field_of(option: StepOption) -> serializers.Field:
             return serializers.IntegerField(
                 min_value=option.least_s, max_value=option.most_s, allow_null=True, **shared
             )
-    raise NotImplementedError(f"{option} has no REST field")

@@ -8,9 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from django.db import IntegrityError, transaction
-
-from edges.transition_errors import LostRace
 from fleet.models import Node, Pod
 from kube import client
 from kube.redaction import redacted
@@ -19,7 +16,7 @@ from operations.models import NodeTestJob
 from operations.pool_tests import common_image, tests_of
 from operations.refusals import BadOperation
 from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
-from operations.steps.test_job import AGAIN_AFTER, IMAGE, TestJobStep, namespace_of
+from operations.steps.test_job import AGAIN_AFTER, IMAGE, TestJobStep, intend_job
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.test_job import resource_of
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
@@ -77,19 +74,12 @@ class DebugPodStep(TestJobStep):
             runtime_class = runtime_class_on(node)
             if not runtime_class:
                 return WITHOUT_GPU
-        options, now = work.operation.options, work.clock()
-        try:
-            with transaction.atomic():
-                work.guard()
-                return NodeTestJob.objects.create(
-                    operation=work.operation, node_uid=node.uid, node_name=node.name,
-                    image=options["image"] or tests_of([node])[node.pk].image("debug"),
-                    namespace=namespace_of(work.operation.cluster), resource=resource, amount=1 if resource else 0,
-                    command=options["command"], test=self.key, intended_at=now, runtime_class=runtime_class,
-                    deadline_s=int(DEADLINE.total_seconds()), says="Its pod is not made yet.",
-                )  # fmt: skip
-        except IntegrityError as clash:
-            raise LostRace(f"{node.name} has a test Job already.") from clash
+        image = work.operation.options["image"] or tests_of([node])[node.pk].image("debug")
+        amount = 1 if resource else 0
+        return intend_job(
+            work, DEADLINE, image=image, resource=resource, amount=amount, runtime_class=runtime_class,
+            says="Its pod is not made yet.",
+        )  # fmt: skip
 
     def result_of(self, row: NodeTestJob) -> StepResult:
         how = f"on 1 {row.resource}" if row.amount else f"without a GPU request, runtime class {row.runtime_class}"

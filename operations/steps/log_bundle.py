@@ -9,9 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from django.db import IntegrityError, transaction
-
-from edges.transition_errors import LostRace
 from fleet.models import Node
 from fleet.observer.mirror.rows.pod import pod_row
 from kube import client
@@ -23,7 +20,7 @@ from operations.pool_tests import common_image
 from operations.refusals import BadOperation
 from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
 from operations.steps.options import StepOption
-from operations.steps.test_job import AGAIN_AFTER, TestJobStep, namespace_of
+from operations.steps.test_job import AGAIN_AFTER, TestJobStep, intend_job
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.test_job import KERNEL_LOG
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
@@ -114,18 +111,7 @@ class LogBundleStep(TestJobStep):
             return f"{work.node.node_name} is now a different node with the same name."
         if seen.ready is None or seen.ready.status != "True":
             return "Logs: none, because the node is not Ready: no pod starts there, and its kubelet gives no log."
-        options, now = work.operation.options, work.clock()
-        try:
-            with transaction.atomic():
-                work.guard()
-                return NodeTestJob.objects.create(
-                    operation=work.operation, node_uid=work.node.node_uid, node_name=work.node.node_name,
-                    image=options["image"], namespace=namespace_of(work.operation.cluster), resource="", amount=0,
-                    command=options["command"], test=self.key, intended_at=now,
-                    deadline_s=int(DEADLINE.total_seconds()), says="Its pod is not made yet.",
-                )  # fmt: skip
-        except IntegrityError as clash:
-            raise LostRace(f"{work.node.node_name} has a test Job already.") from clash
+        return intend_job(work, DEADLINE, resource="", amount=0, says="Its pod is not made yet.")
 
     def result_of(self, row: NodeTestJob) -> StepResult:
         if not row.outcome:

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class StepOption:
+class _Option:
     name: str  # in the options of an operation, and in REST
     label: str  # on pages
     help: str  # in REST
@@ -22,7 +22,7 @@ class StepOption:
 
 
 @dataclass(frozen=True)
-class TextOption(StepOption):
+class TextOption(_Option):
     longest: int = 200
     is_wide: bool = False
 
@@ -32,7 +32,7 @@ class TextOption(StepOption):
 
 
 @dataclass(frozen=True)
-class ChoiceOption(StepOption):
+class ChoiceOption(_Option):
     choices: Sequence[tuple[str, str]] = ()
 
     @property
@@ -41,14 +41,14 @@ class ChoiceOption(StepOption):
 
 
 @dataclass(frozen=True)
-class SwitchOption(StepOption):
+class SwitchOption(_Option):
     @property
     def default(self) -> bool:
         return False
 
 
 @dataclass(frozen=True)
-class NumberOption(StepOption):
+class NumberOption(_Option):
     least: int = 1
     most: int = 100
     usual: int = 1
@@ -59,9 +59,12 @@ class NumberOption(StepOption):
 
 
 @dataclass(frozen=True)
-class DurationOption(StepOption):
+class DurationOption(_Option):
     """Whole seconds in REST, minutes on pages. The step may suggest one for the nodes."""
 
     least_s: int = 60
     most_s: int = 86_400
     is_required: bool = False  # on pages; REST may leave it out
+
+
+StepOption = TextOption | ChoiceOption | SwitchOption | NumberOption | DurationOption

@@ -37,7 +37,6 @@ def field_of(option: StepOption) -> forms.Field:
         case DurationOption():
             least, most = option.least_s // MINUTE_S, option.most_s // MINUTE_S
             return WholeNumber(required=option.is_required, label=option.label, min_value=least, max_value=most)
-    raise NotImplementedError(f"{option} has no form field")
 
 
 def value_of(option: StepOption, cleaned: Mapping[str, Any]) -> Any:

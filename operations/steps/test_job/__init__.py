@@ -180,23 +180,36 @@ def _intend(work: NodeWork, gpus: int) -> NodeTestJob:
     :raises LostRace: when the operation was paused or cancelled, or the node has a test Job already
     """
     node = Node.objects.get(cluster=work.operation.cluster_id, uid=work.node.node_uid)
-    options, now = work.operation.options, work.clock()
+    options = work.operation.options
     test, its = NODE_TESTS[options["test"]], tests_of([node])[node.pk]
     resource = resource_of(node.allocatable, gpus)
+    return intend_job(
+        work, test.deadline, image=options["image"] or its.image(test.image),
+        amount=gpus, resource=resource, claim_template=its.claim_template if is_dra(resource) else "",
+        command=options["command"].replace("{gpus}", str(gpus)),
+        driver_version=node.driver_version, gpu_product=node.gpu_product,
+        gpu_uuids=uuids_of_whole_node(node, resource, gpus),
+    )  # fmt: skip
+
+
+def intend_job(work: NodeWork, deadline: timedelta, **columns: Any) -> NodeTestJob:
+    """Records a Job on the node, with the options of the operation.
+
+    :raises LostRace: when the operation was paused or cancelled, or the node has a test Job already
+    """
+    options = work.operation.options
+    shared = {
+        "operation": work.operation, "node_uid": work.node.node_uid, "node_name": work.node.node_name,
+        "namespace": namespace_of(work.operation.cluster), "test": options["test"], "image": options["image"],
+        "command": options["command"], "deadline_s": int(deadline.total_seconds()), "intended_at": work.clock(),
+        "says": "The Job is not created yet.",
+    }  # fmt: skip
     try:
         with transaction.atomic():
             work.guard()
-            return NodeTestJob.objects.create(
-                operation=work.operation, node_uid=node.uid, node_name=node.name,
-                image=options["image"] or its.image(test.image), namespace=namespace_of(work.operation.cluster),
-                amount=gpus, resource=resource, claim_template=its.claim_template if is_dra(resource) else "",
-                command=options["command"].replace("{gpus}", str(gpus)), test=test.key, intended_at=now,
-                driver_version=node.driver_version, gpu_product=node.gpu_product,
-                gpu_uuids=uuids_of_whole_node(node, resource, gpus),
-                deadline_s=int(test.deadline.total_seconds()), says="The Job is not created yet.",
-            )  # fmt: skip
+            return NodeTestJob.objects.create(**shared | columns)
     except IntegrityError as clash:
-        raise LostRace(f"{node.name} already has a test Job.") from clash
+        raise LostRace(f"{work.node.node_name} already has a test Job.") from clash
 
 
 def namespace_of(cluster: Cluster) -> str:
