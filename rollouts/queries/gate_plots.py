@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, prefetch_related_objects
 
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.drift import Drift
@@ -29,14 +29,15 @@ def newest_stages(plan: Plan) -> list[Stage]:
     """Returns the newest stages that have begun, with changed nodes, answers and decisions. Four queries."""
     changed = Prefetch("targets", Target.objects.filter(state=TargetState.CHANGED).defer("facts"))
     current = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
-    stages = plan.stages.forward().exclude(state__in=NOTHING_YET).prefetch_related(changed, current, "approvals")
-    return list(stages.order_by("-index")[:MOST_STAGES])
+    stages = drawn_stages(plan.stages.all())
+    prefetch_related_objects(stages, changed, current, "approvals")
+    return stages
 
 
-def drawn_stages(stages: Iterable[Stage]) -> frozenset[int]:
-    """Returns the keys of the stages that `newest_stages` loads, of all stages of a plan."""
+def drawn_stages(stages: Iterable[Stage]) -> list[Stage]:
+    """Returns the newest stages that have begun, of all stages of a plan."""
     begun = [stage for stage in stages if not stage.is_rollback and stage.state not in NOTHING_YET]
-    return frozenset(stage.pk for stage in sorted(begun, key=lambda stage: -stage.index)[:MOST_STAGES])
+    return sorted(begun, key=lambda stage: -stage.index)[:MOST_STAGES]
 
 
 def gate_plots(plan: Plan, stages: Sequence[Stage], *, now: datetime) -> list[GatePlot]:

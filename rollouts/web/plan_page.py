@@ -110,7 +110,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "all_pass_now": row.state == PlanState.HALTED and observation.is_live and _all_pass(columns, on_page),
         "observation": None if row.is_final else observation,
         "columns": [column for column in columns if column.is_shown],
-        "drawn_stages": drawn_stages(column.on_page.stage for column in columns),
+        "drawn_stages": {stage.pk for stage in drawn_stages(column.on_page.stage for column in columns)},
         "buttons": buttons(row, request.user, is_barred=is_barred),
         "may_override": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
         "may_acknowledge": scope_of(request.user, Permission.STOP).covers_cluster(row.cluster_id),
