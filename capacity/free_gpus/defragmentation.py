@@ -5,6 +5,7 @@ GPUs to move first, places their pods by best fit on equal nodes, and keeps a mo
 node that receives pods is not emptied later, so every pod moves at most once.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,20 +54,44 @@ class PodMove:
     target: str  # name of a node with room for it
 
 
+class MovedPods(ABC):
+    """The costs of the pods that a proposal moves."""
+
+    @property
+    @abstractmethod
+    def pods(self) -> list[MovablePod]: ...
+
+    @property
+    def gpu_hours(self) -> float:
+        return sum(pod.gpu_hours for pod in self.pods)
+
+    @property
+    def loading_gpu_hours(self) -> float:
+        return sum(pod.loading_gpu_hours for pod in self.pods)
+
+    @property
+    def jobs(self) -> list[str]:
+        return sorted({pod.owner for pod in self.pods if pod.is_job})
+
+    @property
+    def with_empty_dir(self) -> int:
+        return sum(pod.has_empty_dir for pod in self.pods)
+
+
 @dataclass(frozen=True)
-class EmptiedNode:
+class EmptiedNode(MovedPods):
     key: int
     name: str
     moves: Sequence[PodMove]
     gain: int = 0  # pods of the size that fit once this node, and those before it, are empty
 
     @property
-    def gpu_hours(self) -> float:
-        return sum(move.pod.gpu_hours for move in self.moves)
+    def pods(self) -> list[MovablePod]:
+        return [move.pod for move in self.moves]
 
 
 @dataclass(frozen=True)
-class Proposal:
+class Proposal(MovedPods):
     size: int
     fits_now: int  # pods of this size
     fits_after: int
@@ -77,16 +102,12 @@ class Proposal:
         return [move for node in self.nodes for move in node.moves]
 
     @property
+    def pods(self) -> list[MovablePod]:
+        return [move.pod for move in self.moves]
+
+    @property
     def gpus(self) -> int:
-        return sum(move.pod.gpus for move in self.moves)
-
-    @property
-    def gpu_hours(self) -> float:
-        return sum(move.pod.gpu_hours for move in self.moves)
-
-    @property
-    def loading_gpu_hours(self) -> float:
-        return sum(move.pod.loading_gpu_hours for move in self.moves)
+        return sum(pod.gpus for pod in self.pods)
 
     @property
     def gpus_gained(self) -> int:
@@ -94,16 +115,8 @@ class Proposal:
         return self.size * (self.fits_after - self.fits_now)
 
     @property
-    def jobs(self) -> list[str]:
-        return sorted({move.pod.owner for move in self.moves if move.pod.is_job})
-
-    @property
     def namespaces(self) -> list[str]:
-        return sorted({move.pod.name.partition("/")[0] for move in self.moves})
-
-    @property
-    def with_empty_dir(self) -> int:
-        return sum(move.pod.has_empty_dir for move in self.moves)
+        return sorted({pod.name.partition("/")[0] for pod in self.pods})
 
 
 PodTarget = tuple[MovablePod, PackedNode]

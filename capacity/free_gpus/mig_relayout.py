@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from capacity.free_gpus.defragmentation import MovablePod, PackedNode, PodMove, RoomOnNodes
+from capacity.free_gpus.defragmentation import MovablePod, MovedPods, PackedNode, PodMove, RoomOnNodes
 from capacity.free_gpus.mig_demand import MigDemand, ProfileDemand
 
 NODES_AT_MOST = 20  # in one proposal
@@ -61,7 +61,7 @@ class ChangedNode:
 
 
 @dataclass(frozen=True)
-class MigRelayout:
+class MigRelayout(MovedPods):
     demand: MigDemand
     nodes: Sequence[ChangedNode] = ()
     staying: int = 0  # nodes with several shapes, or with a pod that must stay or has no room elsewhere
@@ -89,22 +89,6 @@ class MigRelayout:
     @property
     def gpus(self) -> int:
         return sum(each.node.gpus for each in self.nodes)
-
-    @property
-    def jobs(self) -> list[str]:
-        return sorted({pod.owner for pod in self.pods if pod.is_job})
-
-    @property
-    def with_empty_dir(self) -> int:
-        return sum(pod.has_empty_dir for pod in self.pods)
-
-    @property
-    def gpu_hours(self) -> float:
-        return sum(pod.gpu_hours for pod in self.pods)
-
-    @property
-    def loading_gpu_hours(self) -> float:
-        return sum(pod.loading_gpu_hours for pod in self.pods)
 
 
 def relayout(
