@@ -22,7 +22,7 @@ from operations.ledger.services import services_of
 from operations.lifecycle import AT_ONCE_MOST
 from operations.models import Disruption, Quarantine
 from operations.pool_shares import shares_of, taken_by
-from operations.restraints import freezes_of, release_vetoes, stop_reason
+from operations.restraints import freezes_of, reasons_of, stop_reason
 from operations.steps import STEPS
 from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
 from operations.steps.whole_jobs import side_by_side
@@ -249,8 +249,8 @@ def _budgets(cluster: Cluster, evictions: Evictions) -> list[str]:
 
 def vetoes_of(nodes: Sequence[Node], steps: Sequence[str]) -> dict[str, str]:
     """Returns why nodes may not be changed so, by node UID."""
-    if any(STEPS[key].is_release for key in steps):
-        return release_vetoes([node.uid for node in nodes])
+    if vetoes := [veto for key in steps for veto in STEPS[key].vetoes]:
+        return reasons_of(vetoes, [node.uid for node in nodes])
     if not leaves_service(steps):
         return {}
     roles = {node.uid: next((label for label in CONTROL_PLANE if label in node.labels), "") for node in nodes}

@@ -55,6 +55,16 @@ ALL = (
         "Sets the label quarterdeck.io/pool. A pool with the selector quarterdeck.io/pool=NAME takes the nodes.",
         undone_by=("label",), is_bulk=True,
     ),
+    OperationKind(
+        "hold-driver", "Hold driver", ("hold_driver",),
+        "Keeps the GPU Operator's upgrade controller off the nodes, until you free them.",
+        of="on", undone_by=("free-driver",), is_bulk=True, icon="lock",
+    ),
+    OperationKind(
+        "free-driver", "Free driver", ("free_driver",),
+        "Ends a hold of the driver. The GPU Operator may then change it. Holds of plans and of others stay.",
+        of="on", undone_by=("hold-driver",), is_bulk=True, icon="lock-open",
+    ),
     OperationKind("note", "Note", ("note",), "Writes the reason on each node's timeline.", is_bulk=True),
     OperationKind(
         "debug", "Debug pod", ("debug_pod",), "Runs nvidia-smi in a pod on the node and shows its output.",

@@ -21,7 +21,7 @@ from kube import client
 from operations.ledger.disruptions import NoPlace, record_disruptions
 from operations.lifecycle import AT_ONCE_MOST, NEW_NODE, NodeProgress, OperationState
 from operations.models import Operation, OperationNode, Quarantine
-from operations.restraints import freezes_of, release_vetoes, stop_reason
+from operations.restraints import freezes_of, reasons_of, stop_reason
 from operations.steps import STEPS
 from operations.steps.base import NodeStep, NodeWork, StepOutcome, StepResult
 from operations.stop_switch import stopped_by_switch
@@ -130,7 +130,7 @@ class OperationRound:
         """Returns why the step may not write now; empty if it may."""
         if step.waits_for_stop and self.stopped:
             return self.stopped
-        if step.is_release and (veto := release_vetoes([node.node_uid]).get(node.node_uid, "")):
+        if veto := reasons_of(step.vetoes, [node.node_uid]).get(node.node_uid, ""):
             return veto
         return frozen.get(node.node_uid, "") if step.waits_for_freeze else ""
 
@@ -163,7 +163,7 @@ class OperationRound:
         self.operation.keep_lease(now=now)
         if step.waits_for_stop and (reason := stop_reason(now=now)):
             raise LostRace(reason)
-        if step.is_release and (reason := release_vetoes([node.node_uid]).get(node.node_uid, "")):
+        if reason := reasons_of(step.vetoes, [node.node_uid]).get(node.node_uid, ""):
             raise LostRace(reason)
         if step.waits_for_freeze and (
             reason := freezes_of(self.operation.cluster_id, [node.node_uid], now=now).get(node.node_uid, "")

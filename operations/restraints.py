@@ -1,20 +1,28 @@
 """Restraints on operations: the stop of the fleet, freezes of clusters and pools, vetoes of releases, restores."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 from fleet.models import Pool
 from operations.models import Freeze
 
-# Of apps above: each returns why nodes may not be released, by node UID.
-RELEASE_VETOES: list[Callable[[Collection[str]], Mapping[str, str]]] = []
+Veto = Callable[[Collection[str]], Mapping[str, str]]  # returns why nodes may not be changed so, by node UID
+
+# Apps above register here.
+RELEASE_VETOES: list[Veto] = []  # of a return to service
+DRIVER_VETOES: list[Veto] = []  # of a hold of the driver, and of its end
 # Registered by apps above: each stops the work that a restored database must not continue, and returns a sentence.
 AFTER_RESTORE: list[Callable[[str, datetime], str]] = []
 
 
 def release_vetoes(node_uids: Collection[str]) -> dict[str, str]:
     """Returns why nodes may not be released, by node UID."""
-    return {uid: reason for veto in RELEASE_VETOES for uid, reason in veto(node_uids).items()}
+    return reasons_of(RELEASE_VETOES, node_uids)
+
+
+def reasons_of(vetoes: Sequence[Veto], node_uids: Collection[str]) -> dict[str, str]:
+    """Returns why nodes may not be changed so, by node UID."""
+    return {uid: reason for veto in vetoes for uid, reason in veto(node_uids).items()}
 
 
 def stop_reason(*, now: datetime) -> str:

@@ -8,6 +8,7 @@ from operations.steps.debug_pod import DebugPodStep
 from operations.steps.delete_pod import DeletePodStep
 from operations.steps.disown import DisownStep
 from operations.steps.drain import DrainStep
+from operations.steps.driver_hold import FreeDriverStep, HoldDriverStep
 from operations.steps.eviction_trial import EvictionTrialStep
 from operations.steps.label import LabelStep
 from operations.steps.log_bundle import LogBundleStep
@@ -25,6 +26,8 @@ STEPS: dict[str, NodeStep] = {
         TestJobStep(),
         UncordonStep(),
         DisownStep(),
+        HoldDriverStep(),
+        FreeDriverStep(),
         LabelStep(),
         NoteStep(),
         DebugPodStep(),

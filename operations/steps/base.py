@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from fleet.models import Cluster, Node
 from kube import client
 from operations.models import Operation, OperationNode
+from operations.restraints import Veto
 from operations.steps.options import StepOption
 
 
@@ -67,7 +68,7 @@ class NodeStep(ABC):
     takes_node: ClassVar[bool] = True  # the node is its own in the ledger while it runs
     needs_approval: ClassVar[str] = ""  # why another person approves it, whatever the number of nodes; blank: nobody
     waits_for_freeze: ClassVar[bool] = False  # a freeze of the node's cluster or pool holds it back
-    is_release: ClassVar[bool] = False  # apps above may veto it for a node
+    vetoes: ClassVar[Sequence[Veto]] = ()  # by which apps above forbid it for a node
     waits_for_stop: ClassVar[bool] = True  # the stop of the fleet holds it back
     minds_owner: ClassVar[bool] = True  # the preview names another controller that holds a node
     progress: ClassVar[str] = ""  # the fields of its progress, for REST

@@ -20,7 +20,7 @@ from kube.resources import Resource
 from kube.structs import CustomSeen, NodeSeen
 from kube.structs.meta import Condition
 from operations.models import MaintenanceRequest, Operation
-from operations.restraints import release_vetoes, stop_reason
+from operations.restraints import RELEASE_VETOES, release_vetoes, stop_reason
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.stop_switch import stopped_by_switch
 from wording.numbers import count
@@ -107,7 +107,7 @@ class StartMaintenanceStep(NodeStep):
 class EndMaintenanceStep(NodeStep):
     key: ClassVar[str] = "end_maintenance"
     effect: ClassVar[str] = "NVSentinel uncordons them."
-    is_release: ClassVar[bool] = True
+    vetoes = RELEASE_VETOES
     minds_owner: ClassVar[bool] = False  # NVSentinel is the owner
 
     def run(self, work: NodeWork) -> StepResult:

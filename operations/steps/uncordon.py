@@ -13,12 +13,13 @@ from operations.external_owner import external_owner_on
 from operations.models import Quarantine
 from operations.node_exclusion import inclusion_of
 from operations.node_writer import NotWritten, change_node
+from operations.restraints import RELEASE_VETOES
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 
 
 class UncordonStep(NodeStep):
     key: ClassVar[str] = "uncordon"
-    is_release: ClassVar[bool] = True
+    vetoes = RELEASE_VETOES
 
     def run(self, work: NodeWork) -> StepResult:
         rows = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation")

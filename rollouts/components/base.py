@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
+from gpu.driver_hold import NodeLabel
 from rollouts.checks import Check
 from rollouts.components.terms import HoldWords
 from rollouts.components.throttle import Throttle
@@ -42,15 +43,6 @@ class FieldPatch:
     path: tuple[str, ...]
     old: str
     new: str
-
-
-@dataclass(frozen=True)
-class NodeLabel:
-    key: str
-    value: str
-
-    def is_on(self, labels: Mapping[str, str]) -> bool:
-        return labels.get(self.key) == self.value
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, ClassVar, cast
 
+from gpu.driver_hold import DRIVER_HOLD, NodeLabel
 from gpu.evictions import read_policy
-from gpu.labels import UPGRADE_SKIP
 from gpu.operands import DRIVER
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, parallel_of, unavailable_of
 from gpu.versions import is_same_version
 from rollouts.checks import Check, listed
-from rollouts.components.base import FieldPatch, NodeLabel, Phase, ReleaseAct, RemoveLabel, Unit
+from rollouts.components.base import FieldPatch, Phase, ReleaseAct, RemoveLabel, Unit
 from rollouts.components.terms import BY_LABEL, HoldWords
 from rollouts.components.throttle import ControllerOff, Throttle, operator_room
 from wording.lists import one_or_count
@@ -72,7 +72,7 @@ class Driver:
     path: ClassVar[tuple[str, ...]]  # of the version, in the object
     unit: ClassVar[Unit] = Unit.NODE
     operand: ClassVar[str] = DRIVER
-    hold: ClassVar[NodeLabel | None] = NodeLabel(UPGRADE_SKIP, "true")
+    hold: ClassVar[NodeLabel | None] = DRIVER_HOLD
     release: ClassVar[ReleaseAct] = RemoveLabel()
     room: ClassVar[Throttle | None] = staticmethod(operator_room)
     says: ClassVar[HoldWords] = BY_LABEL

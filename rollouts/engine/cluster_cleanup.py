@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fleet.models import Cluster
+from gpu.driver_hold import is_requeued, requeued, without_hold
 from gpu.external_controllers import EXTERNAL_CONTROLLERS, Metadata, as_before, earlier_values
 from gpu.labels import (
     CORDONED_BY,
@@ -20,11 +21,9 @@ from gpu.labels import (
     PROVES_FOR,
     PULLS_FOR,
     PUT_BACK,
-    UPGRADE_SKIP,
     UPGRADE_STATE,
     WAS_CORDONED,
 )
-from gpu.upgrade_controller import UPGRADE_REQUIRED
 from kube import client
 from kube.structs import LeaseSeen, NodeSeen
 from operations.models import WriterLease
@@ -163,7 +162,8 @@ def _mark_of_node(node: NodeSeen) -> Mark | None:
         since=has.get(HELD_SINCE, ""),
         has_label=has_label,
         is_held=is_held,
-        is_queued=has_label and _is_queued(node, is_cordoned=is_cordoned),
+        is_queued=has_label
+        and is_requeued(_metadata(node), is_unschedulable=node.is_unschedulable, is_our_cordon=is_cordoned),
         is_cordoned=is_cordoned,
         has_exclusions=has_exclusions,
         exclusions=tuple(EXTERNAL_CONTROLLERS[key].mark for key in known),
@@ -179,27 +179,18 @@ def _is_on(node: NodeSeen) -> bool:
     return Driver.hold is not None and Driver.hold.is_on(node.labels)
 
 
-def _is_queued(node: NodeSeen, *, is_cordoned: bool) -> bool:
-    """Returns whether removing the upgrade state makes the operator evaluate the node again.
-
-    A queued node runs through the whole upgrade once released, even if it has the wanted driver
-    (ProcessUpgradeRequiredNodes, nvidia.md 2.8). A node without a state is evaluated first. The result is False if the
-    cordon may be the operator's own from a failed try: the operator uncordons only at the end of the next one.
-    """
-    is_free = is_cordoned or not node.is_unschedulable or WAS_CORDONED in node.annotations
-    return node.labels.get(UPGRADE_STATE) == UPGRADE_REQUIRED and is_free
-
-
 def _without_marks(node: NodeSeen) -> client.Patch:
     labels: dict[str, str | None] = {}
     annotations: dict[str, str | None] = {}
     mark = _mark_of_node(node)
     if mark and mark.is_held:
-        labels |= {UPGRADE_SKIP: None} if mark.has_label else {}
-        annotations |= {HELD_BY: None, HELD_SINCE: None}
-    if mark and mark.is_queued:  # the operator writes its note again with the state, where it is still right
-        labels |= {UPGRADE_STATE: None}
-        annotations |= {WAS_CORDONED: None}
+        free = without_hold(Metadata(node.labels if mark.has_label else {}, {}))
+        labels |= free.labels
+        annotations |= free.annotations
+    if mark and mark.is_queued:
+        again = requeued()
+        labels |= again.labels
+        annotations |= again.annotations
     if mark and mark.has_exclusions:
         before = as_before(_metadata(node), {})
         labels |= before.labels

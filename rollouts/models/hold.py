@@ -1,3 +1,5 @@
+from collections.abc import Collection
+
 from django.db import models
 from django.db.models import F, Q
 
@@ -70,3 +72,10 @@ class Hold(models.Model):
         """Returns the same as the query `older`."""
         is_ours = self.is_wanted and not self.is_foreign
         return is_ours and self.placed_at is not None and self.placed_at < self.wanted_since
+
+
+def plans_that_hold(node_uids: Collection[str]) -> dict[str, str]:
+    """Returns which unfinished plan changes the driver of each node, as a sentence by node UID."""
+    rows = Hold.objects.filter(node_uid__in=list(node_uids), ended_at=None).order_by("pk").select_related("plan")
+    why = "changes this node's driver. Exclude the node there, or wait until the plan ends."
+    return {row.node_uid: f"Plan #{row.plan_id} “{row.plan.title}” {why}" for row in rows}

@@ -8,7 +8,9 @@ from django.db.models import F, QuerySet
 
 from edges.slices import slices
 from edges.transition_errors import LostRace
-from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_STATE
+from gpu.driver_hold import hold_by, without_hold
+from gpu.external_controllers import Metadata
+from gpu.labels import HELD_BY, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import Phase
@@ -144,9 +146,8 @@ def hold_node(
             return []
         if seen.annotations.get(HELD_BY) == writer.plan.mark and writer.hold.is_on(seen.labels) and not anew:
             return []
-        # To the microsecond: two writes within a second need different values.
-        ours = {HELD_BY: writer.plan.mark, HELD_SINCE: now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")}
-        return patch_of(seen, beside(seen) | NodeWrite({writer.hold.key: writer.hold.value}, ours))
+        hold = hold_by(writer.plan.mark, writer.hold, now=now)
+        return patch_of(seen, beside(seen) | NodeWrite(hold.labels, hold.annotations))
 
     seen = writer.change(uid, name, held)
     if seen is None or not writer.hold.is_on(seen.labels):
@@ -200,8 +201,8 @@ def free_node(
         is_queued = writer.component.phase(seen.labels.get(UPGRADE_STATE, "")) is Phase.QUEUED
         if seen.annotations.get(HELD_BY) != writer.plan.mark or (is_queued and not even_queued) or not may_go():
             return []
-        off = {writer.hold.key: None} if writer.hold.is_on(seen.labels) else {}
-        return patch_of(seen, beside(seen) | NodeWrite(off, {HELD_BY: None, HELD_SINCE: None}))
+        off = without_hold(Metadata(seen.labels, seen.annotations), writer.hold)
+        return patch_of(seen, beside(seen) | NodeWrite(off.labels, off.annotations))
 
     seen = writer.change(uid, name, freed)
     if seen is None or writer.hold.is_on(seen.labels):

@@ -8,10 +8,11 @@ from typing import Any
 from django.db.models import QuerySet
 
 from edges.transition_errors import LostRace
+from gpu.driver_hold import NodeLabel
 from kube import client
 from kube.structs import NodeSeen
 from operations.node_writer import NotWritten, change_node
-from rollouts.components.base import Component, NodeLabel
+from rollouts.components.base import Component
 from rollouts.models import Hold, Plan, Target
 from rollouts.models.transitions import record_event
 

@@ -1,0 +1,119 @@
+"""Hold of the driver: keeps the upgrade controller off a node, or ends that. Plans hold their nodes likewise.
+
+The label belongs to whoever wrote it: a hold of a plan or of somebody else stays.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar
+
+from fleet.models import Node
+from gpu.driver_hold import DRIVER_HOLD, hold_by, is_requeued, requeued, without_hold
+from gpu.external_controllers import Metadata
+from gpu.labels import CORDONED_BY, HELD_BY, UPGRADE_STATE
+from gpu.upgrade_controller import NOT_AT_WORK, UPGRADE_REQUIRED
+from kube import client
+from kube.structs import NodeSeen
+from operations.models.operation import MARK
+from operations.node_writer import NotWritten, change_node
+from operations.restraints import DRIVER_VETOES
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
+from wording.lists import names
+from wording.numbers import are, either
+
+
+class HoldDriverStep(NodeStep):
+    key: ClassVar[str] = "hold_driver"
+    effect: ClassVar[str] = "The GPU Operator upgrades no driver there. A driver pod that is made again is new."
+    takes_node: ClassVar[bool] = False
+    waits_for_stop: ClassVar[bool] = False  # it keeps a change away
+    vetoes = DRIVER_VETOES
+
+    def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
+        if unmanaged := [node.name for node in nodes if not node.upgrade_state]:
+            have = either(len(unmanaged), "has", "have")
+            yield f"{names(unmanaged)} {have} no upgrade state: no upgrade controller looks there, and a hold is idle."
+        if held := [node for node in nodes if node.is_held]:
+            yield f"{names([node.name for node in held])} {are(len(held))} held already. That hold stays."
+
+    def run(self, work: NodeWork) -> StepResult:
+        mark = work.operation.mark
+        busy = holder = ""
+
+        def held(observed: NodeSeen) -> client.Patch:
+            nonlocal busy, holder
+            state = observed.labels.get(UPGRADE_STATE, "")
+            busy, holder = "" if state in NOT_AT_WORK else state, holder_of(observed)
+            if busy or holder:
+                return []
+            hold = hold_by(mark, now=work.clock())
+            return client.node_patch(observed, labels=hold.labels, annotations=hold.annotations)
+
+        observed = _changed(work, held)
+        if isinstance(observed, StepResult):
+            return observed
+        if holder == mark:
+            return done_result("Held from the upgrade controller.")
+        if holder:
+            return done_result(f"Held already by {holder}. Quarterdeck leaves that hold.")
+        if busy:
+            return failed(f"The GPU Operator is changing the driver ({busy}): a hold does not stop it.")
+        if not DRIVER_HOLD.is_on(observed.labels):
+            return failed(f"The API server did not keep the label {DRIVER_HOLD.key}.")
+        return done_result("Held from the upgrade controller.")
+
+
+class FreeDriverStep(NodeStep):
+    key: ClassVar[str] = "free_driver"
+    effect: ClassVar[str] = "The GPU Operator may drain these nodes and change their driver."
+    takes_node: ClassVar[bool] = False
+    waits_for_freeze: ClassVar[bool] = True
+    vetoes = DRIVER_VETOES
+
+    def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
+        if queued := [node.name for node in nodes if node.upgrade_state == UPGRADE_REQUIRED]:
+            yield (
+                f"{names(queued)} {are(len(queued))} queued for a driver change. "
+                "The operator begins it unless the driver is the wanted one."
+            )
+        if foreign := [node.name for node in nodes if node.is_held and not node.held_by.startswith(MARK)]:
+            yield f"{names(foreign)} {are(len(foreign))} held by others. Those holds stay."
+
+    def run(self, work: NodeWork) -> StepResult:
+        holder, was_queued = "", False
+
+        def freed(observed: NodeSeen) -> client.Patch:
+            nonlocal holder, was_queued
+            holder = holder_of(observed)
+            if not observed.annotations.get(HELD_BY, "").startswith(MARK):
+                return []
+            here = Metadata(observed.labels, observed.annotations)
+            is_our_cordon = observed.annotations.get(CORDONED_BY, "").startswith(MARK)
+            was_queued = is_requeued(here, is_unschedulable=observed.is_unschedulable, is_our_cordon=is_our_cordon)
+            off, again = without_hold(here), requeued() if was_queued else Metadata()
+            return client.node_patch(
+                observed, labels={**off.labels, **again.labels}, annotations={**off.annotations, **again.annotations}
+            )
+
+        observed = _changed(work, freed)
+        if isinstance(observed, StepResult):
+            return observed
+        if DRIVER_HOLD.is_on(observed.labels):
+            return failed(f"Held by {holder or 'somebody else'}. Quarterdeck does not remove that hold.")
+        if not holder:
+            return done_result("No hold was there.")
+        return done_result("Free. The operator evaluates the node again." if was_queued else "Free.")
+
+
+def holder_of(observed: NodeSeen) -> str:
+    """Returns who holds the node's driver. Blank: nobody does."""
+    if not DRIVER_HOLD.is_on(observed.labels):
+        return ""
+    return observed.annotations.get(HELD_BY, "")[:100] or "somebody else"
+
+
+def _changed(work: NodeWork, wanted: Callable[[NodeSeen], client.Patch]) -> NodeSeen | StepResult:
+    node = work.node
+    try:
+        return change_node(work.connection, node.node_uid, node.node_name, wanted, before_write=work.guard)
+    except NotWritten as trouble:
+        return failed(str(trouble))

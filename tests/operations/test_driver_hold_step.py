@@ -1,0 +1,116 @@
+"""A hold of the driver beside those of plans: each owner's label is its own."""
+
+from typing import Any
+
+import pytest
+
+from fleet.models import Node
+from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
+from gpu.upgrade_controller import UPGRADE_REQUIRED
+from operations.impact import impact_of
+from operations.kinds import KINDS
+from operations.models import Disruption, Freeze
+from operations.operation_round import OperationRound
+from operations.refusals import OperationRefused
+from tests.operations.test_rounds import begin, rounds
+from tests.rollouts.engine.ground import CANARY, NODES, REST, Ground
+
+pytestmark = pytest.mark.django_db
+
+
+def result(ground: Ground, kind: str, name: str = CANARY) -> tuple[str, str]:
+    (row,) = rounds(ground, begin(ground, kind, name), 2).nodes.all()
+    return row.state, row.reason
+
+
+def annotations(ground: Ground, name: str = CANARY) -> dict[str, Any]:
+    return ground.node(name)["metadata"].get("annotations") or {}
+
+
+def test_a_hold_is_placed_and_ended_and_the_node_is_as_before(ground: Ground):
+    before = (ground.labels(CANARY), annotations(ground))
+    first = begin(ground, "hold-driver", CANARY)
+    rounds(ground, first, 2)
+    assert (ground.labels(CANARY)[UPGRADE_SKIP], annotations(ground)[HELD_BY]) == ("true", first.mark)
+    assert not Disruption.objects.in_force().exists(), "a hold takes no node out of service"
+
+    assert result(ground, "hold-driver") == ("done", f"Held already by {first.mark}. Quarterdeck leaves that hold.")
+    assert result(ground, "free-driver") == ("done", "Free.")
+    assert (ground.labels(CANARY), annotations(ground)) == before
+    assert result(ground, "free-driver") == ("done", "No hold was there.")
+
+
+def test_the_end_of_a_hold_has_a_queued_node_evaluated_again(ground: Ground):
+    rounds(ground, begin(ground, "hold-driver", CANARY), 2)
+    ground.set_state(CANARY, UPGRADE_REQUIRED)
+
+    assert result(ground, "free-driver") == ("done", "Free. The operator evaluates the node again.")
+    assert UPGRADE_STATE not in ground.labels(CANARY)
+
+
+def test_a_node_in_a_driver_change_is_not_held(ground: Ground):
+    ground.set_state(CANARY, "drain-required")
+
+    state, reason = result(ground, "hold-driver")
+    assert (state, "drain-required" in reason) == ("failed", True)
+    assert UPGRADE_SKIP not in ground.labels(CANARY)
+
+
+def test_the_hold_of_somebody_else_stays(ground: Ground):
+    ground.label(CANARY, **{UPGRADE_SKIP: "true"})
+
+    assert result(ground, "hold-driver") == ("done", "Held already by somebody else. Quarterdeck leaves that hold.")
+    assert result(ground, "free-driver") == ("failed", "Held by somebody else. Quarterdeck does not remove that hold.")
+    assert ground.labels(CANARY)[UPGRADE_SKIP] == "true"
+
+
+@pytest.mark.parametrize("kind", ["hold-driver", "free-driver"])
+def test_a_plan_in_progress_forbids_it_by_name(ground: Ground, kind: str):
+    plan = ground.start()
+    ground.round()
+
+    with pytest.raises(OperationRefused, match=f"Plan #{plan.pk} .* changes this node's driver"):
+        begin(ground, kind, CANARY)
+
+
+def test_a_plan_leaves_a_node_that_an_operation_holds(ground: Ground):
+    operation = begin(ground, "hold-driver", REST[0])
+    rounds(ground, operation, 2)
+    ground.look()
+    ground.start()
+    ground.rounds(3)
+
+    assert ground.held() == set(NODES)
+    assert annotations(ground, REST[0])[HELD_BY] == operation.mark
+    assert ground.plan.holds.get(node_name=REST[0]).is_foreign
+
+
+@pytest.mark.parametrize("restraint", ["freeze", "stop"])
+def test_no_hold_ends_under_a_freeze_or_the_stop_that_came_before_the_write(
+    ground: Ground, restraint: str, monkeypatch
+):
+    rounds(ground, begin(ground, "hold-driver", CANARY), 2)
+    operation, guard = begin(ground, "free-driver", CANARY), OperationRound._guard
+
+    def restrained(*given: Any) -> None:
+        where = {"is_stop": True, "binds_rollbacks": True} if restraint == "stop" else {"cluster": ground.cluster}
+        if not Freeze.objects.exists():
+            Freeze.objects.create(by="ada", reason="Demo.", at=ground.clock(), **where)
+        guard(*given)
+
+    monkeypatch.setattr(OperationRound, "_guard", restrained)
+    rounds(ground, operation, 1)
+    assert ground.labels(CANARY)[UPGRADE_SKIP] == "true"
+
+
+def test_the_preview_names_queued_nodes_and_foreign_holds(ground: Ground):
+    ground.label(REST[0], **{UPGRADE_SKIP: "true"})
+    ground.set_state(CANARY, UPGRADE_REQUIRED)
+    ground.look()
+    nodes = list(Node.objects.filter(name__in=(CANARY, REST[0])).order_by("name"))
+
+    steps = KINDS["free-driver"].steps
+    warnings = impact_of(ground.cluster, nodes, steps, actor="ada", now=ground.clock()).warnings
+    said = " ".join(warnings)
+    assert f"{CANARY} is queued" in said
+    assert f"{REST[0]} is held by others" in said
