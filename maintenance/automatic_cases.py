@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 
 from edges.transition_errors import LostRace
@@ -33,6 +32,7 @@ from maintenance.step_choice import (
 )
 from maintenance.triggers import SAME_CAUSE_WITHIN, TRIGGERS, BreakerNumbers, BreakerState, Mode, WouldAct
 from operations.models import OperationNode
+from operations.pool_tests import has_image
 from operations.restraints import freezes_of
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.models import AuditEntry
@@ -63,8 +63,10 @@ def set_switches(
         raise CaseRefused("Only a drained node is repaired. Switch the drain on too.")
     if repair and (why_not := MACHINES[repair].why_not(pool_scope(pool))):
         raise CaseRefused(f"{MACHINES[repair].title}: {why_not}")
-    if repair and not settings.TEST_IMAGES.get(NODE_TESTS[USUAL[0]].image):
-        raise CaseRefused("No test has an image, so that no node could return: set QUARTERDECK_TEST_IMAGES first.")
+    if repair and not has_image(NODE_TESTS[USUAL[0]].image, cluster_id=pool.cluster_id, pool_id=pool.pk):
+        raise CaseRefused(
+            "No test has an image, so no node could return. Set QUARTERDECK_TEST_IMAGES or the pool's images first."
+        )
     was = {"drain": row.drain_since is not None, "repair": row.repair_through}
     columns: dict[str, Any] = {}
     if drain != was["drain"]:

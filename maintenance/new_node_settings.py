@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
@@ -15,6 +14,7 @@ from edges.transition_errors import LostRace
 from fleet.models import ClusterMode, Pool
 from maintenance.models import NewNodeGate
 from maintenance.refusals import BadNewNodeGate, CaseRefused
+from operations.pool_tests import has_image
 from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
 from people.models import AuditEntry
 from wording.lists import names
@@ -50,7 +50,7 @@ def set_gate(
     :raises BadNewNodeGate: naming the field
     :raises CaseRefused: when the cluster may not be changed, or somebody changed the gate first
     """
-    _check(wanted)
+    _check(pool, wanted)
     if wanted.is_on and pool.cluster.mode != ClusterMode.OPERATE:
         raise CaseRefused(f"Quarterdeck may not change {pool.cluster.name}: its mode is {pool.cluster.mode}.")
     members = pool.nodes.filter(is_gpu_node=True)
@@ -80,13 +80,14 @@ def _as_audited(gate: NewNodeGate) -> dict[str, Any]:
     return {"on": gate.on_since is not None} | {name: getattr(gate, name) for name in names_of_columns}
 
 
-def _check(wanted: GateSettings) -> None:
+def _check(pool: Pool, wanted: GateSettings) -> None:
     """:raises BadNewNodeGate: naming the field"""
     if wanted.test not in GATE_TESTS:
         raise BadNewNodeGate("test", f"Choose one of {', '.join(GATE_TESTS)}.")
-    if wanted.is_on and not settings.TEST_IMAGES.get(NODE_TESTS[wanted.test].image):
+    test = NODE_TESTS[wanted.test]
+    if wanted.is_on and not has_image(test.image, cluster_id=pool.cluster_id, pool_id=pool.pk):
         raise BadNewNodeGate(
-            "test", f"{NODE_TESTS[wanted.test].title} has no image: set QUARTERDECK_TEST_IMAGES first."
+            "test", f"{test.title} has no image. Set QUARTERDECK_TEST_IMAGES or the pool's images first."
         )
     for field, given in (("labels", wanted.labels), ("taints", wanted.taints)):
         if len(given) > MOST_WANTED or any(len(each) > LONGEST_WANTED for each in given):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.db.models import Q
 
 from fleet.models import Node, Pool
 
@@ -35,6 +36,19 @@ def tests_of(nodes: Sequence[Node]) -> Mapping[int, PoolTests]:
         if percent:
             percents[node] = min(percent, percents.get(node, percent))
     return {node.pk: PoolTests(images[node.pk], templates.get(node.pk, ""), percents.get(node.pk, 0)) for node in nodes}
+
+
+def has_image(key: str, *, cluster_id: int, pool_id: int | None = None) -> bool:
+    """Returns whether the settings or a pool name the image of a test. One query at most.
+
+    The pools are those with nodes of the given pool; None: all of the cluster.
+    """
+    if settings.TEST_IMAGES.get(key):
+        return True
+    pools = Pool.objects.filter(cluster=cluster_id).exclude(test_images="").order_by()
+    if pool_id is not None:
+        pools = pools.filter(Q(pk=pool_id) | Q(nodes__pools=pool_id))
+    return any(images_in(text).get(key) for text in pools.values_list("test_images", flat=True).distinct())
 
 
 def images_in(text: str) -> dict[str, str]:

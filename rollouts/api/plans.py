@@ -107,7 +107,8 @@ class PlanDetail(PlanEdge):
 def _stages(cluster: Cluster, asked: Sequence[Mapping[str, Any]]) -> list[StageDraft]:
     """Returns the stages. One without gates has the usual ones of its pool; one more query if there is one."""
     default = gates_in(cluster) if any("gate_options" not in stage for stage in asked) else ClusterGates({})
-    usual = [default.usual_of(stage.get("pool_id"), gates_by_default()) for stage in asked]
+    pools = [stage.get("pool_id") for stage in asked]
+    usual = [default.usual_of(pool, gates_by_default(cluster.pk, pool)) for pool in pools]
     return [StageDraft(**{"gate_options": gates, **stage}) for gates, stage in zip(usual, asked, strict=True)]
 
 

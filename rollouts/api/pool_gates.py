@@ -55,7 +55,7 @@ class PoolGatesPreviewSerializer(serializers.Serializer):
 
 def _data(pool: Pool, row: PoolGates | None) -> dict[str, Any]:
     gates = row.options if row else {}
-    usual = ClusterGates({pool.pk: gates}).usual_of(pool.pk, gates_by_default())
+    usual = ClusterGates({pool.pk: gates}).usual_of(pool.pk, gates_by_default(pool.cluster_id, pool.pk))
     last = {"previous": row.previous, "by": row.by, "at": row.at} if row else {"previous": None, "by": "", "at": None}
     return dict(PoolGatesSerializer({"gates": gates, "default": usual, "mark": mark_of(gates), **last}).data)
 

@@ -3,6 +3,7 @@ from typing import Any
 
 from fleet.models import Cluster, Pool
 from kube import selectors
+from operations.pool_tests import has_image
 from people.roster.groups import members
 from rollouts.commands.refusals import BadPlan
 from rollouts.commands.stage_drafts import StageDraft
@@ -13,7 +14,6 @@ from rollouts.gates.options import BadGate, read_gates
 from rollouts.gates.test_job import TestJobGate
 from rollouts.models import StageKind
 from rollouts.preflight.extremes import TIMEOUT_LEAST, TIMEOUT_MOST, never_met
-from rollouts.queries.test_images import image_of
 
 LONGEST_NAME, LONGEST_REASON = 100, 1000
 TIMEOUT_LEAST_S, TIMEOUT_MOST_S = (int(most.total_seconds()) for most in (TIMEOUT_LEAST, TIMEOUT_MOST))
@@ -41,7 +41,7 @@ def problems(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) ->
     known = _groups_there(stages)
     pools = set(Pool.objects.filter(cluster=cluster).values_list("pk", flat=True))
     for number, stage in enumerate(stages):
-        found = _stage_problems(stage, pools)
+        found = _stage_problems(cluster, stage, pools)
         if all(field != "gate_options" for field, _ in found):
             found += _unknown_groups(stage, known)
         problems += [(f"stages.{number}.{field}", sentence) for field, sentence in found]
@@ -61,7 +61,7 @@ def _same_names(stages: Sequence[StageDraft]) -> Iterator[tuple[str, str]]:
             yield f"stages.{number}.name", sentence
 
 
-def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]:
+def _stage_problems(cluster: Cluster, stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]:
     problems = list(_text_problems(stage))
     if stage.kind not in {StageKind.CANARY, StageKind.POOL}:
         problems.append(("kind", "A stage needs a canary or a pool."))
@@ -79,7 +79,7 @@ def _stage_problems(stage: StageDraft, pools: set[int]) -> list[tuple[str, str]]
         selectors.parse(stage.selector)
     except selectors.BadSelector as refusal:
         problems.append(("selector", str(refusal)))
-    return problems + _gate_problems(stage)
+    return problems + _gate_problems(cluster, stage)
 
 
 def _text_problems(stage: StageDraft) -> Iterator[tuple[str, str]]:
@@ -110,15 +110,19 @@ def _unknown_groups(stage: StageDraft, known: Mapping[str, Any]) -> list[tuple[s
     return [("gate_options", f"Approval: {said.format(unknown[0])}")] if unknown else []
 
 
-def _gate_problems(stage: StageDraft) -> list[tuple[str, str]]:
+def _gate_problems(cluster: Cluster, stage: StageDraft) -> list[tuple[str, str]]:
     if unread := list(_unread_gates(stage.gate_options)):
         return [("gate_options", sentence) for sentence in unread]
     gates = read_gates(stage.gate_options)
     if not any(gate.when is When.THROUGH and not gate.advisory for gate in gates):
         without = "A stage without a gate that counts can never pass."
         return [("gate_options", f"{without} Besides the approval, add at least one gate that is not advisory.")]
-    tests = [gate.test for gate in gates if isinstance(gate, TestJobGate) and not image_of(gate)]
-    lacking = [f"Test Job: no image of {test.title} is set. Set QUARTERDECK_TEST_IMAGES." for test in tests if test]
+    by_key = [gate.image_key for gate in gates if isinstance(gate, TestJobGate) and not gate.image]
+    lacking = [
+        f"Test Job: neither QUARTERDECK_TEST_IMAGES nor the pool names an image of {key}. Set one."
+        for key in by_key
+        if not has_image(key, cluster_id=cluster.pk, pool_id=stage.pool_id)
+    ]
     return [("gate_options", sentence) for sentence in (*never_met(gates), *lacking)]
 
 

@@ -216,7 +216,11 @@ def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
     ]
     if any(not node.pools.all() for node in nodes):
         stages.append(StageDraft("Nodes in no pool", StageKind.POOL))
-    return [replace(stage, gate_options=default.usual_of(stage.pool_id, gates_by_default())) for stage in stages]
+    return [
+        replace(stage, gate_options=default.usual_of(pool, gates_by_default(driver_object.cluster_id, pool)))
+        for stage in stages
+        for pool in [stage.pool_id]
+    ]
 
 
 def stage_rows(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> list[Stage]:

@@ -114,7 +114,7 @@ GATES_OF_A_POOL = GoesWithPool(_describe, _end_gates)
 
 
 def _default_gates(pool: Pool, options: PoolOptions) -> list[str]:
-    usual = ClusterGates({pool.pk: options}).usual_of(pool.pk, gates_by_default())
+    usual = ClusterGates({pool.pk: options}).usual_of(pool.pk, gates_by_default(pool.cluster_id, pool.pk))
     return gates_as_yaml(usual).splitlines()
 
 

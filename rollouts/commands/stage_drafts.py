@@ -2,9 +2,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.conf import settings
-
-from rollouts.gates.test_job import TestJobGate
+from operations.pool_tests import has_image
+from rollouts.gates.test_job import VECTOR_ADD, TestJobGate
 
 IN_A_FULL_FLEET = (
     "Advisory, because a full fleet has no free GPUs and pods wait for their own node. Let it "
@@ -29,12 +28,14 @@ _USUAL: Mapping[str, dict[str, Any]] = {
 }
 
 
-def gates_by_default() -> dict[str, dict[str, Any]]:
-    """Returns the default gates of a stage with their options.
+def gates_by_default(cluster_id: int = 0, pool_id: int | None = None) -> dict[str, dict[str, Any]]:
+    """Returns the default gates of a stage with their options. One query at most.
 
-    They include a test Job wherever an image for it is set, since an idle node has no other proof (Z41).
+    They include a test Job wherever its pool or the settings name an image, since an idle node has no other proof
+    (Z41). Cluster 0: not known yet.
     """
-    return {key: dict(options) for key, options in _USUAL.items() if key != TestJobGate.key or settings.TEST_JOB_IMAGE}
+    is_tested = has_image(VECTOR_ADD, cluster_id=cluster_id, pool_id=pool_id)
+    return {key: dict(options) for key, options in _USUAL.items() if key != TestJobGate.key or is_tested}
 
 
 @dataclass(frozen=True)

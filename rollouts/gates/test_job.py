@@ -31,6 +31,7 @@ NO_PAST = ("Set at_least or at_most, and at_most_worse_percent to 0.", *OVERRIDE
 FEWEST_FOR_SCATTER = 3
 # Student's t, one-sided at 5 %, by degrees of freedom; the last one also for more.
 T_OF_FREEDOM = {2: 2.920, 3: 2.353, 4: 2.132, 5: 2.015, 6: 1.943, 7: 1.895, 8: 1.860, 9: 1.833, 10: 1.812}
+VECTOR_ADD = NODE_TESTS["vectoradd"].image  # the image of a gate without a template
 READ_JOB = ("Read the output of the Job.", "Then roll back, exclude the node, or resume the plan to run the Job again.")
 
 
@@ -63,7 +64,7 @@ class MetricRule:
 class TestJobGate(Gate):
     template: str = ""  # key of a test in operations/test_jobs/data; blank: the image and command below
     gpus: int = 0  # that each Job asks for; 0: all of the node where the template tests all, else 1
-    image: str = ""  # blank: the one of the settings
+    image: str = ""  # blank: the pool's, else that of the settings
     cordon: bool = True  # the node accepts no other pods from its release until its Job has completed
     command: str = ""  # of the container, as a shell splits it; blank: the image's own
     metric: str = ""  # path of a number in the JSON that the Job prints last, such as testcases.0.sum
@@ -100,6 +101,11 @@ class TestJobGate(Gate):
     @property
     def test(self) -> NodeTest | None:
         return NODE_TESTS.get(self.template)
+
+    @property
+    def image_key(self) -> str:
+        """Returns the key of the image in the settings and of the pool, which the gate's own image replaces."""
+        return self.test.image if self.test else VECTOR_ADD
 
     @property
     def _template_metrics(self) -> tuple[TestMetric, ...]:

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from django.conf import settings
-
-from rollouts.gates.test_job import TestJobGate
+from operations.pool_tests import has_image
+from rollouts.gates.test_job import VECTOR_ADD, TestJobGate
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Stage, Verb
 from rollouts.models.gate_answer import KeptAnswer
@@ -62,6 +61,6 @@ def why_no_test_jobs(stage: Stage) -> str:
         return f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}."
     if TestJobGate.key in stage.gate_options:
         return f"{stage.name} already has test Jobs."
-    if not settings.TEST_JOB_IMAGE:
-        return "No image for test Jobs is set. Set QUARTERDECK_TEST_JOB_IMAGE."
+    if not has_image(VECTOR_ADD, cluster_id=plan.cluster_id, pool_id=stage.pool_id):
+        return "No image for test Jobs is set. Set QUARTERDECK_TEST_JOB_IMAGE, or vectoradd of the pool's images."
     return ""

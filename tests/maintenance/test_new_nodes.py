@@ -536,6 +536,12 @@ def test_settings_that_cannot_hold_are_refused(wanted: GateSettings, field: str)
     assert not NewNodeGate.objects.exists()
 
 
+def test_the_image_of_a_pool_is_enough_for_its_gate():
+    pool = a_pool(a_cluster(mode=ClusterMode.OPERATE), test_images="nccl=registry.example/nccl:2")
+    gate = set_gate(pool, GateSettings(is_on=True, test="nccl"), actor="root", reason="x", now=NOON)
+    assert gate.test == "nccl"
+
+
 def test_a_gate_needs_the_right_to_change_its_cluster():
     pool = a_pool(a_cluster(mode=ClusterMode.OBSERVE_ONLY))
     with pytest.raises(CaseRefused, match="may not change"):

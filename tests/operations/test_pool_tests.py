@@ -55,6 +55,32 @@ def test_nodes_of_several_pools_have_each_the_image_of_its_pool():
     assert pool_tests.common_image([one, two], "nccl") is None
 
 
+def test_pools_with_nodes_of_a_pool_name_its_images(settings):
+    settings.TEST_IMAGES = {"nccl": "x"}
+    cluster = a_cluster()
+    pool, other, far = (a_pool(cluster, name) for name in ("a", "b", "c"))
+    node = a_node(cluster, "gpu-1")
+    for each in (pool, other):
+        each.nodes.add(node)
+    other.test_images, far.test_images = "dcgm=x", "nvbandwidth=x"
+    other.save()
+    far.save()
+
+    known = {
+        at: [
+            key
+            for key in ("nccl", "dcgm", "nvbandwidth")
+            if pool_tests.has_image(key, cluster_id=cluster.pk, pool_id=at)
+        ]
+        for at in (pool.pk, far.pk, None)
+    }
+
+    assert known == {
+        pool.pk: ["nccl", "dcgm"], far.pk: ["nccl", "nvbandwidth"], None: ["nccl", "dcgm", "nvbandwidth"],
+    }  # fmt: skip
+    assert not pool_tests.has_image("dcgm", cluster_id=a_cluster("other").pk)
+
+
 def test_where_dra_offers_the_gpus_the_job_claims_them(ground: Ground):
     """A Job that requests gpu.nvidia.com is refused by the API server, so no node of such a pool was ever validated."""
     row = in_pool(ground, test_claim_template="quarterdeck-test")

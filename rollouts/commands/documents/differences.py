@@ -24,7 +24,7 @@ from rollouts.commands.stage_drafts import StageDraft, gates_by_default
 from rollouts.components import DRIVER_OBJECT_KINDS
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Stage
-from rollouts.queries.pool_gates import ClusterGates, gates_in
+from rollouts.queries.pool_gates import ClusterGates, PoolOptions, gates_in
 from wording.numbers import count
 
 MOST_SAID = 5  # differences that one sentence names
@@ -238,11 +238,12 @@ def _drafts(document: PlanDocument, cluster: Cluster, pools: Mapping[str, Pool])
         raise BadPlan(*unknown)
     default = gates_in(cluster) if any(stage.gate_options is None for stage in document.stages) else ClusterGates({})
     for stage in document.stages:
-        yield _draft(stage, pools[stage.pool].pk if stage.pool else None, default)
+        pool_id, options = pools[stage.pool].pk if stage.pool else None, stage.gate_options
+        usual = default.usual_of(pool_id, gates_by_default(cluster.pk, pool_id)) if options is None else options
+        yield _draft(stage, pool_id, usual)
 
 
-def _draft(stage: StageDocument, pool_id: int | None, default: ClusterGates) -> StageDraft:
-    usual = stage.gate_options if stage.gate_options is not None else default.usual_of(pool_id, gates_by_default())
+def _draft(stage: StageDocument, pool_id: int | None, gate_options: PoolOptions) -> StageDraft:
     return StageDraft(
         name=stage.name,
         kind=stage.kind,
@@ -252,7 +253,7 @@ def _draft(stage: StageDocument, pool_id: int | None, default: ClusterGates) -> 
         max_unavailable=stage.max_unavailable,
         timeout_s=stage.timeout_s,
         sick_nodes_reason=stage.sick_nodes_reason,
-        gate_options=usual,
+        gate_options=gate_options,
     )
 
 

@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from kube.structs import PodSeen
+from operations.pool_tests import tests_of
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.allocated_gpus import uuids_of_whole_node
 from operations.test_jobs.job_metrics import numbers_at
@@ -27,7 +28,6 @@ from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan, Target, TestJob
 from rollouts.queries.driver_nodes import driver_daemonsets
 from rollouts.queries.restraints import why_frozen
-from rollouts.queries.test_images import image_of
 
 
 class _PlanTracker(TestJobTracker):
@@ -95,13 +95,16 @@ def create_test_jobs(writer: Writer, act: CreateTestJobs) -> str:
             return reason
         if reason := why_frozen(writer.plan, [uid], now=writer.clock()):
             return reason
-        if row := _intend(writer, by_uid[uid], namespaces[0]):
+        row = _intend(writer, by_uid[uid], namespaces[0])
+        if row and not row.outcome:
             _PlanTracker(writer).create(row)
     return ""
 
 
 def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
     """Records the test Job if nothing forbids it now. None means that the node offers no GPU resource to request.
+
+    Without an image its result is unknown at once: the next try is a minute later.
 
     :raises LostRace: when the plan was halted, paused or aborted, the node is no longer changed, or it has a Job
         already
@@ -114,6 +117,11 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
     test = gate.test
     command = gate.command or (test.command_on(amount) if test else "")
     now = writer.clock()
+    image = gate.image or tests_of([node])[node.pk].image(gate.image_key)
+    progress: dict[str, Any] = {"says": "The Job is not created yet."}
+    if not image:
+        says = f"Neither the pool's images of tests nor QUARTERDECK_TEST_IMAGES names {gate.image_key}. Set one."
+        progress = {"says": says, "outcome": TestJobOutcome.UNKNOWN, "told_at": now, "gone_at": now}
     try:
         with transaction.atomic():
             writer.plan.keep_lease(now=now)
@@ -128,7 +136,7 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
                 node_uid=target.node_uid,
                 node_name=target.node_name,
                 namespace=namespace,
-                image=image_of(gate)[:500],
+                image=image[:500],
                 resource=resource,
                 amount=amount,
                 command=command,
@@ -138,7 +146,7 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
                 gpu_product=node.gpu_product,
                 gpu_uuids=uuids_of_whole_node(node, resource, amount),
                 intended_at=now,
-                says="The Job is not created yet.",
+                **progress,
             )
     except IntegrityError as clash:
         raise LostRace(f"{target.node_name} already has a test Job.") from clash

@@ -7,7 +7,7 @@ from edges.transition_errors import IllegalMove
 from people.models import AuditEntry
 from rollouts.commands.plan_drafts import discard, draft, edit, suggest_stages
 from rollouts.commands.refusals import BadPlan, OutOfDate
-from rollouts.commands.stage_drafts import StageDraft
+from rollouts.commands.stage_drafts import StageDraft, gates_by_default
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, StageKind
 from tests.make import NOON, a_pool, a_user
@@ -35,6 +35,27 @@ def test_who_says_nothing_has_one_node_go_at_a_time_and_the_first_that_fails_hal
         assert (stage.max_unavailable, gates["failure_budget"].tolerate, gates["approval"].needed) == (1, 0, 1)
         assert gates["soak"].duration > timedelta(0)
         assert stage.timeout_s > 0
+
+
+def test_a_test_job_is_usual_where_a_pool_alone_names_an_image(cluster, settings):
+    settings.TEST_IMAGES = {}
+    tested = a_pool(cluster, "a", test_images="vectoradd=registry.example/vectoradd:13")
+    other = a_pool(cluster, "b", test_images="dcgm=registry.example/dcgm:4")
+
+    usual = [gates_by_default(cluster.pk, pool) for pool in (tested.pk, other.pk, None)]
+
+    assert ["test_job" in gates for gates in usual] == [True, False, True]
+
+
+def test_a_test_job_that_no_image_can_run_is_refused(cluster, owner, settings):
+    settings.TEST_IMAGES = {}
+    stages = (replace(CANARY, gate_options={"test_job": {}}),)
+
+    with pytest.raises(BadPlan, match="names an image of vectoradd"):
+        a_draft(cluster, owner, stages=stages)
+
+    a_pool(cluster, "a", test_images="vectoradd=registry.example/vectoradd:13")
+    assert a_draft(cluster, owner, stages=stages).state == PlanState.DRAFT
 
 
 def test_a_title_that_nobody_wrote_fits_its_column_and_names_the_version(cluster, owner):

@@ -18,9 +18,9 @@ REASON = "The canary is idle."
 
 @pytest.fixture
 def stage(cluster, owner, settings) -> Stage:
-    settings.TEST_JOB_IMAGE = ""
+    settings.TEST_IMAGES = {}
     plan = in_state(a_started_plan(cluster, owner), "promoting")
-    settings.TEST_JOB_IMAGE = "registry.example/vectoradd"
+    settings.TEST_IMAGES = {"vectoradd": "registry.example/vectoradd"}
     stage = opened(plan, 0)
     stage.move("promoting", now=NOON, actor="engine", reason="Released.")
     answered(stage, "workloads_ready", "wait", title="Nothing has tested the driver", cause=UNTESTED)
@@ -60,7 +60,7 @@ def test_a_stage_that_has_not_begun_or_has_passed_gains_none(stage, owner):
 
 
 def test_without_an_image_the_refusal_names_the_setting(stage, owner, settings):
-    settings.TEST_JOB_IMAGE = ""
+    settings.TEST_IMAGES = {}
 
     with pytest.raises(Refusal, match="QUARTERDECK_TEST_JOB_IMAGE"):
         add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)

@@ -75,7 +75,7 @@ def waits(ground: Ground, index: int) -> dict[str, str]:
 
 
 def test_an_idle_canary_waits_for_proof(ground: Ground, monkeypatch, settings):
-    settings.TEST_JOB_IMAGE = ""  # no test Job by default: nothing but tenants could prove anything
+    settings.TEST_IMAGES = {}  # no test Job by default: nothing but tenants could prove anything
     # Nobody runs rules, a validator or approvals here: these would wait for themselves.
     others = {"approval", "findings", "validator_passed"}
     armed(ground, {key: given for key, given in gates_by_default().items() if key not in others})

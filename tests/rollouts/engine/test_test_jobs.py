@@ -38,6 +38,10 @@ class KilledError(BaseException):
 def changed(ground: Ground, **options: Any) -> Ground:
     """Its canary was let go, and the operator says that it is done."""
     ground.armed(gates={**GATES, "test_job": options})
+    return changes(ground)
+
+
+def changes(ground: Ground) -> Ground:
     ground.round()
     assert ground.releases() == [CANARY]
     ground.take_the_new_driver(CANARY)
@@ -478,6 +482,32 @@ def test_a_template_names_command_resources_deadline_and_what_its_exit_code_mean
     assert job["spec"]["template"]["spec"]["volumes"][0]["emptyDir"] == {"medium": "Memory", "sizeLimit": "1Gi"}
     assert answer(ground).answer == answer_
     assert says in TestJob.objects.earliest("pk").said
+
+
+def test_the_job_runs_the_image_of_the_pool(ground: Ground):
+    image = "registry.example/vectoradd:13"
+    a_pool(ground.cluster, test_images=f"vectoradd={image}").nodes.add(*Node.objects.all())
+    under_test(ground)
+
+    assert jobs(ground)[0]["spec"]["template"]["spec"]["containers"][0]["image"] == image
+
+
+def test_a_node_without_an_image_gets_no_job_until_one_is_set(ground: Ground, settings):
+    ground.armed(gates=GATES)
+    image, settings.TEST_IMAGES = settings.TEST_IMAGES["vectoradd"], {}
+    changes(ground)
+    ground.rounds(3)
+
+    assert jobs(ground) == []
+    assert (row().outcome, TestJob.objects.count()) == ("unknown", 1)
+    assert (answer(ground).answer, answer(ground).cause) == ("wait", "unknown")
+    assert "names vectoradd. Set one." in answer(ground).summary
+
+    settings.TEST_IMAGES = {"vectoradd": image}
+    ground.clock.move(seconds=AGAIN_AFTER.total_seconds())
+    ground.rounds(2)
+
+    assert len(jobs(ground)) == 1
 
 
 @pytest.mark.parametrize(("percent", "answer_"), [(0, "fail"), (40, "wait")])
