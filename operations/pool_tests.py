@@ -19,8 +19,10 @@ class PoolTests:
     claim_template: str = ""  # of the namespace of the GPU stack; blank: none
     worse_percent: int = 0  # 0: as each test has it
 
-    def image(self, key: str) -> str:
-        return self.images.get(key) or settings.TEST_IMAGES.get(key, "")
+    def image(self, *keys: str) -> str:
+        """Returns the image of the first key that has one. Blank: none has."""
+        found = (self.images.get(key) or settings.TEST_IMAGES.get(key, "") for key in keys)
+        return next(filter(None, found), "")
 
 
 def tests_of(nodes: Sequence[Node]) -> Mapping[int, PoolTests]:
@@ -57,9 +59,14 @@ def images_in(text: str) -> dict[str, str]:
     return {key.strip(): image.strip() for key, _, image in pairs}
 
 
-def common_image(nodes: Sequence[Node], key: str) -> str | None:
-    """Returns the image of a test on these nodes. Blank: their pools name different ones. None: a node has none."""
-    found = {tests.image(key) for tests in tests_of(nodes).values()} or {PoolTests({}).image(key)}
-    if "" in found:
+def common_image(nodes: Sequence[Node], *keys: str) -> str | None:
+    """Returns the image of a test on these nodes. Blank: each takes its own. None: no node has one."""
+    found = {tests.image(*keys) for tests in tests_of(nodes).values()} or {PoolTests({}).image(*keys)}
+    if found == {""}:
         return None
     return found.pop() if len(found) == 1 else ""
+
+
+def why_no_image(key: str) -> str:
+    """Returns the reason of a node on which a test has no image."""
+    return f"Neither the pool's images of tests nor QUARTERDECK_TEST_IMAGES names {key}. Set one."

@@ -13,7 +13,7 @@ from kube import client
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from operations.models import NodeTestJob
-from operations.pool_tests import common_image, tests_of
+from operations.pool_tests import common_image, tests_of, why_no_image
 from operations.refusals import BadOperation
 from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
 from operations.steps.test_job import AGAIN_AFTER, IMAGE, TestJobStep, intend_job
@@ -75,6 +75,8 @@ class DebugPodStep(TestJobStep):
             if not runtime_class:
                 return WITHOUT_GPU
         image = work.operation.options["image"] or tests_of([node])[node.pk].image("debug")
+        if not image:
+            return why_no_image("debug")
         amount = 1 if resource else 0
         return intend_job(
             work, DEADLINE, image=image, resource=resource, amount=amount, runtime_class=runtime_class,

@@ -16,7 +16,7 @@ from kube.client.single_requests import last_lines
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from operations.models import NodeTestJob
-from operations.pool_tests import common_image
+from operations.pool_tests import PoolTests, common_image, tests_of, why_no_image
 from operations.refusals import BadOperation
 from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
 from operations.steps.options import StepOption
@@ -24,9 +24,11 @@ from operations.steps.test_job import AGAIN_AFTER, TestJobStep, intend_job
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.test_job import KERNEL_LOG
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
+from wording.lists import names
 from wording.numbers import count
 
 DEADLINE = timedelta(minutes=5)  # the pull of its image included: a repair waits for it
+IMAGES = ("logs", "debug")  # keys, the first that is set
 KERNEL_AT_MOST, PODS_AT_MOST = 48 * 1024, 80 * 1024  # characters
 LOGS_AT_MOST = 20
 TIME_FOR_LOGS = timedelta(seconds=20)
@@ -97,13 +99,15 @@ class LogBundleStep(TestJobStep):
     progress: ClassVar[str] = "For a log bundle: `output`."
 
     def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
-        image = common_image(nodes, "logs") or common_image(nodes, "debug")
-        if not image:
-            raise BadOperation(("image", "QUARTERDECK_TEST_IMAGES and the pools name no common image of debug."))
+        image = common_image(nodes, *IMAGES)
+        if image is None:
+            raise BadOperation(("image", why_no_image(" or ".join(IMAGES))))
         return dict(options) | {"test": self.key, "image": image, "command": COMMAND}
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
-        return ()
+        its = tests_of(nodes)
+        if without := [node.name for node in nodes if not its[node.pk].image(*IMAGES)]:
+            yield f"No logs of {names(without)}. {why_no_image(' or '.join(IMAGES))}"
 
     def plan_job(self, work: NodeWork) -> NodeTestJob | str:
         seen = client.get_node(work.connection, work.node.node_name)
@@ -111,7 +115,10 @@ class LogBundleStep(TestJobStep):
             return f"{work.node.node_name} is now a different node with the same name."
         if seen.ready is None or seen.ready.status != "True":
             return "Logs: none, because the node is not Ready: no pod starts there, and its kubelet gives no log."
-        return intend_job(work, DEADLINE, resource="", amount=0, says="Its pod is not made yet.")
+        image = work.operation.options["image"] or _image_of(work)
+        if not image:
+            return f"Logs: none. {why_no_image(' or '.join(IMAGES))}"
+        return intend_job(work, DEADLINE, image=image, resource="", amount=0, says="Its pod is not made yet.")
 
     def result_of(self, row: NodeTestJob) -> StepResult:
         if not row.outcome:
@@ -126,6 +133,11 @@ class LogBundleStep(TestJobStep):
         if not has_kernel:
             return failed(f"No kernel log, but {of_pods} of the GPU stack. {row.says} {row.said}", output=row.output)
         return done_result(f"Kernel log and {of_pods} of the GPU stack.", output=row.output)
+
+
+def _image_of(work: NodeWork) -> str:
+    node = Node.objects.filter(cluster=work.operation.cluster_id, uid=work.node.node_uid).first()
+    return tests_of([node])[node.pk].image(*IMAGES) if node else PoolTests({}).image(*IMAGES)
 
 
 def _bounded(lines: Sequence[str], most: int) -> str:

@@ -52,7 +52,9 @@ def test_nodes_of_several_pools_have_each_the_image_of_its_pool():
 
     assert (its[one.pk].image("dcgm"), its[one.pk].image("nccl")) == ("first", "b")
     assert pool_tests.common_image([one, two], "dcgm") == ""
-    assert pool_tests.common_image([one, two], "nccl") is None
+    assert pool_tests.common_image([one, two], "nccl") == ""
+    assert pool_tests.common_image([two], "nccl") is None
+    assert pool_tests.common_image([one], "nccl", "dcgm") == "b"
 
 
 def test_pools_with_nodes_of_a_pool_name_its_images(settings):
@@ -101,6 +103,24 @@ def test_without_a_claim_template_the_test_says_what_the_pool_lacks(ground: Grou
     assert "names no ResourceClaimTemplate" in node(operation).reason
     assert any("names no ResourceClaimTemplate" in each for each in operation.preview["warnings"])
     assert not NodeTestJob.objects.exists()
+
+
+@pytest.mark.parametrize(("kind", "key"), [("test", "dcgm"), ("logs", "debug"), ("debug", "debug")])
+def test_each_node_has_the_image_of_its_pool_and_one_without_fails_alone(ground: Ground, settings, kind, key):
+    settings.TEST_IMAGES = {}
+    other, lacking = Node.objects.filter(is_gpu_node=True).exclude(name=CANARY)[:2]
+    in_pool(ground, test_images=f"{key}={IMAGE}")
+    a_pool(ground.cluster, "other", test_images=f"{key}=registry.example.com/other:1").nodes.add(other)
+    nodes = CANARY, other.name, lacking.name
+    rounds(ground, begin(ground, "quarantine", *nodes, typed_count=3))
+    operation = rounds(ground, begin(ground, kind, *nodes, options={"test": "dcgm-3"} if kind == "test" else {}), 2)
+
+    images = {job["spec"]["template"]["spec"]["containers"][0]["image"] for job in jobs(ground)}
+    states = {each.node_name: (each.state, each.reason) for each in operation.nodes.all()}
+    assert images == {IMAGE, "registry.example.com/other:1"}
+    assert states[lacking.name][0] == "failed"
+    assert f"{key}. Set one." in states[lacking.name][1]
+    assert {states[name][0] for name in nodes[:2]} == {"running"}
 
 
 def test_a_node_without_an_image_of_the_test_is_refused(ground: Ground, settings):

@@ -19,7 +19,7 @@ from kube import client
 from kube.structs import PodSeen
 from operations.lifecycle import NodeProgress
 from operations.models import NodeTestJob, Operation, OperationNode
-from operations.pool_tests import common_image, tests_of
+from operations.pool_tests import common_image, tests_of, why_no_image
 from operations.refusals import BadOperation
 from operations.restraints import stop_reason
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
@@ -174,17 +174,19 @@ def _observe(work: NodeWork) -> NodeToTest:
     )
 
 
-def _intend(work: NodeWork, gpus: int) -> NodeTestJob:
-    """Records the test Job.
+def _intend(work: NodeWork, gpus: int) -> NodeTestJob | str:
+    """Records the test Job, or returns why the node has no image.
 
     :raises LostRace: when the operation was paused or cancelled, or the node has a test Job already
     """
     node = Node.objects.get(cluster=work.operation.cluster_id, uid=work.node.node_uid)
     options = work.operation.options
     test, its = NODE_TESTS[options["test"]], tests_of([node])[node.pk]
-    resource = resource_of(node.allocatable, gpus)
+    resource, image = resource_of(node.allocatable, gpus), options["image"] or its.image(test.image)
+    if not image:
+        return why_no_image(test.image)
     return intend_job(
-        work, test.deadline, image=options["image"] or its.image(test.image),
+        work, test.deadline, image=image,
         amount=gpus, resource=resource, claim_template=its.claim_template if is_dra(resource) else "",
         command=options["command"].replace("{gpus}", str(gpus)),
         driver_version=node.driver_version, gpu_product=node.gpu_product,

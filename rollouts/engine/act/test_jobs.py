@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from kube.structs import PodSeen
-from operations.pool_tests import tests_of
+from operations.pool_tests import tests_of, why_no_image
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.allocated_gpus import uuids_of_whole_node
 from operations.test_jobs.job_metrics import numbers_at
@@ -120,8 +120,8 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
     image = gate.image or tests_of([node])[node.pk].image(gate.image_key)
     progress: dict[str, Any] = {"says": "The Job is not created yet."}
     if not image:
-        says = f"Neither the pool's images of tests nor QUARTERDECK_TEST_IMAGES names {gate.image_key}. Set one."
-        progress = {"says": says, "outcome": TestJobOutcome.UNKNOWN, "told_at": now, "gone_at": now}
+        says, ended = why_no_image(gate.image_key), {"outcome": TestJobOutcome.UNKNOWN, "told_at": now, "gone_at": now}
+        progress = {"says": says, **ended}
     try:
         with transaction.atomic():
             writer.plan.keep_lease(now=now)
