@@ -25,6 +25,7 @@ class OperationKind:
     caution: str = ""  # on its page
     is_bulk: bool = False  # the fleet page offers it for selected nodes
     icon: str = ""  # of its button on each node's page; blank: no button of its own
+    on_held: bool | None = None  # the button is for nodes whose driver is held, or for others alone; None: for all
 
 
 ALL = (
@@ -58,12 +59,12 @@ ALL = (
     OperationKind(
         "hold-driver", "Hold driver", ("hold_driver",),
         "Keeps the GPU Operator's upgrade controller off the nodes, until you free them.",
-        of="on", undone_by=("free-driver",), is_bulk=True, icon="lock",
+        of="on", undone_by=("free-driver",), is_bulk=True, icon="lock", on_held=False,
     ),
     OperationKind(
         "free-driver", "Free driver", ("free_driver",),
         "Ends a hold of the driver. The GPU Operator may then change it. Holds of plans and of others stay.",
-        of="on", undone_by=("hold-driver",), is_bulk=True, icon="lock-open",
+        of="on", undone_by=("hold-driver",), is_bulk=True, icon="lock-open", on_held=True,
     ),
     OperationKind("note", "Note", ("note",), "Writes the reason on each node's timeline.", is_bulk=True),
     OperationKind(

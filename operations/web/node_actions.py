@@ -5,13 +5,14 @@ from django.shortcuts import render
 
 from edges.parts import part_response
 from edges.requests import PersonRequest
-from fleet.models import ClusterMode
+from fleet.models import ClusterMode, Node
 from fleet.web.node_lookup import node_for
 from gpu.labels import SENTINEL_MARKS
 from operations.external_owner import external_owner_of
-from operations.kinds import KINDS, title_of
+from operations.kinds import KINDS, OperationKind, title_of
 from operations.lifecycle import NodeProgress
-from operations.models import MaintenanceRequest, OperationNode, Quarantine
+from operations.models import MaintenanceRequest, Operation, OperationNode, Quarantine
+from operations.models.operation import MARK
 from people.rights import Permission, why_not
 
 SHOWN = 5
@@ -32,12 +33,26 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
         "has_nvsentinel": any(label.startswith(SENTINEL_MARKS) for label in node.labels),
         "maintenance": MaintenanceRequest.objects.of_node(node.uid),
         "quarantine": quarantine,
+        "holding": _holding(node),
         "external": external_owner_of(node),
         "is_busy": any(
             row.state in (NodeProgress.PENDING, NodeProgress.RUNNING) and row.operation.is_in_progress for row in last
         ),
         "last": [(row, title_of(row.operation.kind)) for row in last],
-        "more_kinds": [kind for kind in KINDS.values() if kind.icon],
+        "more_kinds": [kind for kind in KINDS.values() if kind.icon and _is_offered(kind, node)],
         "why_not": locked,
     }
     return render(request, "operations/_node_actions.html", context)
+
+
+def _is_offered(kind: OperationKind, node: Node) -> bool:
+    """Returns whether the node's page has a button of the kind. A node without upgrade state needs no hold."""
+    if kind.on_held is None:
+        return True
+    return kind.on_held is node.is_held and (node.is_held or bool(node.upgrade_state))
+
+
+def _holding(node: Node) -> Operation | None:
+    """Returns the operation that holds the node's driver. None: none does. One query if one may."""
+    number = node.held_by.removeprefix(MARK) if node.held_by.startswith(MARK) else ""
+    return Operation.objects.filter(cluster=node.cluster_id, pk=number).first() if number.isdecimal() else None

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
 from fleet.models import Node
 from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
@@ -12,6 +13,7 @@ from operations.kinds import KINDS
 from operations.models import Disruption, Freeze
 from operations.operation_round import OperationRound
 from operations.refusals import OperationRefused
+from tests import make
 from tests.operations.test_rounds import begin, rounds
 from tests.rollouts.engine.ground import CANARY, NODES, REST, Ground
 
@@ -114,3 +116,26 @@ def test_the_preview_names_queued_nodes_and_foreign_holds(ground: Ground):
     said = " ".join(warnings)
     assert f"{CANARY} is queued" in said
     assert f"{REST[0]} is held by others" in said
+
+
+@pytest.mark.parametrize(
+    ("state", "is_held", "offered"),
+    [
+        ("upgrade-done", False, "hold-driver"),
+        ("", False, ""),
+        ("upgrade-required", True, "free-driver"),
+        ("", True, "free-driver"),
+    ],
+)
+def test_a_node_page_offers_the_kind_that_fits_and_names_who_holds(
+    ground: Ground, client, state: str, is_held: bool, offered: str
+):
+    operation = begin(ground, "hold-driver", CANARY, reason="A training run of ten days.")
+    held_by = operation.mark if is_held else ""
+    Node.objects.filter(name=CANARY).update(upgrade_state=state, is_held=is_held, held_by=held_by)
+    client.force_login(make.a_user(role="operator"))
+
+    node = Node.objects.get(name=CANARY)
+    page = client.get(reverse("node-operations", args=[node.pk])).content.decode()
+    assert {kind for kind in ("hold-driver", "free-driver") if f"kind={kind}&" in page} == {offered} - {""}
+    assert (f"operation {operation.pk}</a>: A training run of ten days." in page) is is_held
