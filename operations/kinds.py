@@ -77,6 +77,10 @@ ALL = (
         most_nodes=5, why_fewer="each has its own output", icon="file-text",
     ),
     OperationKind(
+        "pull-image", "Pull image", ("image_pull",), "Pulls an image on each node, so that a later pod starts sooner.",
+        of="on", is_bulk=True, icon="plus",
+    ),
+    OperationKind(
         "try-drain", "Try drain", ("eviction_trial",),
         "Asks for each eviction of a drain as a dry run. Nothing in the cluster changes.",
         follow_up="drain", caution="Each eviction is tried by itself: a budget may refuse the second of two pods.",

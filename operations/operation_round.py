@@ -23,7 +23,7 @@ from operations.lifecycle import AT_ONCE_MOST, NEW_NODE, NodeProgress, Operation
 from operations.models import Operation, OperationNode, Quarantine
 from operations.restraints import freezes_of, reasons_of, stop_reason
 from operations.steps import STEPS
-from operations.steps.base import NodeStep, NodeWork, StepOutcome, StepResult
+from operations.steps.base import NodeStep, NodeWork, StepOutcome, StepResult, waits_for
 from operations.stop_switch import stopped_by_switch
 from operations.writer_lease import Forfeit, take_writer_lease
 from wording.numbers import count
@@ -35,7 +35,6 @@ log = structlog.get_logger()
 NOT_SOON, AT_ONCE = timedelta(seconds=10), timedelta(seconds=1)
 AFTER_A_BUG = timedelta(seconds=30)
 LONGEST = timedelta(seconds=12)  # of a round's steps; the lease is longer
-QUIET_AT_ONCE_MOST = 200  # nodes without one, such as cordons, in one round
 LONGEST_CAUSE = 300  # characters of a node's failure in the reason of a pause
 FAILURES, FAILURES_RATIO = 2, 0.05  # as many failed nodes, or as large a share, pause an operation: 1 of 20, 2 of more
 
@@ -199,7 +198,8 @@ class OperationRound:
     def _start_next(self) -> None:
         """Starts as many nodes as run at once and have a place in their failure domains."""
         is_disruptive = any(step.needs_place for step in self.steps)
-        most = self.operation.options.get("at_once", AT_ONCE_MOST) if is_disruptive else QUIET_AT_ONCE_MOST
+        quiet = min(step.at_once for step in self.steps)
+        most = self.operation.options.get("at_once", AT_ONCE_MOST) if is_disruptive else quiet
         room = most - self._nodes(NodeProgress.RUNNING).count()
         pending = list(self._nodes(NodeProgress.PENDING)[: max(0, room) * 4])
         frozen = self._frozen(pending)
@@ -236,7 +236,7 @@ class OperationRound:
             other = OperationNode.objects.filter(node_uid=node.node_uid, state=NodeProgress.RUNNING).first()
             if other is None:
                 raise
-            self._note_pending(node, f"Operation {other.operation_id} is in progress on the node.")
+            self._note_pending(node, waits_for(other.operation_id))
             return False
         return True
 

@@ -48,10 +48,32 @@ class TestJobTracker:
         """Returns the final result of a Job that is over, and columns to store with it."""
         return progress, {}
 
+    def manifest(self, row: TestJobOnNode) -> dict[str, Any]:
+        """Returns the Job to create."""
+        return job_for(row.wanted)
+
+    def progress_of(
+        self, row: TestJobOnNode, job: client.JobSeen, pods: Sequence[PodSeen], *, now: datetime
+    ) -> tuple[TestJobProgress, dict[str, Any]]:
+        """Returns the progress of a Job without a result yet, and columns to store with it."""
+        observed = observed_test_job(
+            job, pods, made_at=row.made_at or now, has_run=row.has_run, deadline=row.wanted.deadline
+        )
+        progress, pod = progress_of_test_job(observed, now=now), newest_pod(job, pods)
+        if progress.outcome is not None:
+            try:
+                return self.conclude(row, observed, progress, pod)
+            except OutputLater as later:
+                return TestJobProgress("The test ended. Its output is read again.", str(later), has_run=True), {}
+        if row.gpu_uuids is None and row.amount and pod and observed.pod and observed.pod.is_running:
+            return progress, {"gpu_uuids": uuids_of_pod(row.node_uid, pod.metadata.uid, now=now)}
+        return progress, {}
+
     def create(self, row: TestJobOnNode) -> None:
         """Creates the Job of a row."""
+        self.guard()
         try:
-            client.create_job(self.connection, row.namespace, job_for(row.wanted))
+            client.create_job(self.connection, row.namespace, self.manifest(row))
         except client.Conflict:
             pass  # Ours of a try that was lost, or somebody else's: the next look at its labels tells which.
         except (client.Forbidden, client.Refused) as refusal:
@@ -120,22 +142,10 @@ class TestJobTracker:
             return
         if not row.outcome:
             now = self.clock()
-            observed = observed_test_job(
-                job, its, made_at=row.made_at or now, has_run=row.has_run, deadline=wanted.deadline
-            )
-            progress = progress_of_test_job(observed, now=now)
-            columns: dict[str, Any] = {}
-            pod = newest_pod(job, its)
-            if row.gpu_uuids is None and row.amount and pod and observed.pod and observed.pod.is_running:
-                columns["gpu_uuids"] = uuids_of_pod(row.node_uid, pod.metadata.uid, now=now)
+            progress, columns = self.progress_of(row, job, its, now=now)
             if progress.outcome is None and not is_wanted:
                 says = "The test was ended early, because it is no longer needed."
                 progress = TestJobProgress(says, progress.said, TestJobOutcome.UNKNOWN)
-            elif progress.outcome is not None:
-                try:
-                    progress, columns = self.conclude(row, observed, progress, pod)
-                except OutputLater as later:
-                    progress = TestJobProgress("The test ended. Its output is read again.", str(later), has_run=True)
             self._write(row, progress, now=now, made_at=row.made_at or now, **columns)
         if row.outcome and job.metadata.deletion_timestamp is None:
             self._delete(row, job)
@@ -173,7 +183,7 @@ class TestJobTracker:
         columns: dict[str, Any] = {"says": progress.says[:1000], "said": in_one_line(progress.said)}
         columns["has_run"] = row.has_run or progress.has_run
         columns |= {"outcome": progress.outcome.value, "told_at": now} if progress.outcome else {}
-        columns |= {name: value for name, value in more.items() if value is not None}
+        columns |= more
         with transaction.atomic():
             self.guard()
             if not type(row).objects.filter(pk=row.pk, outcome="").update(**columns):

@@ -94,6 +94,8 @@ class NodeTestJob(TestJobOnNode):
     output = models.TextField(blank=True)  # of a debug pod, with likely secrets redacted
     diag = models.JSONField(null=True)  # of `dcgmi diag --json`: `DiagReport.as_kept`; null: it printed no report
     deadline_s = models.PositiveIntegerField()  # from its creation, the pull of its image included
+    pull_pod = models.JSONField(null=True)  # of an image pull: the fields of `PullPod`; null: no image pull
+    failing_since = models.DateTimeField(null=True)  # when an image pull was first seen to fail; null: it does not
 
     class Meta:
         constraints = [

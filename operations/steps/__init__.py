@@ -10,6 +10,7 @@ from operations.steps.disown import DisownStep
 from operations.steps.drain import DrainStep
 from operations.steps.driver_hold import FreeDriverStep, HoldDriverStep
 from operations.steps.eviction_trial import EvictionTrialStep
+from operations.steps.image_pull import ImagePullStep
 from operations.steps.label import LabelStep
 from operations.steps.log_bundle import LogBundleStep
 from operations.steps.note import NoteStep
@@ -32,6 +33,7 @@ STEPS: dict[str, NodeStep] = {
         NoteStep(),
         DebugPodStep(),
         LogBundleStep(),
+        ImagePullStep(),
         EvictionTrialStep(),
         DeletePodStep(),
         StartMaintenanceStep(),

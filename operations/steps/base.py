@@ -15,6 +15,8 @@ from operations.models import Operation, OperationNode
 from operations.restraints import Veto
 from operations.steps.options import StepOption
 
+QUIET_AT_ONCE_MOST = 200  # nodes without a disruptive step, such as cordons, in one round
+
 
 class StepOutcome(StrEnum):
     DONE = "done"  # read back from the cluster
@@ -42,6 +44,11 @@ def failed(reason: str, **progress: Any) -> StepResult:
     return StepResult(StepOutcome.FAILED, reason, progress)
 
 
+def waits_for(operation_id: int) -> str:
+    """Returns the reason of a node that waits for the end of another operation there."""
+    return f"Operation {operation_id} is in progress on the node."
+
+
 @dataclass(frozen=True)
 class NodeWork:
     """The access of one step to one node during one round."""
@@ -65,6 +72,7 @@ class NodeStep(ABC):
     evicts: ClassVar[bool] = False  # pods leave the node
     needs_place: ClassVar[bool] = False  # waits for a free place in the budgets of the node's failure domains
     is_dry_run: ClassVar[bool] = False  # it writes nothing, so the asker confirms no number of nodes
+    at_once: ClassVar[int] = QUIET_AT_ONCE_MOST  # nodes of an operation, if it needs no place
     takes_node: ClassVar[bool] = True  # the node is its own in the ledger while it runs
     needs_approval: ClassVar[str] = ""  # why another person approves it, whatever the number of nodes; blank: nobody
     waits_for_freeze: ClassVar[bool] = False  # a freeze of the node's cluster or pool holds it back

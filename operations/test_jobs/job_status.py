@@ -7,8 +7,11 @@ from typing import TypedDict
 from kube import client
 from kube.structs import PodSeen
 from kube.structs.meta import find
-from kube.structs.pod import ContainerState
+from kube.structs.pod import ContainerState, ContainerStateTerminated
+from operations.test_jobs.pull_progress import PodLook
 from operations.test_jobs.test_progress import ObservedTestJob, ObservedTestPod
+
+NEVER_SEEN = "ContainerStatusUnknown"  # the kubelet's reason for a container that it may not have created (pkg/kubelet)
 
 
 class PodSaid(TypedDict):
@@ -97,3 +100,19 @@ def _observed_pod(pod: PodSeen) -> ObservedTestPod:
         exit_code=ended.exit_code if ended else None,
         words=(ended.message or ended.reason or "") if ended else "",
     )
+
+
+def pod_look(pod: PodSeen) -> PodLook:
+    """Returns the pod of an image pull."""
+    state = state_of(pod)
+    ended = state.terminated if state else None
+    return PodLook(
+        **pod_status_data(pod),
+        begun_at=pod.status.start_time,
+        has_run=_has_run(ended) or bool(state and state.running),
+        ran_at=ended.started_at if ended else None,
+    )
+
+
+def _has_run(ended: ContainerStateTerminated | None) -> bool:
+    return ended is not None and ended.started_at is not None and ended.reason != NEVER_SEEN

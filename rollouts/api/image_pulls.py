@@ -9,12 +9,12 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import KEY, Asked, Listing, RowSerializer
+from operations.test_jobs.pull_progress import PullOutcome
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.commands import ReasonRequest
 from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
 from rollouts.commands.test_jobs import add_test_jobs
-from rollouts.driver_images.pull_progress import PullOutcome
 from rollouts.image_pulls.latest_pulls import PullOnPage, pull_on_page, pulls_on_page
 from rollouts.models import ImagePull, PullJob
 

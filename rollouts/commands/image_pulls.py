@@ -8,10 +8,10 @@ from django.db import IntegrityError, transaction
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from fleet.models import ClusterMode, Node, Operand, Pod
+from gpu.driver_images import image_for, system_of
 from people.models import AuditEntry, User
 from rollouts.commands.refusals import BadPlan, Refusal
 from rollouts.components.driver import is_version
-from rollouts.driver_images.driver_image import image_for, system_of
 from rollouts.image_pulls.latest_pulls import why_no_pull
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import ImagePull, Plan, PullJob, Target

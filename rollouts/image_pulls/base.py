@@ -12,8 +12,8 @@ from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.events import EventSeen
 from operations.test_jobs.job_manifest import is_ours
+from operations.test_jobs.pull_progress import PullProgress
 from operations.writer_lease import take_writer_lease
-from rollouts.driver_images.pull_progress import PullProgress
 from rollouts.models import ImagePull, PullJob
 from rollouts.models.transitions import record_event
 

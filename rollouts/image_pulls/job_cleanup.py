@@ -2,7 +2,7 @@
 
 from kube import client
 from operations.test_jobs.job_manifest import is_ours
-from rollouts.driver_images.pull_progress import PullOutcome, PullProgress
+from operations.test_jobs.pull_progress import PullOutcome, PullProgress
 from rollouts.image_pulls.base import PullRound, redacted_line
 from rollouts.models import PullJob
 

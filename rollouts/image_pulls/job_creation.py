@@ -5,11 +5,11 @@ from typing import Any
 from django.db import transaction
 
 from edges.transition_errors import LostRace
+from gpu.driver_images import image_for, system_of
 from kube import client
 from kube.structs import DaemonSetSeen
-from rollouts.driver_images.driver_image import image_for, system_of
-from rollouts.driver_images.pull_job import AsTheDriver, job_for
-from rollouts.driver_images.pull_progress import PullOutcome, PullProgress
+from operations.test_jobs.pull_job import like_driver, pull_job_for
+from operations.test_jobs.pull_progress import PullOutcome, PullProgress
 from rollouts.engine.live_state import stopped_in_cluster
 from rollouts.image_pulls.base import BY_ITSELF, PullRound
 from rollouts.image_pulls.latest_pulls import PULLED_IN
@@ -59,8 +59,8 @@ def _make_one(pull_round: PullRound, row: PullJob) -> str:
         says = f"DaemonSet {row.daemonset_name} no longer shows the image that the operator would use."
         pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
         return ""
-    like = _like_the_driver(pull_round, row, daemonset)
-    if like is None:
+    spec = _spec_of_driver_pod(pull_round, row)
+    if spec is None:
         says = f"{row.node_name} has no driver pod, so the pull secrets are unknown."
         pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
         return ""
@@ -71,7 +71,11 @@ def _make_one(pull_round: PullRound, row: PullJob) -> str:
         return reason
     pull_round.is_in_motion = True
     try:
-        client.create_job(pull_round.connection, row.namespace, job_for(row.wanted, like))
+        client.create_job(
+            pull_round.connection,
+            row.namespace,
+            pull_job_for(row.wanted, row.image, like_driver(daemonset.template, spec)),
+        )
     except client.Conflict:
         pass  # Ours of an earlier try, or somebody else's: the next look at its labels tells which.
     except (client.Forbidden, client.Refused) as refusal:
@@ -92,23 +96,6 @@ def _image(pull_round: PullRound, row: PullJob, daemonset: DaemonSetSeen | None)
     current = next((each.image or "" for each in containers if each.name == DRIVER_CONTAINER), "")
     plan = pull_round.pull.plan
     return image_for(current, from_version=plan.from_version, to_version=pull_round.pull.to_version)
-
-
-def _like_the_driver(pull_round: PullRound, row: PullJob, daemonset: DaemonSetSeen) -> AsTheDriver | None:
-    """Returns the properties of the node's driver pod; None without one.
-
-    The template is not enough, since a service account may add to it.
-    """
-    spec = _spec_of_driver_pod(pull_round, row)
-    if spec is None:
-        return None
-    secrets = [str(each["name"]) for each in spec.get("imagePullSecrets") or () if each.get("name")]
-    tolerations = [
-        {"key": each.key, "operator": each.operator, "value": each.value, "effect": each.effect}
-        for each in daemonset.template.spec.tolerations or ()
-    ]
-    said = [{name: value for name, value in each.items() if value} for each in tolerations]
-    return AsTheDriver(secrets, said, daemonset.pod_labels, str(spec.get("serviceAccountName") or ""))
 
 
 def _spec_of_driver_pod(pull_round: PullRound, row: PullJob) -> dict[str, Any] | None:

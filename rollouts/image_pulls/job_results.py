@@ -1,18 +1,14 @@
 """Reads the results of created Jobs: Jobs by name, their pods in one list, Events where something fails."""
 
 from kube import client
-from kube.structs import PodSeen
 from kube.structs.events import EventSeen
-from kube.structs.pod import ContainerStateTerminated
 from operations.test_jobs.job_manifest import is_ours
-from operations.test_jobs.job_status import failure_of, newest_pod, pod_status_data, state_of
-from rollouts.driver_images.pull_job import pods_for
-from rollouts.driver_images.pull_progress import JobLook, PodLook, PullOutcome, PullProgress
-from rollouts.driver_images.pull_progress import progress_of_pull as look_at
+from operations.test_jobs.job_status import failure_of, newest_pod, pod_look
+from operations.test_jobs.pull_job import pods_for
+from operations.test_jobs.pull_progress import JobLook, PullOutcome, PullProgress
+from operations.test_jobs.pull_progress import progress_of_pull as look_at
 from rollouts.image_pulls.base import PullRound
 from rollouts.models import PullJob
-
-NEVER_SEEN = "ContainerStatusUnknown"  # the kubelet's reason for a container that it may not have created (pkg/kubelet)
 
 
 def observe_pull_jobs(pull_round: PullRound) -> None:
@@ -73,18 +69,3 @@ def _events_about(pull_round: PullRound, namespace: str, kind: str, name: str) -
         pull_round.pull.keep_lease(now=pull_round.clock())
         pull_round.warnings[namespace] = client.list_warnings(pull_round.connection, namespace)
     return [event for event in pull_round.warnings[namespace] if (event.about.kind, event.about.name) == (kind, name)]
-
-
-def pod_look(pod: PodSeen) -> PodLook:
-    state = state_of(pod)
-    ended = state.terminated if state else None
-    return PodLook(
-        **pod_status_data(pod),
-        begun_at=pod.status.start_time,
-        has_run=_has_run(ended) or bool(state and state.running),
-        ran_at=ended.started_at if ended else None,
-    )
-
-
-def _has_run(ended: ContainerStateTerminated | None) -> bool:
-    return ended is not None and ended.started_at is not None and ended.reason != NEVER_SEEN

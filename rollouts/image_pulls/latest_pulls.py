@@ -3,8 +3,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from operations.test_jobs.pull_progress import PullOutcome
 from people.rights import Permission, why_not
-from rollouts.driver_images.pull_progress import PullOutcome
 from rollouts.lifecycle import PlanState
 from rollouts.models import ImagePull, Plan, PullJob
 from wording.instants import to_the_minute

@@ -7,8 +7,8 @@ from django.db.models import Q
 
 from fleet.models.visible import Visible
 from operations.models.leased import Leased
-from rollouts.driver_images.pull_job import WantedPull
-from rollouts.driver_images.pull_progress import PullOutcome
+from operations.test_jobs.pull_job import WantedPull
+from operations.test_jobs.pull_progress import PullOutcome
 
 LEASE = timedelta(seconds=20)  # a round asks for a few Jobs; a killed worker costs this much
 

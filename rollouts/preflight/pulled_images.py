@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fleet.models import Node, Pod
+from gpu.driver_images import image_for
 from gpu.operands import DRIVER
+from operations.test_jobs.pull_progress import PullOutcome
 from rollouts.checks import Check, each, listed
-from rollouts.driver_images.driver_image import image_for
-from rollouts.driver_images.pull_progress import PullOutcome
 from rollouts.image_pulls.latest_pulls import PullOnPage, failed_sentence, newest_pull, proven_sentence
 from rollouts.models import PullJob
 from rollouts.preflight.subject import PreflightSubject

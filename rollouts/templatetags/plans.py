@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from edges.templatetags.page import glyph, spell
-from rollouts.driver_images.pull_progress import PullOutcome
+from operations.test_jobs.pull_progress import PullOutcome
 from rollouts.gates import GATES
 from rollouts.image_pulls.latest_pulls import PullOnPage
 from rollouts.models import PlanEvent, PullJob, Stage

@@ -109,16 +109,17 @@ class TestJobStep(NodeStep):
         earlier = next(
             (row for row in there if row.operation_id != work.operation.pk or not row.is_of(work.node)), None
         )
-        tracker = self.tracker(work.connection, guard=work.guard, clock=work.clock)
         if earlier is not None:
+            its = _NodeTracker if earlier.test in NODE_TESTS else TestJobTracker  # another step may have left it
+            tracker = its(work.connection, guard=work.guard, clock=work.clock)
             tracker.track([earlier], earlier.operation.mark, unwanted={earlier.pk})
             return wait(f"An earlier test Job is being deleted. {earlier.trouble}".strip(), again_after=AGAIN_AFTER)
+        tracker = self.tracker(work.connection, guard=work.guard, clock=work.clock)
         rows = NodeTestJob.objects.filter(operation=work.operation, node_uid=work.node.node_uid)
         row = next((row for row in rows.order_by("-pk") if row.is_of(work.node)), None)
-        if row is None or (row.made_at is None and not row.outcome):
-            cluster = work.operation.cluster
-            if stopped := stop_reason(now=work.clock()) or stopped_by_switch(cluster, work.connection):
-                return wait(stopped, again_after=AGAIN_AFTER)
+        is_made = row is not None and (row.made_at is not None or row.outcome)
+        if not is_made and (reason := self.why_no_job_now(work)):
+            return wait(reason, again_after=AGAIN_AFTER)
         if row is None:
             planned = self.plan_job(work)
             if isinstance(planned, str):
@@ -129,6 +130,10 @@ class TestJobStep(NodeStep):
         if row.gone_at is None:
             tracker.track([row], work.operation.mark)
         return self.result_of(row)
+
+    def why_no_job_now(self, work: NodeWork) -> str:
+        """Returns why no Job may be created now. Blank: one may."""
+        return stop_reason(now=work.clock()) or stopped_by_switch(work.operation.cluster, work.connection)
 
     def plan_job(self, work: NodeWork) -> NodeTestJob | str:
         """Records the Job that the step will create, or returns why it creates none.

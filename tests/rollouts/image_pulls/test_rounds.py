@@ -13,9 +13,9 @@ from fleet.models import Cluster
 from kube import client
 from kube.structs import PodSeen
 from operations.models import Freeze
+from operations.test_jobs.pull_progress import PullOutcome
 from people.models import AuditEntry
 from rollouts.commands.image_pulls import ask, cancel
-from rollouts.driver_images.pull_progress import PullOutcome
 from rollouts.image_pulls.base import LANDED_BY, PullRound, redacted_line
 from rollouts.image_pulls.image_pull_round import IN_MOTION, LOOK_AGAIN, run_pull
 from rollouts.image_pulls.job_creation import intend

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.driver_images.pull_progress import AFTER_THE_PULL, JobLook, PodLook, PullOutcome, progress_of_pull
+from operations.test_jobs.pull_progress import AFTER_THE_PULL, JobLook, PodLook, PullOutcome, progress_of_pull
 from tests.make import NOON
 
 IMAGE = "nvcr.io/nvidia/driver:580.999.1-ubuntu22.04"

@@ -4,20 +4,22 @@ Its container ends at once and has no rights, mounts, token or host user. NVIDIA
 operator sets it for this image, so that no runtime gives it GPUs. The pull policy `Always` makes the kubelet ask the
 registry even if the image is on disk (kubernetes.io/docs/concepts/containers/images).
 
-The Job uses the driver's service account without its token. A pod without an account gets `default` and its pull
-secrets (kubernetes, plugin/pkg/admission/serviceaccount), which would test other credentials than the driver's.
+A driver's image is pulled under the driver's service account, without its token. A pod without an account gets
+`default` and its pull secrets (kubernetes, plugin/pkg/admission/serviceaccount), which would test other credentials.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from gpu.labels import IMAGE_PULL, MANAGED_BY, OURS, PULLS_FOR
-from operations.test_jobs.job_manifest import job_of
+from kube.structs.daemonset import PodTemplate
+from operations.test_jobs.job_manifest import WantedJob, job_of
+from operations.test_jobs.test_job import EVERY_SUCH_TAINT
 
 CONTAINER = "pull"
-DEADLINE = timedelta(minutes=30)  # a driver's image has some hundred MB; a slow line needs up to this long
+DEADLINE = timedelta(minutes=30)  # an image has some hundred MB or more; a slow line needs up to this long
 NOBODY = 65534
 # Tolerations that the DaemonSet controller adds to its pods: like a driver pod, this pod runs on a cordoned node.
 CORDONED = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "effect": "NoSchedule"}
@@ -45,28 +47,44 @@ class WantedPull:
 
 
 @dataclass(frozen=True)
-class AsTheDriver:
-    secrets: Sequence[str] = ()  # names of imagePullSecrets
-    tolerations: Sequence[Mapping[str, Any]] = ()  # as sent
-    labels: Mapping[str, str] = field(default_factory=dict)
+class PullPod:
+    """The properties of a pod that decide whether its node may pull the image."""
+
     service_account: str = ""  # blank: the cluster gives pods none
+    secrets: Sequence[str] = ()  # names of imagePullSecrets
+    tolerations: Sequence[Mapping[str, Any]] = (EVERY_SUCH_TAINT,)  # as sent
+    names_user: bool = False  # it runs as nobody; an image whose user is root is else pulled and not started
 
 
 def pods_for(plan: str) -> str:
     return f"{MANAGED_BY}={OURS},{PULLS_FOR}={plan}"
 
 
-def job_for(wanted: WantedPull, like: AsTheDriver) -> dict[str, Any]:
+def like_driver(template: PodTemplate, spec: Mapping[str, Any]) -> PullPod:
+    """Returns the properties of a driver's pod. The template is not enough: a service account may add to its pods."""
+    said = [
+        {"key": each.key, "operator": each.operator, "value": each.value, "effect": each.effect}
+        for each in template.spec.tolerations or ()
+    ]
+    return PullPod(
+        str(spec.get("serviceAccountName") or ""),
+        [str(each["name"]) for each in spec.get("imagePullSecrets") or () if each.get("name")],
+        [*({name: value for name, value in each.items() if value} for each in said), CORDONED],
+        names_user=OPENSHIFT not in template.labels,
+    )
+
+
+def pull_job_for(wanted: WantedJob, image: str, like: PullPod) -> dict[str, Any]:
     pod = {
         **({"serviceAccountName": like.service_account} if like.service_account else {}),
-        "tolerations": [*(dict(each) for each in like.tolerations), CORDONED],
+        "tolerations": [dict(each) for each in like.tolerations],
         "imagePullSecrets": [{"name": name} for name in like.secrets],
         "securityContext": {
             "runAsNonRoot": True,
-            **({} if OPENSHIFT in like.labels else {"runAsUser": NOBODY, "runAsGroup": NOBODY}),
+            **({"runAsUser": NOBODY, "runAsGroup": NOBODY} if like.names_user else {}),
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(wanted.image)],
+        "containers": [_container(image)],
     }
     return job_of(wanted, pod, deadline=DEADLINE)
 

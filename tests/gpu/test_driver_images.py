@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.driver_images.driver_image import image_for, system_of
+from gpu.driver_images import image_for, system_of
 
 OLD, NEW = "580.95.05", "580.126.20"
 

@@ -52,13 +52,14 @@ class PodLook:
 @dataclass(frozen=True)
 class JobLook:
     image: str
-    system: str
+    system: str  # of a driver's image: ubuntu22.04, as in its tag; blank: there is none
     made_at: datetime  # when we saw it first
     failed: str = ""  # reason of its condition Failed: DeadlineExceeded, BackoffLimitExceeded
     failed_message: str = ""
     pod: PodLook | None = None
     events: Sequence[tuple[str, str]] = ()  # (reason, message) about its pod, or about the Job where it has none
     failing_since: datetime | None = None  # when the pull was first seen to fail
+    operand: str = DRIVER  # that the image is of; blank: of none
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _pulled(pod: PodLook) -> PullProgress:
 def _progress_of_missing_image(job: JobLook, pod: PodLook, *, now: datetime) -> PullProgress:
     events = [Event(reason, message) for reason, message in job.events]
     signs = PodSigns("", reason=pod.waits, message=pod.waits_message, events=events, image=job.image)
-    cause = image_pull(Signs(operand=DRIVER, title="", node="", labels={}, pod=signs, os_image=job.system))
+    cause = image_pull(Signs(operand=job.operand, title="", node="", labels={}, pod=signs, os_image=job.system))
     if cause is None:  # without a known cause, the reason in the message decides
         return PullProgress("The image cannot be pulled.", pod.waits_message, is_failing=True)
     is_over = cause.key in FOR_GOOD or (job.failing_since is not None and now - job.failing_since >= PATIENCE)

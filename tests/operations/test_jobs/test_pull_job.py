@@ -1,17 +1,28 @@
 """What the Job may do, which is nothing but end."""
 
+from kube.structs.daemonset import PodTemplate, TemplateMeta, TemplateSpec
+from kube.structs.node_affinity import Toleration
 from operations.test_jobs.job_manifest import is_ours
-from rollouts.driver_images.pull_job import AsTheDriver, WantedPull, job_for
+from operations.test_jobs.pull_job import PullPod, WantedPull, like_driver, pull_job_for
 
 WANTED = WantedPull(
     "plan-7", 3, 1, "gpu-1", "nvcr.io/nvidia/driver:580.126.20-ubuntu22.04", "2026-01-08T12:00:00+00:00"
 )
 TAINTED = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
-LIKE = AsTheDriver(secrets=["ngc"], tolerations=[TAINTED], service_account="nvidia-driver")
+SPEC = {"serviceAccountName": "nvidia-driver", "imagePullSecrets": [{"name": "ngc"}]}
 
 
-def pod(like: AsTheDriver = LIKE) -> dict:
-    return job_for(WANTED, like)["spec"]["template"]["spec"]
+def like(spec: dict | None = None, **labels: str) -> PullPod:
+    template = PodTemplate(TemplateMeta(labels=labels), TemplateSpec(tolerations=[Toleration(**TAINTED)]))
+    return like_driver(template, SPEC if spec is None else spec)
+
+
+def job(its: PullPod) -> dict:
+    return pull_job_for(WANTED, WANTED.image, its)
+
+
+def pod(its: PullPod | None = None) -> dict:
+    return job(its or like())["spec"]["template"]["spec"]
 
 
 def test_its_container_asks_the_registry_and_ends():
@@ -32,7 +43,7 @@ def test_it_has_no_rights_no_mounts_no_token_and_no_gpu():
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert (spec["securityContext"]["runAsNonRoot"], spec["securityContext"]["runAsUser"]) == (True, 65534)
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert spec["automountServiceAccountToken"] is False
     assert {"volumes", "hostPID", "hostNetwork", "hostIPC", "runtimeClassName"}.isdisjoint(spec)
@@ -52,36 +63,45 @@ def test_it_goes_where_the_driver_goes_with_its_secrets_and_nowhere_else():
 
 def test_it_runs_under_the_drivers_account_without_its_token():
     """Else admission would give it the pull secrets of `default`: a proof by other credentials."""
-    spec = pod(AsTheDriver(service_account="nvidia-driver"))
+    spec = pod(like({"serviceAccountName": "nvidia-driver"}))
 
     assert (spec["serviceAccountName"], spec["imagePullSecrets"]) == ("nvidia-driver", [])
     assert spec["automountServiceAccountToken"] is False
-    assert "serviceAccountName" not in pod(AsTheDriver())
+
+
+def test_an_image_that_somebody_named_needs_no_account_and_no_user_of_its_own():
+    """An image whose user is root is then pulled and not started."""
+    spec = pod(PullPod())
+
+    assert "serviceAccountName" not in spec
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert "runAsUser" not in spec["securityContext"]
+    assert spec["tolerations"] == [{"operator": "Exists", "effect": "NoSchedule"}]
 
 
 def test_it_ends_and_goes_by_itself_where_nobody_is_left():
-    spec = job_for(WANTED, LIKE)["spec"]
+    spec = job(like())["spec"]
 
     assert (spec["backoffLimit"], spec["activeDeadlineSeconds"], spec["ttlSecondsAfterFinished"]) == (0, 1800, 600)
 
 
 def test_where_the_namespace_gives_the_user_it_names_none():
-    spec = pod(AsTheDriver(labels={"openshift.driver-toolkit": "true"}))
+    spec = pod(like(**{"openshift.driver-toolkit": "true"}))
 
     assert "runAsUser" not in spec["securityContext"]
 
 
 def test_it_and_its_pod_carry_our_name_and_the_plans():
-    job = job_for(WANTED, LIKE)
+    made = job(like())
 
-    assert job["metadata"]["labels"] == job["spec"]["template"]["metadata"]["labels"] == WANTED.labels
+    assert made["metadata"]["labels"] == made["spec"]["template"]["metadata"]["labels"] == WANTED.labels
     assert WANTED.labels["app.kubernetes.io/managed-by"] == "quarterdeck"
     assert WANTED.labels["quarterdeck.io/pulls-for"] == "plan-7"
 
 
 def test_a_job_of_an_older_database_with_the_same_numbers_is_not_ours():
     """Z10."""
-    metadata = job_for(WANTED, LIKE)["metadata"]
+    metadata = job(like())["metadata"]
 
     assert is_ours(WANTED, metadata["labels"], metadata["annotations"])
     assert not is_ours(WANTED, metadata["labels"], {"quarterdeck.io/asked-at": "2025-01-08T12:00:00+00:00"})

@@ -1,1 +1,0 @@
-"""The driver's image and the Job that pulls it to a node before the change. Pure."""
