@@ -1,16 +1,15 @@
 """The devices that claims of waiting pods request, and those of each node, from the mirror."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
 from typing import Any
 
-from django.db.models import Max
-
 from capacity.wait_reasons.device_requests import DeviceDemand, read_device_demand
 from capacity.wait_reasons.requirements import WaitingPod
 from fleet.allocation.devices import CUT, UNUSABLE, WHOLE
+from fleet.allocation.slice_pools import PoolKey, SlicePool, slice_pools
 from fleet.models import Bookmark, DeviceClass, Pod, ResourceClaim, ResourceSlice
 from kube.resources import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
 
@@ -20,7 +19,7 @@ AllocatedDevice = tuple[str, str, str]  # driver, pool, device
 
 
 def with_devices(cluster_id: int, pods: Sequence[Pod], facts: Mapping[str, WaitingPod]) -> dict[str, WaitingPod]:
-    """Returns the pods with the devices of their claims. No query without claims; else four.
+    """Returns the pods with the devices of their claims. No query without claims; else five.
 
     A pod keeps no devices where a claim is allocated or missing, where a selector or a toleration is not evaluated
     here, or where a device that is not of one node could match.
@@ -34,6 +33,7 @@ def with_devices(cluster_id: int, pods: Sequence[Pod], facts: Mapping[str, Waiti
     named = {wish["device_class"] for row in claims.values() for wish in row.requests}
     classes = dict(DeviceClass.objects.filter(cluster=cluster_id, name__in=named).values_list("name", "selectors"))
     shared = _devices_without_a_node(cluster_id)
+    partial = [pool for pool in slice_pools(cluster_id).values() if not pool.is_complete]
     found = dict(facts)
     for pod in pods:
         its = [claims.get((pod.namespace, name)) for name in pod.claims]
@@ -53,8 +53,13 @@ def with_devices(cluster_id: int, pods: Sequence[Pod], facts: Mapping[str, Waiti
                 devices=distinct,
                 has_device_constraints=is_constrained,
                 has_device_overlaps=any(one.overlaps(other) for one, other in combinations(distinct, 2)),
+                incomplete_pools=tuple(sorted(_texts_of(partial, {request.driver for request in distinct}))),
             )
     return found
+
+
+def _texts_of(pools: Iterable[SlicePool], drivers: Collection[str]) -> Iterator[str]:
+    return (f"{pool.name}: {pool.text}" for pool in pools if "" in drivers or pool.driver in drivers)
 
 
 def _requests_of(
@@ -88,7 +93,8 @@ def devices_of_nodes(cluster_id: int, requests: Collection[DeviceDemand]) -> Dev
     """Returns the devices of each node that match each request. No query without requests, else three.
 
     A board counts as taken while a part of it is allocated, and a part while its board is. Counters that drivers share
-    among parts are not read. Devices are read node by node, and only of drivers that a request may have.
+    among parts are not read. The devices of an incomplete pool match, and none is free. Devices are read node by node,
+    and only of drivers that a request may have.
     """
     if not requests:
         return {}
@@ -103,18 +109,25 @@ def devices_of_nodes(cluster_id: int, requests: Collection[DeviceDemand]) -> Dev
     slices = ResourceSlice.objects.filter(cluster=cluster_id).exclude(node_name="").order_by()
     if "" not in drivers:
         slices = slices.filter(driver__in=drivers)
-    pools: Any = slices.values_list("driver", "pool").annotate(Max("pool_generation"))
-    newest = {(driver, pool): generation for driver, pool, generation in pools}
+    pools = slice_pools(cluster_id)
+    partial = {key for key, pool in pools.items() if not pool.is_complete}
     rows = slices.order_by("node_name").values("driver", "pool", "pool_generation", "node_name", "devices")
-    current = (row for row in rows.iterator() if row["pool_generation"] == newest.get((row["driver"], row["pool"])))
+    current = (
+        row
+        for row in rows.iterator()
+        if (pool := pools.get((row["driver"], row["pool"]))) and row["pool_generation"] == pool.generation
+    )
     return {
-        node: dict(_counts(list(its), requests, allocated))
+        node: dict(_counts(list(its), requests, allocated, partial))
         for node, its in groupby(current, key=lambda row: row["node_name"])
     }
 
 
 def _counts(
-    slices: Sequence[Mapping[str, Any]], requests: Collection[DeviceDemand], allocated: Collection[AllocatedDevice]
+    slices: Sequence[Mapping[str, Any]],
+    requests: Collection[DeviceDemand],
+    allocated: Collection[AllocatedDevice],
+    partial: Collection[PoolKey],
 ) -> Iterator[tuple[str, tuple[int, int]]]:
     devices = [(row["driver"], row["pool"], device) for row in slices for device in row["devices"]]
     taken = {(driver, pool, device["name"]) for driver, pool, device in devices} & set(allocated)
@@ -126,7 +139,8 @@ def _counts(
         free = [
             device
             for driver, pool, device in usable
-            if (driver, pool, device["name"]) not in taken
+            if (driver, pool) not in partial
+            and (driver, pool, device["name"]) not in taken
             and device["parent_uuid"] not in whole
             and not (device["type"] in WHOLE and device["uuid"] in cut)
         ]

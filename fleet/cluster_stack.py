@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Count, F, Q, Sum, TextField
 from django.db.models.functions import Cast
 
+from fleet.allocation.slice_pools import slice_pools
 from fleet.models import (
     DeviceClass,
     DriverObject,
@@ -149,7 +150,7 @@ def _config_card(
 @dataclass(frozen=True)
 class DraCard:
     classes: Sequence[DeviceClass]
-    drivers: Sequence[Mapping[str, Any]]  # driver, slices, nodes
+    drivers: Sequence[Mapping[str, Any]]  # driver, slices, nodes, incomplete pools
     claims: int
     allocated: int
 
@@ -162,13 +163,17 @@ class DraCard:
 
 
 def dra_card(cluster_id: int) -> DraCard:
-    """Returns DRA's numbers. Three queries."""
-    slices = ResourceSlice.objects.filter(cluster=cluster_id).order_by().values("driver")
+    """Returns DRA's numbers. Four queries."""
+    slices = ResourceSlice.objects.filter(cluster=cluster_id).order_by("driver").values("driver")
+    partial = Counter(driver for (driver, _), pool in slice_pools(cluster_id).items() if not pool.is_complete)
     claims = ResourceClaim.objects.filter(cluster=cluster_id).order_by()
     counted = claims.aggregate(claims=Count("pk"), pending=Count("pk", filter=Q(allocated=[])))
     return DraCard(
         classes=list(DeviceClass.objects.filter(cluster=cluster_id).order_by("name")),
-        drivers=list(slices.annotate(slices=Count("pk"), nodes=Count("node_name", distinct=True)).order_by("driver")),
+        drivers=[
+            row | {"incomplete_pools": partial[row["driver"]]}
+            for row in slices.annotate(slices=Count("pk"), nodes=Count("node_name", distinct=True))
+        ],
         claims=counted["claims"],
         allocated=counted["claims"] - counted["pending"],
     )

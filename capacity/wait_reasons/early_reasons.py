@@ -223,6 +223,7 @@ def unchecked_parts(pod: WaitingPod, around: Neighbours | None) -> list[str]:
         **dict.fromkeys(rules.unread, True),
         "constraints between the devices of a claim": pod.has_device_constraints,
         "several requests for the same devices": pod.has_device_overlaps,
+        f"devices of incomplete pools ({names(pod.incomplete_pools)})": pod.incomplete_pools,
         f"the rules of the scheduler {pod.scheduler}": pod.scheduler != USUAL_SCHEDULER,
         "parts of the pod that could not be read": pod.unread,
     }

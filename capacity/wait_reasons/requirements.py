@@ -80,6 +80,7 @@ class WaitingPod:
     devices: Sequence[DeviceDemand] | None = None  # of its claims, also among `requests`; None: they are not compared
     has_device_constraints: bool = False
     has_device_overlaps: bool = False  # two requests may match the same device
+    incomplete_pools: tuple[str, ...] = ()  # of ResourceSlices whose devices its claims may match
     unread: Sequence[str] = ()  # parts that are not known
     condition_reason: str = ""  # of PodScheduled
     message: str = ""  # of PodScheduled, whole

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from fleet.allocation.slice_pools import newest_pools
 from fleet.models import ResourceSlice
 from gpu.resources import Use, Uses, is_gpu_resource, product_in
 from gpu.resources.names import FOR_MACHINES
@@ -46,14 +47,15 @@ class OfferedDevice:
     address: str  # PCI address; blank: not reported
     taints: tuple[str, ...]  # taints that keep new pods away: gpu.nvidia.com/xid=79
     is_healthy: bool = True  # False: its driver reports it unhealthy
+    is_in_complete_pool: bool = True  # False: the scheduler allocates none of its pool
 
     @property
     def key(self) -> DraDeviceKey:
         return self.driver, self.pool, self.name
 
     @property
-    def is_tainted(self) -> bool:
-        return bool(self.taints)
+    def is_allocatable(self) -> bool:
+        return self.is_in_complete_pool and not self.taints
 
     @property
     def board(self) -> str:
@@ -125,7 +127,7 @@ class Offered:
 
     @cached_property
     def allocatable(self) -> dict[str, int]:
-        usable = amounts_by_resource(unit for unit, device in self.units.items() if not device.is_tainted)
+        usable = amounts_by_resource(unit for unit, device in self.units.items() if device.is_allocatable)
         return dict.fromkeys(self.capacity, 0) | usable
 
     def taken(self, keys: Collection[DraDeviceKey]) -> dict[str, int]:
@@ -155,22 +157,29 @@ class Offered:
 
 
 def offered_on(cluster_id: int, nodes: Collection[str]) -> dict[str, Offered]:
-    """Returns the offers by node, for nodes with GPUs of DRA drivers. One query."""
-    slices = ResourceSlice.objects.filter(cluster_id=cluster_id, node_name__in=nodes)
-    return read_slices(slices.values("driver", "pool", "pool_generation", "node_name", "devices"))
+    """Returns the offers by node, for nodes with GPUs of DRA drivers.
+
+    One query, and one more if a pool is incomplete here: its other slices may be on other nodes.
+    """
+    columns = ("driver", "pool", "pool_generation", "pool_slices", "node_name", "devices")
+    slices = ResourceSlice.objects.filter(cluster_id=cluster_id).order_by()
+    rows = list(slices.filter(node_name__in=nodes).values(*columns))
+    partial = {pool.name for pool in newest_pools(rows).values() if not pool.is_complete}
+    if partial:
+        rows += slices.filter(pool__in=partial).exclude(node_name__in=nodes).values(*columns)
+    found = read_slices(rows)
+    return {node: found[node] for node in nodes if node in found}
 
 
-def read_slices(rows: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
+def read_slices(slices: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
     """Groups slices by node. Only the newest generation of a pool counts; the driver is replacing the others."""
-    rows = [row for row in rows if row["node_name"] and is_gpu_resource(row["driver"])]
-    newest: dict[tuple[str, str], int] = {}
-    for row in rows:
-        pool = row["driver"], row["pool"]
-        newest[pool] = max(newest.get(pool, 0), row["pool_generation"])
+    rows = list(slices)
+    pools = newest_pools(rows)
     found: dict[str, dict[DraDeviceKey, OfferedDevice]] = defaultdict(dict)
     for row in rows:
-        if row["pool_generation"] == newest[row["driver"], row["pool"]]:
-            devices = (_device(row, device) for device in row["devices"])
+        pool = pools[row["driver"], row["pool"]]
+        if row["node_name"] and is_gpu_resource(row["driver"]) and row["pool_generation"] == pool.generation:
+            devices = (replace(_device(row, each), is_in_complete_pool=pool.is_complete) for each in row["devices"])
             found[row["node_name"]].update((device.key, device) for device in devices)
     return {node: Offered(tuple(_paired(devices.values()))) for node, devices in found.items()}
 

@@ -214,7 +214,7 @@ def _offered(nodes: Sequence[Node]) -> dict[tuple[int, str], Offered]:
         Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in _node_names(nodes).items()
     )
     rows: dict[int, list[dict]] = defaultdict(list)
-    columns = ("cluster_id", "driver", "pool", "pool_generation", "node_name", "devices")
+    columns = ("cluster_id", "driver", "pool", "pool_generation", "pool_slices", "node_name", "devices")
     for row in ResourceSlice.objects.filter(wanted).order_by().values(*columns):
         rows[row["cluster_id"]].append(row)
     return {(cluster_id, name): one for cluster_id in rows for name, one in read_slices(rows[cluster_id]).items()}

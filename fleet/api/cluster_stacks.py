@@ -68,6 +68,7 @@ class DraDriverSerializer(serializers.Serializer):
     driver = serializers.CharField()
     slices = serializers.IntegerField()
     nodes = serializers.IntegerField()
+    incomplete_pools = serializers.IntegerField(help_text="Pools with fewer slices than their driver reports.")
 
 
 class DraSerializer(serializers.Serializer):

@@ -13,6 +13,7 @@ class ResourceSlice(Mirrored):
     driver = models.CharField(max_length=63)  # gpu.nvidia.com
     pool = models.CharField(max_length=253)
     pool_generation = models.PositiveBigIntegerField(default=0)  # only the newest of a pool counts
+    pool_slices = models.PositiveIntegerField(null=True)  # how many slices the pool has, by its driver; null: unknown
     node_name = models.CharField(max_length=253, blank=True)  # blank: not of one node
     # Of each: name, type (gpu, mig, vfio; blank: unknown), uuid, parent_uuid, product, profile, driver_version,
     # memory_bytes, taints.

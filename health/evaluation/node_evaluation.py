@@ -1,7 +1,7 @@
 """Evaluates the node rules on the current rows."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -9,13 +9,14 @@ from typing import Any, Self
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
+from fleet.allocation.slice_pools import SlicePool, incomplete_on_nodes
 from fleet.models import Cluster, Node, Pool
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.conditions import is_fault, whole_condition
 from gpu.cordons import CordonedNode, StaleCordon, stale_cordon
 from gpu.label_conflicts import LabelConflict
 from gpu.labels import CORDONED_BY, WAS_CORDONED
-from gpu.resources import unhealthy_in_words
+from gpu.resources import is_gpu_resource, unhealthy_in_words
 from gpu.upgrade_controller import DRIVER_RESTARTED
 from gpu.versions import agree
 from health.evaluation.driver_reports import LABEL, SLICE, reported_drivers
@@ -46,6 +47,7 @@ from health.rules.base import (
 )
 from health.rules.cordon_removed import CordonRemoved
 from health.rules.idle_gpus import IdleGpus
+from wording.reports import EvidenceItem
 
 COLUMNS = (
     "id", "uid", "name", "upgrade_state", "driver_unknown_since", "mig_config", "mig_config_state",
@@ -81,6 +83,7 @@ class _Around:
     starting: Mapping[str, list[FailingPod]]
     never_offered: Mapping[str, NoOffer]
     domain_daemons: Mapping[str, FailingPod]
+    incomplete_pools: Mapping[str, Sequence[SlicePool]]
     reporting: ReportingNodes | None
 
     @classmethod
@@ -93,7 +96,7 @@ class _Around:
         *,
         now: datetime,
     ) -> Self:
-        """Loads the facts with 15 queries, two more if idle GPUs are evaluated, and six for every 200 nodes with idle
+        """Loads the facts with 16 queries, two more if idle GPUs are evaluated, and six for every 200 nodes with idle
         GPUs.
 
         Eleven more for each of a few nodes with a stuck upgrade, and nine if pods fail.
@@ -115,6 +118,7 @@ class _Around:
             starting_pods(cluster, now=now),
             never_offered(cluster, now=now),
             domain_daemons(cluster, now=now),
+            incomplete_on_nodes(cluster.pk),
             reporting,
         )
 
@@ -122,7 +126,7 @@ class _Around:
 def evaluate_nodes(
     cluster: Cluster, rules: Collection[Rule[NodeFacts]], reporting: ReportingNodes | None, *, now: datetime
 ) -> Iterator[Signal]:
-    """Yields signals with 17 queries, one more if a pool has its own limits, and those of `_Around` for faults."""
+    """Yields signals with 18 queries, one more if a pool has its own limits, and those of `_Around` for faults."""
     limits = LimitsInForce.of(cluster, rules)
     around = _Around.read(cluster, reporting, {rule.key for rule in rules}, limits, now=now)
     for row in _load_node_rows(cluster):
@@ -256,8 +260,15 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         vendor=row["gpu_vendor"],
         label_conflicts=tuple(LabelConflict(**each) for each in row["label_conflicts"]),
         free_gpus=row["gpus_free"] or 0,
+        incomplete_pools=tuple(_incomplete(around.incomplete_pools.get(row["name"], ()))),
         requested_by_others=tuple(_requested_by_others(row)),
     )
+
+
+def _incomplete(pools: Iterable[SlicePool]) -> Iterator[EvidenceItem]:
+    for pool in pools:
+        if is_gpu_resource(pool.driver):
+            yield EvidenceItem(f"Pool {pool.name} of {pool.driver}", pool.text)
 
 
 def _requested_by_others(row: Mapping[str, Any]) -> Iterator[RequestedByOthers]:

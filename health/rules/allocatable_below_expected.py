@@ -13,6 +13,7 @@ from wording.instants import to_the_minute
 from wording.reports import EvidenceItem, fit
 
 KERNEL_LOG = "Read the kernel log of the node."
+PARTLY_PUBLISHED = "The DRA driver has published a part of its ResourceSlices. None of their GPUs is allocatable."
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class AllocatableBelowExpected:
             severity=Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
             title=title,
             summary="The node had more allocatable GPUs before.",
-            evidence=(*_evidence(node, missing), *node.unhealthy_evidence),
+            evidence=(*_evidence(node, missing), *node.unhealthy_evidence, *node.incomplete_pools),
             causes=(cause,),
             steps=(*steps, DRAIN, REBOOT, UNCORDON),
             facts={
@@ -69,6 +70,9 @@ def _diagnose(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, tuple[s
     """Returns the probable cause and the first steps."""
     gpu, it = ("GPU", "it") if sum(missing.values()) == 1 else ("GPUs", "them")
     offerer, tool = "DRA driver" if all(map(is_dra, missing)) else "device plugin", tool_of(node.vendor)
+    if node.incomplete_pools and all(map(is_dra, missing)):
+        restart = "If the pool stays incomplete, restart the pod of the DRA driver."
+        return PARTLY_PUBLISHED, ("Read the log of the DRA driver on the node.", restart)
     if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
         cause = f"The {offerer} reports the {gpu} as unhealthy."
         if not node.is_nvidias:

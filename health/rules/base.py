@@ -243,6 +243,7 @@ class NodeFacts:
     vendor: str = ""  # vendor of its GPUs (`Vendor`); blank: unknown
     label_conflicts: tuple[LabelConflict, ...] = ()
     free_gpus: int = 0  # whole GPUs that no pod has
+    incomplete_pools: tuple[EvidenceItem, ...] = ()  # of its DRA driver: how many of their ResourceSlices exist
     requested_by_others: tuple[RequestedByOthers, ...] = ()  # empty: unknown
 
     @property

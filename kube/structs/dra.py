@@ -50,6 +50,7 @@ class Device(Properties, frozen=True):
 class SlicePool(Struct, frozen=True):
     name: str = ""
     generation: int = 0
+    resource_slice_count: int | None = None
 
 
 class SliceSpec(Struct, frozen=True):

@@ -27,7 +27,7 @@ def cluster():
     return cluster
 
 
-def a_slice(cluster, node: str, devices: list[dict[str, Any]], *, generation: int = 1) -> None:
+def a_slice(cluster, node: str, devices: list[dict[str, Any]], *, generation: int = 1, of: int | None = None) -> None:
     usual = {
         "type": "gpu",
         "product": "NVIDIA H100",
@@ -39,7 +39,7 @@ def a_slice(cluster, node: str, devices: list[dict[str, Any]], *, generation: in
     rows = [usual | {"uuid": f"{node}-{each['name']}"} | each for each in devices]
     ResourceSlice.objects.create(
         cluster=cluster, uid=f"{node}-{generation}", name=f"{node}-{generation}", driver=DRIVER, pool=node,
-        pool_generation=generation, node_name=node, devices=rows, changed_at=NOON,
+        pool_generation=generation, pool_slices=of, node_name=node, devices=rows, changed_at=NOON,
     )  # fmt: skip
 
 
@@ -90,6 +90,22 @@ def test_a_part_in_use_takes_its_board_and_an_old_generation_does_not_count(clus
     a_claim(cluster, "wanted")
 
     assert why(cluster, "wanted").key == "no_room"
+
+
+def test_no_device_of_an_incomplete_pool_is_free_and_the_pool_is_named(cluster):
+    a_slice(cluster, "a", two_gpus(), of=1)
+    a_slice(cluster, "b", two_gpus(), generation=1, of=2)
+    a_slice(cluster, "b", two_gpus(), generation=2, of=2)
+    a_claim(cluster, "of-others", allocated=[("a", "gpu-0")])
+    a_claim(cluster, "wanted", count=2)
+
+    found = why(cluster, "wanted")
+
+    assert [(each.node.name, each.lacks) for each in found.near_misses] == [
+        ("a", [f"1 device of {DRIVER} free of 2 devices of {DRIVER}"]),
+        ("b", [f"0 devices of {DRIVER} free of 2 devices of {DRIVER}"]),
+    ]
+    assert "devices of incomplete pools (b: 1 of 2 ResourceSlices)" in found.not_checked
 
 
 def test_a_selector_that_no_device_matches(cluster):

@@ -100,13 +100,13 @@ def test_claims_that_wait_are_told_from_those_that_were_given_devices():
             allocated=allocated,
         )  # fmt: skip
     ResourceSlice.objects.create(cluster=cluster, uid="s", name="s", changed_at=NOON, driver="gpu.nvidia.com",
-                                 pool="n", node_name="n")  # fmt: skip
+                                 pool="n", pool_slices=2, node_name="n")  # fmt: skip
     DeviceClass.objects.create(cluster=cluster, uid="c", name="gpu.nvidia.com", changed_at=NOON, selectors=["true"])
 
     card = dra_card(cluster.pk)
 
     assert (card.claims, card.allocated, card.pending) == (3, 2, 1)
-    assert [(row["driver"], row["slices"], row["nodes"]) for row in card.drivers] == [("gpu.nvidia.com", 1, 1)]
+    assert card.drivers == [{"driver": "gpu.nvidia.com", "slices": 1, "nodes": 1, "incomplete_pools": 1}]
     assert not dra_card(make.a_cluster().pk)
 
 

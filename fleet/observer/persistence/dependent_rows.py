@@ -44,7 +44,7 @@ def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime
     elif model is ResourceSlice:
         nodes = dra.reread_nodes(cluster_id, written, now=now)
         _follow_nodes(cluster_id, nodes, now=now)
-        allocation.count(cluster_id, dra.nodes_of_slices(written))
+        allocation.count(cluster_id, dra.nodes_of_slices(cluster_id, written))
         return [nodes]
     return []
 

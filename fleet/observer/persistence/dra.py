@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db.models import Q
 
 from fleet.allocation.devices import DraDeviceKey, Offered, offered_on
-from fleet.models import Node, Pod, ResourceClaim
+from fleet.models import Node, Pod, ResourceClaim, ResourceSlice
 from fleet.observer.mirror.diff import remember
 from fleet.observer.mirror.dra_offers import merge_offers, unfolded
 from fleet.observer.mirror.kinds import KINDS
@@ -20,7 +20,7 @@ AT_ONCE = 200
 
 
 def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
-    names = nodes_of_slices(slices)
+    names = nodes_of_slices(cluster_id, slices)
     written = Written(KINDS[NODES.name])
     if not names:
         return written
@@ -36,8 +36,14 @@ def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
     return written
 
 
-def nodes_of_slices(slices: Written) -> set[str]:
-    return {row["node_name"] for row in _all_rows(slices) if row["node_name"] and is_gpu_resource(row["driver"])}
+def nodes_of_slices(cluster_id: int, slices: Written) -> set[str]:
+    """Returns the nodes of these slices of GPUs, and of their pools. One query if a pool has several slices."""
+    rows = [row for row in _all_rows(slices) if is_gpu_resource(row["driver"])]
+    names = {row["node_name"] for row in rows}
+    if pools := {row["pool"] for row in rows if (row["pool_slices"] or 1) > 1}:
+        of_pools = ResourceSlice.objects.filter(cluster=cluster_id, pool__in=pools).order_by()
+        names |= set(of_pools.values_list("node_name", flat=True))
+    return names - {""}
 
 
 def nodes_of_claims(cluster_id: int, claims: Written) -> set[str]:

@@ -304,6 +304,19 @@ def test_of_slices_the_newest_generation_counts(cluster):
     assert "Its ResourceSlice: 570.172.8" in found("versions-disagree")[0]
 
 
+def test_missing_gpus_of_an_incomplete_pool_name_the_pool(cluster):
+    gpus = {"gpu.nvidia.com": 2}
+    a_node(cluster, "gpu-1", expected=gpus, capacity=gpus, allocatable={"gpu.nvidia.com": 0})
+    ResourceSlice.objects.create(
+        cluster=cluster, uid="slice-1", name="slice-1", driver="gpu.nvidia.com", pool="gpu-1", pool_slices=2,
+        node_name="gpu-1", changed_at=NOON,
+    )  # fmt: skip
+
+    looked(cluster, 0, 2)
+
+    assert "Pool gpu-1 of gpu.nvidia.com: 1 of 2 ResourceSlices" in found("allocatable-below-expected")[0]
+
+
 def test_a_cordon_that_an_upgrade_takes_off_is_remembered_after_its_note_is_gone(cluster):
     """Z7."""
     node = a_node(

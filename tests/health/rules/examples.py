@@ -35,10 +35,12 @@ from health.telemetry.base import Exploding
 from health.telemetry.snapshot_memory import Growth
 from kube.credential_life import CredentialLife
 from tests.make import NOON
+from wording.reports import EvidenceItem
 
 GPU = "nvidia.com/gpu"
 CAUSE, STEPS = "The image does not exist.", ("Correct the image.",)
 BLOCKER = Blocker((CAUSE,), STEPS)
+INCOMPLETE = (EvidenceItem("Pool gpu-001 of gpu.nvidia.com", "1 of 2 ResourceSlices"),)
 
 
 SUSPECTS = suspects_of(
@@ -64,6 +66,7 @@ def node_examples(name: str = "gpu-h200-007") -> Mapping[str, tuple[NodeFacts, .
             replace(lost, capacity={GPU: 6}, **boots),
             replace(well, allocatable={}, capacity={}),
             replace(well, expected={"gpu.nvidia.com": 8}, capacity={"gpu.nvidia.com": 7}, allocatable={}, **boots),
+            replace(well, expected={"gpu.nvidia.com": 8}, allocatable={}, incomplete_pools=INCOMPLETE),
         ),
         "compute-domain-down": (
             replace(well, domain_daemon=pods[0]),

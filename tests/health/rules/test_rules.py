@@ -30,6 +30,7 @@ from health.rules.pods_failing import PodsFailing
 from health.rules.pods_not_starting import PodsNotStarting
 from tests.make import NOON
 from tests.reports import causes, steps, told
+from wording.reports import EvidenceItem
 
 GPU = "nvidia.com/gpu"
 NODE_RULES = [rule for rule in RULES if rule.subject == NODE]
@@ -78,6 +79,17 @@ def test_a_gpu_that_a_dra_driver_publishes_no_more_need_not_have_been_away_at_a_
     assert causes(wrong) == "The DRA driver removed the GPU as unhealthy, or started without it."
     assert "The node booted at 2026-11-21 12:00 UTC" in causes(booted)
     assert booted.fingerprint == wrong.fingerprint
+
+
+def test_gpus_of_an_incomplete_pool_are_not_called_unhealthy():
+    of_dra = {"gpu.nvidia.com": 8}
+    pools = (EvidenceItem("Pool gpu-001 of gpu.nvidia.com", "1 of 2 ResourceSlices"),)
+    node = replace(WELL, expected=of_dra, capacity=of_dra, allocatable={"gpu.nvidia.com": 0}, incomplete_pools=pools)
+
+    wrong = AllocatableBelowExpected().evaluate(node)
+
+    assert "has published a part of its ResourceSlices" in causes(wrong)
+    assert "Pool gpu-001 of gpu.nvidia.com: 1 of 2 ResourceSlices" in told(wrong)
 
 
 @pytest.mark.parametrize("capacity", [{}, {GPU: 0}])

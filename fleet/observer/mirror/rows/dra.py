@@ -35,11 +35,13 @@ WORDS = 2000  # of a CEL expression; the API takes 10 KiB
 def slice_row(seen: SliceSeen) -> dict[str, Any]:
     spec = seen.spec or SliceSpec()
     devices = (spec.devices or [])[:MOST]
+    slices = spec.pool.resource_slice_count if spec.pool else None
     return {
         "name": fitted(seen.name, 253),
         "driver": fitted(spec.driver, 63),
         "pool": fitted(spec.pool.name, 253) if spec.pool else "",
         "pool_generation": max(0, min(spec.pool.generation, BIGGEST)) if spec.pool else 0,
+        "pool_slices": fitted_count(slices) if slices and slices > 0 else None,
         "node_name": fitted(spec.node_name or _only_node(devices), 253),
         "devices": [_device(device, spec.driver) for device in devices],
     }

@@ -27,9 +27,10 @@ def a_mig_slice(number: int, parent: int, profile: str = "1g.10gb", *, uuid: str
     return {"name": f"gpu-{parent}-mig-{number}", "attributes": attributes}
 
 
-def a_slice(devices, *, node: str = "gpu-001", generation: int = 1, name: str = "slice") -> SliceSeen:
+def a_slice(devices, *, node: str = "gpu-001", generation: int = 1, name: str = "slice", of: int = 0, pool: str = ""):
+    """Returns a slice of a pool of `of` slices; 0: it does not say."""
     spec = {"driver": "gpu.nvidia.com", "nodeName": node, "devices": devices}
-    spec |= {"pool": {"name": node, "generation": generation}}
+    spec |= {"pool": {"name": pool or node, "generation": generation, "resourceSliceCount": of}}
     return msgspec.convert({"metadata": {"name": name, "uid": f"uid-of-{name}"}, "spec": spec}, SliceSeen)
 
 
@@ -148,6 +149,33 @@ def test_only_the_newest_generation_of_a_pool_counts(mirror):
     mirror.list(SLICES, [a_slice([a_gpu(0), a_gpu(1)], name="old"), a_slice([a_gpu(0)], generation=2, name="new")])
 
     assert node().gpu_capacity == 1
+
+
+def test_no_gpu_of_an_incomplete_pool_is_allocatable(mirror):
+    mirror.list("nodes", [a_bare_node()])
+    mirror.list(SLICES, [a_slice([a_gpu(0)], name="one", of=2), a_slice([a_gpu(1)], name="two", of=2)])
+    complete = node().gpu_allocatable
+
+    mirror.see(SLICES, a_slice([a_gpu(0)], name="one", of=2, generation=2))
+    mirror.flush()
+    partial = node()
+    mirror.see(SLICES, a_slice([a_gpu(1)], name="two", of=2, generation=2))
+    mirror.flush()
+
+    assert (complete, partial.gpu_capacity, partial.gpu_allocatable, partial.gpus_missing) == (2, 1, 0, 2)
+    assert (node().gpu_capacity, node().gpu_allocatable) == (2, 2)
+
+
+def test_the_slices_of_a_pool_may_be_on_several_nodes(mirror):
+    mirror.list("nodes", [a_bare_node(), a_bare_node("gpu-002")])
+    first = a_slice([a_gpu(0)], name="one", of=2, pool="both")
+    mirror.list(SLICES, [first])
+    partial = node().gpu_allocatable
+
+    mirror.see(SLICES, a_slice([a_gpu(1)], name="two", node="gpu-002", of=2, pool="both"))
+    mirror.flush()
+
+    assert (partial, node().gpu_allocatable, Node.objects.get(name="gpu-002").gpu_allocatable) == (0, 1, 1)
 
 
 @pytest.mark.parametrize("claims_first", [True, False])

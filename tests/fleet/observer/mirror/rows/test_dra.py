@@ -41,8 +41,10 @@ CUT: dict[str, Any] = {
 META = {"name": "gpu-001-gpu.nvidia.com-7x2vq", "uid": "uid-of-slice", "creationTimestamp": "2026-11-21T08:00:00Z"}
 
 
-def a_slice(*devices: dict[str, Any], driver: str = "gpu.nvidia.com", node: str | None = "gpu-001") -> SliceSeen:
-    pool = {"name": "gpu-001", "generation": 3, "resourceSliceCount": 1}
+def a_slice(
+    *devices: dict[str, Any], driver: str = "gpu.nvidia.com", node: str | None = "gpu-001", slices: int | None = 1
+) -> SliceSeen:
+    pool = {"name": "gpu-001", "generation": 3, "resourceSliceCount": slices}
     spec = {"driver": driver, "pool": pool, "nodeName": node, "devices": list(devices)}
     return msgspec.convert({"metadata": META, "spec": spec}, SliceSeen, strict=False)
 
@@ -54,16 +56,17 @@ def test_a_slice_names_its_devices_alike_in_every_version(shape):
     row = slice_row(a_slice(shape("gpu-0", WHOLE), shape("gpu-0-mig-1g10gb-0", CUT)))
 
     whole, cut = row["devices"]
-    assert (row["driver"], row["pool"], row["pool_generation"], row["node_name"]) == (
-        "gpu.nvidia.com",
-        "gpu-001",
-        3,
-        "gpu-001",
-    )
+    pool = (row["driver"], row["pool"], row["pool_generation"], row["pool_slices"])
+    assert (*pool, row["node_name"]) == ("gpu.nvidia.com", "gpu-001", 3, 1, "gpu-001")
     assert (whole["type"], whole["product"], whole["driver_version"]) == ("gpu", "NVIDIA H100 80GB HBM3", "580.95.5")
     assert (whole["memory_bytes"], whole["taints"]) == (81559 * 2**20, [])
     assert (cut["type"], cut["profile"], cut["parent_uuid"]) == ("mig", "1g.10gb", whole["uuid"])
     assert cut["taints"] == [{"key": "gpu.nvidia.com/xid", "value": "79", "effect": "NoSchedule"}]
+
+
+@pytest.mark.parametrize(("slices", "row"), [(2, 2), (0, None), (-1, None), (None, None), (2**40, 2**31 - 1)])
+def test_a_number_of_slices_that_the_api_forbids_is_unknown(slices, row):
+    assert slice_row(a_slice(slices=slices))["pool_slices"] == row
 
 
 def test_a_driver_that_names_other_things_is_kept_without_them():
