@@ -6,7 +6,7 @@ class CapacityConfig(AppConfig):
 
     def ready(self) -> None:
         from capacity.free_gpus import free_gpu_history
-        from capacity.placements.placement_findings import BROKEN_POLICY
+        from capacity.placements.placement_findings import ACROSS_NUMA, BROKEN_POLICY
         from capacity.pods.pod_filter import page_of_workload
         from capacity.usage import workload_owners
         from capacity.usage.price_changes import record_change
@@ -20,6 +20,7 @@ class CapacityConfig(AppConfig):
         from health.subjects import PAGES
 
         register(BROKEN_POLICY)
+        register(ACROSS_NUMA)
         register(SMALL_WORKLOADS)
         pod_reasons.REFINERS.append(refined_reasons)
         CHANGED.append(record_change)

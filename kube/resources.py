@@ -31,6 +31,7 @@ from kube.structs.pod_groups import (
 )
 from kube.structs.queues import KueueWorkloadSeen, PodGroupSeen, QueueSeen
 from kube.structs.storage import PersistentVolumeSeen, StorageClassSeen, VolumeClaimSeen
+from kube.structs.topology import NodeTopologySeen
 from kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
 
 S = TypeVar("S", bound=Seen)
@@ -127,6 +128,10 @@ RAY_CLUSTERS = Resource("ray.io/v1", "rayclusters", "RayClusters", RayClusterSee
 RAY_JOBS = Resource("ray.io/v1", "rayjobs", "RayJobs", RayJobSeen, ("v1alpha1",))
 PYTORCH_JOBS = Resource("kubeflow.org/v1", "pytorchjobs", "PyTorchJobs", PyTorchJobSeen)
 MPI_JOBS = Resource("kubeflow.org/v2beta1", "mpijobs", "MPIJobs", MPIJobSeen, ("v1",))
+
+NODE_TOPOLOGIES = Resource(
+    "topology.node.k8s.io/v1alpha2", "noderesourcetopologies", "NodeResourceTopologies", NodeTopologySeen, ("v1alpha1",)
+)
 
 NODE_POOLS = Resource("karpenter.sh/v1", "nodepools", "NodePools", NodePoolSeen, ("v1beta1",))
 NODE_CLAIMS = Resource("karpenter.sh/v1", "nodeclaims", "NodeClaims", NodeClaimSeen, ("v1beta1",))

@@ -104,6 +104,25 @@ class NodeLossSerializer(serializers.Serializer):
     gpu_hours_loading = serializers.FloatField(source="loading_gpu_hours", help_text="Until the pods are Ready again.")
 
 
+class SpanningPodSerializer(serializers.Serializer):
+    name = serializers.CharField(help_text="Namespace and name of the pod.")
+    node = serializers.CharField()
+
+
+class NumaSerializer(serializers.Serializer):
+    nodes = serializers.IntegerField(help_text="Nodes with a NodeResourceTopology.")
+    policies = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Nodes by topology policy of their kubelet. Blank: unknown."
+    )
+    unaligned_nodes = serializers.IntegerField(
+        help_text="Nodes with a policy that aligns no pod, and with pods that one NUMA node could hold."
+    )
+    unaligned_pods = serializers.IntegerField(help_text="Pods of these nodes with several GPUs.")
+    spanning = SpanningPodSerializer(
+        many=True, help_text="Pods that certainly have GPUs of several NUMA nodes. There may be others."
+    )
+
+
 class PlacementMeasuresSerializer(serializers.Serializer):
     stranded_gpus = serializers.FloatField(
         source="stranded", allow_null=True, help_text="Mean of 7 days. Null: no samples."
@@ -116,6 +135,9 @@ class PlacementMeasuresSerializer(serializers.Serializer):
     )
     worst = NodeLossSerializer(allow_null=True, help_text="The node whose failure costs the most. Null: no GPU pods.")
     numa_refusals = serializers.IntegerField(help_text="Pods that the kubelet refused: no NUMA node had room.")
+    numa = NumaSerializer(
+        allow_null=True, help_text="Null: not looked at. Neither NodeResourceTopologies nor ResourceSlices tell it."
+    )
     nodes = serializers.IntegerField(help_text="Nodes with GPUs.")
     nodes_compared = serializers.IntegerField(source="compared", help_text="Of these, whose hours are compared.")
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from django.urls import reverse
 
+from capacity.placements.numa_rows import numa_of_nodes
 from capacity.placements.placement_figures import ConcentratedWorkload
 from capacity.placements.placement_report import PolicyPlacement, PolicyState, placement_for_findings
-from fleet.models import Cluster, Pool
+from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy, WorkloadClass
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
@@ -26,6 +27,7 @@ PODS_OF = {
     WorkloadClass.INFERENCE: "Services",
     WorkloadClass.DEVELOPMENT: "Notebooks",
 }
+EVERY_NUMA = timedelta(minutes=10)  # it reads all pods with several GPUs
 AFTER = timedelta(hours=1)  # pods come and go; a policy broken for a moment is no news. Ours
 
 
@@ -71,6 +73,24 @@ def _concentrated(pool: Pool, report: PolicyPlacement) -> Problem:
     )
 
 
+def pods_across_numa(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
+    """Yields one problem with all pods that certainly have GPUs of several NUMA nodes. Seven queries at most."""
+    names = list(Node.objects.filter(cluster=cluster).with_gpus().values_list("name", flat=True))
+    running = Pod.objects.filter(cluster=cluster, phase="Running", deleted_at=None).tenants()
+    found = numa_of_nodes(cluster.pk, names, running, now=now)
+    if found and found.spanning:
+        yield (
+            "NUMA nodes",
+            Problem(
+                severity=Severity.NOTE,
+                title=fit("Pods across NUMA nodes in {}", cluster.name),
+                summary="Each pod has GPUs of several NUMA nodes, although one could have held them.",
+                evidence=first_items(EvidenceItem(pod.name, f"on node {pod.node}") for pod in found.spanning),
+                identity=" ".join(pod.name for pod in found.spanning),
+            ),
+        )
+
+
 def _pods_text(workload: ConcentratedWorkload) -> str:
     return f"{workload.pods_in_domain} of {count(workload.pods, 'pod')} on {workload.domain}"
 
@@ -95,5 +115,22 @@ BROKEN_POLICY = FindingSource(
     ),
     about="the placement of a pool's pods",
     every=EVERY,
+    reads=(NODES.name, PODS.name),
+)
+
+# Steps: kubernetes.io/docs/tasks/administer-cluster/topology-manager, and KEP-4381 for the attribute.
+ACROSS_NUMA = FindingSource(
+    "pods-across-numa",
+    "Pods across NUMA nodes",
+    AFTER,
+    pods_across_numa,
+    "Running pods have GPUs of several NUMA nodes, although one could have held them.",
+    steps=(
+        "Set topologyManagerPolicy to restricted or single-numa-node in the kubelet configuration of the nodes.",
+        "Where one NUMA node has too few free GPUs, request fewer GPUs in each pod.",
+        "For devices of claims, add the constraint matchAttribute: resource.kubernetes.io/numaNode.",
+    ),
+    about="the NUMA nodes of pods",
+    every=EVERY_NUMA,
     reads=(NODES.name, PODS.name),
 )

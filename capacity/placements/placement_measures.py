@@ -17,6 +17,8 @@ from django.db.models.fields.json import KeyTextTransform
 
 from capacity.free_gpus.movable_pods import PodsOnNodes
 from capacity.models import FreeGpuSample
+from capacity.placements.numa_figures import NumaFigures
+from capacity.placements.numa_rows import numa_of_nodes
 from fleet.event_kinds import OPENED
 from fleet.models import Bookmark, DomainEvent, GoneNode, Node, Pod, Pool
 from fleet.models.node import members_of
@@ -87,6 +89,7 @@ class PlacementMeasures:
     failures: FailureFigures
     losses: Sequence[NodeLoss]  # of nodes with tenants' GPU pods, the dearest first
     numa_refusals: int  # pods on the nodes that the kubelet refused, since no NUMA node had room
+    numa: NumaFigures | None  # None: nothing tells the NUMA nodes of pods
     nodes: int  # with GPUs
     compared: int  # of these, whose hours are compared
 
@@ -103,7 +106,7 @@ class PlacementMeasures:
 def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasures | None:
     """Returns the measures of the nodes and pods that the user sees. None: never read.
 
-    Eight queries, and those of `chains_above`.
+    Twelve queries, two more where pods have claims, and those of `chains_above`.
     """
     if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name):
         return None
@@ -116,6 +119,7 @@ def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasu
     full, other = _heat(pool.cluster_id, compared, now=now)
     samples = FreeGpuSample.objects.filter(pool=pool, hour__gt=now - timedelta(days=DAYS_OF_SAMPLES))
     refused = Pod.objects.visible_to(user).filter(node__in=members, status=NUMA_REFUSAL)
+    running = Pod.objects.visible_to(user).filter(node__in=members, phase="Running", deleted_at=None).tenants()
     return PlacementMeasures(
         samples.aggregate(mean=Avg(F("free") - F("usable")))["mean"],
         full,
@@ -123,6 +127,7 @@ def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasu
         _failures(pool, user, visible, {row["uid"]: row["domain"] for row in rows}, now=now),
         _losses(rows, PodsOnNodes.load(pool, user), now=now),
         refused.count(),
+        numa_of_nodes(pool.cluster_id, [row["name"] for row in rows], running, now=now),
         len(rows),
         len(compared),
     )

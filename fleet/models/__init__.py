@@ -17,6 +17,7 @@ from fleet.models.queues import QueuedWorkload, QueueSystem, WorkloadQueue
 from fleet.models.segment_sums import SegmentSums
 from fleet.models.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from fleet.models.sums import NodeSums
+from fleet.models.topology import NodeTopology
 from fleet.models.workload import (
     ClusterEvent,
     DisruptionBudget,
@@ -53,6 +54,7 @@ __all__ = [
     "NodeEvent",
     "NodeNote",
     "NodeSums",
+    "NodeTopology",
     "Observer",
     "ObservingWorker",
     "Operand",

@@ -16,7 +16,7 @@ class ResourceSlice(Mirrored):
     pool_slices = models.PositiveIntegerField(null=True)  # how many slices the pool has, by its driver; null: unknown
     node_name = models.CharField(max_length=253, blank=True)  # blank: not of one node
     # Of each: name, type (gpu, mig, vfio; blank: unknown), uuid, parent_uuid, product, profile, driver_version,
-    # memory_bytes, taints.
+    # memory_bytes, taints; numa, where the driver reports the NUMA node.
     devices = models.JSONField(default=list)
 
     class Meta:

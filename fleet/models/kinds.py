@@ -16,6 +16,7 @@ from fleet.models.node import Node
 from fleet.models.pod import Pod
 from fleet.models.queues import QueuedWorkload, QueueSystem, WorkloadQueue
 from fleet.models.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from fleet.models.topology import NodeTopology
 from fleet.models.workload import (
     ClusterEvent,
     DisruptionBudget,
@@ -62,6 +63,7 @@ MIRRORED: dict[str, MirroredKind] = {
         MirroredKind(resources.RESOURCE_SLICES, ResourceSlice),
         MirroredKind(resources.RESOURCE_CLAIMS, ResourceClaim),
         MirroredKind(resources.DEVICE_CLASSES, DeviceClass),
+        MirroredKind(resources.NODE_TOPOLOGIES, NodeTopology),
         MirroredKind(resources.NAMESPACES, ClusterNamespace),
         MirroredKind(resources.RESOURCE_QUOTAS, ResourceQuota),
         MirroredKind(resources.LIMIT_RANGES, LimitRange),

@@ -10,11 +10,12 @@ from kube.structs.meta import Seen, Struct
 
 
 class Attribute(Struct, frozen=True):
-    """One attribute; exactly one field is set. The integer variant is not read."""
+    """One attribute; exactly one field is set. Lists are not read."""
 
     string: str | None = None
     version: str | None = None
     bool_: bool | None = msgspec.field(default=None, name="bool")
+    int_: int | None = msgspec.field(default=None, name="int")
 
     @property
     def text(self) -> str:

@@ -44,6 +44,7 @@ QUEUES = {
     *("jobsets.jobset.x-k8s.io", "leaderworkersets.leaderworkerset.x-k8s.io"),
     *(f"{kind}.ray.io" for kind in ("rayclusters", "rayjobs")),
     *(f"{kind}.karpenter.sh" for kind in ("nodepools", "nodeclaims")),
+    "noderesourcetopologies.topology.node.k8s.io",
     *(f"{kind}.kubeflow.org" for kind in ("pytorchjobs", "mpijobs")),
 }
 SPACE, OPERATOR = "research", "gpu-operator"

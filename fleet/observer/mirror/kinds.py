@@ -27,6 +27,7 @@ from fleet.observer.mirror.rows.pod import is_kept, pod_row
 from fleet.observer.mirror.rows.policy import budget_row
 from fleet.observer.mirror.rows.queues import kueue_workload_row, pod_group_row, queue_row
 from fleet.observer.mirror.rows.storage import storage_class_row, volume_claim_row, volume_row
+from fleet.observer.mirror.rows.topology import topology_row
 from fleet.observer.mirror.rows.workload import grouped_row, workload_row
 from fleet.observer.mirror.watch_scope import MIG, SHARING, USUAL_NAMESPACE, WatchScope
 from kube.client.discovery import NotServed
@@ -51,6 +52,7 @@ from kube.resources import (
     NAMESPACES,
     NODE_CLAIMS,
     NODE_POOLS,
+    NODE_TOPOLOGIES,
     NODES,
     NVIDIA_DRIVERS,
     PERSISTENT_VOLUMES,
@@ -170,6 +172,7 @@ KINDS: dict[str, Kind] = {
         _read(RESOURCE_SLICES, lambda seen, _: slice_row(seen)),
         _read(RESOURCE_CLAIMS, lambda seen, _: claim_row(seen)),
         _read(DEVICE_CLASSES, lambda seen, _: class_row(seen)),
+        _read(NODE_TOPOLOGIES, lambda seen, _: topology_row(seen), moves_plans=False),
         *(_read(resource, workload_row, after=after) for resource, after in WORKLOADS.items()),
         *(_read(resource, lambda seen, _: grouped_row(seen), moves_plans=False) for resource in GROUPED),
         _read(DISRUPTION_BUDGETS, lambda seen, _: budget_row(seen)),

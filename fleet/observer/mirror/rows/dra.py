@@ -26,6 +26,7 @@ from kube.structs.dra import (
 AMD, INTEL = "gpu.amd.com", ("gpu.intel.com", "gaudi.intel.com")
 PCI = ("resource.kubernetes.io/pciBusID", "pciAddr", "pciAddress")  # identifies devices that have no UUID
 ADDRESSES = (*PCI, "pciBusID", "pcieBusID")  # NVIDIA's driver before it used the standard name: issues/719 of it
+NUMA = ("resource.kubernetes.io/numaNode", "numaNode", "numa")
 VIRTUAL_FUNCTION = "vfio-vf"  # a part of a board for virtual machines, which AMD's driver calls vfio as well: isVF
 UNKNOWN = "Unknown"  # the model of a GPU that Intel's driver has no name for
 MOST = 512  # entries of any list: the API itself allows 128 devices a slice and 32 requests a claim
@@ -73,7 +74,14 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
             for taint in (properties.taints or [])[:MOST]
         ],
         **({"healthy": False} if _is_called_unhealthy(said) else {}),
+        **_numa(said),
     }
+
+
+def _numa(said: dict[str, Attribute]) -> dict[str, int]:
+    """Returns the NUMA node by the standard attribute (KEP-4381), else by the driver's own: NVIDIA's `numa`."""
+    found = (said[name].int_ for name in NUMA if name in said)
+    return next(({"numa": number} for number in found if number is not None and 0 <= number <= BIGGEST), {})
 
 
 def _is_called_unhealthy(said: dict[str, Attribute]) -> bool:
