@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, never_l
 from fleet.models import (
     Bookmark,
     Cluster,
+    ClusterEvent,
     DriverObject,
     ExporterReading,
     ExporterRound,
@@ -39,6 +40,7 @@ from kube import selectors
 from wording.instants import to_the_second
 
 OF_ONE_NODE = ("labels", "annotations", "taints", "driver_daemon_set")  # columns of its own page only
+WARNINGS_FOR, WARNINGS_AT_MOST = timedelta(hours=1), 5  # Events of a node
 LARGEST_INDEX = 9999  # highest index of a GPU in a finding
 
 
@@ -286,6 +288,12 @@ def see_node(node: Node, *, now: datetime) -> NodeInDetail:
         exporter_note=exporter_note_of(node, allocated, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         pods=pods if freshness.knows_pods else None,
     )
+
+
+def warnings_of(node: Node, *, now: datetime) -> QuerySet[ClusterEvent]:
+    """Returns the newest Events of the last hour that report trouble of the node. One query."""
+    events = ClusterEvent.objects.filter(cluster=node.cluster_id, about_kind="Node", about_name=node.name)
+    return events.filter(is_warning=True, last_at__gte=now - WARNINGS_FOR)[:WARNINGS_AT_MOST]
 
 
 def see_gpu(gpu: Gpu, *, user, now: datetime) -> GpuInDetail:

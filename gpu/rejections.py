@@ -1,8 +1,12 @@
-"""Event reasons for pods that the API server rejected, by the pods' owner. Pure.
+"""Events about pods that the API server rejected, by the pods' owner, and about ends by a probe. Pure.
 
 kubernetes, pkg/controller; kubeflow/training-operator, pkg/controller.v1/control/pod_control.go (PyTorchJob, TFJob
 and similar); ray-project/kuberay, ray-operator/controllers/ray/utils/constant.go and raycluster_controller.go.
 """
 
+import re
+
 FAILED_CREATE = "FailedCreate"  # by Kubernetes, and by others for any object
 POD_REJECTED = frozenset({"FailedCreatePod", "FailedToCreateHeadPod", "FailedToCreateWorkerPod"})  # by operators
+# kubernetes, pkg/kubelet/kuberuntime/kuberuntime_manager.go: a message of the reason Killing, of type Normal
+ENDED_BY_PROBE = re.compile(r"^(?:Init c|C)ontainer \S+ failed (?P<probe>liveness|startup) probe\b")

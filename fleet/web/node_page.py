@@ -12,7 +12,7 @@ from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
 from fleet.models import GoneNode, Node
-from fleet.queries import node_gone, pools_for, see_node
+from fleet.queries import node_gone, pools_for, see_node, warnings_of
 from fleet.web import cpu_memory, node_gpus, states
 from fleet.web.node_lookup import node_for
 from gpu.conditions import ConditionVerdict
@@ -81,6 +81,7 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
         **node_gpus.of_node(detail, now=now),
         "cpu_memory": cpu_memory.of_node(detail.cpu_memory),
         "conditions": _conditions_by_verdict(row),
+        "warnings": warnings_of(row, now=now),
         "labels": sorted(row.labels.items()),
         "commands": [
             f"kubectl{context} describe node {row.name}",

@@ -6,7 +6,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django.asserts import assertContains, assertNotContains
 
-from fleet.models import GoneNode, Observer
+from fleet.models import ClusterEvent, GoneNode, Observer
 from fleet.observer.mirror.rows.node import node_row
 from tests import make
 from tests.fleet.documents import a_node_seen
@@ -278,6 +278,30 @@ def test_a_condition_that_an_older_version_wrote_is_a_fault(viewer):
     (condition,) = viewer.get(f"/api/v1/nodes/{node.pk}").json()["conditions"]
 
     assert (condition["verdict"], condition["reporter"], condition["severity"]) == ("wrong", "NVSentinel", "critical")
+
+
+def test_shows_what_detectors_report_by_events_alone(viewer):
+    """NVSentinel writes a fault that is not fatal as an Event of the node."""
+    node, said = make.a_node(make.a_cluster(), "gpu-001"), "Detected clocks event due to power violation in GPU 0."
+    row = {
+        "about_kind": "Node",
+        "about_name": "gpu-001",
+        "source": "gpu-health-monitor",
+        "changed_at": NOON,
+        "count": 3,
+    }
+    for name, given in {
+        "GpuPowerWatchIsNotHealthy": {"is_warning": True, "message": said, "last_at": NOON - timedelta(minutes=4)},
+        "OfAnHourAgo": {"is_warning": True, "last_at": NOON - timedelta(minutes=61)},
+        "Starting": {"is_warning": False, "last_at": NOON},
+        "OfAnother": {"is_warning": True, "last_at": NOON, "about_name": "gpu-002"},
+    }.items():
+        ClusterEvent.objects.create(cluster=node.cluster, uid=name, reason=name, **row | given)
+
+    seen = page(viewer, f"/nodes/{node.pk}").text
+
+    assert f"GpuPowerWatchIsNotHealthy Event of gpu-health-monitor, 3 times, last 4 min ago {said}" in seen
+    assert [name for name in ("OfAnHourAgo", "Starting", "OfAnother") if name in seen] == []
 
 
 def test_the_number_of_queries_does_not_grow_with_the_pods(viewer, queries_of):

@@ -8,7 +8,7 @@ from typing import Any
 
 from fleet.observer.mirror.rows.text import fitted, fitted_count, fitted_instant
 from fleet.observer.mirror.watch_scope import WatchScope
-from gpu.rejections import FAILED_CREATE, POD_REJECTED
+from gpu.rejections import ENDED_BY_PROBE, FAILED_CREATE, POD_REJECTED
 from kube.structs.events import EventSeen, EventSeries, EventSource, Involved
 
 # all objects of these kinds; `watch_scope` selects those with GPUs
@@ -29,7 +29,7 @@ def event_row(seen: EventSeen, scope: WatchScope) -> dict[str, Any] | None:
         "about_namespace": fitted(about.namespace, 63),
         "about_name": fitted(about.name, 253),
         "about_uid": fitted(about.uid, 64),
-        "is_warning": seen.type == "Warning",
+        "is_warning": is_warning(seen),
         "reason": fitted(seen.reason, 128),
         "message": fitted(seen.message, 1000),
         "source": fitted(" on ".join(part for part in (_reporter(seen), source.host) if part), 253),
@@ -37,6 +37,11 @@ def event_row(seen: EventSeen, scope: WatchScope) -> dict[str, Any] | None:
         "first_at": fitted_instant(seen.first_timestamp or seen.event_time or made_at),
         "last_at": fitted_instant(series.last_observed_time or seen.last_timestamp or seen.event_time or made_at),
     }
+
+
+def is_warning(seen: EventSeen) -> bool:
+    """Returns whether it reports trouble. Detectors write types of their own: NVSentinel the name of its check."""
+    return seen.type not in ("Normal", "", None) or ENDED_BY_PROBE.match(seen.message or "") is not None
 
 
 def is_kept(about: Involved, scope: WatchScope) -> bool:

@@ -1,7 +1,7 @@
 """The reason why a pod does not run, with the container and its last message, in the cluster's words."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fleet.observer.mirror.rows.text import both_ends, fitted, fitted_words
 from kube.log_lines import decisive_line, other_lines
@@ -46,7 +46,10 @@ def stuck(seen: PodSeen) -> StuckContainer | None:
     """
     if seen.status.phase == "Succeeded":
         return None
-    return _container_in_trouble(seen) or _container_at_work(seen)
+    found = _container_in_trouble(seen) or _container_at_work(seen)
+    if found is None or found.last_words or seen.status.phase != "Failed" or seen.status.reason:
+        return found
+    return replace(found, last_words=found.reason.partition(",")[0].removeprefix("Error: "))  # all that is known
 
 
 def _container_in_trouble(seen: PodSeen) -> StuckContainer | None:

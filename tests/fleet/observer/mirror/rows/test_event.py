@@ -70,6 +70,28 @@ def test_an_event_of_the_newer_api_has_its_count_and_times_elsewhere():
     assert row["first_at"].microsecond == 123456
 
 
+@pytest.mark.parametrize(
+    ("given", "is_warning"),
+    [
+        ({"type": "Warning"}, True),
+        ({"type": "GpuPowerWatch", "reason": "GpuPowerWatchIsNotHealthy"}, True),  # NVSentinel: the name of its check
+        (
+            {
+                "type": "Normal",
+                "reason": "Killing",
+                "message": "Container main failed liveness probe, will be restarted",
+            },
+            True,
+        ),
+        ({"type": "Normal", "reason": "Killing", "message": "Stopping container main"}, False),
+        ({"type": "Normal", "reason": "Pulled"}, False),
+        ({}, False),
+    ],
+)
+def test_what_reports_trouble_is_a_warning_whatever_its_type(given, is_warning):
+    assert event_row(an_event(**given), SCOPE)["is_warning"] is is_warning
+
+
 def test_an_event_without_any_time_is_as_old_as_its_object():
     row = event_row(an_event(), SCOPE)
 
