@@ -43,7 +43,9 @@ FAILS_BY_LABEL = {
     "cc-manager": (CC_STATE, "nvidia-cc-manager"),
     "vgpu-device-manager": (VGPU_STATE, "nvidia-vgpu-device-manager"),
 }
-SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR, COMPUTE_DOMAIN)  # the init containers of the others only wait for these
+SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR, COMPUTE_DOMAIN)
+# Init containers of the other operands that only wait for these, of NVIDIA's and AMD's operators.
+WAIT_FOR_OTHERS = Q(stuck_container__endswith="-validation") | Q(stuck_container="driver-init")
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 PROGRESS = re.compile(r"^[\s.]*(?:\[[#=>\s.-]*\]\s*\d+\s*%[\s.]*)?$")
 
@@ -90,7 +92,8 @@ def _operands(cluster: Cluster):
 def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
     """Yields pods whose containers crashed since the last read, the latest crash first."""
     crashed = ~Q(stuck_container="") & ~Q(waiting_reason="")
-    slow = Q(operand__in=SPEAK_WHILE_SLOW, started_at__lt=now - SLOW)
+    speaks = Q(operand__in=SPEAK_WHILE_SLOW) | (~Q(stuck_container="") & ~WAIT_FOR_OTHERS)
+    slow = speaks & Q(started_at__lt=now - SLOW)
     stuck = _operands(cluster).filter(crashed | slow, is_ready=False, deleted_at=None)
     pods = list(stuck.exclude(node_name="").exclude(phase="Succeeded").order_by("-changed_at", "pk")[:LOOKED_AT])
     known = {
@@ -100,7 +103,7 @@ def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
     for pod in pods:
         container = pod.stuck_container or MAIN_CONTAINER.get(pod.operand, "")
         has_crashed = bool(pod.stuck_container and pod.waiting_reason)
-        if not _has_a_log(pod, has_crashed=has_crashed, now=now):
+        if not _has_a_log(pod, has_crashed=has_crashed):
             continue
         if container and _is_new(known.get((pod.uid, container)), pod, now=now):
             yield Due(pod, container, has_crashed)
@@ -149,10 +152,8 @@ def _urgency(due: Due) -> tuple[bool, bool]:
     return not due.has_crashed, due.pod.operand != DRIVER
 
 
-def _has_a_log(pod: Pod, *, has_crashed: bool, now: datetime) -> bool:
-    if has_crashed:
-        return pod.restarts > 0 or not pod.waiting_reason.startswith(UNSTARTED)
-    return pod.operand in SPEAK_WHILE_SLOW and pod.started_at is not None and now - pod.started_at >= SLOW
+def _has_a_log(pod: Pod, *, has_crashed: bool) -> bool:
+    return not has_crashed or pod.restarts > 0 or not pod.waiting_reason.startswith(UNSTARTED)
 
 
 def _is_new(known: CrashLog | None, pod: Pod, *, now: datetime) -> bool:

@@ -96,6 +96,10 @@ def test_what_does_not_run_says_why(name, operand, key, weight):
          ['level=fatal msg="Error: unable to restart containerd: unable to signal containerd: unable to dial"',
           'level=info msg="Shutting Down"',
           'level=error msg="error running nvidia-toolkit: unable to setup runtime: exit status 1"'], "runtime_restart"),
+        ("gke-no-driver", "device-plugin", "nvidia-driver-installer",
+         ["0     0    0     0    0     0      0      0 --:--:-- --:--:-- --:--:--     0",
+          "GPU driver auto installation is disabled.",
+          "Waiting for GPU driver libraries to be available."], "gke_installs_no_driver"),
     ],
 )  # fmt: skip
 def test_what_crashes_says_why_in_its_log(name, operand, container, lines, key):

@@ -147,6 +147,10 @@ def test_what_has_no_log_worth_asking_for(given):
             {"operand": "operator-validator", "phase": "Pending", "stuck_container": "cuda-validation"},
             "cuda-validation",
         ),
+        (
+            {"operand": "device-plugin", "phase": "Pending", "stuck_container": "nvidia-driver-installer"},  # GKE's
+            "nvidia-driver-installer",
+        ),
     ],
 )
 def test_what_neither_ends_nor_becomes_ready_is_asked_too(given, container):
