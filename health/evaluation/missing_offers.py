@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from django.db.models import Exists, OuterRef
+
 from fleet.models import Cluster, Node, Pod
 from gpu.labels import DEPLOY_PREFIX
 from gpu.operands import (
@@ -22,9 +24,11 @@ from gpu.operands import (
     title_of,
 )
 from health.evaluation.pod_causes import causes_of_operands, explained
+from health.models import CrashLog, Finding
+from health.rules.allocatable_below_expected import AllocatableBelowExpected
 from health.rules.base import FailingPod, NoOffer
 from health.stack import OperandOnNode, read_stacks
-from health.stack.causes import Weight
+from health.stack.causes import USELESS, Cause, Weight
 
 OFFERERS = (DEVICE_PLUGIN, AMD_PLUGIN, INTEL_PLUGIN, GAUDI_PLUGIN, DRA_DRIVER, AMD_DRA, INTEL_DRA)
 BEFORE = (DRIVER, DRIVER_INSTALLER, KMM, TOOLKIT)
@@ -73,6 +77,24 @@ def _labelling(node: Node, rows: Sequence[OperandOnNode]) -> Iterator[OperandOnN
 def _awaited_operands(rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
     """Yields the operands that must run before GPUs are offered."""
     return (row for row in rows if row.operand in BEFORE and row.pod)
+
+
+def withheld_gpus(cluster: Cluster, *, now: datetime) -> Mapping[str, NoOffer]:
+    """Returns by node why a ready plugin or DRA driver withholds GPUs, by its log. One query, and nine for logs.
+
+    The log is read while a finding of the node says that GPUs are missing.
+    """
+    missing = Finding.objects.open().filter(cluster=cluster, rule=AllocatableBelowExpected.key).values("node__name")
+    logs = CrashLog.objects.filter(cluster=cluster, pod_uid=OuterRef("uid"))
+    ready = Pod.objects.filter(cluster=cluster, operand__in=OFFERERS, is_ready=True, node_name__in=missing)
+    pods = list(ready.filter(Exists(logs)).order_by("node_name", "pk")[:READ_AT_MOST])
+    causes = causes_of_operands(pods, now=now)
+    return {pod.node_name: _withheld(pod.operand, cause) for pod in pods if (cause := causes.get(str(pod)))}
+
+
+def _withheld(operand: str, cause: Cause) -> NoOffer:
+    sentence = f"{cause.title}. {cause.summary.removeprefix(USELESS).strip()}"
+    return NoOffer(title_of(operand), is_ready=True, cause=sentence, steps=cause.steps, message=cause.quote)
 
 
 def domain_daemons(cluster: Cluster, *, now: datetime) -> Mapping[str, FailingPod]:

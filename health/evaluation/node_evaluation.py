@@ -26,7 +26,7 @@ from health.evaluation.gpu_evaluation import is_changing
 from health.evaluation.idle_gpus import idle_allocations
 from health.evaluation.late_pods import starting_pods
 from health.evaluation.limits_in_force import LimitsInForce
-from health.evaluation.missing_offers import domain_daemons, never_offered
+from health.evaluation.missing_offers import domain_daemons, never_offered, withheld_gpus
 from health.evaluation.missing_operands import operands_away
 from health.evaluation.node_flaps import flaps_by_node
 from health.evaluation.signals import Signal, Subject
@@ -82,6 +82,7 @@ class _Around:
     idle: Mapping[str, tuple[IdleAllocation, ...]]
     starting: Mapping[str, list[FailingPod]]
     never_offered: Mapping[str, NoOffer]
+    withheld: Mapping[str, NoOffer]
     domain_daemons: Mapping[str, FailingPod]
     incomplete_pools: Mapping[str, Sequence[SlicePool]]
     reporting: ReportingNodes | None
@@ -99,7 +100,7 @@ class _Around:
         """Loads the facts with 16 queries, two more if idle GPUs are evaluated, and six for every 200 nodes with idle
         GPUs.
 
-        Eleven more for each of a few nodes with a stuck upgrade, and nine if pods fail.
+        Eleven more for each of a few nodes with a stuck upgrade, nine if pods fail, and nine if plugins withhold GPUs.
         """
         classes = _classes(cluster)
         return cls(
@@ -117,6 +118,7 @@ class _Around:
             else {},
             starting_pods(cluster, now=now),
             never_offered(cluster, now=now),
+            withheld_gpus(cluster, now=now),
             domain_daemons(cluster, now=now),
             incomplete_on_nodes(cluster.pk),
             reporting,
@@ -256,6 +258,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         idle_allocations=around.idle.get(row["name"], ()),
         starting_pods=tuple(around.starting.get(row["name"], ())),
         never_offered=around.never_offered.get(row["name"]),
+        withheld=around.withheld.get(row["name"]),
         domain_daemon=around.domain_daemons.get(row["name"]),
         vendor=row["gpu_vendor"],
         label_conflicts=tuple(LabelConflict(**each) for each in row["label_conflicts"]),

@@ -44,7 +44,12 @@ class AllocatableBelowExpected:
             severity=Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
             title=title,
             summary="The node had more allocatable GPUs before.",
-            evidence=(*_evidence(node, missing), *node.unhealthy_evidence, *node.incomplete_pools),
+            evidence=(
+                *_evidence(node, missing),
+                *node.unhealthy_evidence,
+                *node.incomplete_pools,
+                *_log_line(node),
+            ),
             causes=(cause,),
             steps=(*steps, DRAIN, REBOOT, UNCORDON),
             facts={
@@ -66,6 +71,11 @@ def _evidence(node: NodeFacts, missing: Mapping[str, int]) -> Iterator[EvidenceI
         yield EvidenceItem(f"{name} expected", node.expected[name])
 
 
+def _log_line(node: NodeFacts) -> Iterator[EvidenceItem]:
+    if node.withheld and node.withheld.message:
+        yield EvidenceItem(f"Log line of the {node.withheld.title.lower()}", node.withheld.message)
+
+
 def _diagnose(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, tuple[str, ...]]:
     """Returns the probable cause and the first steps."""
     gpu, it = ("GPU", "it") if sum(missing.values()) == 1 else ("GPUs", "them")
@@ -75,6 +85,8 @@ def _diagnose(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, tuple[s
         return PARTLY_PUBLISHED, ("Read the log of the DRA driver on the node.", restart)
     if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
         cause = f"The {offerer} reports the {gpu} as unhealthy."
+        if node.withheld:
+            return node.withheld.cause, node.withheld.steps
         if not node.is_nvidias:
             return cause, (f"Read the log of the {offerer} on the node.", KERNEL_LOG)
         restart = f"If the Xid does not return, restart the pod of the {offerer}."

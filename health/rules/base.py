@@ -216,6 +216,7 @@ class NodeFacts:
     failing_pods: tuple[FailingPod, ...] = ()  # of tenants and of the GPU stack
     starting_pods: tuple[FailingPod, ...] = ()  # that have not become ready for long
     never_offered: NoOffer | None = None  # None: it offers GPUs, or did, or is to offer none
+    withheld: NoOffer | None = None  # the plugin that reports GPUs as unhealthy, by its log
     domain_daemon: FailingPod | None = None  # daemon pod of a ComputeDomain that is not ready; None: none
     is_ready: bool | None = True
     is_unreported: bool = False  # its kubelet stopped reporting

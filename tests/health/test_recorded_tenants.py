@@ -118,6 +118,8 @@ def reason(name: str) -> PodReason:
         ("not-given", "cuda_driver_not_given", "insufficient", "this node runs 580.95.05", "asks for a GPU"),
         ("host-memory", "host_memory", "", "no memory of a GPU", "Raise"),
         ("silent", "tenant_crashed", "back-off", "keeps crashing", "-n programs-end logs silent -c main --previous"),
+        ("still-loading", "probe_ended_program", "connection refused", "its startup probe", "failureThreshold"),
+        ("exit-139", "program_segfault", "exit code 139", "native code", "Xids"),
         ("sixteen", "larger_than_any_node", "Insufficient", "The largest node has 8", "Request at most 8"),
         ("of-no-slice", "offered_by_no_node", "Insufficient", "No node offers nvidia.com/mig", "nvidia.com/mig.config"),
         ("of-a-gang", "gang_waits", "minAvailable", "its group", "The group needs room"),

@@ -16,6 +16,7 @@ from health.stack.causes.predicates import PREDICATES
 __all__ = [
     "NOT_READY",
     "TENANTS_BY_LINES",
+    "USELESS",
     "WHEN_READY",
     "WITHOUT_POD",
     "Cause",
@@ -107,6 +108,7 @@ NOT_READY: tuple[CauseRule, ...] = (
     *table("waiting.then", "driver.rule", "mig.rule", "dra.rule", "dra.refused", "dra.imex", "confidential.rule"),
     *table("sandbox.rule", "sandbox.vgpu", "vendors.rule", "runtime.first", "operands.hook"),
     *table("dcgm.rule", "device_plugin.rule"),
+    entry("other_libc"),
     *table("kubelet.container", "kubelet.network", "runtime.rule", "kubelet.volume", "runtime.pod"),
     *table("dcgm.last", "cuda.rule"),
     # before entries that take a missing answer for a refusal
@@ -121,6 +123,7 @@ NOT_READY: tuple[CauseRule, ...] = (
 
 TENANTS_FIRST: tuple[CauseRule, ...] = (
     *table("tenants.first"), entry("leaving"), entry("node_silent"), *table("tenants.gated"), image_pull,
+    *table("tenants.probe"),
 )  # fmt: skip
 BEFORE_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("gpu_lost"),
@@ -129,6 +132,7 @@ BEFORE_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("devices_taken"),
 )
 AFTER_THE_PROGRAM: tuple[CauseRule, ...] = (
+    entry("other_libc"),
     entry("other_machine"),
     entry("container_toolkit"),
     entry("sandbox"),

@@ -22,6 +22,7 @@ from gpu.operands import (
     MIG_MANAGER,
     TESTS,
 )
+from gpu.rejections import ENDED_BY_PROBE
 from gpu.resources import is_gpu_resource
 from gpu.resources.names import profile_in
 from gpu.versions import version_of
@@ -451,9 +452,27 @@ def killed_by_probe(signs: Signs) -> PredicateAnswer | None:
     return PredicateAnswer({"probe": said.split()[0].lower()}, said) if said else None
 
 
+@predicate("probe")
+def ended_by_probe(signs: Signs) -> PredicateAnswer | None:
+    """The kubelet's Event says that it ended the container for a probe, and the program's last line is no error."""
+    pod = signs.pod
+    if pod is None or pod.is_ready or not (pod.reason in CRASHES or pod.restarts):
+        return None
+    ended = next((match for event in pod.events if (match := ENDED_BY_PROBE.match(event.message))), None)
+    if ended is None or _is_out_of_memory(pod) or weight(pod.decisive_line or " ") >= LineWeight.WORDED:
+        return None
+    probe = ended["probe"]
+    failed = (event.message for event in pod.events if event.message.lower().startswith(f"{probe} probe failed"))
+    return PredicateAnswer({"probe": probe}, next(failed, ended.string))
+
+
 @predicate()
 def out_of_memory(signs: Signs) -> PredicateAnswer | None:
-    return _if(signs.pod and (signs.pod.reason == "OOMKilled" or "OOMKilled" in signs.pod.message))
+    return _if(signs.pod and _is_out_of_memory(signs.pod))
+
+
+def _is_out_of_memory(pod: PodSigns) -> bool:
+    return "OOMKilled" in (pod.reason, pod.last_words.partition(":")[0]) or "OOMKilled" in pod.message
 
 
 def _crashed(signs: Signs) -> PodSigns | None:
