@@ -69,6 +69,18 @@ def plan_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 
 @part_response
+def preview_part(request: PersonRequest, plan_id: int) -> HttpResponse:
+    """Renders the checks and the forecast of a draft, evaluated now, with the button of its start."""
+    row = plan_for(request.user, plan_id)
+    if row.state != PlanState.DRAFT:
+        return render(request, "rollouts/plan/_preview.html", {"plan": row})
+    preview = preview_of(row)
+    offered = {button.verb: button for button in buttons(row, request.user, is_barred=bool(preview.blockers))}
+    context = {"plan": row, "preview": preview, "overridable": _overridable(preview), "start": offered["start"]}
+    return render(request, "rollouts/plan/_preview.html", context)
+
+
+@part_response
 def wave_part(request: PersonRequest, plan_id: int, wave_id: int) -> HttpResponse:
     """Renders the nodes of one wave; finished waves load theirs when unfolded."""
     context = _plan(request, plan_for(request.user, plan_id))
@@ -94,8 +106,6 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     its = Target.objects.filter(stage__plan=row).order_by().values("node_uid")
     nodes = Node.objects.visible_to(request.user).filter(cluster=row.cluster_id, uid__in=its)
     node_ids = dict(nodes.order_by().values_list("uid", "pk"))
-    preview = preview_of(row) if row.state == PlanState.DRAFT else None
-    is_barred = bool(preview and preview.blockers)
     driver_object = DriverObject.objects.filter(cluster=row.cluster_id, uid=row.object_uid).first()
     following = [*on_page.stages[1:], None]
     pairs = zip(on_page.stages, following, strict=True)
@@ -111,18 +121,16 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "observation": None if row.is_final else observation,
         "columns": [column for column in columns if column.is_shown],
         "drawn_stages": {stage.pk for stage in drawn_stages(column.on_page.stage for column in columns)},
-        "buttons": buttons(row, request.user, is_barred=is_barred),
+        "buttons": buttons(row, request.user),
         "may_override": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
         "may_acknowledge": scope_of(request.user, Permission.STOP).covers_cluster(row.cluster_id),
         "may_exclude": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
-        "why": _why(on_page, is_barred=is_barred),
-        "preview": preview,
+        "why": _why(on_page),
         "rollback_preview": rollback_preview(on_page, now=now),
         "resume_says": resume_says(row, on_page, driver_object, at_once),
         "since_then": _since_then(row) if observation.is_live else "",
         "shown_state": on_page.shown_state,
         "soak_until": soak_until(on_page.current) if observation.is_live else None,
-        "overridable": _overridable(preview),
         "rollback": row.sealed.get("rollback", ""),
         "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,
@@ -132,10 +140,8 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     }
 
 
-def _overridable(preview: Preview | GonePreview | None) -> list[Check]:
+def _overridable(preview: Preview | GonePreview) -> list[Check]:
     """Returns the blockers that a reason overrides, from rows and from the live check."""
-    if preview is None:
-        return []
     live = preview.live.overridable if isinstance(preview, Preview) and preview.live else []
     return [check for check in [*preview.blockers, *(one.check for one in live)] if check.may_be_overridden]
 
@@ -166,10 +172,7 @@ def _since_then(row: Plan) -> str:
     return "" if row.state != PlanState.HALTED or said.startswith("A person decides") else said
 
 
-def _why(on_page: PlanOnPage, *, is_barred: bool) -> str:
-    if on_page.plan.state != PlanState.DRAFT:
+def _why(on_page: PlanOnPage) -> str:
+    if on_page.plan.state != PlanState.DRAFT or on_page.plan.waiting_for:
         return on_page.why
-    if on_page.plan.waiting_for:
-        return on_page.why
-    then = "Show what prevents the start" if is_barred else "Read the preview, then start the plan"
-    return f"{on_page.why} {then}."
+    return f"{on_page.why} Read the preview, then start the plan."

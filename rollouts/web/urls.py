@@ -71,6 +71,7 @@ urlpatterns = [
     path("plans/<int:plan_id>/edit", draft_page.edit, name="edit-plan"),
     path("plans/<int:plan_id>", plan_page.plan, name="plan"),
     path("parts/plans/<int:plan_id>", plan_page.plan_part, name="plan-part"),
+    path("parts/plans/<int:plan_id>/preview", plan_page.preview_part, name="plan-preview"),
     path("parts/plans/<int:plan_id>/waves/<int:wave_id>", plan_page.wave_part, name="wave-part"),
     path("parts/plans/<int:plan_id>/image-pulls", image_pulls.panel_part, name="image-pulls-part"),
     path("plans/<int:plan_id>/image-pulls", image_pulls.pull, name="pull-image"),

@@ -89,8 +89,8 @@ def test_the_order_is_saved_and_there_when_the_draft_is_edited_again(page: Page)
 
     page.click("text=Save the draft and preview it")
     page.wait_for_url(re.compile(r"/plans/\d+$"))
-    expect(page.locator("#plan h2").nth(0)).to_have_text(f"1. {canary}")
-    expect(page.locator("#plan h2").nth(1)).to_have_text(f"2. {last}")
+    expect(page.locator("#plan-preview h2").nth(0)).to_have_text(f"1. {canary}")
+    expect(page.locator("#plan-preview h2").nth(1)).to_have_text(f"2. {last}")
     page.click("text=Edit")
 
     assert order(page) == [canary, last, pool]

@@ -53,7 +53,7 @@ def test_one_drafts_another_approves_and_the_first_halts_and_goes_back(window):
     ada, amy = window("operator"), window("approver")
     draft(ada.page)
     plan = ada.page.url
-    expect(ada.page.locator("#plan")).to_contain_text("What it disrupts")
+    expect(ada.page.locator("#plan-preview")).to_contain_text("What it disrupts")
 
     tell(ada.page, "start")
     expect(ada.page.locator("#plan")).to_contain_text("Review approval")

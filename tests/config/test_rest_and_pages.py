@@ -70,6 +70,7 @@ IN_REST = """
     plan-forecast             plans/{plan_id}/forecast
     plan-history              plans/{plan_id}/events
     plan-part                 plans/{plan_id}
+    plan-preview              plans/{plan_id}/preview
     plan-traffic              plans/{plan_id}/traffic-calls
     plans-part                plans
     plans-strip               plans

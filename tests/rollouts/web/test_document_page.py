@@ -50,7 +50,7 @@ def test_what_is_wrong_is_said_by_field_and_the_text_is_kept(ada):
     assert "colour: red</textarea>" in said
 
 
-def test_what_stands_against_it_names_its_field_there_and_on_the_page_of_the_draft(ada):
+def test_what_stands_against_it_names_its_field_there_and_in_the_preview_of_the_draft(ada):
     text = TEXT.format(a_fleet().name).replace("kind: pool", "kind: pool, selector: tier=none")
     says = "<code>stages[1].selector</code>: <b>Rest takes no node</b>"
 
@@ -58,7 +58,7 @@ def test_what_stands_against_it_names_its_field_there_and_on_the_page_of_the_dra
     drafted = paste(ada, text=text, seen=seen_in(shown))
 
     assert says in shown.content.decode()
-    assert says in ada.get(drafted.headers["Location"]).content.decode()
+    assert says in ada.get(f"/parts{drafted.headers['Location']}/preview").content.decode()
 
 
 @pytest.mark.parametrize("what", REFUSED)

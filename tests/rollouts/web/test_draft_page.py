@@ -124,7 +124,7 @@ def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
     plan = Plan.objects.get()
     canary = plan.stages.get(index=0)
 
-    seen = page(ada, f"/plans/{plan.pk}").text
+    seen = page(ada, f"/parts/plans/{plan.pk}/preview").text
 
     assert canary.gate_options["operands_ready"] == {"timeout_s": 90, "advisory": True, "reason": "Try it."}
     assert canary.gate_options["approval"] == {"needed": 1}
@@ -275,7 +275,7 @@ def test_groups_are_written_as_people_say_them(ada, fleet):
     assert canary.gate_options["approval"] == {"needed": 1, "groups": {"platform": 1, "sre": 2}}
     assert rest.gate_options["approval"] == {"needed": 1, "groups": {"sre": 1}}
     assert stage_form.stage_form_data(canary)["groups"] == "platform: 1, sre: 2"
-    assert "groups 1 of platform, 2 of sre" in page(ada, f"/plans/{plan.pk}").text
+    assert "groups 1 of platform, 2 of sre" in page(ada, f"/parts/plans/{plan.pk}/preview").text
 
 
 @pytest.mark.parametrize(

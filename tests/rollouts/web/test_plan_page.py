@@ -41,7 +41,7 @@ def test_a_draft_says_of_pods_that_were_never_read_that_nobody_knows_them(viewer
     plan = make.a_draft()
     Bookmark.objects.filter(cluster=plan.cluster, kind="pods").update(listed_at=None, last_seen_at=None)
 
-    seen = page(viewer, f"/plans/{plan.pk}").text
+    seen = page(viewer, f"/parts/plans/{plan.pk}/preview").text
 
     assert "Pods evicted – Jobs ended – " in seen
     assert "GPU-hours lost – " in seen
@@ -270,7 +270,7 @@ def test_a_button_one_may_not_press_stays_and_says_why(viewer):
 def test_start_is_not_the_bright_button_of_a_draft_that_is_barred(mode, drawn):
     plan = make.a_draft(make.a_fleet(mode=mode))
 
-    html = visiting(make.a_user("ada", role="operator")).get(f"/plans/{plan.pk}").content.decode()
+    html = visiting(make.a_user("ada", role="operator")).get(f"/parts/plans/{plan.pk}/preview").content.decode()
 
     assert f'class="{drawn}" data-dialog="dialog-start"' in html
 
@@ -279,19 +279,38 @@ def test_a_draft_shows_what_it_would_do_and_what_stands_against_it(viewer):
     cluster = make.a_fleet(mode="observe-only")
     plan = make.a_draft(cluster)
 
-    seen = page(viewer, f"/plans/{plan.pk}")
+    seen = page(viewer, f"/parts/plans/{plan.pk}/preview")
 
     assert "Its mode is observe-only" in seen.text
-    assert "Show what prevents the start." in seen.text
+    assert "1 blocker bars the start. As of 12:00:00 UTC." in seen.text
     assert "1 node in 1 wave of at most 1" in seen.text
     assert "What it disrupts" in seen.text
+
+
+def test_the_page_of_a_draft_evaluates_no_check_and_offers_no_start_before_its_preview(monkeypatch):
+    plan, ada = make.a_draft(), visiting(make.a_user("ada", role="operator"))
+    monkeypatch.setattr("rollouts.web.plan_page.preview_of", pytest.fail)
+
+    html = ada.get(f"/plans/{plan.pk}").content.decode() + ada.get(f"/parts/plans/{plan.pk}").content.decode()
+
+    assert f'hx-get="/parts/plans/{plan.pk}/preview"' in html
+    assert 'data-dialog="dialog-start"' not in html
+    assert 'id="dialog-start"' in html, "its button comes with the preview, and fills it"
+
+
+def test_a_plan_that_has_started_has_no_preview(viewer):
+    plan = make.a_plan()
+
+    assert "/preview" not in viewer.get(f"/plans/{plan.pk}").content.decode()
+    assert page(viewer, f"/parts/plans/{plan.pk}/preview").text == "", "a draft's page that is still open drops it"
 
 
 def test_a_draft_whose_object_is_gone_still_shows(viewer):
     plan = make.a_draft()
     plan.cluster.driver_objects.all().delete()
 
-    assert "NVIDIADriver h200 no longer exists" in page(viewer, f"/plans/{plan.pk}").text
+    assert page(viewer, f"/plans/{plan.pk}").text
+    assert "NVIDIADriver h200 no longer exists" in page(viewer, f"/parts/plans/{plan.pk}/preview").text
 
 
 def test_a_stranger_gets_404():

@@ -68,9 +68,11 @@ def test_nothing_that_a_start_says_is_cut_off_or_made_up(asked, said):
 def test_what_stands_against_a_start_is_said_on_the_page():
     plan = make.a_draft(make.a_fleet(mode="observe-only"))
 
-    _, said = tell(visiting(make.a_user(role="operator")), plan, "start", revision="1")
+    ada = visiting(make.a_user(role="operator"))
 
-    assert said.count("Its mode is observe-only") == 1
+    _, said = tell(ada, plan, "start", revision="1")
+
+    assert page(ada, f"/parts/plans/{plan.pk}/preview").text.count("Its mode is observe-only") == 1
     assert "Not started: the blocker stands below. Your input is kept." in said
 
 
@@ -104,11 +106,11 @@ def test_a_blocker_that_may_be_overridden_is_said_once():
     plan = make.a_draft(to_version="999.1.1")
     ada = visiting(make.a_user("ada", role="operator"))
 
-    text = Page(ada.get(f"/plans/{plan.pk}").content.decode()).text
+    html = ada.get(f"/parts/plans/{plan.pk}/preview").content.decode()
 
     (check,) = [check for check in preview(plan, now=make.NOON).blockers if check.may_be_overridden]
-    assert text.count(check.title) == 1
-    assert "Why it starts despite the blocker that may be overridden" in text
+    assert Page(html).text.count(check.title) == 1
+    assert 'data-overrides="Why it starts despite the blocker that may be overridden (' in html
 
 
 def test_a_reason_is_asked_for():
