@@ -1,13 +1,19 @@
 """Measurements of a service at the Prometheus of its cluster, within bounds that a round can wait for."""
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
+from django.db.models import Q
+
+from fleet.models import PodPlacement
 from health.models import TelemetrySource
 from health.sources.addresses import address_of
 from health.sources.secrets import NoSecret
 from health.telemetry.prometheus.answers import LabelledSample, Unusable, labels
 from health.telemetry.prometheus.client import Bounds, Client
+from health.telemetry.service_levels.definition import ServiceLevelDefinition
 from health.telemetry.service_levels.expression import (
     CLUSTERS,
     NEWEST,
@@ -22,6 +28,7 @@ from wording.numbers import count
 
 # short, so that a halt of a plan does not wait for it
 BOUNDS = Bounds(connect_s=1.0, read_s=2.0, answer_s=2.5, answer_bytes=1 << 20)
+MOST_NAMES = 2000  # nodes or pods in one question
 
 
 class NotMeasured(Exception):
@@ -68,6 +75,32 @@ def measure(
     except (Unusable, NoSecret) as error:
         raise NotMeasured("source-silent", str(error)) from error
     return _measured(parts, source.clock_offset_s)
+
+
+def measure_nodes(
+    source: TelemetrySource,
+    level: ServiceLevelDefinition,
+    names: Collection[str],
+    *,
+    until: datetime,
+    window: timedelta,
+) -> Measured:
+    """Returns the measurement of these nodes, and of the GPU pods that ran on them in the window.
+
+    :raises NotMeasured: as `measure` does, and when there are too many names
+    """
+    pods = _pods(source.cluster_id, names, since=until - window, until=until)
+    if max(len(names), len(pods)) > MOST_NAMES:
+        raise NotMeasured("many-names", f"At most {MOST_NAMES} nodes or pods fit into one query.")
+    scope = ServiceScope(names, pods, window.total_seconds(), source.matchers)
+    return measure(source, level.value_expression, level.samples_expression, scope, at=until.timestamp())
+
+
+def _pods(cluster_id: int, names: Collection[str], *, since: datetime, until: datetime) -> list[str]:
+    """Returns the GPU pods that ran on these nodes in the window."""
+    rows = PodPlacement.objects.filter(cluster=cluster_id, node_name__in=names, since__lt=until)
+    rows = rows.filter(Q(until=None) | Q(until__gt=since))
+    return sorted(set(rows.order_by().values_list("name", flat=True)))
 
 
 def _measured(parts: list[tuple[str, LabelledSample]], clock_offset_s: float) -> Measured:

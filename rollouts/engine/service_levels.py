@@ -7,12 +7,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import Q
-
-from fleet.models import Node, PodPlacement
+from fleet.models import Node
 from health.models import TelemetrySource
-from health.sources.service_levels import Measured, NotMeasured, measure, source_of
-from health.telemetry.service_levels.expression import ServiceScope
+from health.sources.service_levels import Measured, NotMeasured, measure_nodes, source_of
 from rollouts.engine.gpu_health import COHORT, unchanged_peers
 from rollouts.gates.base import FEWEST_PEERS, ServiceEvidence, ServiceLevel
 from rollouts.gates.slo import PEERS, SLOS, Slo
@@ -22,7 +19,6 @@ from rollouts.models import Plan, ServiceLevelSample, Stage, Target
 KEYS = frozenset(gate.key for gate in SLOS)
 EVERY = timedelta(seconds=30)
 CURRENT = (StageState.PROMOTING, StageState.SOAKING, StageState.HALTED)
-MOST_NAMES = 2000  # nodes or pods in one question
 
 
 def read_service_levels(stages: Iterable[Stage]) -> Mapping[int, Mapping[str, ServiceEvidence]]:
@@ -126,16 +122,4 @@ def _peers(plan: Plan, stages: Sequence[Stage], gate: Slo, due: Sequence[Target]
 def _measure(
     source: TelemetrySource, gate: Slo, names: Collection[str], *, until: datetime, window: timedelta | None = None
 ) -> Measured:
-    window = window or gate.window
-    pods = _pods(source.cluster_id, names, since=until - window, until=until)
-    if max(len(names), len(pods)) > MOST_NAMES:
-        raise NotMeasured("many-names", f"At most {MOST_NAMES} nodes or pods fit into one query.")
-    scope = ServiceScope(names, pods, window.total_seconds(), source.matchers)
-    return measure(source, gate.value_expression, gate.samples_expression, scope, at=until.timestamp())
-
-
-def _pods(cluster_id: int, names: Collection[str], *, since: datetime, until: datetime) -> list[str]:
-    """Returns the GPU pods that ran on these nodes in the window."""
-    rows = PodPlacement.objects.filter(cluster=cluster_id, node_name__in=names, since__lt=until)
-    rows = rows.filter(Q(until=None) | Q(until__gt=since))
-    return sorted(set(rows.order_by().values_list("name", flat=True)))
+    return measure_nodes(source, gate.definition, names, until=until, window=window or gate.window)

@@ -11,10 +11,10 @@ the gate looks again and again: it holds the next wave, and fails once a sequent
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import ClassVar
 
-from health.telemetry.service_levels.expression import Expression, read_expression
-from health.telemetry.service_levels.indicators import INDICATORS
+from health.telemetry.service_levels.definition import ServiceLevelDefinition
 from rollouts.gates.base import (
     UNPROVED,
     Evidence,
@@ -67,7 +67,7 @@ class Slo(Gate):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_expressions()
+        self.definition  # noqa: B018 - its making checks the expressions
         if not (self.at_most or self.at_least or self.at_most_worse_percent):
             raise ValueError("a limit is needed: at_most, at_least or at_most_worse_percent.")
         if self.at_most and self.at_most < self.at_least:
@@ -79,25 +79,11 @@ class Slo(Gate):
         if not self.max_age:
             raise ValueError("max_age_s must be more than 0.")
 
-    def _check_expressions(self) -> None:
-        if not self.expression and self.indicator not in INDICATORS:
-            raise ValueError(f"indicator is one of {', '.join(INDICATORS)}; or write an expression.")
-        if self.samples and not self.expression:
-            raise ValueError("samples is only allowed with your own expression. An indicator counts its own samples.")
-        for name, text in (("expression", self.expression), ("samples", self.samples)):
-            try:
-                read_expression(text) if text else None
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}") from error
-
-    @property
-    def value_expression(self) -> Expression:
-        return read_expression(self.expression or INDICATORS[self.indicator].expression)
-
-    @property
-    def samples_expression(self) -> Expression | None:
-        text = self.samples if self.expression else INDICATORS[self.indicator].samples
-        return read_expression(text) if text else None
+    @cached_property
+    def definition(self) -> ServiceLevelDefinition:
+        return ServiceLevelDefinition(
+            self.indicator, self.expression, self.samples, is_own_higher_better=self.higher_is_better
+        )
 
     @property
     def past_window(self) -> timedelta:
@@ -158,15 +144,15 @@ class Slo(Gate):
 
     @property
     def measured(self) -> str:
-        return "The expression" if self.expression else INDICATORS[self.indicator].title
+        return self.definition.title
 
     @property
     def unit(self) -> str:
-        return "" if self.expression else INDICATORS[self.indicator].unit
+        return self.definition.unit
 
     @property
     def is_higher_better(self) -> bool:
-        return self.higher_is_better if self.expression else INDICATORS[self.indicator].is_higher_better
+        return self.definition.is_higher_better
 
     def limits(self, baseline: float | None) -> list[tuple[str, float]]:
         """Returns the limits of the value by name."""

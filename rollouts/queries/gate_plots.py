@@ -78,7 +78,7 @@ def _service_level(stage: Stage, gate: Slo, changes: Sequence[datetime]) -> Gate
         gate,
         stage,
         gate.unit,
-        gate.value_expression.text,
+        gate.definition.value_expression.text,
         points,
         gate.limits(newest.baseline if newest else None),
         [row.baseline for row in rows if row.baseline is not None],
