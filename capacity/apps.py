@@ -6,6 +6,7 @@ class CapacityConfig(AppConfig):
 
     def ready(self) -> None:
         from capacity.free_gpus import free_gpu_history
+        from capacity.placements import service_level_history
         from capacity.placements.placement_findings import ACROSS_NUMA, BROKEN_POLICY
         from capacity.pods.pod_filter import page_of_workload
         from capacity.usage import workload_owners
@@ -27,5 +28,7 @@ class CapacityConfig(AppConfig):
         PAGES[PodsPendingLong.key] = page_of_workload
         usage.RECORDED.append(free_gpu_history.record)
         usage.RECORDED.append(workload_owners.record)
+        usage.RECORDED.append(service_level_history.record)
         retention.ALSO.append(free_gpu_history.tidy)
         retention.ALSO.append(workload_owners.tidy)
+        retention.ALSO.append(service_level_history.tidy)

@@ -5,6 +5,8 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models.visible import Visible
+from health.telemetry.service_levels.definition import ServiceLevelDefinition
+from health.telemetry.service_levels.expression import LONGEST
 from people.rights import Scope
 
 
@@ -111,3 +113,49 @@ class GpuPrice(models.Model):
     @property
     def pool_name(self) -> str:
         return f"{self.pool.cluster.name}/{self.pool.name}" if self.pool else ""
+
+
+class PoolServiceLevel(models.Model):
+    """The service level by which the placement of a pool is judged (`capacity.placements.service_level_changes`)."""
+
+    pool = models.OneToOneField("fleet.Pool", models.CASCADE, related_name="service_level")
+    indicator = models.CharField(max_length=64, blank=True)  # a ready-made expression; blank: an own one
+    expression = models.CharField(max_length=LONGEST, blank=True)
+    samples = models.CharField(max_length=LONGEST, blank=True)  # base of the own expression; blank: the scrapes count
+    unit = models.CharField(max_length=16, blank=True)  # of the own expression
+    is_higher_better = models.BooleanField(default=False)  # of the own expression
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"service level of {self.pool}"
+
+    @property
+    def definition(self) -> ServiceLevelDefinition:
+        """Returns what to measure.
+
+        :raises ValueError: when this version does not know the indicator
+        """
+        return ServiceLevelDefinition(
+            self.indicator, self.expression, self.samples, self.unit, is_own_higher_better=self.is_higher_better
+        )
+
+
+class ServiceLevelHour(models.Model):
+    """The service level of a pool in one hour, on full and on other nodes. At most one row an hour and pool."""
+
+    pool = models.ForeignKey("fleet.Pool", models.CASCADE, related_name="+", db_index=False)
+    hour = models.DateTimeField()  # end of the hour
+    full_value = models.FloatField(null=True)  # null: no value
+    full_samples = models.FloatField(default=0)
+    other_value = models.FloatField(null=True)
+    other_samples = models.FloatField(default=0)
+    trouble = models.CharField(max_length=200, blank=True)  # why a value is missing although pods ran
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["pool", "hour"], name="one_service_level_per_pool_and_hour")]
+        indexes = [models.Index(fields=["hour"])]
+        ordering = ["hour"]
+
+    def __str__(self) -> str:
+        return f"service level of pool {self.pool_id} at {self.hour}"

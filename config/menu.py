@@ -39,7 +39,11 @@ GROUPS = (
             MenuEntry("Nodes", "fleet", ("node", "node-history"), anchor="#nodes"),
             MenuEntry("GPUs", "gpus", ("gpu", "save-gpu-view")),
             MenuEntry("Pods", "pods", ("pod", "save-pod-view", "namespace", "workload")),
-            MenuEntry("Pools", "pools", ("pool", "new-pool", "edit-pool", "delete-pool", "pool-file", "pool-gates")),
+            MenuEntry(
+                "Pools",
+                "pools",
+                ("pool", "new-pool", "edit-pool", "delete-pool", "pool-file", "pool-gates", "pool-service-level"),
+            ),
             MenuEntry("Segments", "segments"),
             MenuEntry("Usage and cost", "usage", ("usage-report", "prices")),
         ),

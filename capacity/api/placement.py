@@ -123,6 +123,22 @@ class NumaSerializer(serializers.Serializer):
     )
 
 
+class ServiceLevelComparisonSerializer(serializers.Serializer):
+    title = serializers.CharField()
+    unit = serializers.CharField(help_text="Blank: a ratio, or unknown.")
+    is_higher_better = serializers.BooleanField()
+    full_nodes = serializers.FloatField(
+        source="full", allow_null=True, help_text="Median of the hours, on nodes whose GPUs were all allocated."
+    )
+    other_nodes = serializers.FloatField(source="other", allow_null=True, help_text="Null: too few hours.")
+    percent_worse = serializers.FloatField(allow_null=True, help_text="On full nodes. Negative: better there.")
+    hours = serializers.IntegerField(
+        help_text="Of 7 days, with 20 samples or more on full and on other nodes. A comparison needs 12."
+    )
+    hours_measured = serializers.IntegerField(source="measured")
+    trouble = serializers.CharField(help_text="Of the newest hour. Blank: none.")
+
+
 class PlacementMeasuresSerializer(serializers.Serializer):
     stranded_gpus = serializers.FloatField(
         source="stranded", allow_null=True, help_text="Mean of 7 days. Null: no samples."
@@ -135,6 +151,7 @@ class PlacementMeasuresSerializer(serializers.Serializer):
     )
     worst = NodeLossSerializer(allow_null=True, help_text="The node whose failure costs the most. Null: no GPU pods.")
     numa_refusals = serializers.IntegerField(help_text="Pods that the kubelet refused: no NUMA node had room.")
+    service_level = ServiceLevelComparisonSerializer(allow_null=True, help_text="Null: the pool has none.")
     numa = NumaSerializer(
         allow_null=True, help_text="Null: not looked at. Neither NodeResourceTopologies nor ResourceSlices tell it."
     )

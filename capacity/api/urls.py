@@ -8,6 +8,7 @@ from capacity.api.placement import PoolPlacement
 from capacity.api.pod_views import PodViewDetail, PodViewList
 from capacity.api.pods import PodDetail, WhyPending
 from capacity.api.prices import PriceDetail, Prices
+from capacity.api.service_level import PoolServiceLevelDetail, PoolServiceLevelPreview
 from capacity.api.suspended_jobs import SuspendedJobs
 from capacity.api.tenant_matrix import PoolTenants
 from capacity.api.usage import Usage, WeeklyUsageReport
@@ -20,6 +21,8 @@ urlpatterns = [
     path("pools/<int:pool_id>/defragmentation", PoolDefragmentation.as_view(), name="api-pool-defragmentation"),
     path("pools/<int:pool_id>/mig-demand", PoolMigDemand.as_view(), name="api-pool-mig-demand"),
     path("pools/<int:pool_id>/placement", PoolPlacement.as_view(), name="api-pool-placement"),
+    path("pools/<int:pool_id>/service-level", PoolServiceLevelDetail.as_view(), name="api-pool-service-level"),
+    path("pools/<int:pool_id>/service-level/preview", PoolServiceLevelPreview.as_view()),
     path("pools/<int:pool_id>/tenants", PoolTenants.as_view(), name="api-pool-tenants"),
     path("clusters/<int:cluster_id>/free-gpus", ClusterFreeGpus.as_view(), name="api-cluster-free-gpus"),
     path("clusters/<int:cluster_id>/namespaces/<path:namespace>", NamespaceDetail.as_view(), name="api-namespace"),

@@ -17,8 +17,10 @@ from django.db.models.fields.json import KeyTextTransform
 
 from capacity.free_gpus.movable_pods import PodsOnNodes
 from capacity.models import FreeGpuSample
+from capacity.placements.full_nodes import is_full
 from capacity.placements.numa_figures import NumaFigures
 from capacity.placements.numa_rows import numa_of_nodes
+from capacity.placements.service_level_history import ServiceLevelComparison, service_level_of_pool
 from fleet.event_kinds import OPENED
 from fleet.models import Bookmark, DomainEvent, GoneNode, Node, Pod, Pool
 from fleet.models.node import members_of
@@ -30,7 +32,6 @@ from people.models import User
 
 NODES_AT_MOST = 200  # by name, whose hours are compared
 HOURS = 24
-FULL = 0.9  # share of the hour for which the GPUs of a full node were allocated
 BUSY_S = 1800  # under load, of a GPU that worked
 DAYS_OF_SAMPLES, DAYS_OF_FAILURES = 7, 30
 FAILURES_AT_MOST = 2000  # findings, the newest
@@ -89,6 +90,7 @@ class PlacementMeasures:
     failures: FailureFigures
     losses: Sequence[NodeLoss]  # of nodes with tenants' GPU pods, the dearest first
     numa_refusals: int  # pods on the nodes that the kubelet refused, since no NUMA node had room
+    service_level: ServiceLevelComparison | None  # None: the pool has none
     numa: NumaFigures | None  # None: nothing tells the NUMA nodes of pods
     nodes: int  # with GPUs
     compared: int  # of these, whose hours are compared
@@ -106,7 +108,7 @@ class PlacementMeasures:
 def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasures | None:
     """Returns the measures of the nodes and pods that the user sees. None: never read.
 
-    Twelve queries, two more where pods have claims, and those of `chains_above`.
+    Fourteen queries, two more where pods have claims, and those of `chains_above`.
     """
     if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name):
         return None
@@ -127,6 +129,7 @@ def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasu
         _failures(pool, user, visible, {row["uid"]: row["domain"] for row in rows}, now=now),
         _losses(rows, PodsOnNodes.load(pool, user), now=now),
         refused.count(),
+        service_level_of_pool(pool, now=now),
         numa_of_nodes(pool.cluster_id, [row["name"] for row in rows], running, now=now),
         len(rows),
         len(compared),
@@ -147,7 +150,7 @@ def _heat(cluster_id: int, names: Sequence[str], *, now: datetime) -> tuple[Heat
     found: dict[bool, list[Mapping[str, Any]]] = defaultdict(list)
     for row in groups:
         if row["known"] == row["boards"] and row["working"]:
-            found[row["held_s"] >= FULL * 3600 * row["boards"]].append(row)
+            found[is_full(row["held_s"], row["boards"])].append(row)
     return _heat_figures(found[True]), _heat_figures(found[False])
 
 

@@ -27,6 +27,7 @@ from capacity.api.usage import UsageAsked
 from capacity.pods.pod_filter import PodFilter
 from capacity.usage.usage_filter import BadPeriod, UsageFilter
 from capacity.web.prices_page import PriceForm
+from capacity.web.service_level_page import ServiceLevelForm
 from config import request_id
 from config.nul import NulCharacter, RefuseNul
 from edges.digits import whole_number
@@ -278,6 +279,9 @@ PARSERS = (
                    "test_worse_percent"), ("fleet.web.pool_form",)),
     Parser("price of a GPU-hour", "its columns' lengths", FORM_BYTES,
            _fields(PriceForm, "amount", "currency", "valid_from", "source"), ("capacity.web.prices_page",)),
+    Parser("service level of a pool", "1,000 characters, 10 selectors", FORM_BYTES,
+           _fields(ServiceLevelForm, "indicator", "expression", "samples", "unit", "is_higher_better"),
+           ("capacity.web.service_level_page",)),
     Parser("source of telemetry", "its columns' lengths", FORM_BYTES,
            _fields(TelemetrySourceForm, "url", "matchers", "user", "secret_from", "ca_file", "is_on"),
            ("health.web.telemetry_form", "health.web.telemetry_trial")),

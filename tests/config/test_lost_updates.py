@@ -3,9 +3,10 @@
 import pytest
 from drf_spectacular.generators import SchemaGenerator
 
+from capacity.models import PoolServiceLevel
 from fleet.models import Cluster
 from notifications.models import Channel
-from tests.make import a_draft, a_pool
+from tests.make import NOON, a_draft, a_pool
 from tests.notifications.make import a_channel, a_route
 
 # One switch; a repeated write changes nothing, and the last state is what both callers asked for.
@@ -19,9 +20,11 @@ def editable(there, root, settings) -> dict[str, int]:
     cluster = Cluster.objects.get(pk=there["cluster_id"])
     cluster.pools.update(environment="staging")
     Cluster.objects.update(approval="none")
+    spare = a_pool(cluster, "spare")
+    PoolServiceLevel.objects.create(pool=spare, indicator="vllm-ttft-p99", by="root", at=NOON)
     return there | {
         "plan_id": a_draft().pk,
-        "pool_id": a_pool(cluster, "spare").pk,
+        "pool_id": spare.pk,
         "channel_id": a_channel("unused", kind="mail", recipients=["a@example.org"]).pk,
         "route_id": a_route("spare", a_channel("used"), position=20).pk,
     }
@@ -41,6 +44,7 @@ BODIES = {
     "/api/v1/notification-routes/{route_id}": {"name": "spare-2", "channels": ["used"]},
     "/api/v1/plans/{plan_id}": {"title": "Another title"},
     "/api/v1/pools/{pool_id}": {"max_unavailable": 3},
+    "/api/v1/pools/{pool_id}/service-level": {"indicator": "vllm-itl-p99"},
     "/api/v1/pools/{pool_id}/gates": {"gates": {"ecc": {}}, "reason": "Audit."},
 }
 

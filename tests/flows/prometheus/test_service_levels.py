@@ -3,11 +3,17 @@
 import subprocess
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from capacity.models import ServiceLevelHour
+from capacity.placements.service_level_changes import define, preview_service_level, put_service_level
+from capacity.placements.service_level_history import record
+from health.models import GpuHour
+from health.sources.hours import provide_partition
 from health.sources.service_levels import Measured, NotMeasured, measure
 from health.telemetry.service_levels.expression import ServiceScope, read_expression
 from health.telemetry.service_levels.indicators import INDICATORS
@@ -96,3 +102,31 @@ def test_pods_without_series_have_no_value_and_no_samples(source: Any) -> None:
 def test_without_matchers_a_prometheus_of_two_clusters_is_refused(source: Any) -> None:
     with pytest.raises(NotMeasured, match="of 2 clusters"):
         measured(source, "vllm-ttft-p99")
+
+
+def test_the_service_level_of_a_pool_is_previewed_and_measured_on_full_and_on_other_nodes(source: Any) -> None:
+    now = datetime.now(UTC)
+    hour = now - timedelta(hours=1, seconds=EVERY_S)
+    pool = make.a_pool(source.cluster, "chat")
+    provide_partition(hour)
+    for name, allocated_s, pod in (("full", 3600, "model-0"), ("part", 1800, "model-1")):
+        node = make.a_node(source.cluster, name, pool=pool, gpus=1)
+        make.a_placement(node, pod, since=now - timedelta(days=1), until=None)
+        GpuHour.objects.create(
+            cluster=source.cluster, node_name=name, uuid=f"GPU-{name}", gi_id="", hour=hour, seen_s=3600,
+            allocated_s=allocated_s,
+        )  # fmt: skip
+    given = dict.fromkeys(("expression", "samples", "unit"), "") | {"is_higher_better": False}
+    given |= {"indicator": "vllm-ttft-p99"}
+
+    preview = preview_service_level(pool, define(**given), now=now)
+    put_service_level(pool, actor="ada", now=now, **given)
+    record(source.cluster_id, hour)
+
+    assert preview.trouble == ""
+    assert preview.measured is not None
+    assert preview.measured.value == pytest.approx(P99, rel=0.01)
+    row = ServiceLevelHour.objects.get()
+    assert row.full_value == pytest.approx(P99, rel=0.01)
+    assert row.full_samples > 200
+    assert (row.trouble, row.other_value) == ("", None), "no pod of the other node has series"

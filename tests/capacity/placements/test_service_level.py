@@ -1,0 +1,277 @@
+"""The service level of a pool: chosen by its admin, measured each hour, and compared where there is enough data."""
+
+import json
+from datetime import timedelta
+from urllib.parse import unquote_plus
+
+import pytest
+
+from capacity.models import PoolServiceLevel, ServiceLevelHour
+from capacity.placements import service_level_history
+from capacity.placements.service_level_history import record, service_level_of_pool, tidy
+from health.models import GpuHour
+from health.sources.hours import provide_partition
+from health.sources.service_levels import NotMeasured
+from people.models import AuditEntry
+from tests import make
+from tests.callers import calling
+from tests.health.telemetry.prometheus.a_server import a_server, saying
+from tests.make import NOON
+from tests.pages import page, visiting
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+HOUR = timedelta(hours=1)
+OWN = 'max(latency_p99{pod=~"{{pods}}"})'
+
+
+@pytest.fixture
+def pool():
+    return make.a_pool(make.a_cluster("east"), "chat")
+
+
+@pytest.fixture
+def ada(pool):
+    """The admin of the pool alone."""
+    return make.a_user("ada", role="admin", on=pool)
+
+
+@pytest.fixture
+def bob():
+    return make.a_user("bob", role="viewer")
+
+
+def address(pool, more: str = "") -> str:
+    return f"/api/v1/pools/{pool.pk}/service-level{more}"
+
+
+def an_answer(value: str, samples: str = "50"):
+    parts = (("value", value), ("samples0", samples), ("newest0", "100"))
+    rows = [{"metric": {"quarterdeck": name}, "value": [1, number]} for name, number in parts]
+    return saying(json.dumps({"status": "success", "data": {"resultType": "vector", "result": rows}}).encode())
+
+
+def a_level(pool, **given) -> PoolServiceLevel:
+    given = {"expression": OWN, "unit": "s"} | given
+    return PoolServiceLevel.objects.create(pool=pool, by="ada", at=NOON, **given)
+
+
+def a_measured_node(pool, name: str, *, allocated_s: float):
+    node = make.a_node(pool.cluster, name, pool=pool, gpus=1)
+    provide_partition(NOON - HOUR)
+    GpuHour.objects.create(
+        cluster=pool.cluster, node_name=name, uuid=f"GPU-{name}", gi_id="", hour=NOON - HOUR, allocated_s=allocated_s,
+        seen_s=3600,
+    )  # fmt: skip
+    make.a_placement(node, f"pod-on-{name}", since=NOON - 5 * HOUR, until=None)
+    return node
+
+
+def some_hours(pool, number: int, *, full: float = 0.4, other: float = 0.2, samples: float = 50):
+    for at in range(number):
+        ServiceLevelHour.objects.create(
+            pool=pool, hour=NOON - at * HOUR, full_value=full, full_samples=samples, other_value=other,
+            other_samples=samples,
+        )  # fmt: skip
+
+
+def test_an_admin_of_the_pool_chooses_changes_and_removes_it(ada, pool):
+    ada = calling(ada)
+
+    chosen = ada.put(address(pool), {"expression": OWN, "unit": "s"}, format="json").json()
+    some_hours(pool, 1)
+    again = ada.put(address(pool), {"expression": OWN, "unit": "s"}, format="json")
+    kept = ServiceLevelHour.objects.count()
+    ada.put(address(pool), {"indicator": "vllm-ttft-p99"}, format="json")
+
+    assert (chosen["expression"], chosen["unit"], chosen["by"]) == (OWN, "s", "ada")
+    assert (again.status_code, kept, ServiceLevelHour.objects.count()) == (200, 1, 0), "another one is not comparable"
+    assert ada.get(address(pool)).json()["indicator"] == "vllm-ttft-p99"
+    assert ada.delete(address(pool)).status_code == 204
+    assert ada.get(address(pool)).status_code == 404
+    verbs = list(AuditEntry.objects.filter(subject=f"pool:{pool.pk}").order_by("pk").values_list("verb", flat=True))
+    assert verbs == ["pool.service_level.put"] * 3 + ["pool.service_level.remove"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "indicator is one of"),
+        ({"indicator": "nothing"}, "is not a valid choice"),
+        ({"expression": "rate("}, "not valid PromQL"),
+        ({"expression": "up"}, "Otherwise the query would read every node"),
+        ({"expression": OWN, "samples": "sum("}, "samples: This is not valid PromQL"),
+        ({"indicator": "vllm-ttft-p99", "samples": OWN}, "only allowed with your own expression"),
+        ({"indicator": "vllm-ttft-p99", "unit": "s"}, "only allowed with your own expression"),
+        ({"expression": "x" * 1001}, "no more than 1000 characters"),
+    ],
+)
+def test_what_is_no_service_level_is_refused_with_a_sentence(ada, pool, given, said):
+    refused = calling(ada).put(address(pool), given, format="json")
+
+    assert (refused.status_code, PoolServiceLevel.objects.count()) == (400, 0)
+    assert said in json.dumps(refused.json())
+
+
+def test_others_may_only_read_it_and_strangers_not_even_that(bob, pool):
+    a_level(pool)
+    eve = calling(make.a_user("eve"))
+
+    for method in ("put", "delete"):
+        assert getattr(calling(bob), method)(address(pool)).status_code == 403
+    assert calling(bob).post(address(pool, "/preview"), {"expression": OWN}, format="json").status_code == 403
+    assert visiting(bob).post(f"/pools/{pool.pk}/service-level", {"do": "remove"}).status_code == 403
+    assert calling(bob).get(address(pool)).json()["expression"] == OWN
+    assert eve.get(address(pool)).status_code == 404
+    assert PoolServiceLevel.objects.count() == 1
+
+
+def test_a_preview_says_what_it_answers_now(ada, pool, settings):
+    settings.TELEMETRY_LOOPBACK = True
+    a_measured_node(pool, "gpu-1", allocated_s=3600)
+    with a_server(an_answer("0.25")) as (url, server):
+        make.a_source(pool.cluster, url=url)
+        found = calling(ada).post(address(pool, "/preview"), {"expression": OWN}, format="json").json()
+        shown = visiting(ada).post(f"/pools/{pool.pk}/service-level", {"do": "preview", "expression": OWN})
+
+    assert found == {"value": 0.25, "samples": 50.0, "trouble": ""}
+    assert "<dt>Value</dt><dd>0.25</dd>" in shown.content.decode()
+    assert "pod-on-gpu-1" in unquote_plus(server.queries[0])
+    assert PoolServiceLevel.objects.count() == 0
+
+
+def test_a_preview_without_a_prometheus_is_a_sentence(ada, pool):
+    found = calling(ada).post(address(pool, "/preview"), {"expression": OWN}, format="json").json()
+
+    assert (found["value"], found["trouble"]) == (None, "The cluster has no Prometheus as telemetry source.")
+
+
+def test_the_page_saves_and_removes_it(ada, pool):
+    ada = visiting(ada)
+    where = f"/pools/{pool.pk}/service-level"
+
+    wrong = ada.post(where, {"do": "save", "expression": "rate("})
+    saved = ada.post(where, {"do": "save", "expression": OWN, "unit": "ms", "is_higher_better": "on"})
+
+    assert (wrong.status_code, "not valid PromQL" in wrong.content.decode()) == (400, True)
+    assert saved.status_code == 302
+    row = PoolServiceLevel.objects.get()
+    assert (row.unit, row.is_higher_better) == ("ms", True)
+    assert ada.post(where, {"do": "remove"}).status_code == 302
+    assert PoolServiceLevel.objects.count() == 0
+
+
+def test_a_form_that_did_not_see_the_last_change_overwrites_nothing(ada, pool):
+    ada = visiting(ada)
+    where = f"/pools/{pool.pk}/service-level"
+    a_level(pool, unit="ms")
+
+    lost = ada.post(where, {"do": "save", "was": "none", "expression": OWN, "unit": "s"})
+    removed = ada.post(where, {"do": "remove", "was": "0" * 16})
+
+    assert (lost.status_code, removed.status_code) == (409, 409)
+    assert "after you opened this form" in lost.content.decode()
+    assert PoolServiceLevel.objects.get().unit == "ms"
+
+
+def test_each_hour_is_measured_on_full_and_on_other_nodes(pool, settings):
+    settings.TELEMETRY_LOOPBACK = True
+    a_level(pool)
+    a_measured_node(pool, "full", allocated_s=3600)
+    a_measured_node(pool, "part", allocated_s=1800)
+    a_measured_node(pool, "idle", allocated_s=0)
+    with a_server(an_answer("0.25")) as (url, server):
+        make.a_source(pool.cluster, url=url)
+        record(pool.cluster_id, NOON - HOUR)
+        record(pool.cluster_id, NOON - HOUR)  # an hour may be recorded again
+
+    row = ServiceLevelHour.objects.get()
+    assert (row.hour, row.full_value, row.other_value, row.other_samples, row.trouble) == (NOON, 0.25, 0.25, 50, "")
+    queries = [unquote_plus(query) for query in server.queries]
+    assert ["pod-on-full" in query for query in queries[:2]] == [True, False]
+    assert ["pod-on-part" in query for query in queries[:2]] == [False, True]
+    assert "pod-on-idle" not in "".join(queries)
+
+
+def test_an_hour_without_an_answer_has_no_value_and_says_why(pool):
+    a_level(pool)
+    a_measured_node(pool, "full", allocated_s=3600)
+
+    record(pool.cluster_id, NOON - HOUR)
+
+    row = ServiceLevelHour.objects.get()
+    assert (row.full_value, row.trouble) == (None, "The cluster has no Prometheus as telemetry source.")
+
+
+def test_an_hour_of_a_service_level_that_was_changed_meanwhile_is_not_stored(pool, monkeypatch):
+    level = a_level(pool)
+    a_measured_node(pool, "full", allocated_s=3600)
+
+    def change(*_args) -> None:
+        PoolServiceLevel.objects.filter(pk=level.pk).update(unit="ms", at=NOON + HOUR)
+        raise NotMeasured("no-source", "None.")
+
+    monkeypatch.setattr(service_level_history, "source_of", change)
+
+    record(pool.cluster_id, NOON - HOUR)
+
+    assert ServiceLevelHour.objects.count() == 0
+
+
+def test_medians_are_compared_once_there_are_enough_hours(bob, pool):
+    a_level(pool)
+    some_hours(pool, 11)
+    few = calling(bob).get(f"/api/v1/pools/{pool.pk}/placement").json()["measures"]["service_level"]
+    ServiceLevelHour.objects.create(
+        pool=pool, hour=NOON - 20 * HOUR, full_value=9, full_samples=50, other_value=9, other_samples=50
+    )
+
+    enough = service_level_of_pool(pool, now=NOON)
+
+    assert (few["hours"], few["full_nodes"], few["percent_worse"]) == (11, None, None)
+    assert (enough.hours, enough.full, enough.other, enough.percent_worse) == (12, 0.4, 0.2, 100)
+    text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+    assert "0.4 s on full nodes, 0.2 s on others (100 % worse on full nodes)" in text
+
+
+def test_hours_with_few_samples_and_old_ones_do_not_count(bob, pool):
+    a_level(pool)
+    some_hours(pool, 12, samples=19)
+    ServiceLevelHour.objects.create(
+        pool=pool, hour=NOON - 8 * 24 * HOUR, full_value=1, full_samples=50, other_value=1, other_samples=50
+    )
+
+    found = service_level_of_pool(pool, now=NOON)
+
+    assert (found.hours, found.measured, found.full) == (0, 12, None)
+    assert "not compared: 0 of 12 hours" in page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+
+
+def test_where_higher_is_better_less_on_full_nodes_is_worse(pool):
+    a_level(pool, is_higher_better=True)
+    some_hours(pool, 12, full=100, other=200)
+
+    assert service_level_of_pool(pool, now=NOON).percent_worse == 50
+
+
+def test_an_indicator_of_another_version_is_a_sentence(bob, pool):
+    a_level(pool, expression="", unit="", indicator="from-the-future")
+    some_hours(pool, 1)
+
+    found = service_level_of_pool(pool, now=NOON)
+    record(pool.cluster_id, NOON - HOUR)
+
+    assert (found.title, found.full) == ("from-the-future", None)
+    assert found.trouble.startswith("indicator is one of")
+    assert "from-the-future" in page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+
+
+def test_a_pool_without_one_is_not_compared(bob, pool):
+    assert calling(bob).get(f"/api/v1/pools/{pool.pk}/placement").json()["measures"]["service_level"] is None
+    assert "none chosen" in page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+
+
+def test_old_hours_are_deleted(pool, settings):
+    a_level(pool)
+    some_hours(pool, 3)
+
+    assert tidy(now=NOON + timedelta(days=settings.KEEP_GPU_HOURS_DAYS) - HOUR) == 1
