@@ -6,7 +6,7 @@ Each step has its intent in a row before its first write, and is repeated until 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,6 +24,7 @@ from operations.models import Operation, OperationNode, Quarantine
 from operations.restraints import freezes_of, reasons_of, stop_reason
 from operations.steps import STEPS
 from operations.steps.base import NodeStep, NodeWork, StepOutcome, StepResult, waits_for
+from operations.steps.nodes_in_progress import NodesInProgress
 from operations.stop_switch import stopped_by_switch
 from operations.writer_lease import Forfeit, take_writer_lease
 from wording.numbers import count
@@ -98,16 +99,14 @@ class OperationRound:
         self.steps = [STEPS[key] for key in operation.steps]
         self.began = clock()
         self.waits: list[timedelta] = []
-        self.in_progress = 1
 
     def go(self) -> tuple[str, timedelta]:
         running = self._in_turns(list(self._nodes(NodeProgress.RUNNING)))
-        self.in_progress = max(1, len(running))
-        frozen = self._frozen(running)
+        frozen, beside = self._frozen(running), NodesInProgress(self.operation, running)
         for node in running:
-            self._run(node, frozen)
+            self._run(node, frozen, beside)
         if not self._pause_after_failures():
-            self._start_next()
+            self._start_next(beside.running)
         if not OperationNode.objects.filter(operation=self.operation).unfinished().exists():
             self._finish()
         return self.stopped, min(self.waits, default=NOT_SOON)
@@ -133,7 +132,7 @@ class OperationRound:
             return veto
         return frozen.get(node.node_uid, "") if step.waits_for_freeze else ""
 
-    def _run(self, node: OperationNode, frozen: dict[str, str]) -> None:
+    def _run(self, node: OperationNode, frozen: dict[str, str], beside: NodesInProgress) -> None:
         """Runs the node's steps until one waits. One node's error never stops the others."""
         while node.state == NodeProgress.RUNNING and self.clock() - self.began < LONGEST:
             step = self.steps[node.step]
@@ -142,7 +141,7 @@ class OperationRound:
                 self.waits.append(timedelta(seconds=2))
                 return
             guard = partial(self._guard, step, node)
-            work = NodeWork(self.operation, node, self.connection, self.clock, guard, self.in_progress)
+            work = NodeWork(self.operation, node, self.connection, self.clock, guard, beside)
             try:
                 result = step.run(work)
             except client.Absent:
@@ -195,12 +194,12 @@ class OperationRound:
         for name, value in columns.items():
             setattr(node, name, value)
 
-    def _start_next(self) -> None:
+    def _start_next(self, running: Sequence[OperationNode]) -> None:
         """Starts as many nodes as run at once and have a place in their failure domains."""
         is_disruptive = any(step.needs_place for step in self.steps)
         quiet = min(step.at_once for step in self.steps)
         most = self.operation.options.get("at_once", AT_ONCE_MOST) if is_disruptive else quiet
-        room = most - self._nodes(NodeProgress.RUNNING).count()
+        room = most - len(running)
         pending = list(self._nodes(NodeProgress.PENDING)[: max(0, room) * 4])
         frozen = self._frozen(pending)
         started: list[OperationNode] = []
@@ -213,8 +212,9 @@ class OperationRound:
             elif self._start(node):
                 room -= 1
                 started.append(node)
+        beside = NodesInProgress(self.operation, [*running, *started])
         for node in started:  # after all have begun: a job ends on its nodes together
-            self._run(node, frozen)
+            self._run(node, frozen, beside)
         if pending:
             self.waits.append(AT_ONCE if room > 0 and len(pending) > room else timedelta(seconds=5))
 

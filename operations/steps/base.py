@@ -13,6 +13,7 @@ from fleet.models import Cluster, Node
 from kube import client
 from operations.models import Operation, OperationNode
 from operations.restraints import Veto
+from operations.steps.nodes_in_progress import NodesInProgress
 from operations.steps.options import StepOption
 
 QUIET_AT_ONCE_MOST = 200  # nodes without a disruptive step, such as cordons, in one round
@@ -60,7 +61,7 @@ class NodeWork:
     # Call it before each write. It raises `LostRace` if the operation was paused or cancelled, a stop or a freeze is in
     # force, or another worker has the turn.
     guard: Callable[[], None]
-    in_progress: int = 1  # nodes of the operation, which share the evictions of a round
+    beside: NodesInProgress  # the nodes of this round, this one among them: they share its evictions
 
 
 class NodeStep(ABC):

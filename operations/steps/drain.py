@@ -158,7 +158,7 @@ def _has_gpus(pod: PodSeen) -> bool:
 
 def pods_of_round(work: NodeWork, pods: Sequence[PodOnNode], *, first: int = 0) -> Sequence[PodOnNode]:
     """Takes the evictions that the node may ask for now, and returns their pods, from the first one around."""
-    most = min(len(pods), max(1, AT_ONCE // work.in_progress))
+    most = min(len(pods), max(1, AT_ONCE // max(1, len(work.beside.nodes))))
     granted = take_evictions(work.operation.cluster_id, most, now=work.clock())
     first = first % len(pods) if pods else 0
     return [*pods[first:], *pods[:first]][:granted]

@@ -11,11 +11,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from fleet.models import Node
-from operations.lifecycle import AT_ONCE_MOST, NodeProgress
 from operations.models import OperationNode
 from operations.steps.base import NodeWork
 from operations.steps.evictions import JOBS, PodOnNode
-from operations.tenants.jobs import jobs_by_node
 from wording.lists import names
 
 WAIT_SHARE = 0.5  # of the time between the eviction of jobs and the deadline
@@ -34,26 +32,21 @@ def held_jobs(work: NodeWork, pods: Sequence[PodOnNode], *, deadline: timedelta)
 
 
 def _nodes_behind(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, str]:
-    """Returns the nodes that pods wait for. A few queries, and half of them if no job is on the node.
+    """Returns the nodes that pods wait for. Its queries are made once for all nodes of a round.
 
     Jobs link nodes. If more nodes are linked than drain at once, the pods wait for those in progress alone: the others
     begin only after them.
     """
-    at_once = work.operation.options.get("at_once") or AT_ONCE_MOST
-    own = jobs_by_node(work.operation.cluster_id, [work.node.node_name]).get(work.node.node_name)
+    beside = work.beside
+    own = beside.jobs.get(work.node.node_name)
     if not own:
         return {}
-    others = OperationNode.objects.filter(operation=work.operation).exclude(pk=work.node.pk)
-    running = list(others.filter(state=NodeProgress.RUNNING))
-    # Linked nodes have neighbouring positions, as `side_by_side` orders them.
-    next_ones = others.filter(state=NodeProgress.PENDING).order_by("position")[: 2 * at_once]
-    pending = set(next_ones.values_list("node_name", flat=True))
-    behind = {node.node_name for node in running if not _is_ready(node, work)} | pending
-    all_names = {work.node.node_name, *(node.node_name for node in running), *pending}
-    by_pod = jobs_by_node(work.operation.cluster_id, all_names) if behind else {}
-    jobs_on = {name: frozenset(by_pod.get(name, {}).values()) for name in all_names}
-    if len(linked_nodes(jobs_on)[work.node.node_name]) > at_once:
-        behind -= pending
+    running = [node for node in beside.running if node.pk != work.node.pk]
+    behind = {node.node_name for node in running if not _is_ready(node, work)} | beside.pending
+    all_names = {work.node.node_name, *(node.node_name for node in running), *beside.pending}
+    jobs_on = {name: frozenset(beside.jobs.get(name, {}).values()) for name in all_names}
+    if len(linked_nodes(jobs_on)[work.node.node_name]) > beside.at_once:
+        behind -= beside.pending
     found: dict[str, str] = {}
     for pod in pods:
         job = own.get((pod.namespace, pod.name))

@@ -13,6 +13,7 @@ from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Freeze, NodeTestJob, Operation
 from operations.refusals import BadOperation
 from operations.steps import STEPS, test_job
+from operations.steps.nodes_in_progress import NodesInProgress
 from simulator.actors.diag_report import diag_lines, report
 from simulator.kinds import JOB, POD
 from tests.operations.test_rounds import begin, node, rounds
@@ -195,7 +196,8 @@ def test_a_cancel_just_before_the_job_wins(ground: Ground, monkeypatch: pytest.M
 def test_a_second_job_on_a_node_loses(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     operation = under_test(ground)
     row = NodeTestJob.objects.get()
-    work = test_job.NodeWork(operation, node(operation), ground.connection, ground.clock, lambda: None)
+    beside = NodesInProgress(operation, [node(operation)])
+    work = test_job.NodeWork(operation, node(operation), ground.connection, ground.clock, lambda: None, beside)
 
     with pytest.raises(LostRace, match="already has a test Job"):
         test_job._intend(work, row.amount)

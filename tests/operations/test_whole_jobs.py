@@ -6,10 +6,12 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Node, Pod
+from kube import client
 from operations.models import Operation
 from operations.refusals import BadOperation
+from operations.steps import nodes_in_progress
 from operations.steps.whole_jobs import linked_nodes, side_by_side
-from simulator.kinds import DISRUPTION_BUDGET, POD
+from simulator.kinds import DISRUPTION_BUDGET, NODE, POD
 from tests import make
 from tests.operations.test_rounds import a_pod, begin, end_pods, pods, rounds, terminating
 from tests.rollouts.engine.ground import CANARY, REST, Ground
@@ -65,6 +67,35 @@ def test_a_job_ends_on_no_node_while_a_service_of_another_node_cannot_leave(grou
     assert {metadata["name"] for metadata in terminating(ground)} == {"rank-0", "rank-1"}
     end_pods(ground)
     assert pods(ground) == []
+
+
+def test_a_round_reads_the_jobs_once_and_the_pods_of_each_node_once(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    """Each node read the jobs of all nodes: with 20 nodes of one job, 40 times in a round."""
+    names = [node["metadata"]["name"] for node in ground.store.list(NODE)[0]]
+    pattern = ground.store.get(NODE, CANARY)
+    for number in range(20 - len(names)):
+        metadata = {**pattern["metadata"], "name": f"more-{number}", "uid": f"uid-{number}"}
+        ground.store.seed(NODE, {**pattern, "metadata": metadata})
+        make.a_node(ground.cluster, f"more-{number}", uid=f"uid-{number}")
+        names.append(f"more-{number}")
+    Pod.objects.filter(cluster=ground.cluster).delete()
+    for number, name in enumerate(names):
+        seeded = a_pod(ground, f"rank-{number}", node=name, owner="Job")
+        row = Node.objects.get(cluster=ground.cluster, name=name)
+        make.a_pod(row, f"rank-{number}", uid=seeded["metadata"]["uid"], owner_kind="Job", owner_name="web", gpus=8)
+    lists, reads, queries = [], [], []
+    real_list, real_read = client.list_pods_on, nodes_in_progress.jobs_by_node
+    monkeypatch.setattr(client, "list_pods_on", lambda *given: lists.append(given) or real_list(*given))
+    monkeypatch.setattr(nodes_in_progress, "jobs_by_node", lambda *given: reads.append(given) or real_read(*given))
+
+    operation = begin(ground, "drain", *names, options={"at_once": 20})
+    for _ in range(3):
+        lists.clear(), reads.clear()
+        operation = rounds(ground, operation)
+        queries.append((len(lists), len(reads)))
+
+    assert operation.nodes.filter(state="running").count() == 20
+    assert queries == [(20, 1), (20, 1), (20, 1)]
 
 
 def test_a_job_waits_for_its_nodes_that_have_not_begun(ground: Ground, job: None):
