@@ -22,7 +22,7 @@ from maintenance.lifecycle import CaseFacts, CaseState
 from maintenance.models import NewNodeGate, NodeCase
 from maintenance.models.case import LONGEST_REASON
 from maintenance.new_nodes import ACTOR, facts_of_gate, joined_nodes, tenants_of, why_gate_waits, why_not_free
-from maintenance.queries import facts_of
+from maintenance.queries import facts_of, wanted_test
 from maintenance.refusals import CaseRefused
 from operations import commands as operations
 from operations.impact import vetoes_of
@@ -168,7 +168,7 @@ def _carry_out(case: NodeCase, facts: CaseFacts, choice: GateChoice, *, now: dat
 
 def _start(case: NodeCase, node: Node, kind: str, *, reason: str = REASON, now: datetime) -> None:
     """:raises BadOperation: or OperationRefused: when it may not start"""
-    options: dict[str, Any] = {"test": case.needed_test} if kind == "test" else {}
+    options: dict[str, Any] = {"test": wanted_test(case)} if kind == "test" else {}
     operations.start(
         case.cluster, kind, [node], actor=ACTOR, reason=reason, options=options | {NEW_NODE: True}, now=now,
         key=f"new-node-{case.pk}-{kind}-{int(now.timestamp())}",

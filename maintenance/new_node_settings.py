@@ -8,13 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 
 from edges.transition_errors import LostRace
 from fleet.models import ClusterMode, Pool
 from maintenance.models import NewNodeGate
 from maintenance.refusals import BadNewNodeGate, CaseRefused
 from operations.pool_tests import has_image
+from operations.test_jobs.allocated_gpus import device_request_of
 from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
 from people.models import AuditEntry
 from wording.lists import names
@@ -22,8 +22,6 @@ from wording.lists import names
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 MOST_WANTED, LONGEST_WANTED = 20, 320  # labels or taints; characters of one
 GATE_TESTS = tuple(key for key in TEMPLATES if not NODE_TESTS[key].is_of_one_gpu)
-# Nodes with slices or shares instead of whole GPUs. A node without GPUs is unknown.
-UNTESTABLE = Q(slices_expected__gt=0) | Q(shares_expected__gt=0)
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,9 @@ def set_gate(
     _check(pool, wanted)
     if wanted.is_on and pool.cluster.mode != ClusterMode.OPERATE:
         raise CaseRefused(f"Quarterdeck may not change {pool.cluster.name}: its mode is {pool.cluster.mode}.")
-    members = pool.nodes.filter(is_gpu_node=True)
-    if wanted.is_on and members.exists() and not members.exclude(UNTESTABLE).exists():
-        raise CaseRefused(f"No node of pool {pool.name} offers whole GPUs, which the test needs. The gate stays off.")
+    requests = [device_request_of(node) for node in pool.nodes.filter(is_gpu_node=True)] if wanted.is_on else []
+    if requests and all(isinstance(each, str) for each in requests):
+        raise CaseRefused(f"No test has all GPUs of a node of pool {pool.name}. {requests[0]} The gate stays off.")
     columns = {
         "test": wanted.test, "labels": list(wanted.labels), "taints": list(wanted.taints),
         "needs_person": wanted.needs_person, "changed_by": actor, "changed_at": now, "reason": reason,

@@ -19,12 +19,12 @@ from maintenance.models import NewNodeGate, NodeCase
 from operations.external_owner import external_owner_of
 from operations.models import Disruption, OperationNode, Quarantine
 from operations.restraints import freezes_of
+from operations.test_jobs.allocated_gpus import device_request_of
 from wording.durations import spell
 from wording.lists import names
 
 ACTOR = "new node gate"  # in cases, operations and the audit chain
 JOINED_WITHIN = timedelta(hours=24)  # a driver takes minutes, and then the labels by which a pool selects
-PARTITIONED = "The GPUs are partitioned or shared. The test needs whole GPUs, so a person tests and releases the node."
 # Answers that may be unknown: the test workload uses the hardware, the driver and the runtime.
 PROVEN_BY_TEST = frozenset({"hardware", "module", "runtime-class"})
 
@@ -143,7 +143,7 @@ def facts_of_gate(cases: Sequence[NodeCase], *, now: datetime) -> dict[int, Gate
             needs_person=gate is not None and gate.needs_person,
             has_served=node.uid in has_served,
             has_gate=gate is not None,
-            is_untestable=PARTITIONED if node.slices_expected or node.shares_expected else "",
+            is_untestable=request if isinstance(request := device_request_of(node), str) else "",
             is_not_free=not_free.get(node.uid, ""),
         )
     return found
@@ -154,19 +154,15 @@ def _kind_of(node: Node) -> tuple[str, str]:
 
 
 def _gpus_of_peers(nodes: Iterable[Node]) -> dict[tuple[str, str], set[int]]:
-    """Returns the numbers of whole GPUs that other nodes of the same product and instance type have. One query."""
+    """Returns the numbers of GPUs of other whole nodes of the same product and instance type. One query."""
     cluster = next(iter(nodes)).cluster_id
-    rows = _testable(Node.objects.filter(cluster=cluster, gpu_product__in={node.gpu_product for node in nodes}))
+    rows = Node.objects.filter(cluster=cluster, gpu_product__in={node.gpu_product for node in nodes})
+    rows = rows.filter(gpu_expected__gt=0, slices_expected=0, shares_expected=0)
     rows = rows.exclude(uid__in=[node.uid for node in nodes]).order_by()
     found: dict[tuple[str, str], set[int]] = {}
     for product, kind, number in rows.values_list("gpu_product", "instance_type", "gpu_expected").distinct():
         found.setdefault((product, kind), set()).add(number or 0)
     return found
-
-
-def _testable(nodes: QuerySet[Node]) -> QuerySet[Node]:
-    """Filters to nodes with whole GPUs, which a test can ask for."""
-    return nodes.filter(gpu_expected__gt=0, slices_expected=0, shares_expected=0)
 
 
 def _lacks(node: Node, items: Sequence[ChecklistItem], peers: Collection[int]) -> str:
@@ -180,7 +176,8 @@ def _lacks(node: Node, items: Sequence[ChecklistItem], peers: Collection[int]) -
             return f"{item.title}: {item.answer}. {item.sentence}{step}"
     if node.missing_in_words:
         return f"Missing: {node.missing_in_words}."
-    offered = node.gpu_allocatable or 0
+    is_cut = node.slices_expected or node.shares_expected  # what it offers of these is compared with its own layout
+    offered = (node.physical_gpus if is_cut else node.gpu_allocatable) or 0
     # Without an instance type, nodes with fewer GPUs may be of another size.
     if peers and (offered < max(peers) if node.instance_type else offered not in peers):
         amounts = names([str(number) for number in sorted(peers)])

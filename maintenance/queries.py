@@ -22,10 +22,15 @@ from operations.lifecycle import NodeProgress
 from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.models.operation import is_of_kinds
 from operations.pool_tests import PoolTests, tests_of
-from operations.test_jobs.node_tests import NODE_TESTS, OWN
+from operations.test_jobs.allocated_gpus import device_request_of
+from operations.test_jobs.device_requests import DeviceRequest
+from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES, OWN
 
 QUARANTINE_COLUMNS = ("node_uid", "placed_at", "removed_at")
-COLUMNS = ("uid", "name", "is_unschedulable", "is_ready", "boot_id", "booted_at")
+COLUMNS = (
+    "uid", "name", "is_unschedulable", "is_ready", "boot_id", "booted_at", "layout", "allocatable", "expected",
+    "slices_expected", "shares_expected", "physical_gpus",
+)  # fmt: skip
 
 
 def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
@@ -68,7 +73,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             waits_for=case.waits_for,
             handed_over=_handed_over(case),
             repair=_repair(repairs.get(case.pk)),
-            needs=_needs(case),
+            needs=_needs(case, _needed_by_gate(case, nodes.get(case.node_uid))),
             test=_new_test(case, tests.get(case.node_uid)),
             has_quarantine=case.node_uid in quarantines,
             is_quarantined=case.node_uid in quarantines and quarantines[case.node_uid].placed_at is not None,
@@ -174,9 +179,10 @@ def wanted_tests(cases: Sequence[NodeCase]) -> dict[int, str]:
     by_node = tests_of(list(nodes.values()))
     found = {}
     for case in cases:
-        its = by_node[nodes[case.node_uid].pk] if case.node_uid in nodes else PoolTests({})
+        node = nodes.get(case.node_uid)
+        its = by_node[node.pk] if node else PoolTests({})
         with_image = {test.key for test in NODE_TESTS.values() if its.image(test.image)}
-        found[case.pk] = case.needed_test or choose_test(*_fault_of(case), with_image=with_image)
+        found[case.pk] = _needed_by_gate(case, node) or choose_test(*_fault_of(case), with_image=with_image)
     return found
 
 
@@ -185,15 +191,27 @@ def why_no_validation(case: NodeCase, test: str) -> str:
 
     The tests that we know need NVIDIA GPUs: nodes of other vendors are validated by their own.
     """
-    others = Node.objects.filter(uid=case.node_uid).exclude(gpu_vendor__in=("", "nvidia"))
-    if test == case.needed_test or covers(test, *_fault_of(case)) or (test == OWN and others.exists()):
+    node = Node.objects.filter(uid=case.node_uid).first()
+    needed, is_foreign = _needed_by_gate(case, node), node is not None and node.gpu_vendor not in ("", "nvidia")
+    if test == needed or covers(test, *_fault_of(case)) or (test == OWN and is_foreign):
         return ""
-    return f"This test does not exercise what failed. {_needs(case)}"
+    return f"This test does not exercise what failed. {_needs(case, needed)}"
 
 
-def _needs(case: NodeCase) -> str:
-    if case.needed_test:
-        return f"The new node needs {NODE_TESTS[case.needed_test].title}."
+def _needed_by_gate(case: NodeCase, node: Node | None) -> str:
+    """Returns the key of the test that a new node needs. Blank: another case.
+
+    The test of a node with MIG devices runs on each of them: the test of the gate may need whole GPUs.
+    """
+    if not case.needed_test or node is None or NODE_TESTS[case.needed_test].is_of_devices:
+        return case.needed_test
+    request = device_request_of(node)
+    return OF_DEVICES if isinstance(request, DeviceRequest) and request.has_mig else case.needed_test
+
+
+def _needs(case: NodeCase, needed: str) -> str:
+    if needed:
+        return f"The new node needs {NODE_TESTS[needed].title}."
     return f"The fault needs {' or '.join(NODE_TESTS[key].title for key in needed_tests(*_fault_of(case)))}."
 
 

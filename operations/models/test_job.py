@@ -24,6 +24,7 @@ class TestJobOnNode(models.Model):
     test: str | models.CharField[str, str] = ""  # key of NODE_TESTS; blank: none of them
     runtime_class: str | models.CharField[str, str] = ""
     claim_template: str | models.CharField[str, str] = ""
+    requests: Any = None  # a number by resource
     owner: ClassVar[str]  # the foreign key to the owner; with the owner's key, its mark in the cluster
     prefix: ClassVar[str]  # of the Job's name: rows of one table share it
 
@@ -73,7 +74,7 @@ class TestJobOnNode(models.Model):
             f"{self.owner}-{getattr(self, f'{self.owner}_id')}", self.pk, self.node_name, self.image, self.resource,
             self.amount, asked_at=self.intended_at.isoformat(), command=self.command, prefix=self.prefix,
             deadline=self.deadline, runtime_class=self.runtime_class, reads_kernel_log=self.test == KERNEL_LOG,
-            claim_template=self.claim_template,
+            claim_template=self.claim_template, requests=self.requests or {},
             **resources,
         )  # fmt: skip
 
@@ -91,6 +92,8 @@ class NodeTestJob(TestJobOnNode):
     test = models.CharField(max_length=32)  # key of NODE_TESTS
     runtime_class = models.CharField(max_length=253, blank=True)  # of a pod that requests no GPU; blank: the default
     claim_template = models.CharField(max_length=253, blank=True, default="", db_default="")  # blank: it claims nothing
+    requests = models.JSONField(null=True)  # a number by resource, of partitioned GPUs; null: resource and amount
+    devices = models.PositiveIntegerField(null=True)  # GPUs or MIG devices that it tests; null: the amount
     output = models.TextField(blank=True)  # of a debug pod, with likely secrets redacted
     diag = models.JSONField(null=True)  # of `dcgmi diag --json`: `DiagReport.as_kept`; null: it printed no report
     deadline_s = models.PositiveIntegerField()  # from its creation, the pull of its image included

@@ -1,10 +1,20 @@
-"""The GPUs of a test Job by UUID, for the series of results of each GPU."""
+"""The GPUs of a test Job: its request where they are partitioned or shared, and their UUIDs for series of results."""
 
 from datetime import datetime
 
 from fleet.allocation.gpu_holders import allocated_indices
 from fleet.models import Gpu, Node
 from gpu.labels import GPU
+from gpu.resources import Layout
+from operations.test_jobs.device_requests import DeviceRequest, request_of
+
+
+def device_request_of(node: Node) -> DeviceRequest | str | None:
+    """Returns the request of all devices of a node, or why there is none. None: it has whole GPUs, or none yet."""
+    if not (node.slices_expected or node.shares_expected):
+        return None
+    layout = Layout.read(node.layout)
+    return request_of(node.allocatable, node.expected, layout, physical_gpus=node.physical_gpus)
 
 
 def uuids_of_whole_node(node: Node, resource: str, amount: int) -> list[str] | None:

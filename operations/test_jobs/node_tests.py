@@ -21,6 +21,7 @@ from wording.numbers import count
 FILE = Path(__file__).parent / "data" / "node_tests.toml"
 SHOWN_RESULTS = 5  # of one diagnostic, in its result
 OWN = "own"  # image and command of the person
+OF_DEVICES = "cuda"  # for partitioned GPUs
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class NodeTest:
     command: str = ""  # as a shell splits it; blank: the image's own
     minutes: int = 30  # from the creation of the Job, the pull of its image included
     is_of_one_gpu: bool = False
+    is_of_devices: bool = False  # runs on each device by itself, a MIG device too
     runs: str = ""  # text in its command: a command without it runs another test
     cpu: str = MOST["cpu"]
     memory: str = MOST["memory"]

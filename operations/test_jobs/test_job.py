@@ -8,7 +8,7 @@ kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure).
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -51,6 +51,7 @@ class WantedTestJob:
     shm: str = ""  # size of /dev/shm; blank: the runtime's own
     reads_kernel_log: bool = False
     claim_template: str = ""  # of all GPUs, in place of the resource; blank: none
+    requests: Mapping[str, int] = field(default_factory=dict)  # in place of the resource; empty: none
 
     @property
     def name(self) -> str:
@@ -89,6 +90,7 @@ def job_for(wanted: WantedTestJob) -> dict[str, Any]:
 
 
 def _container(wanted: WantedTestJob) -> dict[str, Any]:
+    asked = wanted.requests or ({wanted.resource: wanted.amount} if wanted.amount and not wanted.claim_template else {})
     return {
         "name": CONTAINER,
         "image": wanted.image,
@@ -98,7 +100,7 @@ def _container(wanted: WantedTestJob) -> dict[str, Any]:
         "resources": {
             "requests": LITTLE,
             "limits": {"cpu": wanted.cpu, "memory": wanted.memory}
-            | ({wanted.resource: str(wanted.amount)} if wanted.amount and not wanted.claim_template else {}),
+            | {name: str(number) for name, number in asked.items()},
             **({"claims": [CLAIM]} if wanted.claim_template else {}),
         },
         **({"volumeMounts": [{"name": SHM, "mountPath": "/dev/shm"}]} if wanted.shm else {}),  # noqa: S108

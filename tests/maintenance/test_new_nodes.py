@@ -18,6 +18,7 @@ from maintenance.models import NewNodeGate, NodeCase
 from maintenance.new_node_round import run_new_nodes
 from maintenance.new_node_settings import GateSettings, set_gate, settings_version
 from maintenance.new_nodes import ACTOR, facts_of_gate
+from maintenance.queries import facts_of, wanted_test, why_no_validation
 from maintenance.refusals import BadNewNodeGate, CaseRefused
 from operations.commands import cancel
 from operations.ledger.disruptions import read_budgets, record_disruptions
@@ -472,6 +473,8 @@ def test_a_node_whose_pool_was_deleted_goes_to_a_person():
         ([8, 4], {"gpus": 4}, False),  # of another size: nothing names its type
         ([8, 4], {"gpus": 4, "instance_type": "p5"}, True),
         ([], {"gpus": 4}, False),
+        ([8], {"gpus": 0, "slices_expected": 7, "slices_allocatable": 7, "physical_gpus": 8}, False),
+        ([8], {"gpus": 0, "slices_expected": 7, "slices_allocatable": 7, "physical_gpus": 7}, True),
     ],
 )
 def test_a_node_has_as_many_gpus_as_its_peers(peers: list[int], given: dict[str, Any], is_short: bool):
@@ -485,17 +488,36 @@ def test_a_node_has_as_many_gpus_as_its_peers(peers: list[int], given: dict[str,
     assert ("Others with NVIDIA-H200 offer" in new_nodes._lacks(node, [], found)) is is_short
 
 
-def test_a_node_with_shared_gpus_goes_to_a_person():
+MPS = {"allocatable": {"nvidia.com/gpu": 32}, "shares_expected": 32, "layout": "gpu=whole/mps*4", "physical_gpus": 8}
+MIG = {"allocatable": {"nvidia.com/gpu": 14}, "slices_expected": 14, "layout": "gpu=1g.10gb", "physical_gpus": 2}
+
+
+def test_a_node_whose_gpus_no_test_has_goes_to_a_person():
     pool = a_gated_pool()
-    node = a_node(pool.cluster, "gpu-1", pool=pool, slices_expected=7)
+    node = a_node(pool.cluster, "gpu-1", pool=pool, **MPS)
     case = a_case(node, is_new=True, state=CaseState.PROVISIONED, gate=pool.new_node_gate)
-    assert facts_of_gate([case], now=NOON)[case.pk].is_untestable == new_nodes.PARTITIONED
+    assert "no test has all 8 GPUs" in facts_of_gate([case], now=NOON)[case.pk].is_untestable
+
+
+def test_a_new_node_with_mig_is_tested_on_each_device():
+    pool = a_gated_pool()
+    node = a_node(pool.cluster, "gpu-1", pool=pool, **MIG)
+    case = a_case(
+        node, is_new=True, state=CaseState.LABELLED, gate=pool.new_node_gate, needed_test=pool.new_node_gate.test
+    )
+    assert facts_of_gate([case], now=NOON)[case.pk].is_untestable == ""
+    assert wanted_test(case) == "cuda"
+    assert why_no_validation(case, "cuda") == ""
+    assert facts_of([case])[case.pk].needs == "The new node needs CUDA on each device."
+    Node.objects.update(layout="", slices_expected=0)
+    assert wanted_test(case) == pool.new_node_gate.test
+    assert "The new node needs dcgmi diag" in why_no_validation(case, "cuda")
 
 
 def test_a_pool_whose_nodes_no_test_can_pass_gets_no_gate():
     pool = a_pool(a_cluster(mode=ClusterMode.OPERATE))
-    a_node(pool.cluster, "gpu-1", pool=pool, slices_expected=7)
-    with pytest.raises(CaseRefused, match="offers whole GPUs"):
+    a_node(pool.cluster, "gpu-1", pool=pool, **MPS)
+    with pytest.raises(CaseRefused, match="no test has all 8 GPUs"):
         set_gate(pool, GateSettings(is_on=True, test="dcgm-3"), actor="root", reason="x", now=NOON)
     assert not NewNodeGate.objects.exists()
 

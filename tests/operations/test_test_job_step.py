@@ -116,7 +116,8 @@ def test_a_missing_image_is_unknown_at_the_deadline(ground: Ground):
     ("row", "why"),
     [
         ({"gpu_expected": 9}, "a test would skip the rest"),
-        ({"slices_expected": 7}, "partitioned or shared"),
+        ({"shares_expected": 32, "layout": "gpu=whole/mps*4"}, "MPS gives a container one share"),
+        ({"slices_expected": 8, "layout": "gpu=1g.10gb"}, "Choose CUDA on each device"),
         ({"gpu_allocatable": None}, "no whole GPUs"),
     ],
 )
@@ -127,6 +128,51 @@ def test_a_node_that_cannot_be_tested_whole_gets_no_job(ground: Ground, row: dic
 
     assert why in node(operation).reason
     assert jobs(ground) == []
+
+
+SLICES = {"nvidia.com/mig-1g.10gb": 5, "nvidia.com/mig-3g.40gb": 2}
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "printed", "state", "words"),
+    [
+        (0, "CUDA works on 7 devices.", "done", "CUDA on each device: passed."),
+        (1, "MIG-2: CUDA error", "failed", "CUDA on each device: failed. The test ended with exit code 1. MIG-2:"),
+        (126, "nvidia-smi lists 6 of 7 devices.", "failed", "CUDA on each device: unknown."),
+    ],
+)
+def test_a_node_with_mig_is_tested_on_each_slice(ground: Ground, exit_code: int, printed: str, state: str, words: str):
+    layout = "mig-1g.10gb=1g.10gb mig-3g.40gb=3g.40gb boards:1"
+    Node.objects.filter(cluster=ground.cluster, name=CANARY).update(
+        allocatable=SLICES, expected=SLICES, slices_expected=7, layout=layout, gpu_allocatable=None
+    )
+    operation = under_test(ground, test="cuda")
+    (container,) = jobs(ground)[0]["spec"]["template"]["spec"]["containers"]
+    asked = {name: int(number) for name, number in container["resources"]["limits"].items() if "nvidia" in name}
+    assert asked == SLICES
+    assert '"$tested" = 7 ' in container["command"][-1]
+
+    ends(ground, exit_code, [printed])
+    operation = finished(ground, operation)
+
+    assert (node(operation).state, words in node(operation).reason) == (state, True)
+
+
+def test_time_slices_are_taken_whole_and_prove_their_gpus(ground: Ground):
+    shares = {"nvidia.com/gpu.shared": 32}
+    Node.objects.filter(cluster=ground.cluster, name=CANARY).update(
+        allocatable=shares, expected=shares, shares_expected=32, layout="gpu.shared=whole/time-slicing*4",
+        gpu_allocatable=None,
+    )  # fmt: skip
+    operation = under_test(ground)
+    (container,) = jobs(ground)[0]["spec"]["template"]["spec"]["containers"]
+    assert container["resources"]["limits"]["nvidia.com/gpu.shared"] == "32"
+
+    ends(ground, output=[json.dumps(report(7))])
+    operation = finished(ground, operation)
+
+    assert "It reports 7 GPUs of 8." in node(operation).reason
+    assert NodeTestJob.objects.get().outcome == "unknown"
 
 
 def test_a_node_in_service_gets_no_job(ground: Ground):
@@ -195,12 +241,11 @@ def test_a_cancel_just_before_the_job_wins(ground: Ground, monkeypatch: pytest.M
 
 def test_a_second_job_on_a_node_loses(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     operation = under_test(ground)
-    row = NodeTestJob.objects.get()
     beside = NodesInProgress(operation, [node(operation)])
     work = test_job.NodeWork(operation, node(operation), ground.connection, ground.clock, lambda: None, beside)
 
     with pytest.raises(LostRace, match="already has a test Job"):
-        test_job._intend(work, row.amount)
+        test_job._intend(work, test_job._observe(work))
 
 
 def test_a_job_of_another_owner_is_neither_read_nor_deleted(ground: Ground, monkeypatch: pytest.MonkeyPatch):

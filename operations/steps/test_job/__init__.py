@@ -27,8 +27,9 @@ from operations.steps.options import ChoiceOption, StepOption, TextOption
 from operations.steps.test_job.decision import NO_TEMPLATE, NodeToTest, sentence_of
 from operations.stop_switch import stopped_by_switch
 from operations.test_job_tracker import TestJobTracker
-from operations.test_jobs.allocated_gpus import uuids_of_whole_node
+from operations.test_jobs.allocated_gpus import device_request_of, uuids_of_whole_node
 from operations.test_jobs.dcgm_diag import read_diag
+from operations.test_jobs.device_requests import DeviceRequest
 from operations.test_jobs.job_metrics import numbers_at
 from operations.test_jobs.node_tests import NODE_TESTS, result_of
 from operations.test_jobs.test_job import resource_of
@@ -42,6 +43,7 @@ IMAGE = TextOption(
     "image", "Image; blank: that of the pool or the settings",
     "Image of the test. Blank: the pool's, else that in `QUARTERDECK_TEST_IMAGES`.", longest=500, is_wide=True,
 )  # fmt: skip
+LONGEST_RESOURCE = 253
 SHOWN = 32  # results of a diagnostic that failed or are unknown, on the operation's page
 
 
@@ -51,7 +53,7 @@ class _NodeTracker(TestJobTracker):
     ) -> tuple[TestJobProgress, dict[str, Any]]:
         lines, trouble = self.output_of(row, pod) if observed.pod else ([], "")
         test = NODE_TESTS[row.test]
-        result = result_of(test, row.command, row.amount, observed, progress, lines)
+        result = result_of(test, row.command, row.devices or row.amount, observed, progress, lines)
         is_passed = result.outcome is TestJobOutcome.PASSED
         columns: dict[str, Any] = {}
         if is_passed and test.numbers:
@@ -142,7 +144,7 @@ class TestJobStep(NodeStep):
         :raises LostRace: when the operation was paused or cancelled, or the node has a Job already
         """
         observed = _observe(work)
-        return observed.why_not(work.node.node_name) or _intend(work, observed.gpus)
+        return observed.why_not(work.node.node_name) or _intend(work, observed)
 
     def result_of(self, row: NodeTestJob) -> StepResult:
         return _result_of_row(row)
@@ -174,12 +176,13 @@ def _observe(work: NodeWork) -> NodeToTest:
         is_ready=seen.ready is not None and seen.ready.status == "True",
         gpus=gpus,
         gpus_expected=(row and row.gpu_expected) or 0,
-        is_shared=row is not None and bool(row.slices_expected or row.shares_expected),
+        request=device_request_of(row) if row else None,
+        is_of_devices=NODE_TESTS[work.operation.options["test"]].is_of_devices,
         needs_template=claims and row is not None and not tests_of([row])[row.pk].claim_template,
     )
 
 
-def _intend(work: NodeWork, gpus: int) -> NodeTestJob | str:
+def _intend(work: NodeWork, observed: NodeToTest) -> NodeTestJob | str:
     """Records the test Job, or returns why the node has no image.
 
     :raises LostRace: when the operation was paused or cancelled, or the node has a test Job already
@@ -187,15 +190,20 @@ def _intend(work: NodeWork, gpus: int) -> NodeTestJob | str:
     node = Node.objects.get(cluster=work.operation.cluster_id, uid=work.node.node_uid)
     options = work.operation.options
     test, its = NODE_TESTS[options["test"]], tests_of([node])[node.pk]
-    resource, image = resource_of(node.allocatable, gpus), options["image"] or its.image(test.image)
+    image, request = options["image"] or its.image(test.image), observed.request
     if not image:
         return why_no_image(test.image)
+    if not isinstance(request, DeviceRequest):
+        request = DeviceRequest({resource_of(node.allocatable, observed.gpus): observed.gpus}, observed.gpus)
+    resource = ", ".join(request.resources)
     return intend_job(
         work, test.deadline, image=image,
-        amount=gpus, resource=resource, claim_template=its.claim_template if is_dra(resource) else "",
-        command=options["command"].replace("{gpus}", str(gpus)),
+        amount=request.amount, resource=resource[:LONGEST_RESOURCE], devices=request.devices,
+        requests=dict(request.resources) if len(request.resources) > 1 else None,
+        claim_template=its.claim_template if is_dra(resource) else "",
+        command=options["command"].replace("{gpus}", str(request.devices)),
         driver_version=node.driver_version, gpu_product=node.gpu_product,
-        gpu_uuids=uuids_of_whole_node(node, resource, gpus),
+        gpu_uuids=uuids_of_whole_node(node, resource, request.devices),
     )  # fmt: skip
 
 

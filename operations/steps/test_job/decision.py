@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
+from operations.test_jobs.device_requests import DeviceRequest
+from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES
 from operations.test_jobs.test_progress import TestJobOutcome
 from wording.numbers import count
 
 NO_TEMPLATE = "DRA offers the GPUs of the node, and its pool names no ResourceClaimTemplate for tests. Set one there."
+NEEDS_WHOLE = f"MIG partitions the GPUs, and this test needs whole ones. Choose {NODE_TESTS[OF_DEVICES].title}."
 
 
 @dataclass(frozen=True)
@@ -15,7 +18,8 @@ class NodeToTest:
     is_ready: bool
     gpus: int  # whole GPUs that it offers
     gpus_expected: int  # the highest number seen
-    is_shared: bool  # its GPUs are partitioned or shared
+    request: DeviceRequest | str | None = None  # of partitioned or shared GPUs, or why there is none; None: whole GPUs
+    is_of_devices: bool = False  # the test runs on each device by itself
     needs_template: bool = False  # DRA offers its GPUs, and its pool names no claim template
 
     def why_not(self, name: str) -> str:
@@ -26,8 +30,10 @@ class NodeToTest:
             return "The node is not cordoned, so a test would compete with pods for GPUs. Drain the node first."
         if not self.is_ready:
             return "The node is not Ready, so no pod starts there."
-        if self.is_shared:
-            return "The GPUs are partitioned or shared. A test needs whole GPUs: test the node by hand."
+        if isinstance(self.request, str):
+            return self.request
+        if self.request is not None:
+            return NEEDS_WHOLE if self.request.has_mig and not self.is_of_devices else ""
         if self.needs_template:
             return NO_TEMPLATE
         if not self.gpus:
