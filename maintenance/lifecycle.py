@@ -128,6 +128,9 @@ class RepairKind(StrEnum):
     OTHER = "other"
 
 
+NO_LOGS = "no-logs"  # in the history of a case: why no logs were collected before a repair
+
+
 class RepairAnswer(StrEnum):
     DONE = "done"
     REFUSED = "refused"  # for sure not done: it may be asked again

@@ -47,6 +47,7 @@ from maintenance.models import NodeCase, Repair
 from maintenance.queries import other_owner, receiver_of
 from maintenance.receivers import REPAIR_SECRETS
 from maintenance.refusals import CaseRefused
+from maintenance.repair_logs import collect_logs
 from operations.external_owner import external_owner_on
 from operations.restraints import freezes_of, stop_reason
 from operations.stop_switch import stopped_by_switch
@@ -241,7 +242,7 @@ class RepairRound:
             return external.sentence
         if (state := node.labels.get(UPGRADE_STATE, "")) not in NOT_AT_WORK:
             return f"The GPU Operator changes the driver of the node ({state}). Wait for it, or answer the repair here."
-        return self._why_not_now()
+        return self._why_not_now() or collect_logs(self.repair, now=self.clock())
 
     def _why_not_now(self) -> str:
         now = self.clock()

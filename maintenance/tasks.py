@@ -10,6 +10,7 @@ from maintenance.case_round import follow_cases
 from maintenance.models import Repair
 from maintenance.new_node_round import run_new_nodes
 from maintenance.repair_kinds import discover, queue_discoveries
+from maintenance.repair_logs import collect_logs_for_people
 from maintenance.repair_round import run_repair as run_round
 from maintenance.step_round import run_automatic_steps
 
@@ -29,8 +30,9 @@ def sweep_new_nodes(**_: object) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_cases(**_: object) -> None:
-    """Moves cases after their operations, and queues the rounds of repairs that are due."""
+    """Moves cases after their operations, starts log bundles, and queues the rounds of repairs that are due."""
     follow_cases(now=timezone.now())
+    collect_logs_for_people(now=timezone.now())
     queue_discoveries(now=timezone.now())
     for key in Repair.objects.due(now=timezone.now()).values_list("pk", flat=True):
         Repair.queue_round(key)

@@ -22,7 +22,7 @@ from health.models import Finding
 from maintenance import commands
 from maintenance.actors import ACTORS
 from maintenance.acts import ACTS
-from maintenance.lifecycle import RESULTS, RepairAnswer, RepairKind
+from maintenance.lifecycle import NO_LOGS, RESULTS, RepairAnswer, RepairKind
 from maintenance.models import NodeCase
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
@@ -168,6 +168,7 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
         "drain": drain,
         "offers": drain_offers_of(drain, node, now=timezone.now()) if drain else (),
         "logs": _logs_of(row),
+        "why_no_logs": next((entry.reason for entry in moves if entry.verb == f"case.{NO_LOGS}"), ""),
         "repairs": row.repairs.all(),
         "why_replace": why_replace(row, viewer=request.user) if row.is_open else "",
         "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in moves],

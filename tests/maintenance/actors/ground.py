@@ -7,7 +7,9 @@ from maintenance import commands
 from maintenance.case_round import follow_cases
 from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase, Repair
+from maintenance.repair_logs import collect_logs
 from maintenance.repair_round import run_repair
+from operations.models import OperationNode
 from tests.make import a_case
 from tests.operations.test_rounds import begin, end_pods, rounds
 from tests.rollouts.engine.ground import CANARY, Ground
@@ -26,10 +28,15 @@ def boot_id(ground: Ground) -> str:
     return ground.node(CANARY)["status"]["nodeInfo"]["bootID"]
 
 
-def asked(case: NodeCase, ground: Ground, by: str, **given: Any) -> Repair:
+def asked(case: NodeCase, ground: Ground, by: str, *, has_logs: bool = True, **given: Any) -> Repair:
+    """Returns the repair, after its log bundle ended unless `has_logs` is False."""
     given = {"kind": "reboot", "actor": "ada", "reason": "Reboot it.", "now": ground.clock()} | given
     commands.ask_repair(case, by=by, **given)
-    return case.repairs.get(ended_at=None)
+    repair = case.repairs.get(ended_at=None)
+    if has_logs:
+        collect_logs(repair, now=ground.clock())
+        OperationNode.objects.of_kinds("logs").update(state="done")
+    return repair
 
 
 def repair_rounds(ground: Ground, repair: Repair, number: int = 1) -> Repair:

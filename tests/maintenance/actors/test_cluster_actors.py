@@ -15,6 +15,8 @@ from maintenance.models import NodeCase
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
 from maintenance.repair_kinds import discover
+from maintenance.repair_logs import collect_logs_for_people
+from operations.models import OperationNode
 from simulator.actors.repairers import (
     BARE_METAL_HOST,
     GPU_RESET,
@@ -24,6 +26,8 @@ from simulator.actors.repairers import (
 )
 from simulator.kinds import CONFIG_MAP, DEFINITION, NAMESPACE, NODE
 from tests.maintenance.actors.ground import a_drained_case, asked, repair_rounds, state
+from tests.make import a_user
+from tests.pages import page, visiting
 from tests.rollouts.engine.ground import CANARY, Ground
 
 pytestmark = pytest.mark.django_db
@@ -75,6 +79,43 @@ def test_a_reboot_node_is_made_once_with_our_mark_and_is_done_by_the_boot_id(gro
     assert state(repair) == CaseState.VALIDATING
     repair_rounds(ground, repair)
     assert len(objects(ground)) == 1, "an ended request is history"
+
+
+def test_the_logs_are_collected_before_a_reboot_and_are_not_waited_for_long(ground: Ground, case):
+    """lifecycle R13."""
+    repair = repair_rounds(ground, asked(case, ground, "nvsentinel-reboot", has_logs=False))
+    (bundle,) = OperationNode.objects.of_kinds("logs")
+    assert (bundle.node_name, bundle.operation.asked_by) == (CANARY, "ada")
+    assert (repair.says, repair.sent_at, objects(ground)) == ("The logs of the node are collected first.", None, [])
+
+    ground.clock.move(minutes=6)
+    assert repair_rounds(ground, repair, 2).sent_at is not None
+    assert len(objects(ground)) == 1
+    assert OperationNode.objects.of_kinds("logs").count() == 1
+
+
+@pytest.mark.parametrize(("ended", "is_sent"), [("running", False), ("done", True), ("failed", True)])
+def test_a_repair_goes_on_once_its_logs_ended(ground: Ground, case, ended: str, is_sent: bool):
+    repair = repair_rounds(ground, asked(case, ground, "nvsentinel-reboot", has_logs=False))
+    OperationNode.objects.of_kinds("logs").update(state=ended)
+    assert (repair_rounds(ground, repair).sent_at is not None) is is_sent
+
+
+def test_without_an_image_the_case_says_why_there_are_no_logs(ground: Ground, case, settings):
+    settings.TEST_IMAGES = {}
+    repair = repair_rounds(ground, asked(case, ground, "nvsentinel-reboot", has_logs=False), 2)
+    assert repair.sent_at is not None
+    assert case.moves.filter(verb="case.no-logs").count() == 1
+    text = page(visiting(a_user("vera", role="viewer")), f"/cases/{case.pk}").text
+    assert "none. Neither the pool's images of tests nor QUARTERDECK_TEST_IMAGES names logs or debug." in text
+
+
+@pytest.mark.parametrize(("kind", "bundles"), [("reboot", 1), ("hardware", 0)])
+def test_the_logs_are_collected_once_before_a_person_reboots(ground: Ground, case, kind: str, bundles: int):
+    asked(case, ground, "person", kind=kind, has_logs=False)
+    for _ in range(2):
+        collect_logs_for_people(now=ground.clock())
+    assert OperationNode.objects.of_kinds("logs").count() == bundles
 
 
 @pytest.mark.parametrize(("conditions", "answer"), [((SENT, TIMEOUT), "unclear"), ((), "unclear")])
