@@ -882,6 +882,7 @@ class UsageAmount(TypedDict):
     cost: float | None
     costs: dict[str, float]
     cost_idle: float | None
+    cost_by_use: dict[str, float | None]
     cost_by_part: dict[str, float | None]
     gpu_hours_without_price: float
 

@@ -68,10 +68,17 @@ class UsageAmountSerializer(serializers.Serializer):
         child=serializers.FloatField(), help_text="Cost by currency. Blank key: the one currency of this installation."
     )
     cost_idle = serializers.FloatField(allow_null=True, help_text="Cost of the idle hours, a part of `cost`.")
+    cost_by_use = serializers.SerializerMethodField(
+        help_text="Cost of each use; the sum is `cost`. Null, as in `cost`."
+    )
     cost_by_part = serializers.SerializerMethodField(
         help_text="Cost of each part. Null, as in `cost`: without a price, or in several currencies."
     )
     gpu_hours_without_price = serializers.FloatField(source="unpriced")
+
+    @extend_schema_field(serializers.DictField(child=serializers.FloatField(allow_null=True)))
+    def get_cost_by_use(self, amount: UsageAmount) -> dict[str, float | None]:
+        return {use.value: amount.cost_of(use) for use in GpuUse}
 
     @extend_schema_field(serializers.DictField(child=serializers.FloatField(allow_null=True)))
     def get_cost_by_part(self, amount: UsageAmount) -> dict[str, float | None]:

@@ -23,8 +23,7 @@ HEAD = (
     *UsePart,
     "used_with_estimate",
     "cost",
-    "cost_idle",
-    *(f"cost_{part}" for part in UsePart),
+    *(f"cost_{each}" for each in (*GpuUse, *UsePart)),
     "currency",
     "gpu_hours_without_price",
 )
@@ -49,7 +48,7 @@ def _usage_row(line: UsageLine, *, is_day: bool) -> Iterator[object]:
     amount = line.amount
     hours = (amount.total, *amount.hours.values(), *amount.parts.values(), amount.rated)
     yield from (round(each, 4) for each in hours)
-    costs = (amount.cost, amount.cost_idle, *map(amount.cost_of, UsePart))
+    costs = (amount.cost, *map(amount.cost_of, (*GpuUse, *UsePart)))
     yield from ("" if each is None else round(each, 4) for each in costs)
     yield amount.currencies
     yield round(amount.unpriced, 4)

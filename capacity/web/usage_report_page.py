@@ -10,7 +10,7 @@ from django.utils import timezone
 from capacity.usage.usage_files import MOST_ROWS
 from capacity.usage.usage_lines import TITLES, UsePart
 from capacity.usage.weekly_report import WeeklyReport, WorkloadLine, reserved_of, weekly_report
-from capacity.web.usage_days import PARTS_IN_TABLES, days_context, shown_uses
+from capacity.web.usage_days import days_context, shown_uses
 from edges.csv_text import download_of
 from edges.parts import part_response
 from edges.requests import PersonRequest
@@ -20,8 +20,8 @@ from health.telemetry.usage import GpuUse
 
 SHOWN = 50
 HEAD = (
-    "cluster", "namespace", "workload", "pools", "gpu_hours_reserved", *GpuUse, *UsePart, "cost", "cost_idle",
-    "cost_under_used", "cost_stranded", "currency", "energy_kwh", "pattern", "advice", "setting",
+    "cluster", "namespace", "workload", "pools", "gpu_hours_reserved", *GpuUse, *UsePart, "cost",
+    *(f"cost_{each}" for each in (*GpuUse, *UsePart)), "currency", "energy_kwh", "pattern", "advice", "setting",
 )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def _csv_row(line: WorkloadLine) -> Iterator[object]:
     of, amount, advice = line.line, line.line.amount, line.advice
     yield from (of.cluster, of.namespace, of.workload, of.pools)
     yield from (round(each, 4) for each in (line.reserved, *amount.hours.values(), *amount.parts.values()))
-    costs = (amount.cost, amount.cost_idle, *map(amount.cost_of, PARTS_IN_TABLES))
+    costs = (amount.cost, *map(amount.cost_of, (*GpuUse, *UsePart)))
     yield from ("" if each is None else round(each, 4) for each in costs)
     yield amount.currencies
     yield "" if line.activity.energy_kwh is None else round(line.activity.energy_kwh, 4)
@@ -73,7 +73,7 @@ def _report(request: PersonRequest) -> dict[str, Any]:
         "found": found,
         "report": found.report,
         "uses": [
-            (use, *TITLES[use], hours, hours - before.hours[use] if before.total else None)
+            (use, *TITLES[use], hours, hours - before.hours[use] if before.total else None, total.cost_text_of(use))
             for use, hours in ((use, total.hours[use]) for use in shown_uses(found.report))
         ],
         "parts": days_context(found.report)["parts"],

@@ -1,5 +1,6 @@
 """The weekly report: its parts are the whole, and each workload has its hours, cost, energy and advice."""
 
+import csv
 from datetime import timedelta
 
 import pytest
@@ -79,6 +80,9 @@ def test_page_file_and_rest_say_the_same(bob, week):
     assert rows[0].startswith("cluster,namespace,workload,pools,gpu_hours_reserved,used,idle")
     assert rows[1].startswith("east,ml,Job/train,dear,45.0,15.0,30.0")
     assert len(rows) == 5
+    first = next(csv.DictReader(rows))
+    assert (first["cost_idle"], first["cost_used"]) == ("60.0", "30.0")
+    assert "cost 60.00" in text
     assert [(each["workload"], each["pattern"]) for each in body["workloads"]] == [
         ("Job/train", "idle"), ("Deployment/chat", "low"),
     ]  # fmt: skip

@@ -97,6 +97,11 @@ def test_the_file_and_rest_have_the_numbers_of_the_page(viewer, bob, pool):
     assert [(row["workload"], row["gpu_hours"], row["cost"], row["cost_idle"]) for row in rows] == [
         ("Job/train", "8.0", "16.0", "4.0"), ("", "4.0", "8.0", "0.0"),
     ]  # fmt: skip
+    assert [row["cost_unallocated"] for row in rows] == ["0.0", "8.0"]
+    uses = [f"cost_{use}" for use in GpuUse]
+    assert [sum(float(row[use]) for use in uses) for row in rows] == [16.0, 8.0], "the costs of all uses are the cost"
+    by_use = answer["total"]["cost_by_use"]
+    assert (by_use["used"], by_use["unallocated"], sum(by_use.values())) == (12, 8, 24)
     assert (len(days), days[-1]["gpu_hours"], days[0]["gpu_hours"]) == (7, "12.0", "0.0")
     assert (answer["total"]["gpu_hours"], answer["total"]["cost"], answer["has_more"]) == (12, 24, True)
     (line,) = answer["lines"]
