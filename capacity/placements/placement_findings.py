@@ -9,6 +9,7 @@ from django.urls import reverse
 from capacity.placements.numa_rows import numa_of_nodes
 from capacity.placements.placement_figures import ConcentratedWorkload
 from capacity.placements.placement_report import PolicyPlacement, PolicyState, placement_for_findings
+from capacity.placements.service_level_history import DAYS, service_level_of_pool
 from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy, WorkloadClass
 from health.evaluation.finding_sources import FindingSource
@@ -18,6 +19,7 @@ from wording.numbers import count
 from wording.reports import EvidenceItem, first_items, fit
 
 EVERY = timedelta(minutes=2)  # it reads the pods of each pool with a policy
+WORSE_PERCENT = 20  # as the default of the gate on a service level
 WITHOUT_POLICY = {"placement_policy": PlacementPolicy.NONE} | {
     f"{column}__in": (ClassPlacement.AS_POOL, ClassPlacement.NONE) for column in CLASS_PLACEMENTS.values()
 }
@@ -71,6 +73,30 @@ def _concentrated(pool: Pool, report: PolicyPlacement) -> Problem:
         facts={"pool": pool.pk},
         identity=f"spread {where} {report.workload_class}".strip(),
     )
+
+
+def slower_on_full_nodes(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
+    """Yields the pools whose service level is worse on full nodes. One query, and two for each pool that has one."""
+    for pool in Pool.objects.filter(cluster=cluster, service_level__isnull=False):
+        found = service_level_of_pool(pool, now=now)
+        if found is None or (worse := found.percent_worse) is None or worse < WORSE_PERCENT:
+            continue
+        yield (
+            f"pool {pool.name}",
+            Problem(
+                severity=Severity.NOTE,
+                title=fit("Pool {} is slower on full nodes", pool.name),
+                summary=fit("{} is worse on nodes whose GPUs are all allocated.", found.title, longest=140),
+                evidence=(
+                    EvidenceItem("Worse on full nodes", round(worse), "%"),
+                    EvidenceItem("Median on full nodes", found.full or 0.0, found.unit),
+                    EvidenceItem("Median on other nodes", found.other or 0.0, found.unit),
+                    EvidenceItem(f"Hours compared, of {DAYS} days", found.hours),
+                ),
+                facts={"pool": pool.pk},
+                identity=f"slower {found.title}",
+            ),
+        )
 
 
 def pods_across_numa(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
@@ -133,4 +159,20 @@ ACROSS_NUMA = FindingSource(
     about="the NUMA nodes of pods",
     every=EVERY_NUMA,
     reads=(NODES.name, PODS.name),
+)
+
+SLOWER_ON_FULL_NODES = FindingSource(
+    "slower-on-full-nodes",
+    "Service level worse on full nodes",
+    timedelta(0),  # the hours took their time
+    slower_on_full_nodes,
+    f"The service level of a pool is at least {WORSE_PERCENT} % worse on nodes whose GPUs are all allocated.",
+    page_of_pool,
+    (
+        "Compare the traffic, the heat and the power of these nodes: full nodes may serve the larger models.",
+        "If packing is the cause, give the services of the pool the placement policy spread.",
+        "If the service level no longer fits the pool, choose another one on the page of the pool.",
+    ),
+    about="the placement of a pool's pods",
+    every=timedelta(hours=1),  # as often as it is measured
 )

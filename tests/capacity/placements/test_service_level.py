@@ -8,6 +8,7 @@ import pytest
 
 from capacity.models import PoolServiceLevel, ServiceLevelHour
 from capacity.placements import service_level_history
+from capacity.placements.placement_findings import slower_on_full_nodes
 from capacity.placements.service_level_history import record, service_level_of_pool, tidy
 from health.models import GpuHour
 from health.sources.hours import provide_partition
@@ -231,6 +232,26 @@ def test_medians_are_compared_once_there_are_enough_hours(bob, pool):
     assert (enough.hours, enough.full, enough.other, enough.percent_worse) == (12, 0.4, 0.2, 100)
     text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
     assert "0.4 s on full nodes, 0.2 s on others (100 % worse on full nodes)" in text
+
+
+@pytest.mark.parametrize(("full", "is_found"), [(0.25, True), (0.23, False), (0.1, False)])
+def test_a_finding_names_a_pool_that_is_slower_on_full_nodes(pool, full, is_found):
+    a_level(pool)
+    some_hours(pool, 12, full=full)
+
+    found = list(slower_on_full_nodes(pool.cluster, now=NOON))
+
+    assert bool(found) is is_found
+    for subject, problem in found:
+        assert (subject, problem.title) == ("pool chat", "Pool chat is slower on full nodes")
+        assert [item.text for item in problem.evidence] == ["25 %", "0.25 s", "0.2 s", "12"]
+
+
+def test_too_few_hours_are_no_finding(pool):
+    a_level(pool)
+    some_hours(pool, 11)
+
+    assert list(slower_on_full_nodes(pool.cluster, now=NOON)) == []
 
 
 def test_hours_with_few_samples_and_old_ones_do_not_count(bob, pool):
