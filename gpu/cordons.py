@@ -56,6 +56,18 @@ class StaleCordon:
     command: str  # removes the cordon and its marks
 
 
+def sentinel_keeps(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """Returns the mark by which NVSentinel keeps a cordoned node out of service. Blank: it does not.
+
+    Its label alone is no evidence: it stays after a manual uncordon (NVIDIA/NVSentinel #1872).
+    """
+    if SENTINEL_VALIDATES in annotations:
+        return SENTINEL_VALIDATES
+    is_its = any(key.endswith("/cordon-by") and value == NVSENTINEL_CORDONS for key, value in labels.items())
+    has_event = annotations.get(SENTINEL_EVENT, "") not in ("", "[]", "{}")
+    return SENTINEL_EVENT if has_event and (is_its or SENTINEL_PRE_EXISTING in annotations) else ""
+
+
 def stale_cordon(node: CordonedNode) -> StaleCordon | None:
     """Returns the stale cordon. None: its reason still exists, or its owner is unknown."""
     if WAS_CORDONED in node.annotations or CORDONED_BY in node.annotations:

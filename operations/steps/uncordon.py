@@ -3,8 +3,7 @@
 from datetime import timedelta
 from typing import ClassVar
 
-from gpu.cordons import whose_cordon
-from gpu.external_owners import ExternalOwner
+from gpu.cordons import sentinel_keeps, whose_cordon
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from gpu.upgrade_controller import NOT_AT_WORK
 from kube import client
@@ -24,15 +23,14 @@ class UncordonStep(NodeStep):
     def run(self, work: NodeWork) -> StepResult:
         rows = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation")
         row = rows.first()
-        busy = ""
-        external: ExternalOwner | None = None
+        busy = held = ""
 
         def uncordoned(observed: NodeSeen) -> client.Patch:
-            nonlocal busy, external
+            nonlocal busy, held
             state = observed.labels.get(UPGRADE_STATE, "")
             busy = "" if state in NOT_AT_WORK else state
-            external = external_owner_on(observed)
-            if row is None or busy or external:
+            held = _why_held(observed)
+            if row is None or busy or held:
                 return []
             beside = inclusion_of(row, observed)
             if observed.annotations.get(CORDONED_BY) != row.operation.mark:
@@ -48,11 +46,19 @@ class UncordonStep(NodeStep):
             return failed(str(trouble))
         if busy:
             return wait(f"The GPU Operator is changing the driver ({busy}).", again_after=timedelta(seconds=15))
-        if external and row is not None:
-            return wait(f"Held by another: {external.sentence}", again_after=timedelta(seconds=15))
+        if held and row is not None:
+            return wait(f"Held by another: {held}", again_after=timedelta(seconds=15))
         left = whose_cordon(observed.cordoned_by, observed.labels) if observed.is_unschedulable else ""
         if row is not None:
             row.end(now=work.clock(), left_reason=f"Still cordoned{left}." if left else "")
         if left:
             return failed(f"Cordoned{left}. Quarterdeck did not cordon it and does not remove it.")
         return done_result("Uncordoned. New pods may start here." if row else "It was not cordoned.")
+
+
+def _why_held(observed: NodeSeen) -> str:
+    """Returns who else keeps the node out of service (lifecycle R2, R18). Blank: nobody."""
+    if external := external_owner_on(observed):
+        return external.sentence
+    mark = sentinel_keeps(observed.labels, observed.annotations) if observed.is_unschedulable else ""
+    return f"NVSentinel quarantines or validates the node ({mark}). Wait for it, or cancel it there." if mark else ""

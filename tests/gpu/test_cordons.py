@@ -1,6 +1,6 @@
 import pytest
 
-from gpu.cordons import CordonedNode, stale_cordon, whose_cordon
+from gpu.cordons import CordonedNode, sentinel_keeps, stale_cordon, whose_cordon
 from gpu.labels import SENTINEL_CORDON
 
 MARKED = {SENTINEL_CORDON: "NVSentinel"}
@@ -21,6 +21,25 @@ MARKED = {SENTINEL_CORDON: "NVSentinel"}
 )
 def test_says_whose_a_cordon_is_as_far_as_the_cluster_does(manager, labels, words):
     assert whose_cordon(manager, labels) == words
+
+
+EVENT = {"quarantineHealthEvent": '[{"checkName":"GpuMemWatch"}]'}
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "mark"),
+    [
+        (MARKED, EVENT, "quarantineHealthEvent"),
+        (MARKED, {"quarantineHealthEvent": "[]"}, ""),
+        (MARKED, {}, ""),  # stays after a manual uncordon
+        ({}, EVENT, ""),
+        ({}, EVENT | {"quarantineHealthEventCordonPreExisting": "True"}, "quarantineHealthEvent"),
+        ({}, {"nvsentinel.nvidia.com/validation-session": "x"}, "nvsentinel.nvidia.com/validation-session"),
+    ],
+)
+def test_nvsentinel_keeps_a_node_by_its_event_or_its_validation(labels, annotations, mark):
+    """lifecycle R1, R2."""
+    assert sentinel_keeps(labels, annotations) == mark
 
 
 SENTINELS = {

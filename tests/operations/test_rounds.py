@@ -466,15 +466,22 @@ def test_a_node_in_driver_upgrade_is_released_after_it(ground: Ground):
     assert not is_cordoned(ground)
 
 
-def test_a_node_that_another_controller_works_on_is_released_after_it(ground: Ground):
-    """lifecycle R18: never fought."""
+@pytest.mark.parametrize(
+    ("mark", "why"),
+    [
+        ("weave.works/kured-reboot-in-progress", "Kured reboots the node"),
+        ("nvsentinel.nvidia.com/validation-session", "NVSentinel quarantines or validates the node"),
+    ],
+)
+def test_a_node_that_another_controller_works_on_is_released_after_it(ground: Ground, mark: str, why: str):
+    """lifecycle R2, R18: never fought."""
     rounds(ground, begin(ground, "quarantine", CANARY))
-    ground.patch_node(CANARY, {"metadata": {"annotations": {"weave.works/kured-reboot-in-progress": "now"}}})
+    ground.patch_node(CANARY, {"metadata": {"annotations": {mark: "now"}}})
     operation = rounds(ground, begin(ground, "release", CANARY))
 
-    assert node(operation).reason.startswith("Held by another: Kured reboots the node")
+    assert node(operation).reason.startswith(f"Held by another: {why}")
     assert is_cordoned(ground)
-    ground.patch_node(CANARY, {"metadata": {"annotations": {"weave.works/kured-reboot-in-progress": None}}})
+    ground.patch_node(CANARY, {"metadata": {"annotations": {mark: None}}})
     rounds(ground, operation)
     assert not is_cordoned(ground)
 
