@@ -15,8 +15,10 @@ from fleet.models import Cluster, Node, Pool
 from gpu.cordons import SENTINEL_EVENT
 from gpu.labels import SENTINEL_CORDON, SENTINEL_STATE
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
+from health.evaluation.node_properties import properties_of
 from health.models import Finding
 from health.rules.base import Severity
+from health.suspects import NodeOutcome, suspects_of
 from maintenance.lifecycle import CaseState
 from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase, RepairKinds
 from maintenance.refusals import CaseRefused
@@ -26,6 +28,7 @@ from maintenance.triggers import (
     MODE_MOVES,
     MODE_ORDER,
     RULES,
+    SAME_CAUSE,
     YOUNG,
     BreakerNumbers,
     BreakerState,
@@ -180,7 +183,7 @@ def matches_of(cluster: Cluster, *, off: Collection[str] = (), now: datetime) ->
 
 
 def numbers_of(row: AutomaticQuarantine, *, alike: Sequence[str] = (), now: datetime) -> BreakerNumbers:
-    """Returns the numbers of the breaker now. `alike`: nodes with the same cause. Three queries.
+    """Returns the numbers of the breaker now. `alike`: nodes with the same cause. Three queries, six in a storm.
 
     A node on probation is in service, and takes no place of the pool's limit.
     """
@@ -191,7 +194,17 @@ def numbers_of(row: AutomaticQuarantine, *, alike: Sequence[str] = (), now: date
         in_cases=held.filter(node_uid__in=row.pool.nodes.values("uid")).count(),
         last_hour=automatic.filter(at__gt=now - HOUR).count(),
         same_cause=alike,
+        shared=_shared_by(row.pool.cluster_id, alike) if len(alike) >= SAME_CAUSE else "",
     )
+
+
+def _shared_by(cluster_id: int, node_names: Sequence[str]) -> str:
+    """Returns what these nodes share and other GPU nodes of the cluster lack (lifecycle R52). Blank: nothing."""
+    found = properties_of(Node.objects.filter(cluster=cluster_id).exclude(gpu_product=""), cluster_id)
+    suspects = suspects_of(NodeOutcome(name, name in node_names, its) for name, its in found.items()).suspects
+    if not (every := next((one for one in suspects if one.failed_with == one.failed), None)):
+        return ""
+    return f"They share {every.title}; {every.good_with} of {every.good} other nodes have it."
 
 
 def why_not_now(cluster: Cluster, *, now: datetime) -> str:

@@ -153,6 +153,7 @@ class BreakerNumbers:
     in_cases: int  # of these, in open cases that were opened automatically
     last_hour: int  # automatic cases of the cluster in the last hour
     same_cause: Sequence[str] = field(default_factory=tuple)  # nodes of the cluster, the asked one among them
+    shared: str = ""  # sentence: what these nodes share and others lack; blank: nothing, or unknown
 
     @property
     def most_in_cases(self) -> int:
@@ -168,7 +169,7 @@ class BreakerNumbers:
         """Returns why the breaker opens instead of the next act. Blank: it does not."""
         if len(self.same_cause) >= SAME_CAUSE:
             same = f"{len(self.same_cause)} nodes have the same cause within 10 min"
-            return f"{same}: {names(sorted(self.same_cause))}. Look for what they share."
+            return f"{same}: {names(sorted(self.same_cause))}. {self.shared or 'Look for what they share.'}"
         if self.in_cases >= self.most_in_cases:
             most = count(self.most_in_cases, "node")
             return f"Automatic cases hold {self.in_cases} of {count(self.nodes, 'node')} of the pool. At most {most}."

@@ -188,6 +188,18 @@ def test_a_storm_opens_the_breaker_before_its_first_act_and_lists_the_rest():
 
 
 @pytest.mark.django_db
+def test_a_storm_names_what_its_nodes_share():
+    """lifecycle R52."""
+    pool = a_pool_in(Mode.ACT)
+    Node.objects.filter(name__in=["gpu-0", "gpu-1", "gpu-2", "gpu-7"]).update(driver_version="580.65.06")
+    strike(pool, *range(3))
+    run_automatic_quarantine(now=NOON)
+
+    reason = AutomaticQuarantine.objects.get(pool=pool).breaker_reason
+    assert reason.endswith("They share driver 580.65.06; 1 of 17 other nodes have it.")
+
+
+@pytest.mark.django_db
 def test_an_open_breaker_survives_a_restart_lists_new_signs_and_stops_no_return():
     """lifecycle R53, R55."""
     pool = a_pool_in(Mode.ACT, breaker=BreakerState.OPEN, breaker_reason="Storm.")
