@@ -61,6 +61,7 @@ class XidEntry:
     steps: tuple[str, ...] = ()  # come after the steps of the action
     fault: Fault | None = None  # None: that of its action
     cause: str = ""  # blank: see its action
+    elsewhere: tuple[str, ...] = ()  # what other vendors do for it, each with its source
     outlasts_app: bool = False  # an application's error that also needs a GPU reset, and stays until then
     source: str
     date: date

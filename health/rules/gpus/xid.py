@@ -121,6 +121,7 @@ def _evidence(
         yield EvidenceItem("Text", text)
     if action:
         yield EvidenceItem("NVIDIA's action", action.value)
+    yield from (EvidenceItem("Other vendors", each) for each in (known.elsewhere if known else ()))
     if (fault := fault_of(seen.number)) not in (Fault.UNKNOWN, Fault.NONE):
         yield EvidenceItem("Suspect", fault.value)
     yield EvidenceItem("Times recorded, at least", times)

@@ -342,6 +342,15 @@ def test_judges_an_xid_by_nvidias_catalogue(number, severity):
     assert (wrong.severity if wrong else None) == severity
 
 
+def test_what_other_vendors_do_is_shown_beside_nvidias_action():
+    """lifecycle R77."""
+    found = LastXid().evaluate(with_xid(31))
+    shown = {item.label: item.value for item in found.evidence}
+    assert (shown["NVIDIA's action"], shown["Other vendors"].split(" (")[0]) == (
+        "restart-app", "EKS reboots the node after 10 min",
+    )  # fmt: skip
+
+
 def test_an_xid_that_no_catalogue_has_says_so():
     assert "has no action for this Xid" in steps(LastXid().evaluate(with_xid(9999)))
 
