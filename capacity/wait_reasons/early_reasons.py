@@ -219,7 +219,9 @@ def unchecked_parts(pod: WaitingPod, around: Neighbours | None) -> list[str]:
         "volumes": pod.volume_claims and pod.volumes is None,
         "volumes that no claim has yet": any(each.state is ClaimState.WAITS_FOR_NODE for each in pod.volumes or ()),
         f"affinity to pods without GPUs ({rules.affinity[0].text if rules.affinity else ''})": is_unknown,
-        "pods without GPUs": around is not None and rules.topology_keys and not is_unknown,
+        f"pods without GPUs that match {names(rules.selected_pods)}": (
+            around is not None and rules.selected_pods and not is_unknown
+        ),
         **dict.fromkeys(rules.unread, True),
         "constraints between the devices of a claim": pod.has_device_constraints,
         "several requests for the same devices": pod.has_device_overlaps,

@@ -111,6 +111,11 @@ class PodRules:
         return frozenset(each.key for each in self._by_domain)
 
     @property
+    def selected_pods(self) -> list[str]:
+        """Returns the pods that its rules count, as text, each once."""
+        return list(dict.fromkeys(each.pods.text for each in self._by_domain))
+
+    @property
     def label_keys(self) -> frozenset[str]:
         """Returns the labels of pods that its rules read."""
         return frozenset(key for each in self._by_domain for key in each.pods.label_keys)

@@ -117,6 +117,15 @@ def test_an_affinity_needs_its_pods_in_the_domain(labels, pods, fitting):
     assert answer(pods, labels=labels, placement=placement)[1] == fitting
 
 
+def test_the_pods_without_gpus_that_rules_count_are_named_as_not_checked():
+    db = {"matchLabels": {"app": "db"}}
+    placement = {"spread": [SPREAD], "pod_anti_affinity": [{"key": "zone", "selector": db}] * 2}
+
+    found, _ = answer(chats(n_2=1), labels={"app": "chat"}, placement=placement)
+
+    assert found.not_checked == ["pods without GPUs that match app=chat, app=db"]
+
+
 def test_an_affinity_to_pods_that_are_not_observed_is_not_compared():
     """Pods without GPUs have no labels in the mirror, so the scheduler's words decide."""
     found, fitting = answer({}, placement={"pod_affinity": [{"key": "zone", "selector": CHAT}]})
