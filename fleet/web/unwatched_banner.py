@@ -25,7 +25,7 @@ class Unwatched:
 
 
 def unwatched(request: HttpRequest) -> dict[str, object]:
-    """Adds the banner to templates. One query when used; four more while shown."""
+    """Adds the banner to templates. One query when used; two more while shown."""
     return {"unwatched": SimpleLazyObject(lambda: _unwatched(request.user, now=timezone.now()))}
 
 
@@ -35,11 +35,9 @@ def unwatched_part(request: PersonRequest) -> HttpResponse:
 
 
 def _unwatched(user, *, now: datetime) -> Unwatched:
-    found = list(Cluster.objects.unwatched(now=now))
-    seen = set(Cluster.objects.visible_to(user).values_list("pk", flat=True)) if found else set()
-    mine = [each for each in found if each.pk in seen]
-    first = [(each, _unwatched_since(each, now)) for each in mine[:NAMED]]
-    return Unwatched(first, more=len(mine) - len(first), action=threads(now=now).action if first else "")
+    found = list(Cluster.objects.visible_to(user).unwatched(now=now))
+    first = [(each, _unwatched_since(each, now)) for each in found[:NAMED]]
+    return Unwatched(first, more=len(found) - len(first), action=threads(now=now).action if first else "")
 
 
 def _unwatched_since(cluster: Cluster, now: datetime) -> datetime | None:
