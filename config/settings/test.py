@@ -1,5 +1,6 @@
 """Settings of unit tests: no Redis, no network. Flows use `dev` with real processes."""
 
+import os
 import tempfile
 
 from config.settings.base import *  # noqa: F403
@@ -17,3 +18,5 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     # In memory, SQLite's threads share a cache and lock each other out at once. In a file they wait, as in production.
     OF_THIS_RUN = tempfile.TemporaryDirectory(prefix="quarterdeck-test-")  # removed with the process
     DATABASES["default"]["TEST"] = {"NAME": f"{OF_THIS_RUN.name}/test.sqlite3"}  # noqa: F405
+else:  # the Unix socket of `demo.postgres`, if it has started the server
+    DATABASES["default"]["HOST"] = os.environ.get("QUARTERDECK_TEST_SOCKET") or DATABASES["default"]["HOST"]  # noqa: F405
