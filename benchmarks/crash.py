@@ -153,7 +153,7 @@ def arguments() -> argparse.Namespace:
         help="take these guards out in turn, or all of them, each until it is found out; K: the schedule to begin with",
     )  # fmt: skip
     parser.add_argument("--processes", type=whole(1, 64), default=0, metavar="N", help="as many as there are cores")
-    parser.add_argument("--pulls", action="store_true", help="only those with an image pull")
+    parser.add_argument("--pulls", action="store_true", help="only those whose operations pull an image")
     parser.add_argument("--cases", action="store_true", help="only those with cases and operations on nodes")
     parser.add_argument("--uncut", action="store_true", help="say of each seam at which nothing happened which it is")
     parser.add_argument("--few", action="store_true", help="fewer sizes and lives: a start in seconds")

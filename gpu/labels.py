@@ -131,8 +131,6 @@ EXCLUDED_BY = "quarterdeck.io/opted-out-by"  # annotation: "plan-<id>", the owne
 PUT_BACK = "quarterdeck.io/put-back"  # annotation: the merge patch that restores the previous values
 # Labels of our Jobs, which pull an image or test a changed node, and of their pods.
 MANAGED_BY, OURS = "app.kubernetes.io/managed-by", "quarterdeck"  # label and value
-PULLS_FOR = "quarterdeck.io/pulls-for"  # label: "plan-<id>"
-IMAGE_PULL = "quarterdeck.io/image-pull"  # label: the number of the pull
 PROVES_FOR = "quarterdeck.io/proves-for"  # label of test Jobs and their pods: "plan-<id>"
 MAINTENANCE_OF = "quarterdeck.io/maintenance-of"  # annotation of a MaintenanceRequest: operation and node UID
 PROOF = "quarterdeck.io/proof"  # label: the number of the test Job

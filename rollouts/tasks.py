@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from operations.models.leased import Leased
 from rollouts.backtest.halt_review import review_halt
+from rollouts.commands.image_pulls import cancel_obsolete_pulls
 from rollouts.commands.pending_commands import record_pending
 from rollouts.engine.round import run_round
 from rollouts.external_rollouts.external_rollout_round import run_external_rollout, take_up
-from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.live_checks.live_check_round import run_live_check
-from rollouts.models import ExternalRollout, ImagePull, LiveCheck, Plan, Rehearsal
+from rollouts.models import ExternalRollout, LiveCheck, Plan, Rehearsal
 from rollouts.models.external_rollout import wake_external_rollouts
 from rollouts.models.plan import wake_plans
 from rollouts.rehearsal.rehearsal_round import run_rehearsal
@@ -34,7 +34,6 @@ def run_plan(key: int, *, owner: str, clock: Callable[[], datetime]) -> None:
 ROUNDS: dict[type[Leased], Callable[..., None]] = {
     Plan: run_plan,
     LiveCheck: run_live_check,
-    ImagePull: run_pull,
     Rehearsal: run_rehearsal,
     ExternalRollout: run_external_rollout,
 }
@@ -42,9 +41,13 @@ ROUNDS: dict[type[Leased], Callable[..., None]] = {
 
 @shared_task(queue="rollouts", ignore_result=True)
 def run_leased(*, model: str, key: int, **_: object) -> None:
-    """Runs one round of a leased row. It accepts unknown arguments, so that old and new workers can run together."""
-    run_round_of = next(run for leased, run in ROUNDS.items() if leased.__name__ == model)
-    run_round_of(key, owner=owner(), clock=timezone.now)
+    """Runs one round of a leased row, if this version has such rows.
+
+    It accepts unknown models and arguments, so that old and new workers can run together.
+    """
+    for leased, run_round_of in ROUNDS.items():
+        if leased.__name__ == model:
+            run_round_of(key, owner=owner(), clock=timezone.now)
 
 
 @shared_task(queue="rollouts", ignore_result=True)
@@ -56,12 +59,16 @@ def sweep_plans(**_: object) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_rounds(**_: object) -> None:
-    """Creates missing rows of followed driver objects, and queues every due round but those of plans."""
+    """Creates missing rows of followed driver objects, and queues every due round but those of plans.
+
+    It also cancels image pulls without a purpose.
+    """
     take_up(now=timezone.now())
     for model in ROUNDS:
         is_of_this_queue = model.queue_name == Leased.queue_name  # the sweep of another queue queues its own rounds
         if model is Rehearsal or (is_of_this_queue and model is not Plan):
             queue_due(model)
+    cancel_obsolete_pulls(now=timezone.now())
 
 
 def queue_due(model: Any) -> None:

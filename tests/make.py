@@ -383,25 +383,26 @@ def a_repair_receiver(cluster, **given: Any):
     return RepairReceiver.objects.create(cluster=cluster, **row | {"changed_at": NOON} | given)
 
 
-def an_image_pull(plan, *outcomes: str, **given: Any):
-    """One that is under way, a Job for each outcome: blank, pulled, failed or unknown; on gpu-1, gpu-2, …"""
-    from rollouts.models import ImagePull, PullJob
+def an_image_pull(plan, *outcomes: str, image: str = "", left_out: str = "", **given: Any):
+    """One in progress, with an outcome for each of gpu-1, gpu-2, …: blank, pulled, failed or unknown.
 
-    row = {
-        "to_version": plan.to_version, "nodes_each": 1, "asked_by": "ada", "asked_at": NOON, "reason": "x",
-        "lease_until": NOON, "next_look_at": NOON,
-    }  # fmt: skip
-    pull = ImagePull.objects.create(plan=plan, **row | given)
+    `image`: of all nodes; blank: each has its own system.
+    """
+    from operations.test_jobs.pull_job import DriverPull
+
+    names = [f"gpu-{number}" for number in range(1, len(outcomes or ("",)) + 1)]
     uids = dict(plan.cluster.nodes.values_list("name", "uid"))
-    for position, outcome in enumerate(outcomes or ("",), 1):
-        PullJob.objects.create(
-            pull=pull, position=position, node_uid=uids.get(f"gpu-{position}", f"uid-{position}"),
-            node_name=f"gpu-{position}", daemonset_uid="uid",
-            namespace="gpu-operator", daemonset_name="nvidia-driver", driver_pod="x", system=f"ubuntu2{position}.04",
-            image=f"nvcr.io/nvidia/driver:{plan.to_version}-ubuntu2{position}.04", outcome=outcome,
-            told_at=NOON if outcome else None, says=f"It is {outcome}." if outcome else "",
-        )  # fmt: skip
-    return pull
+    base = f"nvcr.io/nvidia/driver:{plan.to_version}-ubuntu2"
+    images = {uids.get(name, f"uid-of-{name}"): image or f"{base}{name[4:]}.04" for name in names}
+    options = DriverPull(plan.from_version, plan.to_version, images).as_option
+    operation = an_operation(plan.cluster, *names, steps=("image_pull",), options=options, **given)
+    states = {"": "pending", "pulled": "done"}
+    for node, (uid, its), outcome in zip(operation.nodes.all(), images.items(), outcomes or ("",), strict=True):
+        node.node_uid, node.state = uid, states.get(outcome, "failed")
+        if outcome:
+            node.progress, node.reason = {"image": its, "outcome": outcome}, f"It is {outcome}."
+        node.save()
+    return plan.image_pulls.create(operation=operation, to_version=plan.to_version, nodes_each=1, left_out=left_out)
 
 
 def an_external_rollout(cluster, *states: str, **given: Any):

@@ -6,16 +6,17 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from benchmarks.crashing import people
 from benchmarks.crashing.case_actors import Answers, provider_id
 from benchmarks.crashing.case_world import CaseWorld
-from benchmarks.crashing.jobs import Fate
+from benchmarks.crashing.jobs import NAMESPACE, Fate
 from benchmarks.crashing.nodes_seen import CORDONED_BY
 from benchmarks.crashing.tenants import REPLICAS, TEAM
-from benchmarks.crashing.world import KUBECTL
+from benchmarks.crashing.world import KUBECTL, NEW
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Node
 from maintenance import automatic, commands
@@ -31,15 +32,21 @@ from maintenance.repair_round import ANNOTATION_UNCLEAR
 from maintenance.triggers import Mode
 from operations import commands as operations
 from operations.lifecycle import UNFINISHED, OperationState
-from operations.models import Operation, OperationNode, Quarantine
+from operations.models import NodeTestJob, Operation, OperationNode, Quarantine
 from operations.refusals import BadOperation, OperationRefused
 from people.rights import NotAllowed
+from rollouts.commands import image_pulls, plan_drafts
+from rollouts.commands.refusals import Refusal
+from rollouts.models import Plan
 from simulator.actors.objects import Obj, annotations, is_unschedulable, labels, name, spec, uid
-from simulator.kinds import DISRUPTION_BUDGET, NODE
+from simulator.kinds import DISRUPTION_BUDGET, JOB, NODE
 
-NO = (CaseRefused, OperationRefused, BadOperation, NotAllowed, LostRace, IllegalMove)
+NO = (Refusal, CaseRefused, OperationRefused, BadOperation, NotAllowed, LostRace, IllegalMove)
 WHY = "A schedule wants it."
 FOCUSED = 0.8  # of what happens to a node: to the one that is about to be written
+OTHER = "580.105.08"  # to which a draft is edited
+JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+BACKGROUND = {"propagationPolicy": "Background"}
 OURS = "operation-"  # how a cordon of an operation is marked
 
 
@@ -56,6 +63,9 @@ class CaseCourse:
     is_tested: bool = False  # a test Job validates them, and not the word of a person
     is_automatic: bool = False  # drain, repair, test and release are automatic, too
     new: int = 0  # nodes that join a pool whose new nodes are held
+    pulled: int = 0  # nodes that pull an image
+    of_plan: bool = False  # it is the image of a plan's draft
+    fate: Fate = Fate.PULLED
 
     @property
     def between_s(self) -> int:
@@ -69,6 +79,7 @@ def begin(ground: CaseWorld, course: CaseCourse) -> None:
         open_case(ground, called)
     if course.drained:
         start(ground, "drain", nodes[: course.drained])
+    _begin_pull(ground, course)
     if course.is_automatic:
         set_steps(ground, is_on=True)
     if course.new:
@@ -89,6 +100,24 @@ def set_steps(ground: CaseWorld, *, is_on: bool) -> None:
     """Somebody switches the automatic drains and repairs of the pool."""
     switched = {"drain": is_on, "repair": "nvsentinel-reboot" if is_on else "", **given(ground)}
     attempt(ground, "ada", "switch steps", lambda: set_switches(ground.pool, **switched))
+
+
+def _begin_pull(ground: CaseWorld, course: CaseCourse) -> None:
+    ground.world.jobs.fate = course.fate
+    if course.of_plan:
+        ask_image(ground, course.pulled)
+    elif course.pulled:
+        start(ground, "pull-image", ground.nodes[: course.pulled], options={"pulled_image": "registry.example/llm:1"})
+
+
+def draft_of(ground: CaseWorld) -> Plan:
+    return Plan.objects.select_related("cluster").get(pk=ground.world.plan.pk)
+
+
+def ask_image(ground: CaseWorld, nodes_each: int = 2) -> None:
+    asked = {"reason": WHY, "actor": ground.world.person("ada"), "now": ground.world.clock()}
+    act = partial(image_pulls.ask, draft_of(ground), nodes_each=nodes_each, **asked)
+    attempt(ground, "ada", "draft asks", act)
 
 
 def open_case(ground: CaseWorld, called: str) -> None:
@@ -365,6 +394,41 @@ def _spoil_tests(ground: CaseWorld, chance: random.Random) -> None:
     ground.world.jobs.fate = chance.choice([Fate.CRASHED, Fate.CRASHED, Fate.NO_POD, Fate.NO_ANSWER, Fate.NO_ROOM])
 
 
+def _ask_image(ground: CaseWorld, chance: random.Random) -> None:
+    ask_image(ground, chance.randint(1, 3))
+
+
+def _edit_draft(ground: CaseWorld, chance: random.Random) -> None:  # noqa: ARG001
+    """The draft goes elsewhere from now on. An image that was asked for before is not needed any more."""
+    plan = draft_of(ground)
+    change = {"title": "", "to_version": OTHER if plan.to_version == NEW else NEW, "expected_revision": plan.revision}
+    change |= {"stages": plan_drafts.stages_of(plan), "actor": ground.world.person("bob"), "now": ground.world.clock()}
+    attempt(ground, "bob", "draft edited", lambda: plan_drafts.edit(plan, **change))
+
+
+def _discard_draft(ground: CaseWorld, chance: random.Random) -> None:  # noqa: ARG001
+    gone = {"actor": ground.world.person("bob"), "reason": WHY, "now": ground.world.clock()}
+    attempt(ground, "bob", "draft discarded", lambda: plan_drafts.discard(draft_of(ground), **gone))
+
+
+def _delete_job(ground: CaseWorld, chance: random.Random) -> None:
+    if there := [name(job) for job in ground.world.store.list(JOB, NAMESPACE)[0]]:
+        ground.world.line.notify(KUBECTL, "DELETE", f"{JOBS}/{chance.choice(there)}", BACKGROUND)
+
+
+def _take_job_name(ground: CaseWorld, chance: random.Random) -> None:
+    """Somebody makes a Job with the name of one of ours, in its place where it is there."""
+    world, names = ground.world, sorted(row.job_name for row in NodeTestJob.objects.all())
+    if not names:
+        return
+    named = chance.choice(names)
+    if any(name(job) == named for job in world.store.list(JOB, NAMESPACE)[0]):
+        world.line.notify(KUBECTL, "DELETE", f"{JOBS}/{named}", BACKGROUND)
+    spec_of_pod = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]}
+    theirs = {"metadata": {"name": named}, "spec": {"template": {"metadata": {}, "spec": spec_of_pod}}}
+    world.line.notify(KUBECTL, "POST", JOBS, theirs)
+
+
 def _spoil_answers(ground: CaseWorld, chance: random.Random) -> None:
     ground.actors.answers = chance.choice([each for each in Answers if each is not Answers.TAKES])
 
@@ -473,6 +537,11 @@ EVICTED: tuple[Event, ...] = (_move_named_pods, _move_named_pods, _move_pod, _ti
 CHANGED: tuple[Event, ...] = (_take_over, _take_over, _cordon, _uncordon, _remake, _fault, _fault)
 REPAIRED: tuple[Event, ...] = (_spoil_answers, _answer_again, _uncordon, _remake, _of_a_case(_take_case_over))
 STEPPED: tuple[Event, ...] = (_end_steps, _of_a_case(_take_case_over))
+PURPOSE_ENDED: tuple[Event, ...] = (_edit_draft, _discard_draft)
+PULLED: tuple[Event, ...] = (
+    *STOPPING, _steer("cancel"), _freeze, _edit_draft, _edit_draft, _discard_draft, _spoil_tests, _delete_job,
+    _take_job_name, _take_job_name, _begin_another, _remake, _ask_image,
+)  # fmt: skip
 TESTED: tuple[Event, ...] = (_spoil_tests, _fault, _uncordon, _remake, _end_steps)
 ANYTHING: tuple[Event, ...] = (
     *STOPPING, *EVICTED, *CHANGED, *REPAIRED, *TESTED, _steer("retry"), _begin_another, _suspect, _storm, _silence,

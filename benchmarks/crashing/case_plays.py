@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from benchmarks.crashing.case_people import CaseCourse, begin, look_after
 from benchmarks.crashing.case_world import CaseWorld, Work, case_ground, in_its_place
+from benchmarks.crashing.jobs import Fate
 from benchmarks.crashing.seams import Write
 from benchmarks.crashing.world import Kept
 from maintenance.lifecycle import PROBATION_FOR, CaseState
@@ -25,6 +26,12 @@ COURSES = (
     CaseCourse(cases=1, by="metal3-reboot"),
     CaseCourse(faults=1, is_automatic=True),
     CaseCourse(new=2, is_overridden=True),
+)
+PULLS = (
+    CaseCourse(pulled=2),
+    CaseCourse(pulled=2, of_plan=True),
+    CaseCourse(pulled=1, of_plan=True, fate=Fate.NOT_FOUND),
+    CaseCourse(pulled=3, drained=1),
 )
 LEAST_TICKS, MOST_TICKS = 8, 60  # a finding settles first
 

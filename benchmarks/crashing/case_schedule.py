@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from benchmarks.crashing.case_actors import Answers
-from benchmarks.crashing.case_oracle import CaseOracle, pods_past_budgets, rows_at_the_end
+from benchmarks.crashing.case_oracle import CaseOracle, pods_past_budgets, pulls_of_plans, rows_at_the_end
 from benchmarks.crashing.case_people import (
     ANYTHING,
     CHANGED,
     EVICTED,
+    PULLED,
+    PURPOSE_ENDED,
     REPAIRED,
     STEPPED,
     STOPPING,
@@ -25,7 +27,7 @@ from benchmarks.crashing.case_people import (
     tidy,
 )
 from benchmarks.crashing.case_plays import CaseMoment, case_moments, end_probation, is_quiet, standing
-from benchmarks.crashing.case_world import OF_CASES, Work, case_ground
+from benchmarks.crashing.case_world import OF_CASES, OF_PULLS, Work, case_ground
 from benchmarks.crashing.oracle import Violation
 from benchmarks.crashing.seams import Fault, Kind, Write
 from maintenance.models import NodeCase
@@ -34,7 +36,9 @@ CUT, RACED = 0.3, 0.8  # up to which part of them
 JUST_BEFORE, UNSEEN, SLEPT, LOST = 0.6, 0.2, 0.15, 0.15
 LAST = 4  # gaps before a write
 LEASE_S = 61.0  # of a repair, which is longer than an operation's
-WEIGHT = {Kind.EVICTION: 3, Kind.REPAIR: 8}
+WEIGHT = {Kind.EVICTION: 3, Kind.REPAIR: 8, Kind.JOB: 4}
+OFTEN_LOST, PURPOSELESS = 0.3, 0.3  # of those that pull an image: a request for a Job, and the plan's need of it
+OF_JOBS = (Fault.LATE, Fault.LATE, Fault.RESET_AFTER, Fault.TIMEOUT_AFTER)
 LOSSES = (Fault.LATE, Fault.RESET_AFTER, Fault.TIMEOUT_AFTER, Fault.CONFLICT, Fault.FAILING)
 MOST_CALM = 150  # ticks
 
@@ -83,8 +87,9 @@ class CaseSchedule:
         self.world.put_back(moment.kept)
         self.ground.focus = write.node
         gaps = [gap for gap in moment.gaps if gap < write.seam] or [1]
-        if chance.random() < LOST:
-            self._round(moment.work, faults={write.request: chance.choice(LOSSES)})
+        if chance.random() < (OFTEN_LOST if self.course.pulled else LOST):
+            losses = OF_JOBS if self.course.pulled else LOSSES
+            self._round(moment.work, faults={write.request: chance.choice(losses)})
             self._event(STOPPING)()
         elif chance.random() < SLEPT:
             self._round(moment.work, acts={chance.choice(gaps): lambda: self._sleep(moment.work)})
@@ -92,6 +97,8 @@ class CaseSchedule:
             event = self._event(self._before(write))
             if chance.random() < UNSEEN:
                 event()
+                if self.course.of_plan:
+                    self._round(Work(OF_PULLS))
                 self._round(moment.work)
             else:
                 at = gaps[-LAST:] if chance.random() < JUST_BEFORE else gaps
@@ -100,6 +107,10 @@ class CaseSchedule:
 
     def _before(self, write: Write) -> Sequence[Event]:
         """Returns what a write of this kind rests on."""
+        if self.course.of_plan and self.chance.random() < PURPOSELESS:
+            return PURPOSE_ENDED
+        if self.course.pulled and write.kind in {Kind.JOB, Kind.JOB_GONE}:
+            return PULLED
         if self.chance.random() < 0.4:
             return STEPPED if self.course.is_automatic else STOPPING
         return {Kind.EVICTION: EVICTED, Kind.REPAIR: REPAIRED, Kind.JOB: TESTED}.get(write.kind, CHANGED)
@@ -172,6 +183,8 @@ class CaseSchedule:
 
     def calm_down(self) -> None:
         """Nothing unforeseen happens any more, and people look after the nodes, until all are in service again."""
+        if self.course.pulled:
+            self.world.line.arrive()  # within the minute for which somebody waits for it
         self.world.clock.move(LEASE_S)
         for number in range(MOST_CALM):
             tidy(self.ground)
@@ -197,7 +210,9 @@ class CaseSchedule:
 
     def judge(self) -> Iterator[Violation]:
         world = self.world
-        yield from CaseOracle(world.entries(), world.words, world.first_nodes, past=pods_past_budgets()).read()
+        yield from CaseOracle(
+            world.entries(), world.words, world.first_nodes, past=pods_past_budgets(), of_plans=pulls_of_plans()
+        ).read()
         for bug in world.bugs:
             yield Violation("bugs", bug)
         if self.is_stuck:

@@ -31,13 +31,14 @@ from operations.models import Operation
 from operations.operation_round import clean_up_operation, end_gone_quarantines, run_operation
 from operations.quarantine_round import follow_quarantines
 from operations.steps import STEPS
+from rollouts.commands.image_pulls import cancel_obsolete_pulls
 from simulator.actors.objects import name, uid
 from simulator.kinds import NODE
 
 SICK = 3  # nodes on which something may be wrong
 OF_AN_OPERATION, OF_A_REPAIR, OF_A_CLEAN_UP = "operation", "repair", "clean-up"
 OF_CASES, OF_AUTOMATIC, OF_STEPS, OF_NEW, OF_GONE = "cases", "automatic", "steps", "new", "gone"
-OF_QUARANTINES = "quarantines"
+OF_QUARANTINES, OF_PULLS = "quarantines", "pulls"
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ class CaseWorld:
             Work(OF_NEW),
             Work(OF_QUARANTINES),
             Work(OF_GONE),
+            Work(OF_PULLS),
         ]
 
     def round(self, work: Work, who: str = "worker-1", **planned: Any) -> Turn:
@@ -121,8 +123,12 @@ class CaseWorld:
             OF_NEW: lambda: run_new_nodes(now=clock()),
             OF_QUARANTINES: partial(follow_quarantines, clock=clock),
             OF_GONE: lambda: end_gone_quarantines(now=clock()),
+            OF_PULLS: lambda: cancel_obsolete_pulls(now=clock()),
         }
-        return self.world.live(Turn(who, of=work.mark, **planned), rounds[work.kind])
+        turn = self.world.live(Turn(who, of=work.mark, **planned), rounds[work.kind])
+        if work.kind == OF_PULLS and not turn.is_cut:
+            self.world.say("worker", "sweep")
+        return turn
 
     # What goes on beside them
 

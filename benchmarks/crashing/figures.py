@@ -12,7 +12,7 @@ FIGURES = {
     "leaked_optouts": "nodes",  # a neighbour is kept off after the plan or while a stage is judged, or theirs is lost
     "untested_nodes": "nodes",  # take pods before their test Job has run, where their stage asks for that first
     "leaked_leases": "leases",  # turns, nodes and places that a plan has not given back at its end
-    "leaked_jobs": "jobs",  # of a pull: made twice or despite a word, or not ours and deleted; of it or a test: left
+    "leaked_jobs": "jobs",  # made twice, left, or not ours and deleted
     "over_budget": "releases",  # past the stage's budget or the operator's slots
     "stuck_plans": "plans",  # without an end but that somebody gives it up, or without a sentence
     "unapproved_releases": "releases",
@@ -23,7 +23,7 @@ FIGURES = {
     "versions_overwritten": "writes",  # over one that somebody else had set since we read it
     "writes_out_of_turn": "writes",  # by a worker, after another one has begun
     "foreign_cordons_removed": "nodes",  # by a release: a cordon that no operation of ours has written
-    "acts_after_stop": "writes",  # evictions and cordons of an operation after its end, its pause, a stop or a freeze
+    "acts_after_stop": "writes",  # evictions, cordons and Jobs of an operation after its end, a pause, stop or freeze
     "evictions_over_budget": "pods",  # fewer left than their budget wants, or deleted past it
     "wrong_evictions": "pods",  # that are on no node of the operation
     "unvalidated_returns": "nodes",  # back in service without a pass newer than the last fault and repair

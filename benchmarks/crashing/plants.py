@@ -13,6 +13,7 @@ from unittest import mock
 from django.db.models import F
 from msgspec.structs import replace
 
+from benchmarks.crashing import case_world
 from fleet.models import Cluster, ClusterMode
 from gpu import external_controllers
 from gpu.labels import CORDONED_BY, HELD_BY
@@ -20,11 +21,13 @@ from kube import client
 from kube.resources import PODS
 from maintenance.lifecycle import CaseFacts
 from maintenance.triggers import BreakerNumbers
-from operations import writer_lease
+from operations import test_job_tracker, writer_lease
 from operations.failure_domains import Budgets
-from operations.models import Quarantine
+from operations.models import NodeTestJob, Quarantine
 from operations.operation_round import OperationRound
-from operations.steps import uncordon
+from operations.steps import image_pull, uncordon
+from operations.steps.base import NodeWork
+from operations.test_job_tracker import TestJobTracker
 from rollouts.components.driver import Driver
 from rollouts.components.throttle import Room
 from rollouts.engine import act, decide, live_state, observation, record
@@ -36,9 +39,7 @@ from rollouts.engine.decide import cordons as cordoning
 from rollouts.engine.decide.acts import Decision, HandOver, Recall
 from rollouts.engine.decide.restoration import ours
 from rollouts.engine.snapshot import Snapshot, StageSnapshot
-from rollouts.image_pulls import base, job_cleanup, job_creation, job_results
-from rollouts.image_pulls.base import PullRound
-from rollouts.models import ImagePull, Plan, PullJob
+from rollouts.models import Plan
 from rollouts.models.plan import LEASE
 from rollouts.queries import restraints
 from rollouts.queries.restraints import Restraints
@@ -138,37 +139,18 @@ def _take_whatever(*given: Any, **named: Any) -> None:
         TAKE(*given, **named)
 
 
-INTEND_PULL, WRITE_PULL = job_creation.intend, PullRound.write
+INTEND_JOB, WRITE_JOB = image_pull.intend_job, TestJobTracker._write  # noqa: SLF001
 
 
-def _intend_afterwards(pull_round: PullRound, row: PullJob, image: str) -> str:
+def _intend_unrecorded(work: NodeWork, deadline: timedelta, **columns: Any) -> NodeTestJob:
     """All of its checks, and no word of what is made."""
-    before = row.intended_at
-    reason = INTEND_PULL(pull_round, row, image)
-    PullJob.objects.filter(pk=row.pk).update(intended_at=before)
-    return reason
+    row = INTEND_JOB(work, deadline, **columns)
+    NodeTestJob.objects.filter(pk=row.pk).update(gone_at=work.clock())
+    return row
 
 
-def _write_intent_too(pull_round: PullRound, row: PullJob, told: Any, *, now: datetime, **given: Any) -> None:
-    if given.get("made_at"):
-        PullJob.objects.filter(pk=row.pk).update(intended_at=given["made_at"])
-    WRITE_PULL(pull_round, row, told, now=now, **given)
-
-
-def _intend_whatever(pull_round: PullRound, row: PullJob, image: str) -> str:
-    row.image, row.system = image, job_creation.system_of(image, pull_round.pull.to_version)
-    PullJob.objects.filter(pk=row.pk).update(intended_at=pull_round.clock(), image=row.image, system=row.system)
-    return ""
-
-
-def _take_pull(pull: ImagePull, *, owner: str, now: datetime) -> bool:  # noqa: ARG001
-    ImagePull.objects.filter(pk=pull.pk).update(lease_owner=owner, epoch=F("epoch") + 1)
-    pull.refresh_from_db(fields=["epoch"])
-    return True
-
-
-def _keep_any_pull(pull: ImagePull, *, now: datetime) -> None:
-    ImagePull.objects.filter(pk=pull.pk).update(lease_until=now + LEASE)
+def _write_recorded(tracker: TestJobTracker, row: Any, progress: Any, *, now: datetime, **more: Any) -> None:
+    WRITE_JOB(tracker, row, progress, now=now, **({"gone_at": None} if "made_at" in more else {}) | more)
 
 
 TAKE_LEASE = act.take_writer_lease
@@ -375,25 +357,25 @@ PLANTS = {
             _instead(waves, "_is_still_wanted", AGREED),
         ),
     ),
-    "pull-intent": Plant(
+    "job-intent": Plant(
         "the row that says that a Job may be there, written before the Job is: it is written after it",
-        (_instead(job_creation, "intend", _intend_afterwards), _instead(PullRound, "write", _write_intent_too)),
+        (_instead(image_pull, "intend_job", _intend_unrecorded), _instead(TestJobTracker, "_write", _write_recorded)),
     ),
     "pull-stop": Plant(
-        "the look for the stop, freezes and the ConfigMap before a Job is made",
-        (_instead(job_creation, "stopped_in_cluster", _always("")), _instead(job_creation, "why_frozen", _always(""))),
+        "the look for the stop, freezes and the ConfigMap before a Job is made that pulls an image",
+        (_instead(image_pull.ImagePullStep, "why_no_job_now", _always("")),),
     ),
-    "pull-landing": Plant(
+    "pull-purpose": Plant(
+        "the sweep that cancels the image pull of a plan that needs it no more",
+        (_instead(case_world, "cancel_obsolete_pulls", _always(None)),),
+    ),
+    "job-landing": Plant(
         "that a request for a Job that may still land is waited for",
-        (_instead(base, "LANDED_BY", timedelta(0)),),
+        (_instead(test_job_tracker, "LANDED_BY", timedelta(0)),),
     ),
-    "pull-ours": Plant(
+    "job-ours": Plant(
         "the look at whose Job of our name it is",
-        (_instead(job_results, "is_ours", AGREED), _instead(job_cleanup, "is_ours", AGREED)),
-    ),
-    "pull-called-off": Plant(
-        "the look for a cancellation, the plan's end and an edit just before a Job is made",
-        (_instead(job_creation, "intend", _intend_whatever),),
+        (_instead(test_job_tracker, "is_ours", AGREED),),
     ),
     "eviction-uid": Plant(
         "the UID in an eviction: a pod that started again elsewhere under the same name is evicted in its place",
@@ -417,10 +399,6 @@ PLANTS = {
     "breaker": Plant(
         "the limits at which the breaker of automatic quarantine opens",
         (_instead(BreakerNumbers, "why_trip", ""),),
-    ),
-    "pull-turn": Plant(
-        "the lease of a pull: a worker that lost its turn, or never had it, goes on",
-        (_instead(ImagePull, "keep_lease", _keep_any_pull), _instead(ImagePull, "take_lease", _take_pull)),
     ),
 }
 

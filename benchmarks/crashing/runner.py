@@ -3,8 +3,8 @@
 Every second one cuts a seam of undisturbed lives, each in its turn, the gaps first: who dies just before the next thing
 leaves what he leaves in the gap before it. In most of the others something happens once:
 before a write that rests on its not happening, to a node that is about to go, or to what lets it go; in the rest, much.
-What happens is random from the seed. One in ten of all, which cuts none of those seams, has an image pull beside its
-plan; one in twenty has two plans that share a pool; one in twenty has no plan, but cases and operations on nodes.
+What happens is random from the seed. One in twenty of all has two plans that share a pool, and cuts none of those
+seams; neither do one in twenty with cases and operations on nodes, and one in ten with operations that pull an image.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from benchmarks.crashing.oracle import Violation
 from benchmarks.crashing.pair_plays import pair_of
 from benchmarks.crashing.pair_schedule import PairSchedule
 from benchmarks.crashing.plays import COURSES, SHAPES, WHOLE, Course, Moment, moments, world_of
-from benchmarks.crashing.pull_plays import PULLS, PullCourse, pull_moments
-from benchmarks.crashing.pull_schedule import PullSchedule
 from benchmarks.crashing.schedule import Schedule
 from benchmarks.crashing.world import Shape, World, connected
 
@@ -60,8 +58,9 @@ class Runner:
         own = {slot for slot in range(len(self.lives)) if slot * parts // len(self.lives) == part}
         if only_cases:
             return [*range(CASE_AT, count * CASE_EVERY, CASE_EVERY)][part::parts]
-        wanted = range(PULL_AT, count * PULL_EVERY, PULL_EVERY) if only_pulls else range(count)
-        return [number for number in wanted if number // 2 % len(self.lives) in own]
+        if only_pulls:
+            return [*range(PULL_AT, count * PULL_EVERY, PULL_EVERY)][part::parts]
+        return [number for number in range(count) if number // 2 % len(self.lives) in own]
 
     def get_ready(self, numbers: Iterable[int], *, all_guards: bool = True) -> None:
         """Live every life that they need once, with all guards, so that there is something to begin from.
@@ -72,8 +71,6 @@ class Runner:
             for moment in moments(shape, course):
                 if all_guards and moment.leads_to is not None:
                     self._ended.add((shape, moment.leads_to, moment.signature))
-        for number in (each for each in numbers if each % PULL_EVERY == PULL_AT):
-            pull_moments(self._life(number)[0], _pull(number))
         for number in (each for each in numbers if self._has_two_plans(each)):
             pair_of(self._shape_of_pair(number))
         for number in (each for each in numbers if _has_cases(each)):
@@ -97,8 +94,6 @@ class Runner:
 
     def run(self, number: int) -> Outcome:
         chance = random.Random(f"{self.seed}:{number}")
-        if number % PULL_EVERY == PULL_AT:
-            return self._run_pull(number, chance)
         if self._has_two_plans(number):
             return self._run_pair(number, chance)
         if _has_cases(number):
@@ -149,26 +144,15 @@ class Runner:
             schedule.calm_down()
             return Outcome(tuple(schedule.judge()), schedule.rounds, schedule.world)
 
-    def _run_pull(self, number: int, chance: random.Random) -> Outcome:
-        shape, _, _ = self._life(number)
-        world = world_of(shape)
-        with connected(world):
-            schedule = PullSchedule(world, chance, self._ended)
-            schedule.disturb(shape, _pull(number))
-            schedule.calm_down(chance.choice(ENDINGS))
-            return Outcome(tuple(schedule.judge()), schedule.rounds, world)
-
 
 def _has_cases(number: int) -> bool:
-    return number % CASE_EVERY == CASE_AT
+    return number % CASE_EVERY == CASE_AT or number % PULL_EVERY == PULL_AT
 
 
 def _case(number: int) -> CaseCourse:
+    if number % PULL_EVERY == PULL_AT:
+        return case_plays.PULLS[number // PULL_EVERY % len(case_plays.PULLS)]
     return case_plays.COURSES[number // CASE_EVERY % len(case_plays.COURSES)]
-
-
-def _pull(number: int) -> PullCourse:
-    return PULLS[number // PULL_EVERY % len(PULLS)]
 
 
 def _in_turn(life: tuple[Moment, ...]) -> list[tuple[int, int]]:

@@ -20,7 +20,7 @@ HOLD = b"gpu-driver-upgrade.skip"
 NODES, JOBS, HOSTS = "/api/v1/nodes/", "/jobs", "/baremetalhosts/"
 WRITES = ("INSERT", "UPDATE", "DELETE")
 # Who has just proven that it is his turn writes: what comes in between is seen by nobody, and by no API server.
-LEASED = ("rollouts_plan", "rollouts_imagepull", "operations_operation", "maintenance_repair")
+LEASED = ("rollouts_plan", "operations_operation", "maintenance_repair")
 PROVES_TURN = tuple(f'{WRITES[1]} "{table}" SET "lease_until"' for table in LEASED)
 
 
@@ -49,7 +49,7 @@ class Kind(StrEnum):
     VERSION = "version"  # the new one
     ROLLBACK = "rollback"  # the old one
     LEASE = "lease"
-    JOB = "job"  # one that pulls an image
+    JOB = "job"
     JOB_GONE = "job gone"
     EVICTION = "eviction"
     REPAIR = "repair"  # an actor is asked for one
@@ -69,7 +69,7 @@ class Turn:
 
     who: str
     number: int = 0  # of all turns, in the order in which they began; 0: nobody's
-    of: str = "turn"  # at a plan; "pull": at its image pull, which has a lease of its own
+    of: str = "turn"  # at a plan; else what it is at, which has a lease of its own
     dies_at: int = 0  # seam; 0: nowhere
     acts: Mapping[int, Callable[[], None]] = field(default_factory=dict)  # seam at which it can be overtaken → by what
     faults: Mapping[int, Fault] = field(default_factory=dict)  # request → fault

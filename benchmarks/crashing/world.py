@@ -30,7 +30,6 @@ from rollouts.commands.plan_drafts import draft
 from rollouts.commands.plan_start import start
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.engine.round import run_round
-from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.models import Plan, StageKind
 from simulator.actors.gpu_operator import keys
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY, NVIDIA_DRIVER
@@ -278,11 +277,6 @@ class World:
         is_whole = not turn.is_cut and not turn.faults and len(self.bugs) == known
         self.say(ENGINE, self.state(), is_whole=is_whole, soaking=glances.soaking(self.plan.pk))
         return turn
-
-    def pull_round(self, who: str, pull_id: int, **planned: Any) -> Turn:
-        """The same, of an image pull."""
-        run = partial(run_pull, pull_id=pull_id, owner=who, clock=self.clock)
-        return self.live(Turn(who, of="pull", **planned), run)
 
     def live(self, turn: Turn, run: Callable[[], None]) -> Turn:
         self.turns += 1

@@ -6,10 +6,11 @@ are read again just before the Job is created.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from edges.transition_errors import LostRace
 from fleet.models import Node, Operand, Pod
 from gpu.driver_images import image_for, system_of
 from gpu.operands import DRIVER
@@ -25,12 +26,11 @@ from operations.steps.options import StepOption, TextOption
 from operations.steps.test_job import TestJobStep, intend_job
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.job_status import failure_of, newest_pod, pod_look
-from operations.test_jobs.pull_job import DEADLINE, PullPod, like_driver, pull_job_for
+from operations.test_jobs.pull_job import DEADLINE, MOST_DRIVER_NODES, DriverPull, PullPod, like_driver, pull_job_for
 from operations.test_jobs.pull_progress import JobLook, PullOutcome, progress_of_pull
 from operations.test_jobs.test_progress import TestJobOutcome, TestJobProgress
 
 LONGEST_IMAGE = 500
-MOST_DRIVER_NODES = 200
 DRIVER_CONTAINER = "nvidia-driver-ctr"  # gpu-operator, manifests/state-driver/0500_daemonset.yaml
 AGAIN_AFTER = timedelta(seconds=5)
 # RBAC's own words (kubernetes, pkg/endpoints/handlers/responsewriters). Quotas and webhooks answer 403, too.
@@ -41,26 +41,6 @@ OUTCOMES = {
     PullOutcome.UNKNOWN: TestJobOutcome.UNKNOWN,
 }
 LEAVING_KINDS = tuple(kind.key for kind in KINDS.values() if kind.leaves_service)
-
-
-@dataclass(frozen=True)
-class DriverPull:
-    """The option of an operation that pulls driver images. People cannot set it."""
-
-    name: ClassVar[str] = "driver_pull"
-
-    from_version: str
-    to_version: str
-    images: Mapping[str, str]  # as rows had them, by node UID
-
-    @property
-    def as_option(self) -> dict[str, Any]:
-        return {self.name: asdict(self)}
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> "DriverPull | None":
-        """Returns the driver images of an operation. None: it pulls an image that somebody named."""
-        return cls(**options[cls.name]) if cls.name in options else None
 
 
 class _PullTracker(TestJobTracker):
@@ -129,8 +109,10 @@ class ImagePullStep(TestJobStep):
         return ()
 
     def why_no_job_now(self, work: NodeWork) -> str:
+        if reason := super().why_no_job_now(work):
+            return reason
         frozen = freezes_of(work.operation.cluster_id, [work.node.node_uid], now=work.clock())
-        return super().why_no_job_now(work) or frozen.get(work.node.node_uid, "")
+        return frozen.get(work.node.node_uid, "")
 
     def run(self, work: NodeWork) -> StepResult:
         if other := _waiting_operation(work.node):
@@ -150,6 +132,8 @@ class ImagePullStep(TestJobStep):
             if isinstance(found, str):
                 return found
             columns = found
+        if reason := self.why_no_job_now(work):  # again, as the look at the driver took its time
+            raise LostRace(reason)
         return intend_job(work, DEADLINE, resource="", amount=0, **columns)
 
     def result_of(self, row: NodeTestJob) -> StepResult:

@@ -8,12 +8,13 @@ A driver's image is pulled under the driver's service account, without its token
 `default` and its pull secrets (kubernetes, plugin/pkg/admission/serviceaccount), which would test other credentials.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
+from __future__ import annotations
 
-from gpu.labels import IMAGE_PULL, MANAGED_BY, OURS, PULLS_FOR
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any, ClassVar
+
 from kube.structs.daemonset import PodTemplate
 from operations.test_jobs.job_manifest import WantedJob, job_of
 from operations.test_jobs.test_job import EVERY_SUCH_TAINT
@@ -26,24 +27,7 @@ CORDONED = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists", "ef
 OPENSHIFT = "openshift.driver-toolkit"  # label of the driver's pods; on OpenShift the namespace sets the user of a pod
 LITTLE = {"cpu": "10m", "memory": "32Mi"}
 MOST = {"cpu": "100m", "memory": "128Mi"}  # of a quota that wants limits
-
-
-@dataclass(frozen=True)
-class WantedPull:
-    plan: str  # "plan-7"
-    pull: int
-    position: int
-    node: str
-    image: str
-    asked_at: str
-
-    @property
-    def name(self) -> str:
-        return f"quarterdeck-pull-{self.pull}-{self.position}"
-
-    @property
-    def labels(self) -> dict[str, str]:
-        return {MANAGED_BY: OURS, PULLS_FOR: self.plan, IMAGE_PULL: f"{self.pull}-{self.position}"}
+MOST_DRIVER_NODES = 200
 
 
 @dataclass(frozen=True)
@@ -56,8 +40,24 @@ class PullPod:
     names_user: bool = False  # it runs as nobody; an image whose user is root is else pulled and not started
 
 
-def pods_for(plan: str) -> str:
-    return f"{MANAGED_BY}={OURS},{PULLS_FOR}={plan}"
+@dataclass(frozen=True)
+class DriverPull:
+    """The option of an operation that pulls driver images. People cannot set it."""
+
+    name: ClassVar[str] = "driver_pull"
+
+    from_version: str
+    to_version: str
+    images: Mapping[str, str]  # as rows had them, by node UID
+
+    @property
+    def as_option(self) -> dict[str, Any]:
+        return {self.name: asdict(self)}
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> DriverPull | None:
+        """Returns the driver images of an operation. None: it pulls an image that somebody named."""
+        return cls(**options[cls.name]) if cls.name in options else None
 
 
 def like_driver(template: PodTemplate, spec: Mapping[str, Any]) -> PullPod:

@@ -67,7 +67,6 @@ class PullProgress:
     says: str
     said: str = ""  # the words of registry, scheduler or controller, as they were written
     outcome: PullOutcome | None = None  # None: not yet
-    took: timedelta | None = None  # from the kubelet's taking the pod to the container's start
     is_failing: bool = False
 
 
@@ -97,7 +96,7 @@ def progress_of_pull(job: JobLook, *, now: datetime) -> PullProgress:
 def _pulled(pod: PodLook) -> PullProgress:
     took = pod.ran_at - pod.begun_at if pod.ran_at and pod.begun_at and pod.ran_at >= pod.begun_at else None
     within = f" within {spell(max(took, timedelta(seconds=1)))}" if took is not None else ""
-    return PullProgress(f"Pulled{within}.", outcome=PullOutcome.PULLED, took=took)
+    return PullProgress(f"Pulled{within}.", outcome=PullOutcome.PULLED)
 
 
 def _progress_of_missing_image(job: JobLook, pod: PodLook, *, now: datetime) -> PullProgress:

@@ -1,4 +1,4 @@
-"""Image pulls before a change: POST requests one, a worker creates its Jobs, GET shows the progress."""
+"""Image pulls before a change: POST starts one as an operation, GET shows the results."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,15 +8,16 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import KEY, Asked, Listing, RowSerializer
+from edges.rest import KEY, Asked, Listing
+from operations.api.operations import OperationSerializer
 from operations.test_jobs.pull_progress import PullOutcome
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.commands import ReasonRequest
-from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
+from rollouts.commands.image_pulls import MOST_EACH, ask
 from rollouts.commands.test_jobs import add_test_jobs
-from rollouts.image_pulls.latest_pulls import PullOnPage, pull_on_page, pulls_on_page
-from rollouts.models import ImagePull, PullJob
+from rollouts.models import PlanPull
+from rollouts.queries.image_pulls import PullOnPage, pulls_on_page
 
 
 class ImagePullRequest(ReasonRequest):
@@ -26,85 +27,49 @@ class ImagePullRequest(ReasonRequest):
     )  # fmt: skip
 
 
-class PullJobSerializer(RowSerializer):
-    """One image on one node."""
+class PulledNodeSerializer(serializers.Serializer):
+    """The image of one node."""
 
     node = serializers.CharField(source="node_name")
-    outcome = serializers.CharField(help_text=f"One of {', '.join(PullOutcome)}. Blank: no result yet.")
-    says = serializers.CharField(help_text="State of the pull as a sentence.")
-    said = serializers.CharField(help_text="Message of the component that refused, such as the registry. No secrets.")
-    took_s = serializers.SerializerMethodField(help_text="Seconds from the pod's start to the container's start.")
-
-    class Meta:
-        model = PullJob
-        fields = ("node", "system", "image", "namespace", "job_name", "outcome", "says", "said", "took_s",
-                  "intended_at", "made_at", "told_at", "gone_at", "trouble")  # fmt: skip
-
-    def get_took_s(self, job: PullJob) -> float | None:
-        return None if job.took is None else job.took.total_seconds()
+    system = serializers.CharField(help_text="Operating system, from the image's tag.")
+    image = serializers.CharField()
+    outcome = serializers.CharField(help_text=f"One of {', '.join(PullOutcome)}. Blank: no result yet, or not tried.")
+    says = serializers.CharField(help_text="State of the pull, with the words of the registry. No secrets.")
+    told_at = serializers.DateTimeField(allow_null=True, help_text="Time of the outcome.")
 
 
-class ImagePullSerializer(serializers.Serializer):
-    """An image pull."""
+class PlanPullSerializer(serializers.Serializer):
+    """The pull of a plan's image by an operation, which is paused, retried and cancelled as any other."""
 
-    id = serializers.IntegerField(source="pull.pk")
+    operation = OperationSerializer(source="pull.operation")
     plan = serializers.IntegerField(source="pull.plan_id", help_text="Id of the plan.")
     to_version = serializers.CharField(source="pull.to_version")
     nodes_each = serializers.IntegerField(source="pull.nodes_each")
-    asked_by = serializers.CharField(source="pull.asked_by")
-    asked_at = serializers.DateTimeField(source="pull.asked_at")
-    reason = serializers.CharField(source="pull.reason")
     left_out = serializers.CharField(source="pull.left_out", help_text="Nodes whose image is unknown.")
-    ends_reason = serializers.CharField(source="pull.ends_reason", help_text="Why no more Jobs are created.")
-    waiting_for = serializers.CharField(source="pull.waiting_for", help_text="Why the pull waits. Blank: no wait.")
-    ended_at = serializers.DateTimeField(
-        source="pull.ended_at", allow_null=True, help_text="When the last Job was read back as deleted."
-    )
     is_proven = serializers.BooleanField(help_text="Every image was pulled on at least one node, and no pull failed.")
     sentence = serializers.CharField()
-    jobs = PullJobSerializer(many=True)
+    nodes = PulledNodeSerializer(many=True)
 
 
 class ImagePulls(PlanEdge, Listing):
     """Lists the pulls of a plan's image, the newest first."""
 
-    serializer_class = ImagePullSerializer
-    queryset = ImagePull.objects.none()
+    serializer_class = PlanPullSerializer
+    queryset = PlanPull.objects.none()
 
-    def get_queryset(self) -> QuerySet[ImagePull]:
-        return ImagePull.objects.filter(plan=self.plan(self.kwargs["plan_id"]))
+    def get_queryset(self) -> QuerySet[PlanPull]:
+        return PlanPull.objects.filter(plan=self.plan(self.kwargs["plan_id"])).select_related("operation__cluster")
 
-    def see(self, rows: Sequence[ImagePull]) -> Iterable[PullOnPage]:
+    def see(self, rows: Sequence[PlanPull]) -> Iterable[PullOnPage]:
         return pulls_on_page(rows)
 
-    @extend_schema(request=ImagePullRequest, responses={201: ImagePullSerializer}, parameters=[KEY])
+    @extend_schema(request=ImagePullRequest, responses={202: PlanPullSerializer}, parameters=[KEY])
     def post(self, request, plan_id: int) -> Response:
-        """Pulls the image on the first nodes of each operating system, one Job each. Touches no driver and no GPU."""
+        """Pulls the image on the first nodes of each operating system by an operation. Touches no driver and no GPU."""
         plan = self.plan(plan_id)
         self.may(Permission.RUN, plan)
         pull = ask(plan, actor=self.user, key=self.key(), now=timezone.now(), **self.read(ImagePullRequest))
-        return Response(ImagePullSerializer(pull_on_page(pull)).data, status=201)
-
-
-class ImagePullDetail(PlanEdge):
-    @extend_schema(responses=ImagePullSerializer)
-    def get(self, request, pull_id: int) -> Response:
-        return Response(ImagePullSerializer(pull_on_page(self.pull(pull_id))).data)
-
-    def pull(self, pull_id: int) -> ImagePull:
-        return self.load(ImagePull.objects.visible_to(self.user).select_related("plan__cluster"), pull_id)
-
-
-class ImagePullCancellations(ImagePullDetail):
-    http_method_names = ["post", "options"]
-
-    @extend_schema(request=ReasonRequest, responses={204: None})
-    def post(self, request, pull_id: int) -> Response:
-        """Cancels the pull and deletes its Jobs. Results stay."""
-        pull = self.pull(pull_id)
-        self.may(Permission.STOP, pull.plan)
-        cancel(pull, actor=self.user, now=timezone.now(), **self.read(ReasonRequest))
-        return Response(status=204)
+        return Response(PlanPullSerializer(pulls_on_page([pull])[0]).data, status=202)
 
 
 class TestJobsRequest(Asked):

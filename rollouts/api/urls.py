@@ -8,7 +8,7 @@ from rollouts.api.external_rollouts import ExternalRolloutDetail, ExternalRollou
 from rollouts.api.forecasts import PlanForecast
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
 from rollouts.api.gate_reviews import GateAdditions, GateReview
-from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, ImagePulls, StageTestJobs
+from rollouts.api.image_pulls import ImagePulls, StageTestJobs
 from rollouts.api.ledger import DisruptionList, DomainBudgets
 from rollouts.api.live_checks import LiveChecks
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
@@ -33,8 +33,6 @@ urlpatterns = [
     path("freezes/<int:freeze_id>", FreezeDetail.as_view()),
     path("freezes/<int:freeze_id>/lifts", FreezeLifts.as_view()),
     path("freeze-previews", FreezePreviews.as_view()),
-    path("image-pulls/<int:pull_id>", ImagePullDetail.as_view()),
-    path("image-pulls/<int:pull_id>/cancellations", ImagePullCancellations.as_view()),
     path("nodes/<int:node_id>/test-results", NodeTestResults.as_view()),
     path("plan-documents", PlanDocuments.as_view()),
     path("plans", PlanList.as_view()),

@@ -19,7 +19,6 @@ from gpu.labels import (
     MANAGED_BY,
     OURS,
     PROVES_FOR,
-    PULLS_FOR,
     PUT_BACK,
     UPGRADE_STATE,
     WAS_CORDONED,
@@ -81,10 +80,8 @@ def pods(connection: client.Connection) -> list[client.PodSeen]:
 
 def is_for(labels: Mapping[str, str]) -> str:
     """Returns a clause about the purpose of a Job with these labels; empty means that it is not ours."""
-    if pulls := labels.get(PULLS_FOR):
-        return f"pulls an image for {pulls}"
-    proves = labels.get(PROVES_FOR)
-    return f"tests a node for {proves}" if proves else ""
+    owner = labels.get(PROVES_FOR, "")
+    return f"tests a node for {owner}" if owner.startswith(MARK) else f"runs for {owner}" if owner else ""
 
 
 def remove_jobs(connection: client.Connection, found: list[client.JobSeen]) -> Iterator[tuple[client.JobSeen, str]]:

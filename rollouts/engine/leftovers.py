@@ -6,7 +6,7 @@ It does not matter who made it: a cordon of the operator keeps pods away as well
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
-from gpu.labels import CORDONED_BY, EXCLUDED_BY, HELD_BY, HELD_SINCE, PROVES_FOR, PULLS_FOR, PUT_BACK, UPGRADE_SKIP
+from gpu.labels import CORDONED_BY, EXCLUDED_BY, HELD_BY, HELD_SINCE, PROVES_FOR, PUT_BACK, UPGRADE_SKIP
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.driver import Driver
@@ -57,9 +57,8 @@ def _leftovers_on_nodes(plan: Plan, nodes: Sequence[NodeSeen], *, most: int) -> 
 
 def _jobs(plan: Plan, connection: client.Connection) -> tuple[list[tuple[str, str]], list[str]]:
     """Returns namespace and name of the plan's Jobs, or a sentence that they are unknown."""
-    selectors = [f"{label}={plan.mark}" for label in (PROVES_FOR, PULLS_FOR)]
     try:
-        jobs = [job for selector in selectors for job in client.list_jobs(connection, label_selector=selector)]
+        jobs = client.list_jobs(connection, label_selector=f"{PROVES_FOR}={plan.mark}")
     except client.Forbidden as no:
         return [], [f"It is unknown whether Jobs of this plan still exist: {str(no).rstrip('.')}."]
     return sorted((job.metadata.namespace, job.name) for job in jobs), []

@@ -5,7 +5,7 @@ from rollouts.models.external_rollout import ExternalGateAnswer, ExternalRollout
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.gate_look import GateLook
 from rollouts.models.hold import Hold
-from rollouts.models.image_pull import ImagePull, PullJob
+from rollouts.models.image_pull import PlanPull
 from rollouts.models.live_check import LiveCheck
 from rollouts.models.maintenance_window import MaintenanceWindow
 from rollouts.models.plan import Plan
@@ -29,14 +29,13 @@ __all__ = [
     "GateLook",
     "GateOverride",
     "Hold",
-    "ImagePull",
     "LiveCheck",
     "MaintenanceWindow",
     "PendingCommand",
     "Plan",
     "PlanEvent",
+    "PlanPull",
     "PoolGates",
-    "PullJob",
     "Rehearsal",
     "Rollout",
     "ServiceLevelSample",

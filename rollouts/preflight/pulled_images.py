@@ -9,10 +9,9 @@ from gpu.driver_images import image_for
 from gpu.operands import DRIVER
 from operations.test_jobs.pull_progress import PullOutcome
 from rollouts.checks import Check, each, listed
-from rollouts.image_pulls.latest_pulls import PullOnPage, failed_sentence, newest_pull, proven_sentence
-from rollouts.models import PullJob
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.driver_nodes import driver_daemonsets
+from rollouts.queries.image_pulls import PulledNode, PullOnPage, failed_sentence, newest_pull, proven_sentence
 from wording.numbers import count, was
 from wording.reports import EvidenceItem
 
@@ -25,34 +24,34 @@ class PulledOnPicks:
     """The pull results of the plan's nodes; each node is in one list at most."""
 
     shown: PullOnPage
-    jobs: Sequence[PullJob]  # of these nodes, for the image that they will need
-    failed: Sequence[PullJob]  # also of nodes that left, where the image is still needed
+    tried: Sequence[PulledNode]  # for the image that they will need
+    failed: Sequence[PulledNode]  # also nodes that left, where the image is still needed
     untried: Mapping[str, Sequence[str]]  # image → nodes that will need it. Blank: nobody can tell which it is
-    nodes: int
+    count: int
 
     @cached_property
-    def pulled(self) -> list[PullJob]:
-        return [job for job in self.jobs if job.outcome == PullOutcome.PULLED]
+    def pulled(self) -> list[PulledNode]:
+        return [node for node in self.tried if node.outcome == PullOutcome.PULLED]
 
     @cached_property
-    def unknown(self) -> list[PullJob]:
-        return [job for job in self.jobs if job.outcome == PullOutcome.UNKNOWN]
+    def unknown(self) -> list[PulledNode]:
+        return [node for node in self.tried if node.outcome == PullOutcome.UNKNOWN]
 
     @cached_property
-    def under_way(self) -> list[PullJob]:
-        return [job for job in self.jobs if self.shown.is_under_way(job)]
+    def under_way(self) -> list[PulledNode]:
+        return [node for node in self.tried if node.is_under_way]
 
     @cached_property
     def never_tried(self) -> dict[str, Sequence[str]]:
         """Returns the untried images that no node has tried, for example for another OS."""
-        tried = {job.image for job in self.jobs}
+        tried = {node.image for node in self.tried}
         return {image: nodes for image, nodes in self.untried.items() if image and image not in tried}
 
     @property
-    def unproven(self) -> list[PullJob]:
+    def unproven(self) -> list[PulledNode]:
         """Returns the failed pulls of images that no node has pulled."""
-        proven = {job.image for job in self.pulled}
-        return [job for job in (*self.unknown, *self.under_way) if job.image not in proven]
+        proven = {node.image for node in self.pulled}
+        return [node for node in (*self.unknown, *self.under_way) if node.image not in proven]
 
     @property
     def is_good(self) -> bool:
@@ -62,7 +61,7 @@ class PulledOnPicks:
     @property
     def sentence(self) -> str:
         unknown, under_way = len(self.unknown), len(self.under_way)
-        untried = self.nodes - len(self.pulled) - unknown - under_way
+        untried = self.count - len(self.pulled) - unknown - under_way
         return proven_sentence(self.shown, self.pulled, unknown=unknown, under_way=under_way, untried=untried)
 
 
@@ -71,7 +70,7 @@ def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
     version, shown = subject.plan.to_version, newest_pull(subject.plan)
     needed = _needed(subject)
     running = _running(subject, set(needed.values()))
-    refused = {job.node_uid for job in shown.of(PullOutcome.FAILED)} if shown else set()
+    refused = {node.node_uid for node in shown.of(PullOutcome.FAILED)} if shown else set()
     picked = subject.picks.nodes
     left = [node for node in picked if node.uid in refused or needed[node.uid] not in running]
     if running and not left:
@@ -87,10 +86,10 @@ def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
     now = _pulls_on_picks(left, needed, shown)
     if now.failed:
         title = f"The image of driver {version} cannot be pulled"
-        results = (EvidenceItem("Result", failed_sentence(shown, now.failed)), *_evidence_of_jobs(now.failed))
+        results = (EvidenceItem("Result", failed_sentence(shown, now.failed)), *_evidence_of(now.failed))
         summary = f"The pull failed on {count(len(now.failed), 'node')}."
         yield Check("image-failed", title=title, summary=summary, evidence=results, steps=(MEND_IT,), is_grave=True)
-    elif not now.jobs:
+    elif not now.tried:
         title = f"The image of driver {version} was not pulled on nodes of this plan"
         yield Check("image-untried", title=title, steps=(PULL_IT,))
         return
@@ -102,15 +101,15 @@ def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
     if now.unproven:
         title, summary = (
             f"It is unknown whether the image of driver {version} can be pulled",
-            _unknown(shown, now.unproven[0]),
+            _unknown(now.unproven[0]),
         )
         yield Check(
-            "image-unknown", title=title, summary=summary, evidence=_evidence_of_jobs(now.unproven), steps=(PULL_IT,)
+            "image-unknown", title=title, summary=summary, evidence=_evidence_of(now.unproven), steps=(PULL_IT,)
         )
     elif now.pulled and not now.failed:
         steps = (shown.pull.left_out,) if shown.pull.left_out else ()
         title = f"The image of driver {version} can be pulled"
-        summary = f"Pulled on {len(now.pulled)} of {count(now.nodes, 'node')}."
+        summary = f"Pulled on {len(now.pulled)} of {count(now.count, 'node')}."
         result = (EvidenceItem("Result", now.sentence),)
         yield Check("image-pulled", title=title, summary=summary, evidence=result, steps=steps, is_good=now.is_good)
 
@@ -133,21 +132,21 @@ def _running(subject: PreflightSubject, images: set[str]) -> set[str]:
 
 
 def _pulls_on_picks(nodes: Sequence[Node], needed: Mapping[str, str], shown: PullOnPage) -> PulledOnPicks:
-    jobs = [job for job in shown.jobs if needed.get(job.node_uid) in ("", job.image)]
-    tried = {job.node_uid for job in jobs if job.outcome or shown.is_under_way(job)}
+    its = [node for node in shown.nodes if needed.get(node.node_uid) in ("", node.image)]
+    tried = {node.node_uid for node in its if node.outcome or node.is_under_way}
     untried: dict[str, list[str]] = {}
     for node in nodes:
         if node.uid not in tried:
             untried.setdefault(needed[node.uid], []).append(node.name)
     still = {*needed.values()}
-    failed = [job for job in shown.of(PullOutcome.FAILED) if job in jobs or job.image in still or "" in still]
-    return PulledOnPicks(shown, [job for job in jobs if job.node_uid in tried], failed, untried, len(nodes))
+    failed = [node for node in shown.of(PullOutcome.FAILED) if node in its or node.image in still or "" in still]
+    return PulledOnPicks(shown, [node for node in its if node.node_uid in tried], failed, untried, len(nodes))
 
 
-def _unknown(shown: PullOnPage, first: PullJob) -> str:
-    reason = "the pull is in progress." if shown.is_under_way(first) else first.says or "nothing was told."
+def _unknown(first: PulledNode) -> str:
+    reason = "the pull is in progress." if first.is_under_way else first.says or "nothing was told."
     return f"{first.node_name}: {reason}"
 
 
-def _evidence_of_jobs(jobs: Sequence[PullJob]) -> tuple[EvidenceItem, ...]:
-    return each((job.node_name, f"{job.image}. {job.says}".rstrip()) for job in jobs)
+def _evidence_of(nodes: Sequence[PulledNode]) -> tuple[EvidenceItem, ...]:
+    return each((node.node_name, node.says or node.image) for node in nodes)

@@ -9,9 +9,9 @@ from django.utils.safestring import SafeString
 from edges.templatetags.page import glyph, spell
 from operations.test_jobs.pull_progress import PullOutcome
 from rollouts.gates import GATES
-from rollouts.image_pulls.latest_pulls import PullOnPage
-from rollouts.models import PlanEvent, PullJob, Stage
+from rollouts.models import PlanEvent, Stage
 from rollouts.preflight.live_checks.answers import LiveResult
+from rollouts.queries.image_pulls import PulledNode
 from rollouts.web.states import glyph_of, stage_look, word_of
 from wording.instants import moment
 
@@ -47,12 +47,11 @@ def stage_state(stage: Stage, *, is_approved: bool = False) -> SafeString:
 
 
 @register.simple_tag
-def pull_glyph(job: PullJob, pulled: PullOnPage) -> SafeString:
-    if not job.outcome:
-        return glyph("part", "under way" if pulled.may_be_cancelled and job.made_at else "not yet")
-    return glyph(
-        {PullOutcome.PULLED: "ok", PullOutcome.FAILED: "stopped"}.get(PullOutcome(job.outcome), "warn"), job.outcome
-    )
+def pull_glyph(node: PulledNode) -> SafeString:
+    if not node.outcome:
+        return glyph("part", "under way" if node.is_under_way else "not tried")
+    shapes = {PullOutcome.PULLED: "ok", PullOutcome.FAILED: "stopped"}
+    return glyph(shapes.get(PullOutcome(node.outcome), "warn"), node.outcome)
 
 
 @register.simple_tag

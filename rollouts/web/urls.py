@@ -83,7 +83,6 @@ urlpatterns = [
     path("parts/plans/<int:plan_id>/gate-review", gate_reviews.panel_part, name="gate-review"),
     path("plans/<int:plan_id>/gates", gate_reviews.add_gate, name="add-gate"),
     path("plans/<int:plan_id>/rehearsals", rehearsals.rehearse, name="rehearse"),
-    path("image-pulls/<int:pull_id>/cancellations", image_pulls.call_off, name="cancel-pull"),
     path("parts/plans/<int:plan_id>/history", plan_page.history_part, name="plan-history"),
     path("plans/<int:plan_id>/commands/<slug:verb>", plan_commands.command, name="command"),
     path("targets/<int:target_id>/exclusions", plan_commands.exclude, name="exclude"),

@@ -57,7 +57,9 @@ def found(*entries: dict, words: tuple[Word, ...] = (), owner: str = MARK) -> se
         "spec": {"unschedulable": True},
     }
     cases = {UID: [(NOON - DAY, None)]}
-    reading = CaseOracle(entries, words, [node], cases=cases, nodes_of={MARK: {NODE}}, past={MARK: "uid-of-web-0"})
+    reading = CaseOracle(
+        entries, words, [node], cases=cases, nodes_of={MARK: {NODE}}, past={MARK: "uid-of-web-0"}, of_plans={MARK}
+    )
     return {violation.figure for violation in reading.read()}
 
 
@@ -71,11 +73,16 @@ def hosts_patch(second: int, op: str, value: str | None) -> dict:
     )
 
 
-def make_test(second: int) -> dict:
+def make_job(second: int, **limits: str) -> dict:
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [NODE]}]}]
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-    body = {"metadata": {"name": "quarterdeck-test-1"}, "spec": {"template": {"spec": {"affinity": affinity}}}}
+    spec = {"affinity": affinity, "containers": [{"name": "main", "resources": {"limits": limits}}]}
+    body = {"metadata": {"name": "quarterdeck-test-1"}, "spec": {"template": {"spec": spec}}}
     return entry(second, "POST", "/apis/batch/v1/namespaces/gpu-operator/jobs", body)
+
+
+def make_test(second: int) -> dict:
+    return make_job(second, **{"nvidia.com/gpu": "8"})
 
 
 PODS_THERE = (pod(0, "web-0"), pod(0, "web-1"), pod(0, "web-2", "gpu-2"))
@@ -112,6 +119,8 @@ def test_an_undisturbed_drain_and_return_break_nothing():
         ((entry(2, "GET", "/x"), ask_repair(3)), (word(1, "freeze"),), "acts_after_stop"),
         ((entry(2, "GET", "/x"), make_test(3)), (word(1, f"cancel {MARK}"),), "acts_after_stop"),
         ((patch_node(1), entry(2, "GET", "/x"), make_test(3)), (), "tests_beside_pods"),
+        ((entry(2, "GET", "/x"), make_job(3)), (word(1, "freeze"),), "acts_after_stop"),
+        ((entry(3, "GET", "/x"), make_job(4)), (word(1, "draft edited"), word(2, "sweep")), "acts_after_stop"),
         ((make_test(1), uncordon(4)), (word(3, "broke quarterdeck-test-1"),), "unvalidated_returns"),
         (
             (make_test(1), uncordon(4)),
@@ -135,6 +144,9 @@ def test_each_broken_invariant_is_found(entries: tuple[dict, ...], words: tuple[
         ((ask_repair(1), ask_repair(2, code=400)), ()),
         ((hosts_patch(1, "add", "soft"), hosts_patch(2, "remove", None)), ()),
         ((ask_repair(2),), (word(1, "freeze"),)),  # whoever sent it asked nothing since
+        ((patch_node(1), entry(2, "GET", "/x"), make_job(3)), ()),  # it takes no GPU
+        ((entry(2, "GET", "/x"), make_job(3)), (word(1, "draft edited"),)),  # no sweep has seen it
+        ((entry(4, "GET", "/x"), make_job(5)), (word(1, "draft edited"), word(2, "sweep"), word(3, "draft asks"))),
         ((make_test(2), uncordon(4)), (word(1, f"fault {UID}"), word(3, "completed quarterdeck-test-1"))),
     ],
 )

@@ -23,7 +23,6 @@ from tests.make import (
     a_user,
     a_window,
     an_external_rollout,
-    an_image_pull,
     an_operation,
 )
 from tests.notifications.make import a_channel, a_route
@@ -62,7 +61,6 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "target_id": stage.targets.get().pk,
         "freeze_id": freeze.pk,
         "rollout_id": an_external_rollout(node.cluster).pk,
-        "pull_id": an_image_pull(stage.plan).pk,
         "case_id": a_case(node).pk,
         "receiver_id": a_repair_receiver(node.cluster).pk,
         "act": "close",

@@ -26,10 +26,8 @@ from rollouts.models import (
     ExternalRollout,
     GateOverride,
     Hold,
-    ImagePull,
     LiveCheck,
     Plan,
-    PullJob,
     Rehearsal,
     Target,
 )
@@ -135,16 +133,6 @@ TWINS = {
         Hold, HELD, a_hold, lambda rows: rows.blocking_changes(), lambda row: row.is_blocking_changes
     ),
     ("Hold", "older"): Twins(Hold, HELD, a_hold, lambda rows: rows.older(), lambda row: row.is_older),
-    ("ImagePull", "in_force"): Twins(
-        ImagePull,
-        {"ended_at": PERHAPS, "ends_reason": SOME},
-        lambda stage, number: {
-            "plan": Plan.objects.create(**a_plan(stage, number)),
-            "nodes_each": 1, "asked_at": NOON, "lease_until": NOON,
-        },
-        lambda rows: rows.in_force(),
-        lambda row: row.is_in_force,
-    ),
     ("Rehearsal", "in_force"): Twins(
         Rehearsal,
         {"finished_at": PERHAPS, "trouble": SOME},
@@ -173,13 +161,6 @@ TWINS = {
         },
         lambda rows: rows.in_force(),
         lambda row: row.is_in_force,
-    ),
-    ("PullJob", "in_the_cluster"): Twins(
-        PullJob,
-        {"intended_at": PERHAPS, "made_at": PERHAPS, "gone_at": PERHAPS},
-        lambda _, number: {"pull": ImagePull.objects.get(), "position": 10 + number},
-        lambda rows: rows.in_the_cluster(),
-        lambda row: row.is_in_the_cluster,
     ),
     ("Bookmark", "known"): Twins(
         Bookmark,
@@ -297,4 +278,3 @@ class TestTheDatabaseAndPythonAgree(TestCase):
     def setUpTestData(cls):
         cls.stage = make.a_stage_to_approve()
         cls.root = make.a_user("root", role="admin")
-        make.an_image_pull(cls.stage.plan, ended_at=NOON)

@@ -65,7 +65,7 @@ def widen(stage: Stage, root: User) -> None:
         GateAnswer.objects.create(stage=stage, gate=f"gate-{number}", answer="wait", title="", since=NOON, at=NOON)
         stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
-        an_image_pull(plan, "pulled", "failed", ended_at=NOON)
+        an_image_pull(plan, "pulled", "failed", state="finished")
         plan.rehearsals.create(**REHEARSED)
         an_external_rollout(cluster, object_uid=f"uid-{number}")
         an_operation(cluster)
@@ -109,6 +109,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", title="", since=NOON, at=NOON)
     stage.plan.rehearsals.create(**REHEARSED)
     stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
+    an_image_pull(stage.plan)
     a_source(node.cluster)
     channel = a_channel()
     Route.catch_all()  # where rows were truncated, the first read makes it
@@ -128,7 +129,6 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,
         "rollout_id": an_external_rollout(node.cluster).pk,
-        "pull_id": an_image_pull(stage.plan).pk,
         "case_id": a_repair(a_case(node)).case_id,
         "receiver_id": a_repair_receiver(node.cluster).pk,
         "operation_id": an_operation(node.cluster).pk,

@@ -17,7 +17,7 @@ UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
 LOADED = "nvidia.com/cuda.driver-version.full"
 OWNER = "nvidia.com/gpu-operator.driver.owner"
 OURS = "quarterdeck.io/"
-PULLS = "quarterdeck.io/pulls-for"
+JOBS = "quarterdeck.io/proves-for"
 NAMESPACE = "quarterdeck"
 STOP = "quarterdeck-stop"
 DRIVERS = {"group": "nvidia.com", "version": "v1alpha1", "plural": "nvidiadrivers"}
@@ -60,10 +60,10 @@ class Cluster:
         """Nodes that carry any label or annotation of Quarterdeck's, or the hold."""
         return {node.metadata.name for node in self.nodes() if marks(node)}
 
-    def pulls(self) -> list[str]:
-        """Jobs of Quarterdeck's and their pods, in whichever namespace."""
-        jobs = self.batch.list_job_for_all_namespaces(label_selector=PULLS).items
-        pods = self.core.list_pod_for_all_namespaces(label_selector=PULLS).items
+    def jobs_of(self, owner: str) -> list[str]:
+        """Jobs of Quarterdeck's for a plan or an operation and their pods, in whichever namespace."""
+        jobs = self.batch.list_job_for_all_namespaces(label_selector=f"{JOBS}={owner}").items
+        pods = self.core.list_pod_for_all_namespaces(label_selector=f"{JOBS}={owner}").items
         return [f"{one.metadata.namespace}/{one.metadata.name}" for one in (*jobs, *pods)]
 
     def cordon(self, name: str, *, on: bool = True) -> None:

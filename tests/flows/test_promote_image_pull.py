@@ -15,14 +15,19 @@ UNUSED = "580.173.02"  # no other flow promotes it, so no node of a shared stack
 
 def pull(plan: Plan, **given: object) -> Shown:
     """Asked for, and waited for until it is over."""
-    number = plan.operator.post(f"{plan.path}/image-pulls", {"reason": "Before the window.", **given})["id"]
-    path = f"/api/v1/image-pulls/{number}"
-    return dict(wait_until(lambda: _over(plan.operator, path), what=f"the end of {path}", timeout_s=PATIENCE_S) or {})
+    asked = plan.operator.post(f"{plan.path}/image-pulls", {"reason": "Before the window.", **given})
+    path = f"/api/v1/operations/{asked['operation']['id']}"
+    wait_until(lambda: _over(plan.operator, path), what=f"the end of {path}", timeout_s=PATIENCE_S)
+    (shown,) = plan.operator.get(f"{plan.path}/image-pulls")["results"]
+    return dict(shown)
 
 
-def _over(operator: Visitor, path: str) -> Shown | None:
-    shown = operator.get(path)
-    return shown if shown["ended_at"] else None
+def mark(shown: Shown) -> str:
+    return f"operation-{shown['operation']['id']}"
+
+
+def _over(operator: Visitor, path: str) -> bool:
+    return operator.get(path)["state"] in {"finished", "cancelled"}
 
 
 def warned(plan: Plan) -> dict[str, Shown]:
@@ -43,13 +48,13 @@ def test_an_image_that_is_there_is_proven_on_the_nodes_that_go_first_and_its_job
 
     assert "image-untried" in before
     assert shown["is_proven"] is True
-    assert {job["outcome"] for job in shown["jobs"]} == {"pulled"}
-    assert all(job["took_s"] is not None for job in shown["jobs"])
-    assert all(job["image"].endswith(f":{plan.to_version}-{job['system']}") for job in shown["jobs"])
-    assert {job["node"] for job in shown["jobs"]} <= set(gpu_cluster.names(plan.driver))
-    assert gpu_cluster.pulls() == []
+    assert {node["outcome"] for node in shown["nodes"]} == {"pulled"}
+    assert all("Pulled within" in node["says"] for node in shown["nodes"])
+    assert all(node["image"].endswith(f":{plan.to_version}-{node['system']}") for node in shown["nodes"])
+    assert {node["node"] for node in shown["nodes"]} <= set(gpu_cluster.names(plan.driver))
+    assert gpu_cluster.jobs_of(mark(shown)) == []
     made, deleted = of_jobs(plan, "POST"), of_jobs(plan, "DELETE")
-    assert len(made) == len(deleted) == len(shown["jobs"])
+    assert len(made) == len(deleted) == len(shown["nodes"])
     assert all("/namespaces/gpu-operator/jobs" in asked.path for asked in (*made, *deleted))
     assert all(asked.body["preconditions"]["uid"] for asked in deleted)
     assert warned(plan)["image-pulled"]["is_good"] is True
@@ -64,19 +69,20 @@ def test_an_image_that_is_not_there_is_told_in_the_registrys_words_and_its_jobs_
     shown = pull(plan)
 
     assert shown["is_proven"] is False
-    assert {job["outcome"] for job in shown["jobs"]} == {"failed"}
-    assert all(job["says"].startswith(f"Image does not exist: {job['image']}.") for job in shown["jobs"])
-    assert all("not found" in job["said"] for job in shown["jobs"])
-    assert gpu_cluster.pulls() == []
+    assert {node["outcome"] for node in shown["nodes"]} == {"failed"}
+    assert all(f"Image does not exist: {node['image']}." in node["says"] for node in shown["nodes"])
+    assert all("not found" in node["says"] for node in shown["nodes"])
+    assert gpu_cluster.jobs_of(mark(shown)) == []
     assert warned(plan)["image-failed"]["is_grave"] is True
 
 
 def test_a_discarded_draft_takes_its_jobs_with_it(plan_for: Callable[..., Plan], gpu_cluster: Cluster):
     plan = plan_for().draft()
-    number = plan.operator.post(f"{plan.path}/image-pulls", {"reason": "Before the window.", "nodes_each": 2})["id"]
+    asked = plan.operator.post(f"{plan.path}/image-pulls", {"reason": "Before the window.", "nodes_each": 2})
 
     plan.notify("discards")
 
-    path = f"/api/v1/image-pulls/{number}"
+    path = f"/api/v1/operations/{asked['operation']['id']}"
     wait_until(lambda: _over(plan.operator, path), what=f"the end of {path}", timeout_s=PATIENCE_S)
-    assert gpu_cluster.pulls() == []
+    wait_until(lambda: gpu_cluster.jobs_of(mark(asked)) == [], what="the end of its Jobs", timeout_s=PATIENCE_S)
+    assert plan.operator.get(path)["state_reason"].endswith("The plan is discarded and no longer needs its image.")

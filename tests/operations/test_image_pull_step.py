@@ -13,7 +13,8 @@ from operations.lifecycle import OperationState
 from operations.models import Freeze, NodeTestJob, Operation, Quarantine
 from operations.operation_round import OperationRound, clean_up_operation
 from operations.refusals import BadOperation
-from operations.steps.image_pull import DriverPull, ImagePullStep
+from operations.steps.image_pull import ImagePullStep
+from operations.test_jobs.pull_job import DriverPull
 from simulator.kinds import CONFIG_MAP, JOB, NODE, POD
 from tests.operations.test_rounds import begin, node, rounds
 from tests.operations.test_test_job_step import NAMESPACE, ends, finished, jobs
@@ -208,6 +209,23 @@ def test_nothing_new_is_pulled_meanwhile_and_a_job_that_runs_is_followed(ground:
     assert jobs(ground) == []
     assert not NodeTestJob.objects.filter(operation=waiting).exists()
     assert node(waiting).reason
+
+
+@pytest.mark.parametrize("forbid", [frozen, stopped, switched_off])
+def test_a_stop_in_the_middle_of_the_look_at_the_driver_counts(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, forbid: Callable[..., None]
+):
+    operation, get_pod_spec = of_driver(ground), client.get_pod_spec
+
+    def forbid_meanwhile(*given: Any) -> dict[str, Any]:
+        forbid(ground)
+        return get_pod_spec(*given)
+
+    monkeypatch.setattr(client, "get_pod_spec", forbid_meanwhile)
+    operation = rounds(ground, operation)
+
+    assert (jobs(ground), NodeTestJob.objects.count(), node(operation).state) == ([], 0, "running")
+    assert operation.waiting_for
 
 
 def test_a_node_that_is_not_ready_pulls_nothing(ground: Ground):

@@ -135,7 +135,7 @@ class TestJobStep(NodeStep):
 
     def why_no_job_now(self, work: NodeWork) -> str:
         """Returns why no Job may be created now. Blank: one may."""
-        return stop_reason(now=work.clock()) or stopped_by_switch(work.operation.cluster, work.connection)
+        return stopped_by_switch(work.operation.cluster, work.connection) or stop_reason(now=work.clock())
 
     def plan_job(self, work: NodeWork) -> NodeTestJob | str:
         """Records the Job that the step will create, or returns why it creates none.

@@ -1,29 +1,36 @@
 import time
+from contextlib import suppress
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from edges.arguments import reason
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster
-from gpu.labels import PROOF, PROVES_FOR, PULLS_FOR, UPGRADE_SKIP, UPGRADE_STATE, count_in
+from gpu.labels import PROOF, PROVES_FOR, UPGRADE_SKIP, UPGRADE_STATE, count_in
 from kube import client
-from operations.models import Freeze
+from operations.commands import cancel
+from operations.kinds import KINDS
+from operations.models import Freeze, Operation
+from operations.models.operation import MARK as OPERATION_MARK
+from operations.steps.test_job import left_behind
 from operations.stop_switch import STOP_SWITCH, stopped_by_switch
 from operations.writer_lease import LEASE_NAME
 from people.models import AuditEntry
 from rollouts.commands.fleet_freezes import stop_in_force
-from rollouts.commands.image_pulls import call_off
+from rollouts.commands.image_pulls import KIND
 from rollouts.components.base import version_in
 from rollouts.engine import cluster_cleanup
 from rollouts.engine.cluster_cleanup import Mark, marks, remove
 from rollouts.engine.leftovers import what_is_left
 from rollouts.engine.templates import digests_of
 from rollouts.lifecycle import PLAN_UNDER_WAY, PlanState, StageState
-from rollouts.models import Cordon, Exclusion, Hold, ImagePull, Plan, StageKind, TestJob
+from rollouts.models import Cordon, Exclusion, Hold, Plan, StageKind, TestJob
 from rollouts.models.gate_answer import LONGEST_REASON
-from rollouts.models.plan import MARK
+from rollouts.models.plan import MARK as PLAN_MARK
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import restraint_by
 from rollouts.queries.warm_ups import slowest_warm_up
@@ -34,7 +41,7 @@ from wording.sentences import with_period
 
 MOST_ROUNDS = 5  # after this many rounds another client must be writing the marks
 MOST_LOOKS = 30  # a second apart: so long may pods take to end whose Job is deleted
-BY_HAND = " && ".join(f"kubectl delete jobs -A -l {cluster_cleanup.MANAGED},{key}" for key in (PULLS_FOR, PROVES_FOR))
+BY_HAND = f"kubectl delete jobs -A -l {cluster_cleanup.MANAGED},{PROVES_FOR}"
 
 
 class Command(BaseCommand):
@@ -117,8 +124,8 @@ class Command(BaseCommand):
             armed = change if _is_armed(plan, connection) else ""
             then = "It would be ended" if why else "It prevents this without --give-up-plans"
             self.stdout.write(f"{cluster.name}: {plan} is {plan.state}{armed}. {then}.")
-        for pull in _pulls(cluster).filter(ends_reason=""):
-            self.stdout.write(f"{cluster.name}: {pull} would be cancelled.")
+        for pull in _pulls(cluster):
+            self.stdout.write(f"{cluster.name}: {pull.mark} ({pull.summary}) would be cancelled.")
         ours, unlisted = _jobs(connection)
         for job in ours:
             where = f"Job {job.metadata.namespace}/{job.name}"
@@ -173,10 +180,11 @@ class Command(BaseCommand):
         return given_up
 
     def _stop_pulls(self, cluster: Cluster, why: str) -> None:
-        """Stops image pulls, also of drafts, so that no worker creates more Jobs."""
+        """Cancels image pulls, also of drafts, so that no worker creates more Jobs."""
         reason = why or "Quarterdeck leaves this cluster."
         for pull in _pulls(cluster):
-            call_off(pull, by="release_all", reason=reason, now=timezone.now())
+            with suppress(IllegalMove, LostRace):  # it has just ended
+                cancel(pull, actor="release_all", reason=reason, now=timezone.now())
 
     def _remove(self, cluster: Cluster, connection: client.Connection) -> tuple[int, list[str]]:
         """Removes marks until none is left, since a late label may still arrive; returns the number of rounds and the
@@ -216,8 +224,7 @@ class Command(BaseCommand):
             where = f"Job {job.metadata.namespace}/{job.name}"
             self.stdout.write(f"{cluster.name} {where}: {trouble or 'deleted'}")
             if not trouble:
-                ours = TestJob.objects.in_the_cluster().filter(plan__cluster=cluster, pk=_number_of(job))
-                ours.update(gone_at=timezone.now())
+                _row_of(cluster, job).update(gone_at=timezone.now())
 
     def _remove_lease(self, cluster: Cluster, connection: client.Connection) -> list[str]:
         named = f"Lease {cluster.own_namespace}/{LEASE_NAME}"
@@ -279,14 +286,19 @@ def _foreign_change(plan: Plan, connection: client.Connection) -> str:
     return f"{named} was changed by somebody else since {plan.mark} began." if known and known != now else ""
 
 
-def _number_of(job: client.JobSeen) -> int:
-    """Returns the key of the row of a plan's test Job; 0 for another Job."""
-    is_of_plan = job.labels.get(PROVES_FOR, "").startswith(MARK)
-    return (count_in(job.labels.get(PROOF)) or 0) if is_of_plan else 0
+def _row_of(cluster: Cluster, job: client.JobSeen) -> QuerySet[Any]:
+    """Returns the row of a plan's test Job, or of a Job that an ended operation has left; empty for another Job.
+
+    Without a word there, a worker would look for the Job, and take the Lease for that.
+    """
+    owner, number = job.labels.get(PROVES_FOR, ""), count_in(job.labels.get(PROOF)) or 0
+    if owner.startswith(PLAN_MARK):
+        return TestJob.objects.in_the_cluster().filter(plan__cluster=cluster, pk=number)
+    return left_behind().filter(operation__cluster=cluster, pk=number if owner.startswith(OPERATION_MARK) else 0)
 
 
-def _pulls(cluster: Cluster):
-    return ImagePull.objects.in_force().filter(plan__cluster=cluster).select_related("plan")
+def _pulls(cluster: Cluster) -> QuerySet[Operation]:
+    return Operation.objects.in_progress().filter(cluster=cluster, steps=list(KINDS[KIND].steps)).order_by("pk")
 
 
 def _foreign_lease_reason(cluster: Cluster, connection: client.Connection) -> str:

@@ -3,11 +3,11 @@
 from kube.structs.daemonset import PodTemplate, TemplateMeta, TemplateSpec
 from kube.structs.node_affinity import Toleration
 from operations.test_jobs.job_manifest import is_ours
-from operations.test_jobs.pull_job import PullPod, WantedPull, like_driver, pull_job_for
+from operations.test_jobs.pull_job import PullPod, like_driver, pull_job_for
+from operations.test_jobs.test_job import WantedTestJob
 
-WANTED = WantedPull(
-    "plan-7", 3, 1, "gpu-1", "nvcr.io/nvidia/driver:580.126.20-ubuntu22.04", "2026-01-08T12:00:00+00:00"
-)
+IMAGE = "nvcr.io/nvidia/driver:580.126.20-ubuntu22.04"
+WANTED = WantedTestJob("operation-7", 3, "gpu-1", IMAGE, "", 0, "2026-01-08T12:00:00+00:00")
 TAINTED = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 SPEC = {"serviceAccountName": "nvidia-driver", "imagePullSecrets": [{"name": "ngc"}]}
 
@@ -18,7 +18,7 @@ def like(spec: dict | None = None, **labels: str) -> PullPod:
 
 
 def job(its: PullPod) -> dict:
-    return pull_job_for(WANTED, WANTED.image, its)
+    return pull_job_for(WANTED, IMAGE, its)
 
 
 def pod(its: PullPod | None = None) -> dict:
@@ -28,7 +28,7 @@ def pod(its: PullPod | None = None) -> dict:
 def test_its_container_asks_the_registry_and_ends():
     (container,) = pod()["containers"]
 
-    assert container["image"] == WANTED.image
+    assert container["image"] == IMAGE
     assert container["imagePullPolicy"] == "Always"
     assert container["command"] == ["/bin/true"]
 
@@ -91,12 +91,12 @@ def test_where_the_namespace_gives_the_user_it_names_none():
     assert "runAsUser" not in spec["securityContext"]
 
 
-def test_it_and_its_pod_carry_our_name_and_the_plans():
+def test_it_and_its_pod_carry_our_name_and_the_operations():
     made = job(like())
 
     assert made["metadata"]["labels"] == made["spec"]["template"]["metadata"]["labels"] == WANTED.labels
     assert WANTED.labels["app.kubernetes.io/managed-by"] == "quarterdeck"
-    assert WANTED.labels["quarterdeck.io/pulls-for"] == "plan-7"
+    assert WANTED.labels["quarterdeck.io/proves-for"] == "operation-7"
 
 
 def test_a_job_of_an_older_database_with_the_same_numbers_is_not_ours():

@@ -1,15 +1,18 @@
-"""Asking for a pull, and calling it off: what is written, and who loses."""
+"""The request for a pull, and its end without a purpose: what is written, and who loses."""
 
 import pytest
 from django.db import transaction
 
 from fleet.models import Cluster, Operand
-from operations.models import Freeze
+from operations import commands
+from operations.lifecycle import OperationState
+from operations.models import Freeze, Operation
 from people.models import AuditEntry
 from rollouts.commands import image_pulls
-from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
+from rollouts.commands.image_pulls import MOST_EACH, ask, cancel_obsolete_pulls
 from rollouts.commands.refusals import BadPlan, Refusal
-from rollouts.models import ImagePull, Plan, PullJob
+from rollouts.models import Plan, PlanPull
+from rollouts.queries.image_pulls import pulls_on_page
 from tests.make import NOON, a_node, a_pod, a_user, an_operand
 from tests.rollouts.make import NEW
 from tests.rollouts.rows import SELECTOR, a_draft, a_started_plan, in_state
@@ -27,12 +30,12 @@ def told(cluster: Cluster) -> Cluster:
     return cluster
 
 
-def asked(plan: Plan, owner, **given) -> ImagePull:
+def asked(plan: Plan, owner, **given) -> PlanPull:
     return ask(plan, actor=owner, **{"reason": "Before the window.", "now": NOON} | given)
 
 
-def nodes(pull: ImagePull) -> list[tuple[str, str]]:
-    return [(job.node_name, job.image) for job in pull.jobs.all()]
+def nodes(pull: PlanPull) -> list[tuple[str, str]]:
+    return [(node.node_name, node.image) for node in pulls_on_page([pull])[0].nodes]
 
 
 def test_one_node_of_the_one_system_is_written_down_and_nothing_else(told, owner):
@@ -41,11 +44,11 @@ def test_one_node_of_the_one_system_is_written_down_and_nothing_else(told, owner
     pull = asked(plan, owner)
 
     assert [image for _, image in nodes(pull)] == [UBUNTU.format(NEW)]
-    job = pull.jobs.get()
-    assert (job.system, job.intended_at, job.outcome) == ("ubuntu22.04", None, "")
-    (entry,) = AuditEntry.objects.filter(subject=plan.mark, verb="pull-image")
+    (node,) = pulls_on_page([pull])[0].nodes
+    assert (node.system, node.outcome) == ("ubuntu22.04", "")
+    (entry,) = AuditEntry.objects.filter(subject=pull.operation.mark, verb="operation.start-pull-image")
     assert (entry.actor, entry.reason) == ("owner", "Before the window.")
-    assert entry.evidence["nodes"] == dict(nodes(pull))
+    assert list(entry.evidence["options"]["driver_pull"]["images"].values()) == [node.image]
     assert plan.events.first().to == "image-pull"
 
 
@@ -99,14 +102,18 @@ def test_the_same_key_again_is_the_same_pull(told, owner):
     one, other = asked(plan, owner, key="a1"), asked(plan, owner, key="a1")
 
     assert one == other
-    assert AuditEntry.objects.filter(verb="pull-image").count() == 1
+    assert Operation.objects.count() == 1
+
+
+def call_off(pull: PlanPull) -> None:
+    commands.cancel(pull.operation, actor="ben", reason="Not today.", now=NOON)
 
 
 def test_a_pull_that_was_called_off_is_not_answered_again(told, owner):
     plan = a_draft(told, owner)
-    cancel(asked(plan, owner, key="a1"), actor=owner, reason="Not today.", now=NOON)
+    call_off(asked(plan, owner, key="a1"))
 
-    with pytest.raises(Refusal, match=r"no longer in effect\. owner cancelled the pull: Not today\."):
+    with pytest.raises(Refusal, match=r"no longer in effect\. Cancel by ben: Not today\."):
         asked(plan, owner, key="a1")
 
 
@@ -115,7 +122,7 @@ def test_a_pull_of_the_version_of_before_is_not_answered_again(told, owner):
     asked(plan, owner, key="a1")
     Plan.objects.update(to_version="590.1.2")
 
-    with pytest.raises(Refusal, match=f"The pull was for {NEW}, and the plan's target is 590.1.2"):
+    with pytest.raises(Refusal, match=r"The draft was edited\. Its target is now 590\.1\.2"):
         asked(plan, owner, key="a1")
 
 
@@ -130,7 +137,7 @@ def test_a_key_that_pulled_something_else_is_refused(told, owner):
 def test_anothers_equal_key_is_another_pull(told, owner):
     plan = a_draft(told, owner)
     first = asked(plan, owner, key="a1")
-    ImagePull.objects.update(ended_at=NOON)
+    Operation.objects.update(state=OperationState.FINISHED)
 
     assert asked(plan, a_user("ben", role="operator"), key="a1") != first
 
@@ -154,7 +161,7 @@ def test_a_second_one_loses_while_the_first_is_under_way(told, owner):
     ):
         asked(plan, owner, key="a2")
 
-    assert PullJob.objects.count() == 1
+    assert Operation.objects.count() == 1
 
 
 @pytest.mark.parametrize("nodes_each", [0, MOST_EACH + 1])
@@ -188,25 +195,78 @@ def test_in_a_frozen_cluster_nothing_is_asked_for(told, owner):
 
     with pytest.raises(Refusal, match="is frozen by bob: quarter end"):
         asked(plan, owner)
-    assert not ImagePull.objects.exists()
+    assert not Operation.objects.exists()
 
 
-def test_calling_off_is_written_down_once(told, owner):
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"state": "discarded"}, "The plan is discarded and no longer needs its image."),
+        ({"state": "rolling-back"}, "The plan is rolling back and no longer needs its image."),
+        ({"to_version": "580.105.08"}, "The draft was edited. Its target is now 580.105.08."),
+    ],
+)
+@pytest.mark.parametrize("state", ["running", "paused"])
+def test_a_pull_without_a_purpose_is_cancelled_with_that_reason(told, owner, columns, why: str, state: str):
     pull = asked(a_draft(told, owner), owner)
+    Operation.objects.update(state=state)
+    Plan.objects.update(**columns)
 
-    cancel(pull, actor=owner, reason="Not today.", now=NOON)
+    for _ in range(2):
+        cancel_obsolete_pulls(now=NOON)
 
-    pull.refresh_from_db()
-    assert (pull.ends_by, pull.ends_reason) == ("owner", "owner cancelled the pull: Not today.")
-    assert AuditEntry.objects.filter(verb="cancel-pull").count() == 1
+    operation = Operation.objects.get()
+    assert (operation.state, operation.state_reason) == ("cancelled", f"Cancel by quarterdeck: {why}")
+    assert AuditEntry.objects.filter(subject=pull.operation.mark, verb="operation.cancel").count() == 1
 
 
-def test_calling_off_loses_where_it_ends_already(told, owner):
-    pull = asked(a_draft(told, owner), owner)
-    ImagePull.objects.get().stop("The draft was edited.", by="quarterdeck", now=NOON)
+def test_a_pull_that_its_plan_needs_goes_on(told, owner):
+    asked(a_draft(told, owner), owner)
 
-    with pytest.raises(Refusal, match="The image pull has already ended, or is ending"):
-        cancel(pull, actor=a_user("bob", role="operator"), reason="Not today.", now=NOON)
+    cancel_obsolete_pulls(now=NOON)
 
-    assert ImagePull.objects.get().ends_by == "quarterdeck"
-    assert not AuditEntry.objects.filter(verb="cancel-pull").exists()
+    assert Operation.objects.get().state == "running"
+
+
+def test_a_cancellation_loses_against_whoever_was_faster(told, owner, monkeypatch):
+    """Its next sweep looks again."""
+    asked(a_draft(told, owner), owner)
+    Plan.objects.update(state="discarded")
+
+    def finish_first(pull: PlanPull) -> str:
+        Operation.objects.update(state=OperationState.FINISHED)
+        return "The plan is discarded."
+
+    monkeypatch.setattr(image_pulls, "why_obsolete", finish_first)
+    cancel_obsolete_pulls(now=NOON)
+
+    assert Operation.objects.get().state == OperationState.FINISHED
+
+
+def test_each_system_is_tried_before_the_second_node_of_one(told, owner):
+    """An operation pauses after its first failures: these leave no system untried."""
+    version = told.driver_objects.get(kind="NVIDIADriver").version
+    other = an_operand(
+        told, name="driver-rhel", owner_uid=told.driver_objects.get(kind="NVIDIADriver").uid,
+        node_selector=SELECTOR, image=RHEL.format(version),
+    )  # fmt: skip
+    for number in (8, 9):
+        node = a_node(told, f"node-{number}")
+        a_pod(node, f"driver-{number}", namespace="gpu-operator", gpus=0, operand="driver", owner_uid=other.uid)
+
+    pulled = [image for _, image in nodes(asked(a_draft(told, owner), owner, nodes_each=2))]
+
+    assert pulled == [RHEL.format(NEW), UBUNTU.format(NEW)] * 2
+
+
+def test_an_edit_in_between_asks_for_no_old_image(told, owner, monkeypatch):
+    plan, choose = a_draft(told, owner), image_pulls._choose
+
+    def edit_meanwhile(*given, **more):
+        Plan.objects.update(to_version="590.1.2")
+        return choose(*given, **more)
+
+    monkeypatch.setattr(image_pulls, "_choose", edit_meanwhile)
+    with pytest.raises(Refusal, match="The draft was edited"):
+        asked(plan, owner)
+    assert not Operation.objects.exists()

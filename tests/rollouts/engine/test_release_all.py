@@ -10,12 +10,12 @@ from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRE
 from kube import client
 from kube.client.decoder import Unread
 from operations.models import WriterLease
+from operations.operation_round import run_operation
 from rollouts.commands import fleet_freezes
 from rollouts.commands.image_pulls import ask
 from rollouts.engine import cluster_cleanup
 from rollouts.engine.act.holds import hold_node
 from rollouts.engine.cluster_cleanup import Mark, remove
-from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.management.commands import release_all
 from rollouts.models import Hold, Plan
 from simulator.kinds import CONFIG_MAP, JOB, LEASE, NODE
@@ -88,7 +88,7 @@ def test_nodes_are_released_where_a_job_may_not_be_deleted(ground: Ground, monke
     plan = ground.start()
     ground.rounds(2)
     pull = ask(plan, actor=ground.ada, reason="Before the window.", now=ground.clock())
-    run_pull(pull.pk, owner="worker-1", clock=ground.clock)
+    run_operation(pull.operation_id, owner="worker-1", clock=ground.clock)
     forbid(monkeypatch, "delete_job")
 
     with pytest.raises(
@@ -200,7 +200,7 @@ def held(ground: Ground) -> Plan:
     plan = ground.start()
     ground.rounds(2)
     pull = ask(plan, actor=ground.ada, reason="Before the window.", now=ground.clock())
-    run_pull(pull.pk, owner="worker-1", clock=ground.clock)
+    run_operation(pull.operation_id, owner="worker-1", clock=ground.clock)
     ground.writes()
     return plan
 
@@ -223,6 +223,7 @@ def asked(ground: Ground) -> list[tuple[str, str]]:
 def test_a_dry_run_names_each_thing_that_the_run_after_it_does(ground: Ground, capsys: pytest.CaptureFixture[str]):
     """Z33."""
     plan = held(ground)
+    pull = plan.image_pulls.get().operation
     ((job,), _, _) = ground.store.list(JOB)
 
     leave("--dry-run")
@@ -237,11 +238,9 @@ def test_a_dry_run_names_each_thing_that_the_run_after_it_does(ground: Ground, c
     assert all(
         line.endswith(f"{UPGRADE_SKIP} and its annotations would be removed") for line in named if held_by in line
     )
-    assert (
-        f"north Job gpu-operator/{job['metadata']['name']}: pulls an image for {plan.mark}; would be deleted" in named
-    )
+    assert f"north Job gpu-operator/{job['metadata']['name']}: runs for {pull.mark}; would be deleted" in named
     assert "north Lease quarterdeck/quarterdeck: would be deleted" in named
-    assert any(f"image pull {plan.image_pulls.get().pk} of {plan.mark} would be cancelled" in line for line in named)
+    assert any(f"{pull.mark} (Pull image on 1 node) would be cancelled" in line for line in named)
     assert any(line.endswith("It would be ended.") for line in named)
     assert named[-1] == "north: 3 nodes carry a mark of Quarterdeck. Nothing was changed."
     assert done[-1] == "north: no objects of Quarterdeck are left."

@@ -3,8 +3,9 @@
 import pytest
 
 from fleet.models import Node, Operand
+from operations.models import OperationNode
 from rollouts.commands.preview import preview
-from rollouts.models import ImagePull, Plan, PullJob
+from rollouts.models import Plan, PlanPull
 from tests.make import NOON, a_draft, an_image_pull, an_operand
 from tests.rollouts.make import lines_of, steps_of, values_of
 
@@ -64,14 +65,17 @@ def test_one_that_was_pulled_for_each_system_says_where_when_and_where_it_was_no
 SAME = ("ubuntu21.04",) * 3
 
 
+def the_same(plan: Plan) -> str:
+    return f"nvcr.io/nvidia/driver:{plan.to_version}-ubuntu21.04"
+
+
 @pytest.mark.parametrize(
     ("outcome", "tail"),
     [("unknown", "The result on 1 node is unknown."), ("", "The pull on 1 node is in progress.")],
 )
 def test_a_node_that_has_told_nothing_is_said_apart_and_is_not_fine(outcome: str, tail: str):
     plan = needing(a_draft(), *SAME)
-    an_image_pull(plan, "pulled", outcome)
-    PullJob.objects.update(image=PullJob.objects.get(position=1).image)
+    an_image_pull(plan, "pulled", outcome, image=the_same(plan))
 
     (check,) = said(plan)
 
@@ -82,8 +86,7 @@ def test_a_node_that_has_told_nothing_is_said_apart_and_is_not_fine(outcome: str
 
 def test_nodes_that_the_plan_does_not_take_are_not_counted():
     plan = needing(a_draft(), *SAME)
-    an_image_pull(plan, *["pulled"] * 5)
-    PullJob.objects.update(image=PullJob.objects.get(position=1).image)
+    an_image_pull(plan, *["pulled"] * 5, image=the_same(plan))
 
     (check,) = said(plan)
 
@@ -108,8 +111,8 @@ def test_where_every_node_that_was_tried_has_left_nothing_is_proven(left: str):
 
 def test_a_pull_that_ended_before_the_turn_of_a_node_has_not_tried_it():
     plan = needing(a_draft(), *SAME)
-    an_image_pull(plan, "pulled", "", ended_at=NOON, ends_reason="ada cancelled the pull: Not today.")
-    PullJob.objects.update(image=PullJob.objects.get(position=1).image)
+    an_image_pull(plan, "pulled", "", image=the_same(plan), state="cancelled")
+    OperationNode.objects.filter(state="pending").update(state="cancelled")
 
     (check,) = said(plan)
 
@@ -182,6 +185,18 @@ def test_a_system_that_came_since_is_not_fine():
 def test_a_pull_of_another_version_proves_nothing_of_this_one():
     plan = a_draft()
     an_image_pull(plan, "pulled")
-    ImagePull.objects.update(to_version="570.1.1")
+    PlanPull.objects.update(to_version="570.1.1")
 
     assert [check.code for check in said(plan)] == ["image-untried"]
+
+
+@pytest.mark.parametrize("columns", [{"state": "failed", "progress": {}}, {"state": "cancelled", "step_since": NOON}])
+def test_a_pull_that_was_not_read_to_its_end_proves_nothing(columns: dict):
+    """A node that is gone, another one of its name, a cancellation in the middle."""
+    plan = needing(a_draft(), *SAME)
+    an_image_pull(plan, "", image=the_same(plan), state="cancelled")
+    OperationNode.objects.update(**columns)
+
+    (check,) = said(plan)
+
+    assert (check.code, check.is_good) == ("image-unknown", False)
