@@ -21,6 +21,7 @@ from maintenance.acts import acts_of
 from maintenance.lifecycle import RESULTS, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
 from maintenance.queries import facts_of, offers_of, wanted_tests
+from maintenance.repeat_offenders import results_of_repairs
 from people.models import AuditEntry
 from people.rights import Permission, require, require_somewhere
 
@@ -144,6 +145,10 @@ class ActorSerializer(serializers.Serializer):
     title = serializers.CharField()
     kinds = serializers.ListField(child=serializers.CharField(), help_text="Repairs that it can be asked for.")
     why_not = serializers.CharField(help_text="Why it cannot be asked now. Blank: it can.")
+    mended = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="By repair, how often it mended the same fault in the cluster: 12 of 15.",
+    )
 
 
 class ShownCase:
@@ -271,10 +276,15 @@ class CaseRepairActors(CaseEdge):
     @extend_schema(responses=ActorSerializer(many=True))
     def get(self, request, case_id: int) -> Response:
         """Lists the actors that could repair the node, with the reason where one cannot be asked."""
+        case = self.case(case_id)
+        mended = results_of_repairs(case)
         rows = [
-            {"key": actor.key, "title": actor.title, "kinds": sorted(actor.kinds), "why_not": why_not}
-            for actor, why_not in offers_of(self.case(case_id))
-        ]
+            {
+                "key": actor.key, "title": actor.title, "kinds": sorted(actor.kinds), "why_not": why_not,
+                "mended": {kind: number for kind, number in mended.items() if kind in actor.kinds},
+            }
+            for actor, why_not in offers_of(case)
+        ]  # fmt: skip
         return Response(ActorSerializer(rows, many=True).data)
 
 

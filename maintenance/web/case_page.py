@@ -26,7 +26,7 @@ from maintenance.lifecycle import NO_LOGS, RESULTS, RepairAnswer, RepairKind
 from maintenance.models import NodeCase
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
-from maintenance.repeat_offenders import why_replace
+from maintenance.repeat_offenders import results_of_repairs, why_replace
 from maintenance.web.case_strip import strip_of
 from operations.drain_offers import drain_offers_of
 from operations.models import OperationNode
@@ -170,6 +170,7 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
         "logs": _logs_of(row),
         "why_no_logs": next((entry.reason for entry in moves if entry.verb == f"case.{NO_LOGS}"), ""),
         "repairs": row.repairs.all(),
+        "mended": results_of_repairs(row) if row.is_open else {},
         "why_replace": why_replace(row, viewer=request.user) if row.is_open else "",
         "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in moves],
         "last_validation": next((entry for entry in moves if "result" in entry.evidence), None),

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from maintenance.repeat_offenders import why_replace
-from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pool, a_user
+from maintenance.repeat_offenders import results_of_repairs, why_replace
+from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pool, a_repair, a_user
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
@@ -67,3 +67,30 @@ def test_a_board_of_another_cluster_is_not_named():
     of_board(a_node(a_cluster("elsewhere"), "gpu-1"), "GPU-a", repaired_days=3)
 
     assert why_replace(of_board(a_node(a_cluster("here"), "gpu-2"), "GPU-a")) == ""
+
+
+def test_the_page_and_rest_say_how_often_a_repair_mended_the_same_fault():
+    """lifecycle R76."""
+    cluster = a_cluster()
+
+    def repaired(number: int, state: str, *kinds: str, xid: int = 79, **given):
+        node = a_node(cluster, f"gpu-{number}")
+        case = a_case(
+            node, finding=a_finding(cluster, node=node, rule="gpu-xid", facts={"xid": xid}), state=state, **given
+        )
+        for kind in kinds:
+            a_repair(case, kind=kind, answer="done")
+        return case
+
+    repaired(1, "closed", "reboot")
+    repaired(2, "probation", "reboot", "hardware")  # the reboot did not mend it
+    repaired(3, "retired", "reboot", failed_at=NOON)
+    repaired(4, "retired", "reboot")  # its node left before a test
+    repaired(5, "closed", "reboot", xid=48)
+    case = repaired(6, "drained")
+    ada = visiting(a_user("ada", role="viewer"))
+
+    assert results_of_repairs(case) == {"hardware": "1 of 1", "reboot": "1 of 3"}
+    assert "Same fault before hardware mended 1 of 1, reboot mended 1 of 3" in page(ada, f"/cases/{case.pk}").text
+    actors = ada.get(f"/api/v1/cases/{case.pk}/repair-actors").json()
+    assert {actor["key"]: actor["mended"] for actor in actors}["nvsentinel-reboot"] == {"reboot": "1 of 3"}
