@@ -1,6 +1,6 @@
 import pytest
 
-from capacity.models import GpuPrice
+from capacity.models import GpuPrice, PoolServiceLevel
 from health.models import PoolLimits, RuleShadow
 from notifications.commands.channels import send_test
 from people.models import GroupMapping
@@ -38,6 +38,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     pat = calling(a_user("pat", role="viewer")).user
     freeze = fleet_freezes.freeze(Where(node.cluster), actor="pat", reason="Quarter end.", now=now)
     override = GateOverride.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, reason="x", until=now)
+    PoolServiceLevel.objects.create(pool=node.pools.get(), indicator="vllm-ttft-p99", by="pat", at=now)
     channel = a_channel()
     return {
         "session_id": pat.sessions.get().public_id,

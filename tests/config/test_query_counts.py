@@ -4,6 +4,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from capacity.models import PoolServiceLevel
 from health.models import Finding
 from maintenance.models import NodeCase
 from notifications.commands.channels import send_test
@@ -111,6 +112,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
     an_image_pull(stage.plan)
     a_source(node.cluster)
+    PoolServiceLevel.objects.create(pool=node.pools.get(), indicator="vllm-ttft-p99", by="root", at=NOON)
     channel = a_channel()
     Route.catch_all()  # where rows were truncated, the first read makes it
     there = {
