@@ -1,10 +1,10 @@
 """Every list of REST: it has cursors, or a bound and a reason why it has none."""
 
 import pytest
-from drf_spectacular.generators import SchemaGenerator
 
 from edges.pagination import Pages
 from edges.rest import Listing
+from tests.config.rest_schema import rest_paths
 from tests.config.test_who_may import READS
 
 # Lists that are answered whole. Each has a bound.
@@ -29,8 +29,7 @@ BY_OFFSET = {"/api/v1/gpu-health": "ordered by live telemetry, which has no plac
 
 
 def gets() -> dict[str, dict]:
-    schema = SchemaGenerator().get_schema(request=None, public=True)
-    return {path: methods["get"] for path, methods in schema["paths"].items() if "get" in methods}
+    return {path: methods["get"] for path, methods in rest_paths().items() if "get" in methods}
 
 
 def answers_with_array(operation: dict) -> bool:

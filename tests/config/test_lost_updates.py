@@ -1,11 +1,11 @@
 """Every object of REST that is changed in place: it has an ETag, and `If-Match` protects the changes of others."""
 
 import pytest
-from drf_spectacular.generators import SchemaGenerator
 
 from capacity.models import PoolServiceLevel
 from fleet.models import Cluster
 from notifications.models import Channel
+from tests.config.rest_schema import rest_paths
 from tests.make import NOON, a_draft, a_pool
 from tests.notifications.make import a_channel, a_route
 
@@ -30,11 +30,7 @@ def editable(there, root, settings) -> dict[str, int]:
     }
 
 
-def operations() -> dict[str, dict]:
-    return SchemaGenerator().get_schema(request=None, public=True)["paths"]
-
-
-PATHS = operations()
+PATHS = rest_paths()
 CHANGED = sorted(path for path, methods in PATHS.items() if {"put", "patch"} & methods.keys())
 BODIES = {
     "/api/v1/clusters/{cluster_id}": {"approval": "required", "reason": "Audit."},

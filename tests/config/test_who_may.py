@@ -1,6 +1,6 @@
 """Every endpoint there is, asked by nobody, a stranger and a viewer: one that is new cannot be forgotten."""
 
-from drf_spectacular.generators import SchemaGenerator
+from tests.config.rest_schema import rest_paths
 
 # Where one signs in.
 OPEN = {("post", "/api/v1/session"), ("post", "/api/v1/device-authorizations"), ("post", "/api/v1/device-tokens")}
@@ -29,12 +29,7 @@ def bodies(there: dict[str, int]) -> dict[str, dict]:
     }  # fmt: skip
 
 
-def every_endpoint() -> list[tuple[str, str]]:
-    paths = SchemaGenerator().get_schema(request=None, public=True)["paths"]
-    return [(method, path) for path, methods in paths.items() for method in methods if path != "/api/v1/schema"]
-
-
-ENDPOINTS = every_endpoint()
+ENDPOINTS = [(method, path) for path, methods in rest_paths().items() for method in methods if path != "/api/v1/schema"]
 WRITES = [one for one in ENDPOINTS if one[0] != "get" and one not in OPEN | OWN]
 READS = [one for one in ENDPOINTS if one[0] == "get" and "token_id" not in one[1]]
 OF_PEOPLE = [one for one in READS if one[1].startswith(("/api/v1/people", "/api/v1/group", "/api/v1/audit"))]
