@@ -92,12 +92,17 @@ def _measured(
         raise
 
 
+def recent_hours(pool: Pool, *, now: datetime) -> list[ServiceLevelHour]:
+    """Returns the hours of the last days, the oldest first. One query."""
+    return list(ServiceLevelHour.objects.filter(pool=pool, hour__gt=now - timedelta(days=DAYS)).order_by("hour"))
+
+
 def service_level_of_pool(pool: Pool, *, now: datetime) -> ServiceLevelComparison | None:
     """Returns the comparison of the last days. None: the pool has no service level. Two queries."""
     level = PoolServiceLevel.objects.filter(pool=pool).first()
     if level is None:
         return None
-    rows = list(ServiceLevelHour.objects.filter(pool=pool, hour__gt=now - timedelta(days=DAYS)).order_by("hour"))
+    rows = recent_hours(pool, now=now)
     pairs = [
         (row.full_value, row.other_value)
         for row in rows

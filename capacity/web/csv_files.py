@@ -11,6 +11,7 @@ from capacity.free_gpus.defragmentation_report import defragmentation_of_pool
 from capacity.free_gpus.free_gpu_report import FreeGpuReport, free_gpus_of_cluster, free_gpus_of_pool
 from capacity.free_gpus.mig_demand_report import mig_demand_of_pool
 from capacity.placements.placement_report import placement_of_pool
+from capacity.placements.service_level_history import recent_hours
 from capacity.waiting_pods import explanations_of
 from edges.csv_text import download_of
 from edges.requests import PersonRequest
@@ -62,6 +63,17 @@ def pool_placement(request: PersonRequest, pool_id: int) -> HttpResponse:
         for each in part.spread.worst
     ]
     return download_of([head, *known_rows(report, rows)], f"placement-of-pool-{pool.pk}.csv")
+
+
+def pool_service_level(request: PersonRequest, pool_id: int) -> HttpResponse:
+    """Returns the measured hours that the page compares, the oldest first."""
+    pool = _pool(request, pool_id)
+    head = ("hour", "full_nodes", "full_nodes_samples", "other_nodes", "other_nodes_samples", "trouble")
+    rows = [
+        (row.hour.isoformat(), row.full_value, row.full_samples, row.other_value, row.other_samples, row.trouble)
+        for row in recent_hours(pool, now=timezone.now())
+    ]
+    return download_of([head, *rows], f"service-level-of-pool-{pool.pk}.csv")
 
 
 def pool_defragmentation(request: PersonRequest, pool_id: int) -> HttpResponse:

@@ -61,6 +61,7 @@ urlpatterns = [
     path("pools/<int:pool_id>/free-gpus-now.csv", csv_files.pool_free_gpus_now, name="pool-free-gpus-now-csv"),
     path("pools/<int:pool_id>/mig-demand.csv", csv_files.pool_mig_demand, name="pool-mig-demand-csv"),
     path("pools/<int:pool_id>/service-level", service_level_page.service_level, name="pool-service-level"),
+    path("pools/<int:pool_id>/service-level.csv", csv_files.pool_service_level, name="pool-service-level-csv"),
     path("pools/<int:pool_id>/placement.csv", csv_files.pool_placement, name="pool-placement-csv"),
     path("pools/<int:pool_id>/defragmentation.csv", csv_files.pool_defragmentation, name="pool-defragmentation-csv"),
     path("clusters/<int:cluster_id>/free-gpus-now.csv", csv_files.cluster_free_gpus_now, name="cluster-free-gpus-csv"),

@@ -267,6 +267,22 @@ def test_hours_with_few_samples_and_old_ones_do_not_count(bob, pool):
     assert "not compared: 0 of 12 hours" in page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
 
 
+def test_the_file_has_the_hours_that_are_compared(bob, pool):
+    a_level(pool)
+    some_hours(pool, 2)
+    ServiceLevelHour.objects.filter(hour=NOON).update(full_value=None, trouble="No answer.")
+
+    body = visiting(bob).get(f"/pools/{pool.pk}/service-level.csv").content.decode().splitlines()
+
+    assert body[1:] == [
+        "2026-11-21T11:00:00+00:00,0.4,50.0,0.2,50.0,",
+        "2026-11-21T12:00:00+00:00,,50.0,0.2,50.0,No answer.",
+    ]
+    assert visiting(make.a_user("eve")).get(f"/pools/{pool.pk}/service-level.csv").status_code == 404
+    links = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").links
+    assert f"/pools/{pool.pk}/service-level.csv" in links
+
+
 def test_where_higher_is_better_less_on_full_nodes_is_worse(pool):
     a_level(pool, is_higher_better=True)
     some_hours(pool, 12, full=100, other=200)
