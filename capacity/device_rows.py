@@ -33,7 +33,7 @@ def with_devices(cluster_id: int, pods: Sequence[Pod], facts: Mapping[str, Waiti
     named = {wish["device_class"] for row in claims.values() for wish in row.requests}
     classes = dict(DeviceClass.objects.filter(cluster=cluster_id, name__in=named).values_list("name", "selectors"))
     shared = _devices_without_a_node(cluster_id)
-    partial = [pool for pool in slice_pools(cluster_id).values() if not pool.is_complete]
+    withheld = [pool for pool in slice_pools(cluster_id).values() if pool.is_withheld]
     found = dict(facts)
     for pod in pods:
         its = [claims.get((pod.namespace, name)) for name in pod.claims]
@@ -53,7 +53,7 @@ def with_devices(cluster_id: int, pods: Sequence[Pod], facts: Mapping[str, Waiti
                 devices=distinct,
                 has_device_constraints=is_constrained,
                 has_device_overlaps=any(one.overlaps(other) for one, other in combinations(distinct, 2)),
-                incomplete_pools=tuple(sorted(_texts_of(partial, {request.driver for request in distinct}))),
+                incomplete_pools=tuple(sorted(_texts_of(withheld, {request.driver for request in distinct}))),
             )
     return found
 
@@ -93,7 +93,7 @@ def devices_of_nodes(cluster_id: int, requests: Collection[DeviceDemand]) -> Dev
     """Returns the devices of each node that match each request. No query without requests, else three.
 
     A board counts as taken while a part of it is allocated, and a part while its board is. Counters that drivers share
-    among parts are not read. The devices of an incomplete pool match, and none is free. Devices are read node by node,
+    among parts are not read. The devices of a withheld pool match, and none is free. Devices are read node by node,
     and only of drivers that a request may have.
     """
     if not requests:
@@ -110,7 +110,7 @@ def devices_of_nodes(cluster_id: int, requests: Collection[DeviceDemand]) -> Dev
     if "" not in drivers:
         slices = slices.filter(driver__in=drivers)
     pools = slice_pools(cluster_id)
-    partial = {key for key, pool in pools.items() if not pool.is_complete}
+    withheld = {key for key, pool in pools.items() if pool.is_withheld}
     rows = slices.order_by("node_name").values("driver", "pool", "pool_generation", "node_name", "devices")
     current = (
         row
@@ -118,7 +118,7 @@ def devices_of_nodes(cluster_id: int, requests: Collection[DeviceDemand]) -> Dev
         if (pool := pools.get((row["driver"], row["pool"]))) and row["pool_generation"] == pool.generation
     )
     return {
-        node: dict(_counts(list(its), requests, allocated, partial))
+        node: dict(_counts(list(its), requests, allocated, withheld))
         for node, its in groupby(current, key=lambda row: row["node_name"])
     }
 
@@ -127,7 +127,7 @@ def _counts(
     slices: Sequence[Mapping[str, Any]],
     requests: Collection[DeviceDemand],
     allocated: Collection[AllocatedDevice],
-    partial: Collection[PoolKey],
+    withheld: Collection[PoolKey],
 ) -> Iterator[tuple[str, tuple[int, int]]]:
     devices = [(row["driver"], row["pool"], device) for row in slices for device in row["devices"]]
     taken = {(driver, pool, device["name"]) for driver, pool, device in devices} & set(allocated)
@@ -139,7 +139,7 @@ def _counts(
         free = [
             device
             for driver, pool, device in usable
-            if (driver, pool) not in partial
+            if (driver, pool) not in withheld
             and (driver, pool, device["name"]) not in taken
             and device["parent_uuid"] not in whole
             and not (device["type"] in WHOLE and device["uuid"] in cut)

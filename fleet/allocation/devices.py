@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from fleet.allocation.slice_pools import newest_pools
+from fleet.allocation.slice_pools import COLUMNS, newest_pools
 from fleet.models import ResourceSlice
 from gpu.resources import Use, Uses, is_gpu_resource, product_in
 from gpu.resources.names import FOR_MACHINES
@@ -47,7 +47,7 @@ class OfferedDevice:
     address: str  # PCI address; blank: not reported
     taints: tuple[str, ...]  # taints that keep new pods away: gpu.nvidia.com/xid=79
     is_healthy: bool = True  # False: its driver reports it unhealthy
-    is_in_complete_pool: bool = True  # False: the scheduler allocates none of its pool
+    is_withheld: bool = False  # True: the scheduler allocates nothing from its pool
 
     @property
     def key(self) -> DraDeviceKey:
@@ -55,7 +55,7 @@ class OfferedDevice:
 
     @property
     def is_allocatable(self) -> bool:
-        return self.is_in_complete_pool and not self.taints
+        return not (self.is_withheld or self.taints)
 
     @property
     def board(self) -> str:
@@ -161,7 +161,7 @@ def offered_on(cluster_id: int, nodes: Collection[str]) -> dict[str, Offered]:
 
     One query, and one more if a pool is incomplete here: its other slices may be on other nodes.
     """
-    columns = ("driver", "pool", "pool_generation", "pool_slices", "node_name", "devices")
+    columns = (*COLUMNS, "node_name", "devices")
     slices = ResourceSlice.objects.filter(cluster_id=cluster_id).order_by()
     rows = list(slices.filter(node_name__in=nodes).values(*columns))
     partial = {pool.name for pool in newest_pools(rows).values() if not pool.is_complete}
@@ -179,7 +179,7 @@ def read_slices(slices: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
     for row in rows:
         pool = pools[row["driver"], row["pool"]]
         if row["node_name"] and is_gpu_resource(row["driver"]) and row["pool_generation"] == pool.generation:
-            devices = (replace(_device(row, each), is_in_complete_pool=pool.is_complete) for each in row["devices"])
+            devices = (replace(_device(row, each), is_withheld=pool.is_withheld) for each in row["devices"])
             found[row["node_name"]].update((device.key, device) for device in devices)
     return {node: Offered(tuple(_paired(devices.values()))) for node, devices in found.items()}
 

@@ -27,6 +27,7 @@ from fleet.allocation.allocations import (
 from fleet.allocation.devices import Offered, read_slices
 from fleet.allocation.exporter_pods import is_of_profile, place_pods_of_exporter, uuids_by_index
 from fleet.allocation.parts import place_sharing_pods
+from fleet.allocation.slice_pools import COLUMNS
 from fleet.allocation.whole_nodes import place_whole_node_pod
 from fleet.models import ExporterReading, Gpu, Node, Pod, ResourceClaim, ResourceSlice
 from gpu.resources import Layout, Way, gpu_groups
@@ -214,7 +215,7 @@ def _offered(nodes: Sequence[Node]) -> dict[tuple[int, str], Offered]:
         Q(cluster_id=cluster_id, node_name__in=some) for cluster_id, some in _node_names(nodes).items()
     )
     rows: dict[int, list[dict]] = defaultdict(list)
-    columns = ("cluster_id", "driver", "pool", "pool_generation", "pool_slices", "node_name", "devices")
+    columns = ("cluster_id", *COLUMNS, "node_name", "devices")
     for row in ResourceSlice.objects.filter(wanted).order_by().values(*columns):
         rows[row["cluster_id"]].append(row)
     return {(cluster_id, name): one for cluster_id in rows for name, one in read_slices(rows[cluster_id]).items()}

@@ -1,8 +1,8 @@
 """The pools of ResourceSlices: which generation counts, and whether all its slices exist.
 
 Only the newest generation of a pool counts, and `resourceSliceCount` is the number of its slices (kubernetes.io,
-ResourceSlice v1). From 1.35 the scheduler allocates nothing from an incomplete pool: kubernetes,
-dynamic-resource-allocation/structured/internal/stable, pools_stable.go and allocator_stable.go.
+ResourceSlice v1). From 1.35 the scheduler allocates nothing from an incomplete pool. Before, only a request for all
+devices waits for it: kubernetes, dynamic-resource-allocation/structured, pools and allocator of each release.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,8 +12,11 @@ from typing import Any
 from django.db.models import Count
 
 from fleet.models import ResourceSlice
+from gpu.compatibility.ranges import Range
 from wording.numbers import count
 
+WITHHELD_BY = Range(since="1.35")  # versions of Kubernetes; an unknown one is not among them
+COLUMNS = ("driver", "pool", "pool_generation", "pool_slices", "cluster__server_version")  # of ResourceSlices
 PoolKey = tuple[str, str]  # driver, pool: unique in a cluster
 
 
@@ -26,10 +29,16 @@ class SlicePool:
     generation: int
     slices: int  # that exist
     slice_count: int | None  # by the driver; None: it reports none
+    server_version: str  # of its cluster; blank: unknown
 
     @property
     def is_complete(self) -> bool:
         return self.slice_count is None or self.slices == self.slice_count
+
+    @property
+    def is_withheld(self) -> bool:
+        """Tells whether the scheduler allocates nothing from it."""
+        return not self.is_complete and self.server_version in WITHHELD_BY
 
     @property
     def text(self) -> str:
@@ -43,7 +52,9 @@ def newest_pools(slices: Iterable[Mapping[str, Any]]) -> dict[PoolKey, SlicePool
         key, generation = (row["driver"], row["pool"]), row["pool_generation"]
         pool = found.get(key)
         if pool is None or generation > pool.generation:
-            found[key] = SlicePool(*key, generation, row.get("slices", 1), row["pool_slices"])
+            found[key] = SlicePool(
+                *key, generation, row.get("slices", 1), row["pool_slices"], row["cluster__server_version"]
+            )
         elif generation == pool.generation:
             found[key] = replace(pool, slices=pool.slices + row.get("slices", 1))
     return found
@@ -52,19 +63,18 @@ def newest_pools(slices: Iterable[Mapping[str, Any]]) -> dict[PoolKey, SlicePool
 def slice_pools(cluster_id: int) -> dict[PoolKey, SlicePool]:
     """Returns the pools of a cluster. One query."""
     rows: Any = ResourceSlice.objects.filter(cluster=cluster_id).order_by()
-    columns = ("driver", "pool", "pool_generation", "pool_slices")
-    return newest_pools(rows.values(*columns).annotate(slices=Count("pk")))
+    return newest_pools(rows.values(*COLUMNS).annotate(slices=Count("pk")))
 
 
-def incomplete_on_nodes(cluster_id: int) -> dict[str, list[SlicePool]]:
-    """Returns incomplete pools by the nodes of their slices. One query, and one more if there are any."""
-    incomplete = {key: pool for key, pool in slice_pools(cluster_id).items() if not pool.is_complete}
+def withheld_on_nodes(cluster_id: int) -> dict[str, list[SlicePool]]:
+    """Returns withheld pools by the nodes of their slices. One query, and one more if there are any."""
+    withheld = {key: pool for key, pool in slice_pools(cluster_id).items() if pool.is_withheld}
     found: dict[str, list[SlicePool]] = {}
-    if incomplete:
-        slices = ResourceSlice.objects.filter(cluster=cluster_id, pool__in={name for _, name in incomplete})
+    if withheld:
+        slices = ResourceSlice.objects.filter(cluster=cluster_id, pool__in={name for _, name in withheld})
         for driver, name, node in (
             slices.order_by("driver", "pool").values_list("driver", "pool", "node_name").distinct()
         ):
-            if pool := incomplete.get((driver, name)):
+            if pool := withheld.get((driver, name)):
                 found.setdefault(node, []).append(pool)
     return found

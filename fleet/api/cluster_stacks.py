@@ -68,7 +68,9 @@ class DraDriverSerializer(serializers.Serializer):
     driver = serializers.CharField()
     slices = serializers.IntegerField()
     nodes = serializers.IntegerField()
-    incomplete_pools = serializers.IntegerField(help_text="Pools with fewer slices than their driver reports.")
+    incomplete_pools = serializers.IntegerField(
+        help_text="Pools whose driver reports another number of slices than exist."
+    )
 
 
 class DraSerializer(serializers.Serializer):

@@ -9,7 +9,7 @@ from typing import Any, Self
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
-from fleet.allocation.slice_pools import SlicePool, incomplete_on_nodes
+from fleet.allocation.slice_pools import SlicePool, withheld_on_nodes
 from fleet.models import Cluster, Node, Pool
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.conditions import is_fault, whole_condition
@@ -120,7 +120,7 @@ class _Around:
             never_offered(cluster, now=now),
             withheld_gpus(cluster, now=now),
             domain_daemons(cluster, now=now),
-            incomplete_on_nodes(cluster.pk),
+            withheld_on_nodes(cluster.pk),
             reporting,
         )
 

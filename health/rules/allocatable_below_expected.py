@@ -13,7 +13,7 @@ from wording.instants import to_the_minute
 from wording.reports import EvidenceItem, fit
 
 KERNEL_LOG = "Read the kernel log of the node."
-PARTLY_PUBLISHED = "The DRA driver has published a part of its ResourceSlices. None of their GPUs is allocatable."
+INCOMPLETE = "The DRA driver reports another number of ResourceSlices than exist. None of their GPUs is allocatable."
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _diagnose(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, tuple[s
     offerer, tool = "DRA driver" if all(map(is_dra, missing)) else "device plugin", tool_of(node.vendor)
     if node.incomplete_pools and all(map(is_dra, missing)):
         restart = "If the pool stays incomplete, restart the pod of the DRA driver."
-        return PARTLY_PUBLISHED, ("Read the log of the DRA driver on the node.", restart)
+        return INCOMPLETE, ("Read the log of the DRA driver on the node.", restart)
     if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
         cause = f"The {offerer} reports the {gpu} as unhealthy."
         if node.withheld:

@@ -120,7 +120,8 @@ def _offered(plan: Plan, connection: client.Connection) -> Mapping[str, Offered]
     """Returns what DRA drivers offer now. It asks nothing where no driver ever offered anything."""
     if not has_slices(plan):
         return {}
-    return read_slices(slice_row(seen) for seen in client.list_slices(connection))
+    of_cluster = {"cluster__server_version": plan.cluster.server_version}
+    return read_slices(slice_row(seen) | of_cluster for seen in client.list_slices(connection))
 
 
 def has_slices(plan: Plan) -> bool:

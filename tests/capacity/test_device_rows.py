@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from capacity.waiting_pods import explanations_of
-from fleet.models import DeviceClass, ResourceClaim, ResourceSlice
+from fleet.models import Cluster, DeviceClass, ResourceClaim, ResourceSlice
 from tests import make
 from tests.make import NOON
 
@@ -93,6 +93,7 @@ def test_a_part_in_use_takes_its_board_and_an_old_generation_does_not_count(clus
 
 
 def test_no_device_of_an_incomplete_pool_is_free_and_the_pool_is_named(cluster):
+    Cluster.objects.update(server_version="v1.35.0")
     a_slice(cluster, "a", two_gpus(), of=1)
     a_slice(cluster, "b", two_gpus(), generation=1, of=2)
     a_slice(cluster, "b", two_gpus(), generation=2, of=2)
@@ -106,6 +107,11 @@ def test_no_device_of_an_incomplete_pool_is_free_and_the_pool_is_named(cluster):
         ("b", [f"0 devices of {DRIVER} free of 2 devices of {DRIVER}"]),
     ]
     assert "devices of incomplete pools (b: 1 of 2 ResourceSlices)" in found.not_checked
+
+    Cluster.objects.update(server_version="v1.34.9")
+    before = why(cluster, "wanted", "wanted")
+
+    assert not any("incomplete pools" in each for each in before.not_checked)
 
 
 def test_a_selector_that_no_device_matches(cluster):

@@ -56,7 +56,7 @@ def by_use(*names: str) -> dict[str, int]:
 def a_node_of(cluster, kind: str, **given: Any) -> Node:
     said, devices, _ = KINDS[kind]
     slices = {"driver": "gpu.nvidia.com", "pool": kind, "pool_generation": 1, "pool_slices": 1, "node_name": kind}
-    slices["devices"] = devices
+    slices |= {"devices": devices, "cluster__server_version": "v1.36.4"}
     row = node_row(a_node_seen(kind, **said))
     seen = remember(None, merge_offers(row, read_slices([slices])[kind] if devices else None), now=NOON)
     row = {"uid": f"uid-of-{cluster.name}-{kind}", "resource_version": "1", "changed_at": NOON, **seen, **given}

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from fleet.models import Bookmark, ExporterReading, Node, Observer, ResourceSlice
+from fleet.models import Bookmark, Cluster, ExporterReading, Node, Observer, ResourceSlice
 from gpu.labels import WAS_CORDONED
 from health.evaluation import evaluation_round, workload_failures
 from health.evaluation.workload_failures import workloads_by_node
@@ -304,7 +304,10 @@ def test_of_slices_the_newest_generation_counts(cluster):
     assert "Its ResourceSlice: 570.172.8" in found("versions-disagree")[0]
 
 
-def test_missing_gpus_of_an_incomplete_pool_name_the_pool(cluster):
+@pytest.mark.parametrize(("version", "is_named"), [("v1.35.0", True), ("v1.34.9", False), ("", False)])
+def test_missing_gpus_of_an_incomplete_pool_name_the_pool(cluster, version, is_named):
+    """Before 1.35, the scheduler allocates from it: it is no cause."""
+    Cluster.objects.update(server_version=version)
     gpus = {"gpu.nvidia.com": 2}
     a_node(cluster, "gpu-1", expected=gpus, capacity=gpus, allocatable={"gpu.nvidia.com": 0})
     ResourceSlice.objects.create(
@@ -314,7 +317,8 @@ def test_missing_gpus_of_an_incomplete_pool_name_the_pool(cluster):
 
     looked(cluster, 0, 2)
 
-    assert "Pool gpu-1 of gpu.nvidia.com: 1 of 2 ResourceSlices" in found("allocatable-below-expected")[0]
+    text = found("allocatable-below-expected")[0]
+    assert ("Pool gpu-1 of gpu.nvidia.com: 1 of 2 ResourceSlices" in text) is is_named
 
 
 def test_a_cordon_that_an_upgrade_takes_off_is_remembered_after_its_note_is_gone(cluster):

@@ -88,7 +88,7 @@ def test_gpus_of_an_incomplete_pool_are_not_called_unhealthy():
 
     wrong = AllocatableBelowExpected().evaluate(node)
 
-    assert "has published a part of its ResourceSlices" in causes(wrong)
+    assert "reports another number of ResourceSlices than exist" in causes(wrong)
     assert "Pool gpu-001 of gpu.nvidia.com: 1 of 2 ResourceSlices" in told(wrong)
 
 

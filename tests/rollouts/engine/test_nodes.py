@@ -21,7 +21,7 @@ def test_the_driver_that_only_a_dra_driver_names_is_known_of_a_node_that_is_list
     node = Node.objects.order_by("pk").first()
     devices = [{"name": "gpu-0", "type": "gpu", "uuid": "GPU-1", "driver_version": "580.95.05"}]
     told = {"driver": "gpu.nvidia.com", "pool": node.name, "pool_generation": 1, "node_name": node.name}
-    told["pool_slices"] = 1
+    told |= {"pool_slices": 1, "cluster__server_version": "v1.36.4"}
     listed = a_node_seen(node.name, uid=node.uid, labels={"nvidia.com/gpu.present": "true"})
     offered = read_slices([told | {"devices": devices}])
     seen = NodesNow((listed,), {}, {node.name: DriverPod("uid-of-daemonset", "hash")}, offered)

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from fleet.models import Gpu, Node, NodeEvent
+from fleet.models import Cluster, Gpu, Node, NodeEvent
 from fleet.states.node import NodeState
 from kube.structs.dra import ClaimSeen, SliceSeen
 from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen
@@ -152,6 +152,7 @@ def test_only_the_newest_generation_of_a_pool_counts(mirror):
 
 
 def test_no_gpu_of_an_incomplete_pool_is_allocatable(mirror):
+    Cluster.objects.update(server_version="v1.35.0")
     mirror.list("nodes", [a_bare_node()])
     mirror.list(SLICES, [a_slice([a_gpu(0)], name="one", of=2), a_slice([a_gpu(1)], name="two", of=2)])
     complete = node().gpu_allocatable
@@ -166,7 +167,18 @@ def test_no_gpu_of_an_incomplete_pool_is_allocatable(mirror):
     assert (node().gpu_capacity, node().gpu_allocatable) == (2, 2)
 
 
+@pytest.mark.parametrize("version", ["v1.34.9", ""])
+def test_before_1_35_the_scheduler_allocates_from_an_incomplete_pool(mirror, version):
+    Cluster.objects.update(server_version=version)
+    mirror.list("nodes", [a_bare_node()])
+
+    mirror.list(SLICES, [a_slice([a_gpu(0)], of=2)])
+
+    assert node().gpu_allocatable == 1
+
+
 def test_the_slices_of_a_pool_may_be_on_several_nodes(mirror):
+    Cluster.objects.update(server_version="v1.36.4")
     mirror.list("nodes", [a_bare_node(), a_bare_node("gpu-002")])
     first = a_slice([a_gpu(0)], name="one", of=2, pool="both")
     mirror.list(SLICES, [first])
