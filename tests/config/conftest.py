@@ -35,7 +35,6 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     node = stage.plan.cluster.nodes.first()
     a_node_event(node)
     a_source(node.cluster)
-    PoolServiceLevel.objects.create(pool=node.pools.get(), indicator="vllm-ttft-p99", by="root", at=now)
     pat = calling(a_user("pat", role="viewer")).user
     freeze = fleet_freezes.freeze(Where(node.cluster), actor="pat", reason="Quarter end.", now=now)
     override = GateOverride.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, reason="x", until=now)
