@@ -58,13 +58,13 @@ ALL = (
     ),
     OperationKind(
         "hold-driver", "Hold driver", ("hold_driver",),
-        "Keeps the GPU Operator's upgrade controller off the nodes, until you free them.",
+        "Labels the nodes, so that the GPU Operator's upgrade controller leaves them alone. A recreated node is free.",
         of="on", undone_by=("free-driver",), is_bulk=True, icon="lock", on_held=False,
     ),
     OperationKind(
         "free-driver", "Free driver", ("free_driver",),
-        "Ends a hold of the driver. The GPU Operator may then change it. Holds of plans and of others stay.",
-        of="on", undone_by=("hold-driver",), is_bulk=True, icon="lock-open", on_held=True,
+        "Ends a hold of the driver, a few nodes at a time. Holds of plans and of others stay.",
+        of="on", leaves_service=True, undone_by=("hold-driver",), is_bulk=True, icon="lock-open", on_held=True,
     ),
     OperationKind("note", "Note", ("note",), "Writes the reason on each node's timeline.", is_bulk=True),
     OperationKind(

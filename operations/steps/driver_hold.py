@@ -4,26 +4,30 @@ The label belongs to whoever wrote it: a hold of a plan or of somebody else stay
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from typing import ClassVar
 
 from fleet.models import Node
 from gpu.driver_hold import DRIVER_HOLD, hold_by, is_requeued, requeued, without_hold
 from gpu.external_controllers import Metadata
 from gpu.labels import CORDONED_BY, HELD_BY, UPGRADE_STATE
-from gpu.upgrade_controller import NOT_AT_WORK, UPGRADE_REQUIRED
+from gpu.upgrade_controller import LOOKS_EVERY, NOT_AT_WORK, UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from kube import client
 from kube.structs import NodeSeen
 from operations.models.operation import MARK
 from operations.node_writer import NotWritten, change_node
 from operations.restraints import DRIVER_VETOES
-from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 from wording.lists import names
 from wording.numbers import are, either
+
+UNCHANGED = ("", UPGRADE_DONE)
+REMOVED_MARKS = "Somebody had removed the label. Quarterdeck's annotations are removed, too."
 
 
 class HoldDriverStep(NodeStep):
     key: ClassVar[str] = "hold_driver"
-    effect: ClassVar[str] = "The GPU Operator upgrades no driver there. A driver pod that is made again is new."
+    effect: ClassVar[str] = "The GPU Operator upgrades no driver there. A recreated driver pod runs the new version."
     takes_node: ClassVar[bool] = False
     waits_for_stop: ClassVar[bool] = False  # it keeps a change away
     vetoes = DRIVER_VETOES
@@ -31,7 +35,7 @@ class HoldDriverStep(NodeStep):
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         if unmanaged := [node.name for node in nodes if not node.upgrade_state]:
             have = either(len(unmanaged), "has", "have")
-            yield f"{names(unmanaged)} {have} no upgrade state: no upgrade controller looks there, and a hold is idle."
+            yield f"{names(unmanaged)} {have} no upgrade state: there a hold has no effect."
         if held := [node for node in nodes if node.is_held]:
             yield f"{names([node.name for node in held])} {are(len(held))} held already. That hold stays."
 
@@ -52,22 +56,25 @@ class HoldDriverStep(NodeStep):
         if isinstance(observed, StepResult):
             return observed
         if holder == mark:
-            return done_result("Held from the upgrade controller.")
+            return done_result("Held: the upgrade controller leaves the node alone.")
         if holder:
             return done_result(f"Held already by {holder}. Quarterdeck leaves that hold.")
         if busy:
             return failed(f"The GPU Operator is changing the driver ({busy}): a hold does not stop it.")
         if not DRIVER_HOLD.is_on(observed.labels):
             return failed(f"The API server did not keep the label {DRIVER_HOLD.key}.")
-        return done_result("Held from the upgrade controller.")
+        return done_result("Held: the upgrade controller leaves the node alone.")
 
 
 class FreeDriverStep(NodeStep):
+    """Frees a node, and follows the change that the operator then makes. So nodes go as the ledger has places."""
+
     key: ClassVar[str] = "free_driver"
-    effect: ClassVar[str] = "The GPU Operator may drain these nodes and change their driver."
-    takes_node: ClassVar[bool] = False
+    effect: ClassVar[str] = "The GPU Operator drains each node whose driver is to change. Done once it has changed."
+    needs_place: ClassVar[bool] = True
     waits_for_freeze: ClassVar[bool] = True
     vetoes = DRIVER_VETOES
+    progress: ClassVar[str] = "For the end of a driver hold: `freed_at`."
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         if queued := [node.name for node in nodes if node.upgrade_state == UPGRADE_REQUIRED]:
@@ -79,12 +86,14 @@ class FreeDriverStep(NodeStep):
             yield f"{names(foreign)} {are(len(foreign))} held by others. Those holds stay."
 
     def run(self, work: NodeWork) -> StepResult:
-        holder, was_queued = "", False
+        if freed_at := work.node.progress.get("freed_at"):
+            return _followed(work, freed_at)
+        holder, is_ours, was_queued = "", False, False
 
         def freed(observed: NodeSeen) -> client.Patch:
-            nonlocal holder, was_queued
-            holder = holder_of(observed)
-            if not observed.annotations.get(HELD_BY, "").startswith(MARK):
+            nonlocal holder, is_ours, was_queued
+            holder, is_ours = holder_of(observed), observed.annotations.get(HELD_BY, "").startswith(MARK)
+            if not is_ours:
                 return []
             here = Metadata(observed.labels, observed.annotations)
             is_our_cordon = observed.annotations.get(CORDONED_BY, "").startswith(MARK)
@@ -99,9 +108,32 @@ class FreeDriverStep(NodeStep):
             return observed
         if DRIVER_HOLD.is_on(observed.labels):
             return failed(f"Held by {holder or 'somebody else'}. Quarterdeck does not remove that hold.")
-        if not holder:
+        if not is_ours:
             return done_result("No hold was there.")
-        return done_result("Free. The operator evaluates the node again." if was_queued else "Free.")
+        if not was_queued and observed.labels.get(UPGRADE_STATE, "") in UNCHANGED:
+            return done_result("Freed. The operator has no change to make." if holder else REMOVED_MARKS)
+        return wait("Freed. The operator evaluates the node.", freed_at=work.clock().isoformat())
+
+
+def _followed(work: NodeWork, freed: str) -> StepResult:
+    """Returns how far the operator is with the node since it was freed.
+
+    :raises ClusterError: when the cluster does not answer
+    """
+    observed = client.get_node(work.connection, work.node.node_name)
+    if observed.uid != work.node.node_uid:
+        return failed(f"{work.node.node_name} is now a different node with the same name.")
+    if holder := holder_of(observed):
+        return failed(f"Freed, and held again by {holder}.")
+    state = observed.labels.get(UPGRADE_STATE, "")
+    if state == UPGRADE_FAILED:
+        return failed("Freed. The operator gave up on the driver change.", freed_at=freed)
+    if state == UPGRADE_DONE:
+        return done_result("Freed. The node has the driver that the operator wants.", freed_at=freed)
+    if not state and work.clock() - datetime.fromisoformat(freed) >= 2 * LOOKS_EVERY:
+        minutes = int(2 * LOOKS_EVERY.total_seconds() // 60)
+        return done_result(f"Freed. The operator did not evaluate the node in {minutes} minutes.", freed_at=freed)
+    return wait(f"Freed. The operator: {state or 'no state yet'}.", freed_at=freed)
 
 
 def holder_of(observed: NodeSeen) -> str:

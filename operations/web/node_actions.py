@@ -49,7 +49,9 @@ def _is_offered(kind: OperationKind, node: Node) -> bool:
     """Returns whether the node's page has a button of the kind. A node without upgrade state needs no hold."""
     if kind.on_held is None:
         return True
-    return kind.on_held is node.is_held and (node.is_held or bool(node.upgrade_state))
+    if kind.on_held:
+        return node.held_by.startswith(MARK)
+    return not node.is_held and bool(node.upgrade_state)
 
 
 def _holding(node: Node) -> Operation | None:

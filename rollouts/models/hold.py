@@ -77,5 +77,8 @@ class Hold(models.Model):
 def plans_that_hold(node_uids: Collection[str]) -> dict[str, str]:
     """Returns which unfinished plan changes the driver of each node, as a sentence by node UID."""
     rows = Hold.objects.filter(node_uid__in=list(node_uids), ended_at=None).order_by("pk").select_related("plan")
-    why = "changes this node's driver. Exclude the node there, or wait until the plan ends."
-    return {row.node_uid: f"Plan #{row.plan_id} “{row.plan.title}” {why}" for row in rows}
+    ours = "changes this node's driver. Exclude the node there, or wait until the plan ends."
+    others = "changes the driver object of this node: once free, the node would change at once. Wait until it ends."
+    return {
+        row.node_uid: f"Plan #{row.plan_id} “{row.plan.title}” {others if row.is_foreign else ours}" for row in rows
+    }

@@ -7,12 +7,14 @@ from django.urls import reverse
 
 from fleet.models import Node
 from gpu.labels import HELD_BY, UPGRADE_SKIP, UPGRADE_STATE
-from gpu.upgrade_controller import UPGRADE_REQUIRED
+from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from operations.impact import impact_of
 from operations.kinds import KINDS
+from operations.lifecycle import OperationState
 from operations.models import Disruption, Freeze
 from operations.operation_round import OperationRound
 from operations.refusals import OperationRefused
+from operations.steps.driver_hold import REMOVED_MARKS
 from tests import make
 from tests.operations.test_rounds import begin, rounds
 from tests.rollouts.engine.ground import CANARY, NODES, REST, Ground
@@ -37,17 +39,49 @@ def test_a_hold_is_placed_and_ended_and_the_node_is_as_before(ground: Ground):
     assert not Disruption.objects.in_force().exists(), "a hold takes no node out of service"
 
     assert result(ground, "hold-driver") == ("done", f"Held already by {first.mark}. Quarterdeck leaves that hold.")
-    assert result(ground, "free-driver") == ("done", "Free.")
+    assert result(ground, "free-driver") == ("done", "Freed. The operator has no change to make.")
     assert (ground.labels(CANARY), annotations(ground)) == before
     assert result(ground, "free-driver") == ("done", "No hold was there.")
 
 
-def test_the_end_of_a_hold_has_a_queued_node_evaluated_again(ground: Ground):
+def test_a_queued_node_is_evaluated_again_and_followed_until_its_driver_has_changed(ground: Ground):
     rounds(ground, begin(ground, "hold-driver", CANARY), 2)
     ground.set_state(CANARY, UPGRADE_REQUIRED)
-
-    assert result(ground, "free-driver") == ("done", "Free. The operator evaluates the node again.")
+    operation = begin(ground, "free-driver", CANARY)
+    rounds(ground, operation, 2)
     assert UPGRADE_STATE not in ground.labels(CANARY)
+    assert Disruption.objects.in_force().filter(taken_by=operation.mark).count() == 1
+
+    ground.set_state(CANARY, "drain-required")
+    (row,) = rounds(ground, operation, 1).nodes.all()
+    assert (row.state, row.reason) == ("running", "Freed. The operator: drain-required.")
+    ground.set_state(CANARY, UPGRADE_DONE)
+    (row,) = rounds(ground, operation, 1).nodes.all()
+    assert (row.state, row.reason) == ("done", "Freed. The node has the driver that the operator wants.")
+    assert not Disruption.objects.in_force().exists()
+
+
+def test_a_failed_driver_change_pauses_the_release_of_the_next_nodes(ground: Ground, monkeypatch):
+    monkeypatch.setattr("operations.operation_round.AT_ONCE_MOST", 1)
+    rounds(ground, begin(ground, "hold-driver", *NODES), 2)
+    for name in NODES:
+        ground.set_state(name, UPGRADE_REQUIRED)
+    operation = rounds(ground, begin(ground, "free-driver", *NODES), 2)
+    freed = [name for name in NODES if UPGRADE_SKIP not in ground.labels(name)]
+    assert len(freed) == 1
+
+    ground.set_state(freed[0], UPGRADE_FAILED)
+    operation = rounds(ground, operation, 1)
+    assert operation.state == OperationState.PAUSED
+    assert [name for name in NODES if UPGRADE_SKIP not in ground.labels(name)] == freed
+
+
+def test_marks_without_a_label_are_removed_and_said_so(ground: Ground):
+    rounds(ground, begin(ground, "hold-driver", CANARY), 2)
+    ground.label(CANARY, **{UPGRADE_SKIP: "false"})
+
+    assert result(ground, "free-driver") == ("done", REMOVED_MARKS)
+    assert (ground.labels(CANARY)[UPGRADE_SKIP], HELD_BY in annotations(ground)) == ("false", False)
 
 
 def test_a_node_in_a_driver_change_is_not_held(ground: Ground):
