@@ -23,7 +23,7 @@ from operations.lifecycle import AT_ONCE_MOST, NEW_NODE, NodeProgress, Operation
 from operations.models import Operation, OperationNode, Quarantine
 from operations.restraints import freezes_of, reasons_of, stop_reason
 from operations.steps import STEPS
-from operations.steps.base import NodeStep, NodeWork, StepOutcome, StepResult, waits_for
+from operations.steps.base import IS_EXPECTED, NodeStep, NodeWork, StepOutcome, StepResult, waits_for
 from operations.steps.nodes_in_progress import NodesInProgress
 from operations.stop_switch import stopped_by_switch
 from operations.writer_lease import Forfeit, take_writer_lease
@@ -263,14 +263,15 @@ class OperationRound:
     def _pause_after_failures(self) -> bool:
         """Pauses the operation after its first surprises; returns whether it did."""
         nodes = OperationNode.objects.filter(operation=self.operation)
-        failed, total = nodes.filter(state=NodeProgress.FAILED).count(), nodes.count()
+        surprises = nodes.filter(**{"state": NodeProgress.FAILED, f"progress__{IS_EXPECTED}__isnull": True})
+        failed, total = surprises.count(), nodes.count()
         to_come = nodes.filter(state=NodeProgress.PENDING).count()
         if not to_come or failed < min(FAILURES, math.ceil(total * FAILURES_RATIO)):
             return False
         seen = self.operation.options.get("failures_accepted", 0)
         if failed <= seen:
             return False
-        first = nodes.filter(state=NodeProgress.FAILED).order_by("-state_since", "position")[0]
+        first = surprises.order_by("-state_since", "position")[0]
         cause = f"{first.node_name}: {with_period(clip(first.reason, LONGEST_CAUSE))}"
         reason = (
             f"{count(failed, 'node')} of {total} failed. {cause} Check the failed nodes, then resume, retry or cancel."

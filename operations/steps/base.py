@@ -16,6 +16,8 @@ from operations.restraints import Veto
 from operations.steps.nodes_in_progress import NodesInProgress
 from operations.steps.options import StepOption
 
+# In the progress of a failed node: the failure is no surprise, so it does not count towards the pause of the operation.
+IS_EXPECTED = "is_expected"
 QUIET_AT_ONCE_MOST = 200  # nodes without a disruptive step, such as cordons, in one round
 
 

@@ -10,18 +10,17 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from edges.transition_errors import LostRace
 from fleet.models import Node, Operand, Pod
 from gpu.driver_images import image_for, system_of
 from gpu.operands import DRIVER
 from kube import client
 from kube.structs import DaemonSetSeen, PodSeen
-from operations.kinds import KINDS
+from kube.structs.meta import find
 from operations.lifecycle import NodeProgress, OperationState
 from operations.models import NodeTestJob, OperationNode
 from operations.refusals import BadOperation
 from operations.restraints import freezes_of
-from operations.steps.base import NodeWork, StepResult, done_result, failed, wait, waits_for
+from operations.steps.base import IS_EXPECTED, NodeWork, StepResult, done_result, failed, wait, waits_for
 from operations.steps.options import StepOption, TextOption
 from operations.steps.test_job import TestJobStep, intend_job
 from operations.test_job_tracker import TestJobTracker
@@ -40,7 +39,6 @@ OUTCOMES = {
     PullOutcome.FAILED: TestJobOutcome.FAILED,
     PullOutcome.UNKNOWN: TestJobOutcome.UNKNOWN,
 }
-LEAVING_KINDS = tuple(kind.key for kind in KINDS.values() if kind.leaves_service)
 
 
 class _PullTracker(TestJobTracker):
@@ -87,7 +85,7 @@ class ImagePullStep(TestJobStep):
             longest=LONGEST_IMAGE, is_wide=True,
         ),
     )  # fmt: skip
-    effect: ClassVar[str] = "A pod without GPUs pulls the image and ends. No pod is evicted."
+    effect: ClassVar[str] = "A pod without GPUs pulls the image and ends. On a full disk the kubelet evicts pods."
     takes_node: ClassVar[bool] = False
     at_once: ClassVar[int] = 5  # the registry and its mirrors serve everybody else, too
     tracker: ClassVar[type[TestJobTracker]] = _PullTracker
@@ -117,7 +115,7 @@ class ImagePullStep(TestJobStep):
     def run(self, work: NodeWork) -> StepResult:
         if other := _waiting_operation(work.node):
             why = f"Operation {other} waits for the node. Pull the image again after it."
-            return failed(why, outcome=PullOutcome.UNKNOWN)
+            return failed(why, outcome=PullOutcome.UNKNOWN, **{IS_EXPECTED: True})
         return super().run(work)
 
     def plan_job(self, work: NodeWork) -> NodeTestJob | str:
@@ -126,14 +124,15 @@ class ImagePullStep(TestJobStep):
             return f"{work.node.node_name} is now a different node with the same name."
         if seen.ready is None or seen.ready.status != "True":
             return "The node is not Ready: no pod starts there."
+        pressure = find(seen.status.conditions, "DiskPressure")
+        if pressure is not None and pressure.status != "False":
+            return "The node reports DiskPressure: the kubelet evicts pods, and a further image would need more space."
         driver, columns = DriverPull.of(work.operation.options), {"pull_pod": asdict(PullPod())}
         if driver is not None:
             found = _pull_of_driver(work, driver)
             if isinstance(found, str):
                 return found
             columns = found
-        if reason := self.why_no_job_now(work):  # again, as the look at the driver took its time
-            raise LostRace(reason)
         return intend_job(work, DEADLINE, resource="", amount=0, **columns)
 
     def result_of(self, row: NodeTestJob) -> StepResult:
@@ -150,9 +149,10 @@ class ImagePullStep(TestJobStep):
 
 
 def _waiting_operation(node: OperationNode) -> int | None:
-    """Returns the operation that waits for this one to take the node out of service. None: none does."""
-    rows = OperationNode.objects.of_kinds(*LEAVING_KINDS).filter(node_uid=node.node_uid, state=NodeProgress.PENDING)
+    """Returns the operation that waits for this one. Another pull does not count. None: none waits."""
+    rows = OperationNode.objects.filter(node_uid=node.node_uid, state=NodeProgress.PENDING)
     waiting = rows.filter(operation__state=OperationState.RUNNING, reason=waits_for(node.operation_id))
+    waiting = waiting.exclude(operation__steps=[ImagePullStep.key])
     return waiting.values_list("operation_id", flat=True).order_by("operation_id").first()
 
 

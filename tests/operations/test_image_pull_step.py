@@ -224,8 +224,8 @@ def test_a_stop_in_the_middle_of_the_look_at_the_driver_counts(
     monkeypatch.setattr(client, "get_pod_spec", forbid_meanwhile)
     operation = rounds(ground, operation)
 
-    assert (jobs(ground), NodeTestJob.objects.count(), node(operation).state) == ([], 0, "running")
-    assert operation.waiting_for
+    assert (jobs(ground), node(operation).state) == ([], "running")
+    assert node(operation).reason.endswith((": quarter end.", "incident", "incident."))
 
 
 def test_a_node_that_is_not_ready_pulls_nothing(ground: Ground):
@@ -245,9 +245,44 @@ def test_a_quarantine_does_not_wait_for_a_pull(ground: Ground):
     clean_up_operation(pull.pk, clock=ground.clock)
 
     assert f"Operation {quarantine.pk} waits for the node." in node(pull).reason
-    assert node(pull).progress == {"outcome": "unknown"}
+    assert node(pull).progress == {"outcome": "unknown", "is_expected": True}
     assert Quarantine.objects.in_force().get().placed_at
     assert jobs(ground) == []
+
+
+def test_a_pull_that_gives_way_does_not_pause_the_other_nodes(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(ImagePullStep, "at_once", 1)
+    pull = rounds(ground, begun(ground, CANARY, *REST))
+    hold = rounds(ground, begin(ground, "hold-driver", CANARY))
+    pull = rounds(ground, pull, 2)
+
+    assert [each.state for each in pull.nodes.order_by("position")] == ["failed", "running", "pending"]
+    assert (pull.state, node(rounds(ground, hold)).state) == (OperationState.RUNNING, "done")
+
+
+def test_a_node_whose_disk_is_full_pulls_nothing(ground: Ground):
+    conditions = [{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "True"}]
+    ground.store.patch(NODE, CANARY, {"status": {"conditions": conditions}}, how="merge", subresource="status")
+    operation = rounds(ground, begun(ground))
+
+    assert (node(operation).state, "DiskPressure" in node(operation).reason, jobs(ground)) == ("failed", True, [])
+
+
+@pytest.mark.parametrize("kind", ["debug", "logs", "test"])
+def test_a_stop_between_the_look_and_the_creation_of_any_job_counts(ground: Ground, monkeypatch, kind: str):
+    if kind == "test":
+        ground.cordon(CANARY)
+        ground.look()
+    operation, look = begin(ground, kind, CANARY, options={"test": "dcgm-2"} if kind == "test" else {}), client.get_node
+
+    def slow(*given: Any) -> Any:
+        stopped(ground)
+        monkeypatch.setattr(client, "get_node", look)
+        return look(*given)
+
+    monkeypatch.setattr(client, "get_node", slow)
+    rounds(ground, operation)
+    assert (Freeze.objects.count(), jobs(ground)) == (1, [])
 
 
 def test_another_pull_waits_for_it(ground: Ground):

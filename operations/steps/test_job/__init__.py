@@ -119,15 +119,16 @@ class TestJobStep(NodeStep):
         tracker = self.tracker(work.connection, guard=work.guard, clock=work.clock)
         rows = NodeTestJob.objects.filter(operation=work.operation, node_uid=work.node.node_uid)
         row = next((row for row in rows.order_by("-pk") if row.is_of(work.node)), None)
-        is_made = row is not None and (row.made_at is not None or row.outcome)
-        if not is_made and (reason := self.why_no_job_now(work)):
-            return wait(reason, again_after=AGAIN_AFTER)
         if row is None:
+            if reason := self.why_no_job_now(work):
+                return wait(reason, again_after=AGAIN_AFTER)
             planned = self.plan_job(work)
             if isinstance(planned, str):
                 return failed(planned)
             row = planned
         if row.made_at is None and not row.outcome:
+            if reason := self.why_no_job_now(work):  # again, as the looks at the cluster took their time
+                return wait(reason, again_after=AGAIN_AFTER)
             tracker.create(row)
         if row.gone_at is None:
             tracker.track([row], work.operation.mark)
