@@ -7,7 +7,12 @@ class CapacityConfig(AppConfig):
     def ready(self) -> None:
         from capacity.free_gpus import free_gpu_history
         from capacity.placements import service_level_history
-        from capacity.placements.placement_findings import ACROSS_NUMA, BROKEN_POLICY, SLOWER_ON_FULL_NODES
+        from capacity.placements.placement_findings import (
+            ACROSS_NUMA,
+            BROKEN_POLICY,
+            CLAIMS_ACROSS_NUMA,
+            SLOWER_ON_FULL_NODES,
+        )
         from capacity.pods.pod_filter import page_of_workload
         from capacity.usage import workload_owners
         from capacity.usage.price_changes import record_change
@@ -22,6 +27,7 @@ class CapacityConfig(AppConfig):
 
         register(BROKEN_POLICY)
         register(ACROSS_NUMA)
+        register(CLAIMS_ACROSS_NUMA)
         register(SLOWER_ON_FULL_NODES)
         register(SMALL_WORKLOADS)
         pod_reasons.REFINERS.append(refined_reasons)

@@ -115,12 +115,13 @@ class NumaSerializer(serializers.Serializer):
         child=serializers.IntegerField(), help_text="Nodes by topology policy of their kubelet. Blank: unknown."
     )
     unaligned_nodes = serializers.IntegerField(
-        help_text="Nodes with a policy that aligns no pod, and with pods that one NUMA node could hold."
+        help_text="Nodes with the policy `none` or `best-effort`, and with pods that one NUMA node could hold."
     )
     unaligned_pods = serializers.IntegerField(help_text="Pods of these nodes with several GPUs.")
     spanning = SpanningPodSerializer(
-        many=True, help_text="Pods that certainly have GPUs of several NUMA nodes. There may be others."
+        source="named", many=True, help_text="Pods that have GPUs of several NUMA nodes, at most 20. Others may too."
     )
+    spanning_unnamed = serializers.IntegerField(source="unnamed", help_text="More such pods.")
 
 
 class ServiceLevelComparisonSerializer(serializers.Serializer):
@@ -153,7 +154,7 @@ class PlacementMeasuresSerializer(serializers.Serializer):
     numa_refusals = serializers.IntegerField(help_text="Pods that the kubelet refused: no NUMA node had room.")
     service_level = ServiceLevelComparisonSerializer(allow_null=True, help_text="Null: the pool has none.")
     numa = NumaSerializer(
-        allow_null=True, help_text="Null: not looked at. Neither NodeResourceTopologies nor ResourceSlices tell it."
+        allow_null=True, help_text="Null: not looked at. No current NodeResourceTopology or ResourceSlice tells it."
     )
     nodes = serializers.IntegerField(help_text="Nodes with GPUs.")
     nodes_compared = serializers.IntegerField(source="compared", help_text="Of these, whose hours are compared.")

@@ -1,15 +1,17 @@
 """The NUMA nodes of running pods with several GPUs. Pure.
 
-A NodeResourceTopology has the GPUs in use of each NUMA node, and names no pod. So a pod certainly spans NUMA nodes only
-if it has more GPUs than are in use on any of them, and could have fitted on one. The kubelet aligns pods under the
-policies restricted and single-numa-node: kubernetes.io, Control Topology Management Policies on a node. Devices of a
-claim name their NUMA node in the ResourceSlice.
+A NodeResourceTopology has the GPUs in use of each NUMA node, and names no pod. So a pod spans NUMA nodes only if it has
+more GPUs than are in use on any of them, and could have fitted on one. That holds if every GPU is counted: the zones
+have all GPUs of the node, and in use are just those of its pods. The kubelet refuses a pod that it cannot align under
+the policies restricted and single-numa-node, and best-effort admits it: kubernetes.io, Control Topology Management
+Policies on a node. Devices of a claim name their NUMA node in the ResourceSlice.
 """
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+NAMED_AT_MOST = 20  # pods
 ALIGNED = frozenset({"restricted", "single-numa-node"})  # policies that refuse a pod without a common NUMA node
 
 
@@ -20,6 +22,7 @@ class GpuPod:
     name: str  # namespace/name
     resources: Mapping[str, int]
     numa_nodes: frozenset[int] = frozenset()  # of the devices of its claims; empty: unknown, or one cannot hold them
+    is_counted: bool = True  # False: the topology of its node may be older
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,14 @@ class NodeZones:
     name: str
     policy: str  # of the kubelet; blank: unknown
     zones: Sequence[NumaNode]
+    capacity: Mapping[str, int]  # of the node
+    requested: Mapping[str, int]  # by all its pods
+
+    def counts_all(self, resource: str) -> bool:
+        """Tells whether all GPUs are counted. An unhealthy one is in no zone, and a stale topology misses pods."""
+        return sum(zone.allocatable.get(resource, 0) for zone in self.zones) == self.capacity.get(resource, 0) and sum(
+            zone.used(resource) for zone in self.zones
+        ) == self.requested.get(resource, 0)
 
     def could_fit(self, pod: GpuPod) -> bool:
         """Tells whether one of several NUMA nodes has as many GPUs as the pod."""
@@ -47,25 +58,37 @@ class NodeZones:
         )
 
     def is_spanned_by(self, pod: GpuPod) -> bool:
-        """Tells whether the pod certainly has GPUs of several NUMA nodes, although it could have fitted on one."""
-        used = {name: [zone.used(name) for zone in self.zones] for name in pod.resources}
-        is_counted = all(sum(used[name]) >= number for name, number in pod.resources.items())
-        return is_counted and self.could_fit(pod) and any(max(used[name]) < k for name, k in pod.resources.items())
+        """Tells whether the pod has GPUs of several NUMA nodes, although it could have fitted on one."""
+        is_counted = pod.is_counted and all(map(self.counts_all, pod.resources))
+        return (
+            is_counted
+            and self.could_fit(pod)
+            and any(max(zone.used(name) for zone in self.zones) < number for name, number in pod.resources.items())
+        )
 
 
 @dataclass(frozen=True)
 class SpanningPod:
     name: str
     node: str
+    is_of_claim: bool  # its devices name their NUMA nodes; else a NodeResourceTopology shows it
 
 
 @dataclass(frozen=True)
 class NumaFigures:
     nodes: int  # whose NUMA nodes are known
     policies: Mapping[str, int]  # nodes by topology policy of the kubelet; blank: unknown
-    unaligned_nodes: int  # with pods of several GPUs, and a policy that does not align them
+    unaligned_nodes: int  # with pods of several GPUs, and a policy that does not guarantee their alignment
     unaligned_pods: int  # of these nodes: pods with several GPUs that would fit on one NUMA node
     spanning: Sequence[SpanningPod]
+
+    @property
+    def named(self) -> Sequence[SpanningPod]:
+        return self.spanning[:NAMED_AT_MOST]
+
+    @property
+    def unnamed(self) -> int:
+        return len(self.spanning) - len(self.named)
 
 
 def numa_figures(nodes: Iterable[NodeZones], pods: Mapping[str, Collection[GpuPod]]) -> NumaFigures:
@@ -77,7 +100,7 @@ def numa_figures(nodes: Iterable[NodeZones], pods: Mapping[str, Collection[GpuPo
         if node.policy and node.policy not in ALIGNED
     }
     spanning = [
-        SpanningPod(pod.name, name)
+        SpanningPod(pod.name, name, is_of_claim=len(pod.numa_nodes) > 1)
         for name in sorted(pods)
         for pod in pods[name]
         if len(pod.numa_nodes) > 1 or (name in known and known[name].is_spanned_by(pod))

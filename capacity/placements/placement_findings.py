@@ -14,7 +14,7 @@ from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy, WorkloadClass
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
-from kube.resources import NODES, PODS
+from kube.resources import NODE_TOPOLOGIES, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from wording.numbers import count
 from wording.reports import EvidenceItem, first_items, fit
 
@@ -29,6 +29,7 @@ PODS_OF = {
     WorkloadClass.INFERENCE: "Services",
     WorkloadClass.DEVELOPMENT: "Notebooks",
 }
+FEWER_GPUS = "Where one NUMA node has too few free GPUs, request fewer GPUs in each pod."
 EVERY_NUMA = timedelta(minutes=10)  # it reads all pods with several GPUs
 AFTER = timedelta(hours=1)  # pods come and go; a policy broken for a moment is no news. Ours
 
@@ -100,19 +101,29 @@ def slower_on_full_nodes(cluster: Cluster, *, now: datetime) -> Iterator[tuple[s
 
 
 def pods_across_numa(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
-    """Yields one problem with all pods that certainly have GPUs of several NUMA nodes. Seven queries at most."""
+    """Yields one problem with all pods that span NUMA nodes by a NodeResourceTopology. Nine queries at most."""
+    return _across_numa(cluster, now=now, is_of_claim=False)
+
+
+def claims_across_numa(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
+    """Yields one problem with all pods that span NUMA nodes by the devices of their claims. Nine queries at most."""
+    return _across_numa(cluster, now=now, is_of_claim=True)
+
+
+def _across_numa(cluster: Cluster, *, now: datetime, is_of_claim: bool) -> Iterator[tuple[str, Problem]]:
     names = list(Node.objects.filter(cluster=cluster).with_gpus().values_list("name", flat=True))
     running = Pod.objects.filter(cluster=cluster, phase="Running", deleted_at=None).tenants()
     found = numa_of_nodes(cluster.pk, names, running, now=now)
-    if found and found.spanning:
+    spanning = [pod for pod in found.spanning if pod.is_of_claim is is_of_claim] if found else []
+    if spanning:
         yield (
             "NUMA nodes",
             Problem(
                 severity=Severity.NOTE,
-                title=fit("Pods across NUMA nodes in {}", cluster.name),
+                title=fit(f"{'Claims' if is_of_claim else 'Pods'} across NUMA nodes in {{}}", cluster.name),
                 summary="Each pod has GPUs of several NUMA nodes, although one could have held them.",
-                evidence=first_items(EvidenceItem(pod.name, f"on node {pod.node}") for pod in found.spanning),
-                identity=" ".join(pod.name for pod in found.spanning),
+                evidence=first_items(EvidenceItem(pod.name, f"on node {pod.node}") for pod in spanning),
+                identity=" ".join(pod.name for pod in spanning),
             ),
         )
 
@@ -153,12 +164,24 @@ ACROSS_NUMA = FindingSource(
     "Running pods have GPUs of several NUMA nodes, although one could have held them.",
     steps=(
         "Set topologyManagerPolicy to restricted or single-numa-node in the kubelet configuration of the nodes.",
-        "Where one NUMA node has too few free GPUs, request fewer GPUs in each pod.",
-        "For devices of claims, add the constraint matchAttribute: resource.kubernetes.io/numaNode.",
+        "If it is already set, set topologyManagerScope to pod. The scope container aligns each container alone.",
+        FEWER_GPUS,
     ),
     about="the NUMA nodes of pods",
     every=EVERY_NUMA,
-    reads=(NODES.name, PODS.name),
+    reads=(NODES.name, PODS.name, NODE_TOPOLOGIES.name),
+)
+
+CLAIMS_ACROSS_NUMA = FindingSource(
+    "claims-across-numa",
+    "Claims across NUMA nodes",
+    AFTER,
+    claims_across_numa,
+    "The claims of running pods have GPUs of several NUMA nodes, although one could have held them.",
+    steps=("Add the constraint matchAttribute: resource.kubernetes.io/numaNode to the claims.", FEWER_GPUS),
+    about="the NUMA nodes of pods",
+    every=EVERY_NUMA,
+    reads=(NODES.name, PODS.name, RESOURCE_SLICES.name, RESOURCE_CLAIMS.name),
 )
 
 SLOWER_ON_FULL_NODES = FindingSource(

@@ -108,7 +108,7 @@ class PlacementMeasures:
 def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasures | None:
     """Returns the measures of the nodes and pods that the user sees. None: never read.
 
-    Fourteen queries, two more where pods have claims, and those of `chains_above`.
+    Sixteen queries, two more where pods have claims, and those of `chains_above`.
     """
     if not Bookmark.objects.knows_all(pool.cluster_id, NODES.name, PODS.name):
         return None

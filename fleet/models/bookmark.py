@@ -29,6 +29,11 @@ class BookmarkQuerySet(models.QuerySet["Bookmark"]):
         known = self.filter(cluster=cluster_id, kind__in=kinds, listed_at__isnull=False).exclude(state__in=VOID)
         return known.count() == len(kinds)
 
+    def are_all_fresh(self, cluster_id: int, *kinds: str, now: datetime) -> bool:
+        """Tells whether the rows of all these kinds of a cluster may be evaluated, like `is_fresh`. One query."""
+        rows = self.filter(cluster=cluster_id, kind__in=kinds, listed_at__isnull=False)
+        return rows.filter(last_seen_at__gte=now - STALE_AFTER).exclude(state__in=VOID).count() == len(kinds)
+
 
 class Bookmark(models.Model):
     """The state of the watch of one kind of one cluster, with its last update."""
