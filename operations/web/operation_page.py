@@ -136,7 +136,7 @@ def new_operation(request: PersonRequest) -> HttpResponse:
         "read_at": now, "missing": missing, "all_nodes": ",".join(str(node.pk) for node in nodes),
         "without_vetoes": _without_vetoes(kind, nodes), "explanation": KINDS[kind].explanation,
         "trial": trial_of(cluster, nodes, now=now) if KINDS[kind].trial else None, "try_first": KINDS[kind].trial,
-        "most_nodes": KINDS[kind].most_nodes,
+        "most_nodes": KINDS[kind].most_nodes, "of": KINDS[kind].of,
     }  # fmt: skip
     return render(request, "operations/new.html", context, status=status)
 

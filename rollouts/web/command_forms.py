@@ -3,6 +3,8 @@
 The command itself refuses an outdated revision or state.
 """
 
+from typing import Any
+
 from django import forms
 
 from edges.fields import Reason, WholeNumber
@@ -19,6 +21,14 @@ NO_OBJECT = "The version and template of this page are unknown. Open the plan's 
 class StartForm(WhyForm):
     revision = WholeNumber(error_messages=dict.fromkeys(("required", "invalid"), NO_REVISION))
     override_reason = Reason(required=False)
+    overrides = forms.BooleanField(required=False)  # the page showed blockers, so that its reason is for them
+
+    def clean(self) -> dict[str, Any]:
+        """Returns the input without a reason that was left in a hidden field."""
+        given = super().clean() or self.cleaned_data
+        if not given.pop("overrides", False):
+            given["override_reason"] = ""
+        return given
 
 
 class ResumeForm(WhyForm):

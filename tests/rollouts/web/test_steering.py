@@ -102,6 +102,18 @@ def test_why_it_starts_all_the_same_comes_back_once_where_the_start_is_refused()
     assert "asked</b> us" not in html
 
 
+def test_a_reason_in_a_hidden_field_overrides_no_blocker_that_came_meanwhile():
+    plan = make.a_draft(make.a_fleet(mode="operate"), to_version="999.1.1")
+    ada = visiting(make.a_user("ada", role="operator"))
+
+    said = [
+        tell(ada, plan, "start", revision="1", override_reason="An old reason.", **shown)[1]
+        for shown in ({}, {"overrides": ""}, {"overrides": "on"})
+    ]
+
+    assert ["blocker stands below" in each for each in said] == [True, True, False]
+
+
 def test_a_blocker_that_may_be_overridden_is_said_once():
     plan = make.a_draft(to_version="999.1.1")
     ada = visiting(make.a_user("ada", role="operator"))
