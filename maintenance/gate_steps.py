@@ -40,7 +40,7 @@ class GateFacts:
     needs_person: bool
     has_served: bool = False  # a pod of a tenant had GPUs of the node, and ended
     has_gate: bool = True  # the gate that held the node still exists
-    is_untestable: str = ""  # why no test can pass; blank: one can
+    is_untestable: str = ""  # why no test can ever pass; blank: one may
     is_not_free: str = ""  # why no operation may start on the node now; blank: one may
 
 

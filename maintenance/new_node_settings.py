@@ -14,7 +14,7 @@ from fleet.models import ClusterMode, Pool
 from maintenance.models import NewNodeGate
 from maintenance.refusals import BadNewNodeGate, CaseRefused
 from operations.pool_tests import has_image
-from operations.test_jobs.allocated_gpus import device_request_of
+from operations.test_jobs.allocated_gpus import REQUESTED_BY, why_never_testable
 from operations.test_jobs.node_tests import NODE_TESTS, TEMPLATES
 from people.models import AuditEntry
 from wording.lists import names
@@ -51,9 +51,10 @@ def set_gate(
     _check(pool, wanted)
     if wanted.is_on and pool.cluster.mode != ClusterMode.OPERATE:
         raise CaseRefused(f"Quarterdeck may not change {pool.cluster.name}: its mode is {pool.cluster.mode}.")
-    requests = [device_request_of(node) for node in pool.nodes.filter(is_gpu_node=True)] if wanted.is_on else []
-    if requests and all(isinstance(each, str) for each in requests):
-        raise CaseRefused(f"No test has all GPUs of a node of pool {pool.name}. {requests[0]} The gate stays off.")
+    nodes = pool.nodes.filter(is_gpu_node=True).only(*REQUESTED_BY)
+    untestable = [why_never_testable(node) for node in nodes] if wanted.is_on else []
+    if untestable and all(untestable):
+        raise CaseRefused(f"No test has all GPUs of a node of pool {pool.name}. {untestable[0]} The gate stays off.")
     columns = {
         "test": wanted.test, "labels": list(wanted.labels), "taints": list(wanted.taints),
         "needs_person": wanted.needs_person, "changed_by": actor, "changed_at": now, "reason": reason,

@@ -19,7 +19,7 @@ from maintenance.models import NewNodeGate, NodeCase
 from operations.external_owner import external_owner_of
 from operations.models import Disruption, OperationNode, Quarantine
 from operations.restraints import freezes_of
-from operations.test_jobs.allocated_gpus import device_request_of
+from operations.test_jobs.allocated_gpus import device_request_of, why_never_testable
 from wording.durations import spell
 from wording.lists import names
 
@@ -143,7 +143,7 @@ def facts_of_gate(cases: Sequence[NodeCase], *, now: datetime) -> dict[int, Gate
             needs_person=gate is not None and gate.needs_person,
             has_served=node.uid in has_served,
             has_gate=gate is not None,
-            is_untestable=request if isinstance(request := device_request_of(node), str) else "",
+            is_untestable=why_never_testable(node),
             is_not_free=not_free.get(node.uid, ""),
         )
     return found
@@ -182,7 +182,7 @@ def _lacks(node: Node, items: Sequence[ChecklistItem], peers: Collection[int]) -
     if peers and (offered < max(peers) if node.instance_type else offered not in peers):
         amounts = names([str(number) for number in sorted(peers)])
         return f"The node offers {offered} GPUs. Others with {node.gpu_product} offer {amounts}."
-    return ""
+    return request if isinstance(request := device_request_of(node), str) else ""
 
 
 def _unlabelled(node: Node, gate: NewNodeGate) -> str:

@@ -6,15 +6,28 @@ from fleet.allocation.gpu_holders import allocated_indices
 from fleet.models import Gpu, Node
 from gpu.labels import GPU
 from gpu.resources import Layout
-from operations.test_jobs.device_requests import DeviceRequest, request_of
+from operations.test_jobs.device_requests import DeviceRequest, request_of, why_untestable
+
+# Columns that a request is made of.
+REQUESTED_BY = (
+    "slices_expected", "shares_expected", "layout", "gpu_product", "allocatable", "expected", "physical_gpus",
+)  # fmt: skip
 
 
 def device_request_of(node: Node) -> DeviceRequest | str | None:
     """Returns the request of all devices of a node, or why there is none. None: it has whole GPUs, or none yet."""
     if not (node.slices_expected or node.shares_expected):
         return None
+    layout, product = Layout.read(node.layout), node.gpu_product
+    return request_of(node.allocatable, node.expected, layout, physical_gpus=node.physical_gpus, product=product)
+
+
+def why_never_testable(node: Node) -> str:
+    """Returns why no test has all devices of a node, whatever it offers later. Blank: one may."""
+    if not (node.slices_expected or node.shares_expected):
+        return ""
     layout = Layout.read(node.layout)
-    return request_of(node.allocatable, node.expected, layout, physical_gpus=node.physical_gpus)
+    return why_untestable(node.allocatable, node.expected, layout, physical_gpus=node.physical_gpus)
 
 
 def uuids_of_whole_node(node: Node, resource: str, amount: int) -> list[str] | None:

@@ -8,10 +8,11 @@ and with failRequestsGreaterThanOne, the plugin gives a container one replica at
 internal/rm/rm.go, ValidateRequest). Read 2026-11-30.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpu.resources import Layout, is_gpu_resource, missing_in_words
+from gpu.resources import Layout, boards_of, is_gpu_resource, missing_in_words
 from gpu.resources.layout import MPS, TIME_SLICING
 from gpu.resources.names import is_dra, is_virtual
 from wording.lists import names
@@ -33,12 +34,17 @@ class DeviceRequest:
 
 
 def request_of(
-    allocatable: Mapping[str, int], expected: Mapping[str, int], layout: Layout, *, physical_gpus: int | None
+    allocatable: Mapping[str, int],
+    expected: Mapping[str, int],
+    layout: Layout,
+    *,
+    physical_gpus: int | None,
+    product: str = "",
 ) -> DeviceRequest | str:
     """Returns the request of a node without whole GPUs alone, or why no request has all of its devices."""
+    if never := why_untestable(allocatable, expected, layout, physical_gpus=physical_gpus):
+        return never
     offered = {name: number for name, number in sorted(allocatable.items()) if is_gpu_resource(name) and number}
-    if foreign := [name for name in offered if not name.startswith(NVIDIA) or is_dra(name) or is_virtual(name)]:
-        return f"No test of partitioned or shared GPUs knows {names(foreign)}. {BY_HAND}"
     if missing := missing_in_words(expected, allocatable, layout):
         return f"Missing: {missing}. A test would skip the rest."
     if not offered:
@@ -46,20 +52,35 @@ def request_of(
     devices = 0
     for name, number in offered.items():
         way = layout.way(name)
-        if way.sharing == MPS:
-            return f"MPS gives a container one share, so no test has all {physical_gpus or ''} GPUs. {BY_HAND}"
-        if way.sharing not in ("", TIME_SLICING):
-            return f"No request has all shares of {name}: {way.sharing}. {BY_HAND}"
         found = _devices(number, way.replicas if way.sharing else 1)
         if found is None and len(offered) == 1 and not way.profile:
             found = physical_gpus
         if found is None:
             return f"The number of GPUs behind {count(number, 'share')} of {name} is unknown. {BY_HAND}"
         devices += found
-    has_mig = any(layout.way(name).profile for name in offered)
-    if not has_mig and devices < (physical_gpus or 0):
-        return f"Its shares are of {devices} of {count(physical_gpus or 0, 'GPU')}. A test would skip the rest."
-    return DeviceRequest(offered, devices, has_mig)
+    cut = [name for name in offered if layout.way(name).profile]
+    gpus = boards_of(offered, layout, product=product) if cut else devices
+    # MIG devices alone tell no number of GPUs, since a GPU may be cut in part.
+    if len(cut) < len(offered) and gpus < (physical_gpus or 0):
+        return f"It offers {gpus} of {count(physical_gpus or 0, 'GPU')}. A test would skip the rest."
+    return DeviceRequest(offered, devices, bool(cut))
+
+
+def why_untestable(
+    allocatable: Mapping[str, int], expected: Mapping[str, int], layout: Layout, *, physical_gpus: int | None
+) -> str:
+    """Returns why no test has all devices of a node, whatever it offers later. Blank: one may."""
+    most = Counter(allocatable) | Counter(expected)
+    known = sorted(name for name, number in most.items() if is_gpu_resource(name) and number)
+    if foreign := [name for name in known if not name.startswith(NVIDIA) or is_dra(name) or is_virtual(name)]:
+        return f"No test of partitioned or shared GPUs knows {names(foreign)}. {BY_HAND}"
+    for name in known:
+        sharing = layout.way(name).sharing
+        if sharing == MPS:
+            return f"MPS gives a container one share, so no test has all {physical_gpus or ''} GPUs. {BY_HAND}"
+        if sharing not in ("", TIME_SLICING):
+            return f"No request has all shares of {name}: {sharing}. {BY_HAND}"
+    return ""
 
 
 def _devices(number: int, replicas: int | None) -> int | None:

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from config.celery import app
 from edges.transition_errors import LostRace
@@ -497,6 +499,27 @@ def test_a_node_whose_gpus_no_test_has_goes_to_a_person():
     node = a_node(pool.cluster, "gpu-1", pool=pool, **MPS)
     case = a_case(node, is_new=True, state=CaseState.PROVISIONED, gate=pool.new_node_gate)
     assert "no test has all 8 GPUs" in facts_of_gate([case], now=NOON)[case.pk].is_untestable
+
+
+@pytest.mark.parametrize(
+    ("offered", "lacks"),
+    [
+        ({"nvidia.com/gpu": 0}, "Missing: 14 slices 1g.10gb"),  # while the MIG manager reconfigures
+        ({}, "Missing: 14 slices 1g.10gb"),
+    ],
+)
+def test_a_new_node_waits_for_what_it_does_not_offer_yet(offered: dict[str, int], lacks: str, monkeypatch):
+    monkeypatch.setattr(new_nodes, "checklist_of", lambda *_: [])
+    pool = a_gated_pool()
+    given = MIG | {"allocatable": offered, "expected": {"nvidia.com/gpu": 14}, "mig_config_state": "pending"}
+    node = a_node(pool.cluster, "gpu-1", pool=pool, **given)
+    case = a_case(node, is_new=True, state=CaseState.PROVISIONED, gate=pool.new_node_gate)
+    facts = facts_of_gate([case], now=NOON)[case.pk]
+    assert (facts.is_untestable, facts.lacks.startswith(lacks)) == ("", True)
+    with CaptureQueriesContext(connection) as asked:
+        set_gate(pool, GateSettings(is_on=True, test="dcgm-3"), actor="root", reason="x", now=NOON)
+    (of_nodes,) = [each["sql"] for each in asked if '"allocatable"' in each["sql"]]
+    assert '"labels"' not in of_nodes, "a pool may have thousands of nodes"
 
 
 def test_a_new_node_with_mig_is_tested_on_each_device():

@@ -46,7 +46,8 @@ def test_it_has_all_slices_and_shares(allocatable: dict[str, int], layout: str, 
     [
         ({GPU: 32}, "gpu=whole/mps*4", "no test has all 8 GPUs"),
         ({GPU: 32}, "gpu=whole/hami*4", "No request has all shares of nvidia.com/gpu: hami"),
-        ({GPU: 28}, "gpu=whole/time-slicing*4", "of 7 of 8 GPUs"),
+        ({GPU: 28}, "gpu=whole/time-slicing*4", "offers 7 of 8 GPUs"),
+        ({GPU: 24, SMALL: 7}, "gpu=whole/time-slicing*4 mig-1g.10gb=1g.10gb", "offers 7 of 8 GPUs"),
         ({SMALL: 13}, "mig-1g.10gb=1g.10gb/time-slicing*2", "behind 13 shares of nvidia.com/mig-1g.10gb is unknown"),
         ({"gpu.nvidia.com/mig-1g.10gb": 7}, "", "knows gpu.nvidia.com/mig-1g.10gb"),
         ({"amd.com/cpx_nps4": 8}, "", "knows amd.com/cpx_nps4"),
@@ -55,6 +56,12 @@ def test_it_has_all_slices_and_shares(allocatable: dict[str, int], layout: str, 
 )
 def test_without_all_devices_it_says_why(allocatable: dict[str, int], layout: str, why: str):
     assert why in str(request_of(allocatable, {}, Layout.read(layout), physical_gpus=8))
+
+
+def test_shares_beside_slices_of_every_gpu_are_tested():
+    layout = Layout.read("gpu=whole/time-slicing*4 mig-1g.10gb=1g.10gb")
+    found = request_of({GPU: 28, SMALL: 7}, {}, layout, physical_gpus=8)
+    assert found == DeviceRequest({GPU: 28, SMALL: 7}, 14, has_mig=True)
 
 
 def test_a_missing_slice_is_not_skipped():
