@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -15,7 +15,7 @@ from fleet.models import Cluster, Node, Pool
 from gpu.cordons import SENTINEL_EVENT
 from gpu.labels import SENTINEL_CORDON, SENTINEL_STATE
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
-from health.evaluation.node_properties import properties_of
+from health.evaluation.node_properties import NodeProperties
 from health.models import Finding
 from health.rules.base import Severity
 from health.suspects import NodeOutcome, suspects_of
@@ -28,7 +28,6 @@ from maintenance.triggers import (
     MODE_MOVES,
     MODE_ORDER,
     RULES,
-    SAME_CAUSE,
     YOUNG,
     BreakerNumbers,
     BreakerState,
@@ -182,8 +181,11 @@ def matches_of(cluster: Cluster, *, off: Collection[str] = (), now: datetime) ->
     return {uid: matches for uid, matches in found.items() if matches}
 
 
-def numbers_of(row: AutomaticQuarantine, *, alike: Sequence[str] = (), now: datetime) -> BreakerNumbers:
-    """Returns the numbers of the breaker now. `alike`: nodes with the same cause. Three queries, six in a storm.
+def numbers_of(
+    row: AutomaticQuarantine, *, alike: Sequence[str] = (), shared: str = "", now: datetime
+) -> BreakerNumbers:
+    """Returns the numbers of the breaker now. `alike`: nodes with the same cause; `shared`: what they share.
+    Three queries.
 
     A node on probation is in service, and takes no place of the pool's limit.
     """
@@ -194,14 +196,17 @@ def numbers_of(row: AutomaticQuarantine, *, alike: Sequence[str] = (), now: date
         in_cases=held.filter(node_uid__in=row.pool.nodes.values("uid")).count(),
         last_hour=automatic.filter(at__gt=now - HOUR).count(),
         same_cause=alike,
-        shared=_shared_by(row.pool.cluster_id, alike) if len(alike) >= SAME_CAUSE else "",
+        shared=shared,
     )
 
 
-def _shared_by(cluster_id: int, node_names: Sequence[str]) -> str:
-    """Returns what these nodes share and other GPU nodes of the cluster lack (lifecycle R52). Blank: nothing."""
-    found = properties_of(Node.objects.filter(cluster=cluster_id).exclude(gpu_product=""), cluster_id)
-    suspects = suspects_of(NodeOutcome(name, name in node_names, its) for name, its in found.items()).suspects
+def shared_by(properties: Mapping[str, NodeProperties], node_names: Sequence[str]) -> str:
+    """Returns what these nodes share and other GPU nodes of their cluster lack (lifecycle R52). Blank: nothing.
+
+    A node without a product counts if it is one of these: a broken driver takes the label away.
+    """
+    compared = {name: its for name, its in properties.items() if its["GPU"] or name in node_names}
+    suspects = suspects_of(NodeOutcome(name, name in node_names, its) for name, its in compared.items()).suspects
     if not (every := next((one for one in suspects if one.failed_with == one.failed), None)):
         return ""
     return f"They share {every.title}; {every.good_with} of {every.good} other nodes have it."

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import cached_property
 from itertools import chain
 
 import structlog
@@ -16,6 +17,7 @@ from django.db.models import Q
 
 from edges.transition_errors import LostRace
 from fleet.models import Node
+from health.evaluation.node_properties import NodeProperties, properties_of
 from health.models import Finding
 from health.rules.telemetry_silent import TelemetrySilent
 from maintenance import commands
@@ -28,6 +30,7 @@ from maintenance.automatic import (
     matches_of,
     numbers_of,
     set_breaker,
+    shared_by,
     why_not_now,
     why_wait,
 )
@@ -37,6 +40,7 @@ from maintenance.refusals import CaseRefused
 from maintenance.triggers import (
     DAY,
     MODE_ORDER,
+    SAME_CAUSE,
     SETTLES,
     VERSION,
     WATCHED,
@@ -102,7 +106,8 @@ class PoolRound:
         if why_wait(node, now=self.now):
             return
         alike = same_cause(match, chain.from_iterable(by_node.values()), at=self.now)
-        numbers = numbers_of(self.row, alike=alike, now=self.now)
+        shared = shared_by(self._properties, alike) if len(alike) >= SAME_CAUSE else ""
+        numbers = numbers_of(self.row, alike=alike, shared=shared, now=self.now)
         is_shadow = self.row.mode_of(match.trigger.key) == Mode.SHADOW
         if numbers.why_trip and self.row.breaker != BreakerState.OPEN and not is_shadow:
             self._trip(numbers.why_trip)
@@ -115,6 +120,12 @@ class PoolRound:
             self._record(match, AutomaticVerdict.SHADOW, "Shadow mode: nothing is done.", numbers)
         else:
             self._act(node, match, numbers)
+
+    @cached_property
+    def _properties(self) -> Mapping[str, NodeProperties]:
+        """Returns the properties of the cluster's GPU nodes. Three queries, and only in a storm."""
+        of_gpus = Q(is_gpu_node=True) | ~Q(gpu_product="")
+        return properties_of(Node.objects.filter(of_gpus, cluster=self.cluster), self.cluster.pk)
 
     def _why_blocked(self, node: Node) -> str:
         if self.row.breaker == BreakerState.OPEN:

@@ -8,8 +8,9 @@ import pytest
 
 from edges.transition_errors import LostRace
 from fleet.models import Node, Pool
+from health.evaluation.node_properties import properties_of
 from health.models import EvaluationRun
-from maintenance import automatic
+from maintenance import automatic, automatic_round
 from maintenance.automatic_round import PoolRound, run_automatic_quarantine
 from maintenance.findings import BREAKER
 from maintenance.lifecycle import CaseState
@@ -188,15 +189,22 @@ def test_a_storm_opens_the_breaker_before_its_first_act_and_lists_the_rest():
 
 
 @pytest.mark.django_db
-def test_a_storm_names_what_its_nodes_share():
-    """lifecycle R52."""
+@pytest.mark.parametrize(
+    ("driver", "shared"), [("580.65.06", "They share driver 580.65.06; 1 of 17 other nodes have it."), ("570.1", "")]
+)
+def test_a_storm_names_what_its_nodes_share(driver: str, shared: str, monkeypatch):
+    """lifecycle R52. A node whose broken driver took its label away counts."""
+    read: list[int] = []
+    monkeypatch.setattr(automatic_round, "properties_of", lambda *given: read.append(1) or properties_of(*given))
     pool = a_pool_in(Mode.ACT)
     Node.objects.filter(name__in=["gpu-0", "gpu-1", "gpu-2", "gpu-7"]).update(driver_version="580.65.06")
+    Node.objects.filter(name="gpu-1").update(gpu_product="", driver_version=driver)
     strike(pool, *range(3))
     run_automatic_quarantine(now=NOON)
 
     reason = AutomaticQuarantine.objects.get(pool=pool).breaker_reason
-    assert reason.endswith("They share driver 580.65.06; 1 of 17 other nodes have it.")
+    assert reason.partition("They share")[1:] == (shared[:10], shared[10:])
+    assert len(read) == 1, "once for all matches of a round"
 
 
 @pytest.mark.django_db
