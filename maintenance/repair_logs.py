@@ -3,27 +3,42 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+import structlog
 from django.db import transaction
+from django.db.models import Q
 
+from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Node
 from maintenance.actors.person import Person
 from maintenance.lifecycle import NO_LOGS, RepairKind
 from maintenance.models import Repair
 from operations import commands as operations
-from operations.lifecycle import NodeProgress
-from operations.models import OperationNode
+from operations.lifecycle import NodeProgress, OperationState
+from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation, OperationRefused
 
 LOSING_LOGS = frozenset({RepairKind.REBOOT, RepairKind.GPU_RESET})
 WAITS_FOR = timedelta(minutes=6)  # the deadline of a bundle, and the deletion of its pod
 FIRST = "The logs of the node are collected first."
+LATE = "The logs were not there before the repair, so their collection was cancelled."
+PREFIX = "logs-"  # of the key of a bundle's operation, before the id of the request
+OPEN = (OperationState.PROPOSED, OperationState.RUNNING, OperationState.PAUSED)
+log = structlog.get_logger()
 
 
 def collect_logs_for_people(*, now: datetime) -> None:
-    """Starts the bundles of repairs that people do: no worker asks them. One query without such a repair."""
-    rows = Repair.objects.open().filter(by=Person.key, kind__in=LOSING_LOGS, asked_at__gt=now - WAITS_FOR)
+    """Starts the bundles of repairs that people do, since no worker asks them, and ends bundles that are too late.
+
+    Two queries without such a repair. One failure does not stop the others.
+    """
+    keys = Operation.objects.filter(state__in=OPEN, key__startswith=PREFIX).values_list("key", flat=True)
+    wanted = Q(ended_at=None, by=Person.key, kind__in=LOSING_LOGS, asked_at__gt=now - WAITS_FOR)
+    rows = Repair.objects.filter(wanted | Q(request__in=[key.removeprefix(PREFIX) for key in keys]))
     for repair in rows.select_related("case__cluster"):
-        collect_logs(repair, now=now)
+        try:
+            collect_logs(repair, now=now)
+        except Exception:
+            log.exception("the logs before a repair are not collected", repair=repair.pk)
 
 
 def collect_logs(repair: Repair, *, now: datetime) -> str:
@@ -33,17 +48,36 @@ def collect_logs(repair: Repair, *, now: datetime) -> str:
     """
     if repair.kind not in LOSING_LOGS:
         return ""
-    bundle = OperationNode.objects.filter(operation__key=_key(repair)).select_related("operation").first()
+    bundle = (
+        OperationNode.objects.of_kinds("logs").filter(operation__key=_key(repair)).select_related("operation").first()
+    )
     if bundle is not None:
-        is_over = bundle.state not in (NodeProgress.PENDING, NodeProgress.RUNNING)
-        return "" if is_over or now - bundle.operation.asked_at >= WAITS_FOR else FIRST
+        if bundle.state not in (NodeProgress.PENDING, NodeProgress.RUNNING):
+            return ""
+        is_late = repair.ended_at is not None or now - bundle.operation.asked_at >= WAITS_FOR
+        return "" if is_late and _end(bundle.operation, repair, now=now) else FIRST
     if repair.case.moves.filter(verb=f"case.{NO_LOGS}", evidence__repair=repair.pk).exists():
         return ""
     if why_none := _start(repair, now=now):
-        given: dict[str, Any] = {"actor": repair.asked_by, "evidence": {"repair": repair.pk}, "now": now}
-        repair.case.record(NO_LOGS, reason=why_none, **given)
+        _record(repair, why_none, now=now)
         return ""
     return FIRST
+
+
+def _end(bundle: Operation, repair: Repair, *, now: datetime) -> bool:
+    """Cancels the bundle: a log from after the repair is no evidence from before it. False: it just moved."""
+    try:
+        with transaction.atomic():
+            operations.cancel(bundle, actor=repair.asked_by, reason=LATE, now=now)
+            _record(repair, LATE, now=now)
+    except (IllegalMove, LostRace):
+        return False
+    return True
+
+
+def _record(repair: Repair, why_none: str, *, now: datetime) -> None:
+    given: dict[str, Any] = {"actor": repair.asked_by, "evidence": {"repair": repair.pk}, "now": now}
+    repair.case.record(NO_LOGS, reason=why_none, **given)
 
 
 def _start(repair: Repair, *, now: datetime) -> str:
@@ -65,4 +99,4 @@ def _start(repair: Repair, *, now: datetime) -> str:
 
 
 def _key(repair: Repair) -> str:
-    return f"logs-{repair.request}"
+    return f"{PREFIX}{repair.request}"

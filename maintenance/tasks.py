@@ -30,12 +30,12 @@ def sweep_new_nodes(**_: object) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_cases(**_: object) -> None:
-    """Moves cases after their operations, starts log bundles, and queues the rounds of repairs that are due."""
+    """Moves cases after their operations, queues the rounds of repairs that are due, and starts log bundles."""
     follow_cases(now=timezone.now())
-    collect_logs_for_people(now=timezone.now())
     queue_discoveries(now=timezone.now())
     for key in Repair.objects.due(now=timezone.now()).values_list("pk", flat=True):
         Repair.queue_round(key)
+    collect_logs_for_people(now=timezone.now())
 
 
 @shared_task(queue="rollouts", ignore_result=True)

@@ -7,15 +7,15 @@ import pytest
 from fleet.models import Gpu, Node
 from gpu.labels import SENTINEL_STATE, UPGRADE_STATE
 from kube import client
-from maintenance import commands
+from maintenance import commands, repair_logs, tasks
 from maintenance.automatic import other_quarantine
 from maintenance.case_round import follow_cases
 from maintenance.lifecycle import CaseState
-from maintenance.models import NodeCase
+from maintenance.models import NodeCase, Repair
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
 from maintenance.repair_kinds import discover
-from maintenance.repair_logs import collect_logs_for_people
+from maintenance.repair_logs import LATE, collect_logs_for_people
 from operations.models import OperationNode
 from simulator.actors.repairers import (
     BARE_METAL_HOST,
@@ -26,7 +26,7 @@ from simulator.actors.repairers import (
 )
 from simulator.kinds import CONFIG_MAP, DEFINITION, NAMESPACE, NODE
 from tests.maintenance.actors.ground import a_drained_case, asked, repair_rounds, state
-from tests.make import a_user
+from tests.make import a_case, a_node, a_user
 from tests.pages import page, visiting
 from tests.rollouts.engine.ground import CANARY, Ground
 
@@ -91,7 +91,9 @@ def test_the_logs_are_collected_before_a_reboot_and_are_not_waited_for_long(grou
     ground.clock.move(minutes=6)
     assert repair_rounds(ground, repair, 2).sent_at is not None
     assert len(objects(ground)) == 1
-    assert OperationNode.objects.of_kinds("logs").count() == 1
+    (bundle,) = OperationNode.objects.of_kinds("logs")
+    assert (bundle.state, bundle.operation.state) == ("cancelled", "cancelled"), "its log would be from after"
+    assert [entry.reason for entry in case.moves.filter(verb="case.no-logs")] == [LATE]
 
 
 @pytest.mark.parametrize(("ended", "is_sent"), [("running", False), ("done", True), ("failed", True)])
@@ -116,6 +118,42 @@ def test_the_logs_are_collected_once_before_a_person_reboots(ground: Ground, cas
     for _ in range(2):
         collect_logs_for_people(now=ground.clock())
     assert OperationNode.objects.of_kinds("logs").count() == bundles
+
+
+@pytest.mark.parametrize("is_ended", [True, False])
+def test_logs_that_come_after_the_reboot_of_a_person_are_cancelled(ground: Ground, case, is_ended: bool):
+    asked(case, ground, "person", has_logs=False)
+    collect_logs_for_people(now=ground.clock())
+    if is_ended:
+        case.refresh_from_db()
+        commands.answer_repair(case, answer="done", actor="ada", reason="Rebooted.", now=ground.clock())
+        Repair.objects.update(ended_at=ground.clock())
+    else:
+        ground.clock.move(minutes=6)
+    collect_logs_for_people(now=ground.clock())
+    assert OperationNode.objects.of_kinds("logs").get().state == "cancelled"
+    assert case.moves.filter(verb="case.no-logs").count() == 1
+
+
+def test_a_failure_of_one_repairs_logs_stops_no_other_repair(ground: Ground, case, monkeypatch):
+    first = asked(case, ground, "person", has_logs=False)
+    others = [a_case(a_node(ground.cluster, name, boot_id="x"), state="drained") for name in ("gpu-b", "gpu-c")]
+    second = asked(others[0], ground, "person", has_logs=False)
+    due = asked(others[1], ground, "nvsentinel-reboot", has_logs=False)
+    started, queued = [], []
+
+    def start(repair, *, now):
+        if repair == first:
+            raise RuntimeError("broken")
+        started.append(repair)
+        return ""
+
+    monkeypatch.setattr(repair_logs, "_start", start)
+    monkeypatch.setattr(Repair, "queue_round", queued.append)
+    monkeypatch.setattr(tasks, "queue_discoveries", lambda **_: None)
+    monkeypatch.setattr(tasks.timezone, "now", ground.clock)
+    tasks.sweep_cases()
+    assert (started, queued) == ([second], [due.pk])
 
 
 @pytest.mark.parametrize(("conditions", "answer"), [((SENT, TIMEOUT), "unclear"), ((), "unclear")])
