@@ -102,9 +102,9 @@ def create_test_jobs(writer: Writer, act: CreateTestJobs) -> str:
 
 
 def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
-    """Records the test Job if nothing forbids it now. None means that the node offers no GPU resource to request.
+    """Records the test Job if nothing forbids it now. None: the node offers no GPU resource to request, or no image.
 
-    Without an image its result is unknown at once: the next try is a minute later.
+    Without an image its result is unknown at once, in one row: the next try is a minute later.
 
     :raises LostRace: when the plan was halted, paused or aborted, the node is no longer changed, or it has a Job
         already
@@ -131,6 +131,10 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
             same = Target.objects.filter(pk=target.pk, state=TargetState.CHANGED, state_since=target.state_since)
             if not same.update(state=TargetState.CHANGED):
                 raise LostRace(f"{target.node_name} is no longer changed.")
+            newest = TestJob.objects.filter(plan=writer.plan, node_uid=target.node_uid).order_by("-pk").first()
+            if not image and newest and not newest.image:
+                TestJob.objects.filter(pk=newest.pk).update(intended_at=now, **progress)
+                return None
             return TestJob.objects.create(
                 plan=writer.plan,
                 node_uid=target.node_uid,

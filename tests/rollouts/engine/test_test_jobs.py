@@ -502,6 +502,10 @@ def test_a_node_without_an_image_gets_no_job_until_one_is_set(ground: Ground, se
     assert (row().outcome, TestJob.objects.count()) == ("unknown", 1)
     assert (answer(ground).answer, answer(ground).cause) == ("wait", "unknown")
     assert "names vectoradd. Set one." in answer(ground).summary
+    first = row().told_at
+    ground.clock.move(seconds=AGAIN_AFTER.total_seconds())
+    ground.rounds(2)
+    assert (TestJob.objects.count(), row().told_at > first) == (1, True), "one row, however long it lasts"
 
     settings.TEST_IMAGES = {"vectoradd": image}
     ground.clock.move(seconds=AGAIN_AFTER.total_seconds())
