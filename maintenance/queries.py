@@ -23,7 +23,7 @@ from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.models.operation import is_of_kinds
 from operations.pool_tests import PoolTests, tests_of
 from operations.test_jobs.allocated_gpus import device_request_of
-from operations.test_jobs.device_requests import DeviceRequest
+from operations.test_jobs.device_requests import WITHOUT_MIG, DeviceRequest
 from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES, OWN
 
 QUARANTINE_COLUMNS = ("node_uid", "placed_at", "removed_at")
@@ -195,7 +195,9 @@ def why_no_validation(case: NodeCase, test: str) -> str:
     needed, is_foreign = _needed_by_gate(case, node), node is not None and node.gpu_vendor not in ("", "nvidia")
     if test == needed or covers(test, *_fault_of(case)) or (test == OWN and is_foreign):
         return ""
-    return f"This test does not exercise what failed. {_needs(case, needed)}"
+    request = device_request_of(node) if node and not needed else None
+    way_out = f" {WITHOUT_MIG}" if isinstance(request, DeviceRequest) and request.has_mig else ""
+    return f"This test does not exercise what failed. {_needs(case, needed)}{way_out}"
 
 
 def _needed_by_gate(case: NodeCase, node: Node | None) -> str:

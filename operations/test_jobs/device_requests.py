@@ -19,6 +19,11 @@ from wording.lists import names
 from wording.numbers import count
 
 NVIDIA = "nvidia.com/"
+# The label of the MIG manager (NVIDIA/mig-parted, pkg/mig/reconfigure/reconfigure.go, read 2026-11-30).
+WITHOUT_MIG = (
+    "Turn MIG off on the drained node (nvidia.com/mig.config=all-disabled), then test again. "
+    "Or return the node without validation."
+)
 BY_HAND = "Test the node by hand, then release it with a reason."
 
 

@@ -537,6 +537,13 @@ def test_a_new_node_with_mig_is_tested_on_each_device():
     assert "The new node needs dcgmi diag" in why_no_validation(case, "cuda")
 
 
+def test_a_sick_node_with_mig_is_told_how_its_fault_is_tested():
+    case = a_case(a_node(a_cluster(), "gpu-1", **MIG), state=CaseState.DRAINED)
+    assert "Turn MIG off on the drained node" in why_no_validation(case, "cuda")
+    Node.objects.update(layout="", slices_expected=0)
+    assert "MIG" not in why_no_validation(case, "cuda")
+
+
 def test_a_pool_whose_nodes_no_test_can_pass_gets_no_gate():
     pool = a_pool(a_cluster(mode=ClusterMode.OPERATE))
     a_node(pool.cluster, "gpu-1", pool=pool, **MPS)

@@ -117,7 +117,7 @@ def test_a_missing_image_is_unknown_at_the_deadline(ground: Ground):
     [
         ({"gpu_expected": 9}, "a test would skip the rest"),
         ({"shares_expected": 32, "layout": "gpu=whole/mps*4"}, "MPS gives a container one share"),
-        ({"slices_expected": 8, "layout": "gpu=1g.10gb"}, "Choose CUDA on each device"),
+        ({"slices_expected": 8, "layout": "gpu=1g.10gb"}, "For a sick node: Turn MIG off"),
         ({"gpu_allocatable": None}, "no whole GPUs"),
     ],
 )

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 
-from operations.test_jobs.device_requests import DeviceRequest
+from operations.test_jobs.device_requests import WITHOUT_MIG, DeviceRequest
 from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES
 from operations.test_jobs.test_progress import TestJobOutcome
 from wording.numbers import count
 
 NO_TEMPLATE = "DRA offers the GPUs of the node, and its pool names no ResourceClaimTemplate for tests. Set one there."
-NEEDS_WHOLE = f"MIG partitions the GPUs, and this test needs whole ones. Choose {NODE_TESTS[OF_DEVICES].title}."
+NEEDS_WHOLE = (
+    "MIG partitions the GPUs, and this test needs whole ones. "
+    f"A new node takes {NODE_TESTS[OF_DEVICES].title}. For a sick node: {WITHOUT_MIG}"
+)
 
 
 @dataclass(frozen=True)
