@@ -206,9 +206,9 @@ class OperationRound:
         for node in pending:
             if room <= 0 or self.clock() - self.began >= LONGEST:
                 break
-            held_back = [reason for step in self.steps if (reason := self._held_back(step, node, frozen))]
-            if held_back:
-                self._note_pending(node, held_back[0])
+            held_back = (self._held_back(step, node, frozen) or step.why_not_begin(node) for step in self.steps)
+            if reason := next(filter(None, held_back), ""):
+                self._note_pending(node, reason)
             elif self._start(node):
                 room -= 1
                 started.append(node)

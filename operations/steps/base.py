@@ -88,6 +88,10 @@ class NodeStep(ABC):
     def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:  # noqa: B027
         """Records what the step will write. It runs in the transaction that starts the step."""
 
+    def why_not_begin(self, node: OperationNode) -> str:
+        """Returns why the step does not begin on the node now, so that the node stays free. Blank: it may."""
+        return ""
+
     def suggest(self, nodes: Sequence[Node]) -> dict[str, Any]:
         """Returns options as they are usual for the nodes."""
         return {}
@@ -101,6 +105,10 @@ class NodeStep(ABC):
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         """Returns warnings of the preview, each with its remedy."""
+        return ()
+
+    def warnings_by_options(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> Iterable[str]:
+        """Returns warnings of the preview that depend on the options so far."""
         return ()
 
     def duration(self, cluster: Cluster, nodes: Sequence[Node], *, now: datetime) -> str:

@@ -1,15 +1,17 @@
 """Release from quarantine: removes what an operation wrote, and nothing else."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar
 
+from fleet.models import Node
 from gpu.cordons import sentinel_keeps, whose_cordon
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from gpu.upgrade_controller import NOT_AT_WORK
 from kube import client
 from kube.structs import NodeSeen
-from operations.external_owner import external_owner_on
-from operations.models import Quarantine
+from operations.external_owner import external_owner_of, external_owner_on
+from operations.models import OperationNode, Quarantine
 from operations.node_exclusion import inclusion_of
 from operations.node_writer import NotWritten, change_node
 from operations.restraints import RELEASE_VETOES
@@ -20,6 +22,15 @@ class UncordonStep(NodeStep):
     key: ClassVar[str] = "uncordon"
     vetoes = RELEASE_VETOES
 
+    def why_not_begin(self, node: OperationNode) -> str:
+        row = Node.objects.filter(uid=node.node_uid).first()
+        if row is None or not Quarantine.objects.of_nodes([node.node_uid]).exists():
+            return ""
+        if external := external_owner_of(row):
+            return f"Held by another: {external.sentence}"
+        kept = _kept_by_sentinel(row.name, row.labels, row.annotations) if row.is_unschedulable else ""
+        return f"Held by another: {kept}" if kept else ""
+
     def run(self, work: NodeWork) -> StepResult:
         rows = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation")
         row = rows.first()
@@ -29,7 +40,7 @@ class UncordonStep(NodeStep):
             nonlocal busy, held
             state = observed.labels.get(UPGRADE_STATE, "")
             busy = "" if state in NOT_AT_WORK else state
-            held = _why_held(observed)
+            held = _why_held(observed, work.node.node_name)
             if row is None or busy or held:
                 return []
             beside = inclusion_of(row, observed)
@@ -56,9 +67,16 @@ class UncordonStep(NodeStep):
         return done_result("Uncordoned. New pods may start here." if row else "It was not cordoned.")
 
 
-def _why_held(observed: NodeSeen) -> str:
+def _why_held(observed: NodeSeen, name: str) -> str:
     """Returns who else keeps the node out of service (lifecycle R2, R18). Blank: nobody."""
     if external := external_owner_on(observed):
         return external.sentence
-    mark = sentinel_keeps(observed.labels, observed.annotations) if observed.is_unschedulable else ""
-    return f"NVSentinel quarantines or validates the node ({mark}). Wait for it, or cancel it there." if mark else ""
+    return _kept_by_sentinel(name, observed.labels, observed.annotations) if observed.is_unschedulable else ""
+
+
+def _kept_by_sentinel(name: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    mark = sentinel_keeps(labels, annotations)
+    if not mark:
+        return ""
+    waits = f"NVSentinel quarantines or validates the node ({mark}). Wait for it, or cancel it there."
+    return f"{waits} If NVSentinel left the mark behind, remove it: kubectl annotate node {name} {mark}-"

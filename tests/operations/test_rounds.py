@@ -466,6 +466,18 @@ def test_a_node_in_driver_upgrade_is_released_after_it(ground: Ground):
     assert not is_cordoned(ground)
 
 
+def test_a_release_that_waits_for_nvsentinel_says_how_to_end_a_stale_mark_and_leaves_the_node_free(ground: Ground):
+    rounds(ground, begin(ground, "quarantine", CANARY))
+    marks = {"labels": {"k8saas.nvidia.com/cordon-by": "NVSentinel"}, "annotations": {"quarantineHealthEvent": "[1]"}}
+    Node.objects.filter(name=CANARY).update(is_unschedulable=True, **marks)
+    release = rounds(ground, begin(ground, "release", CANARY))
+    assert node(release).state == "pending", "a test or a log bundle may run meanwhile"
+    assert node(release).reason.endswith(f"kubectl annotate node {CANARY} quarantineHealthEvent-")
+    Node.objects.filter(name=CANARY).update(annotations={})
+    rounds(ground, release)
+    assert not is_cordoned(ground)
+
+
 @pytest.mark.parametrize(
     ("mark", "why"),
     [
