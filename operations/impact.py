@@ -153,7 +153,7 @@ def impact_of(
         waits=list(_waits(cluster, nodes, steps, now=now)),
         warnings=[
             *_unseen(cluster, with_pods=is_evicting or bool(named), now=now),
-            *_warnings(nodes, steps),
+            *_warnings(nodes, steps, options or {}),
             *(_jobs_in_turns(drained, (options or {}).get("at_once") or AT_ONCE_MOST) if "drain" in steps else ()),
         ],
         approvals=[
@@ -286,9 +286,10 @@ def _unseen(cluster: Cluster, *, with_pods: bool, now: datetime):
             yield f"The impact may differ: {found.sentence}"
 
 
-def _warnings(nodes: Sequence[Node], steps: Sequence[str]):
+def _warnings(nodes: Sequence[Node], steps: Sequence[str], options: Mapping[str, Any]):
     if all(STEPS[key].minds_owner for key in steps):
         held = ((node, external_owner_of(node)) for node in nodes)
         yield from (f"{node.name} is held by another: {owner.sentence}" for node, owner in held if owner)
     for key in steps:
         yield from STEPS[key].warnings(nodes)
+        yield from STEPS[key].warnings_by_options(options, nodes)

@@ -4,13 +4,14 @@ A node in several pools has each setting of the first of them, by name, that set
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
 from django.db.models import Q
 
 from fleet.models import Node, Pool
+from wording.lists import names
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,12 @@ class PoolTests:
 
 def tests_of(nodes: Sequence[Node]) -> Mapping[int, PoolTests]:
     """Returns the settings by key of the node. One query."""
-    names = ("node_id", "pool__test_images", "pool__test_claim_template", "pool__test_worse_percent")
+    columns = ("node_id", "pool__test_images", "pool__test_claim_template", "pool__test_worse_percent")
     members = Pool.nodes.through.objects.filter(node__in=[node.pk for node in nodes]).order_by("pool__name")
     images: dict[int, dict[str, str]] = defaultdict(dict)
     templates: dict[int, str] = {}
     percents: dict[int, int] = {}
-    for node, named, template, percent in members.values_list(*names):
+    for node, named, template, percent in members.values_list(*columns):
         images[node] = images_in(named) | images[node]
         templates[node] = templates.get(node) or template
         if percent:
@@ -65,6 +66,13 @@ def common_image(nodes: Sequence[Node], *keys: str) -> str | None:
     if found == {""}:
         return None
     return found.pop() if len(found) == 1 else ""
+
+
+def no_image_warnings(nodes: Sequence[Node], *keys: str) -> Iterator[str]:
+    """Yields the warning of a preview about nodes on which no key has an image. One query."""
+    its = tests_of(nodes)
+    if without := [node.name for node in nodes if not its[node.pk].image(*keys)]:
+        yield f"No image for {names(without)}: it fails there. {why_no_image(' or '.join(keys))}"
 
 
 def why_no_image(key: str) -> str:

@@ -13,7 +13,7 @@ from kube import client
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from operations.models import NodeTestJob
-from operations.pool_tests import common_image, tests_of, why_no_image
+from operations.pool_tests import common_image, no_image_warnings, tests_of, why_no_image
 from operations.refusals import BadOperation
 from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
 from operations.steps.test_job import AGAIN_AFTER, IMAGE, TestJobStep, intend_job
@@ -61,6 +61,9 @@ class DebugPodStep(TestJobStep):
                 yield f"{node.name} has no free GPU. {sees}"
             else:
                 yield f"{node.name}: {WITHOUT_GPU}"
+
+    def warnings_by_options(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> Iterable[str]:
+        return () if options.get("image") else no_image_warnings(nodes, "debug")
 
     def plan_job(self, work: NodeWork) -> NodeTestJob | str:
         seen = client.get_node(work.connection, work.node.node_name)

@@ -16,7 +16,7 @@ from kube.client.single_requests import last_lines
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from operations.models import NodeTestJob
-from operations.pool_tests import PoolTests, common_image, tests_of, why_no_image
+from operations.pool_tests import PoolTests, common_image, no_image_warnings, tests_of, why_no_image
 from operations.refusals import BadOperation
 from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
 from operations.steps.options import StepOption
@@ -24,7 +24,6 @@ from operations.steps.test_job import AGAIN_AFTER, TestJobStep, intend_job
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.test_job import KERNEL_LOG
 from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
-from wording.lists import names
 from wording.numbers import count
 
 DEADLINE = timedelta(minutes=5)  # the pull of its image included: a repair waits for it
@@ -105,9 +104,7 @@ class LogBundleStep(TestJobStep):
         return dict(options) | {"test": self.key, "image": image, "command": COMMAND}
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
-        its = tests_of(nodes)
-        if without := [node.name for node in nodes if not its[node.pk].image(*IMAGES)]:
-            yield f"No logs of {names(without)}. {why_no_image(' or '.join(IMAGES))}"
+        yield from no_image_warnings(nodes, *IMAGES)
 
     def plan_job(self, work: NodeWork) -> NodeTestJob | str:
         seen = client.get_node(work.connection, work.node.node_name)

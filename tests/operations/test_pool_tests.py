@@ -121,6 +121,7 @@ def test_each_node_has_the_image_of_its_pool_and_one_without_fails_alone(ground:
     assert states[lacking.name][0] == "failed"
     assert f"{key}. Set one." in states[lacking.name][1]
     assert {states[name][0] for name in nodes[:2]} == {"running"}
+    assert [each for each in operation.preview["warnings"] if each.startswith(f"No image for {lacking.name}: ")]
 
 
 def test_a_node_without_an_image_of_the_test_is_refused(ground: Ground, settings):

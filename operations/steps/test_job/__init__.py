@@ -19,7 +19,7 @@ from kube import client
 from kube.structs import PodSeen
 from operations.lifecycle import NodeProgress
 from operations.models import NodeTestJob, Operation, OperationNode
-from operations.pool_tests import common_image, tests_of, why_no_image
+from operations.pool_tests import common_image, no_image_warnings, tests_of, why_no_image
 from operations.refusals import BadOperation
 from operations.restraints import stop_reason
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
@@ -105,6 +105,10 @@ class TestJobStep(NodeStep):
             yield (
                 f"Pods hold GPUs on {names(busy)}: the test waits for them until its deadline. Drain these nodes first."
             )
+
+    def warnings_by_options(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> Iterable[str]:
+        test = NODE_TESTS.get(options.get("test") or "")
+        return () if test is None or options.get("image") else no_image_warnings(nodes, test.image)
 
     def run(self, work: NodeWork) -> StepResult:
         there = NodeTestJob.objects.in_the_cluster().filter(node_uid=work.node.node_uid).select_related("operation")
