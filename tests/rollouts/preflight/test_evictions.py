@@ -133,7 +133,7 @@ def test_page_and_rest_name_each_pod(cluster, owner, client):
     plan = a_draft(cluster, owner)
     client.force_login(owner)
 
-    page = client.get(f"/plans/{plan.pk}").content.decode()
+    page = client.get(f"/parts/plans/{plan.pk}/preview").content.decode()
     answer = client.get(f"/api/v1/plans/{plan.pk}/preview").json()
 
     assert "team-a/notebook-4" in page
