@@ -35,7 +35,6 @@ class CapacityConfig(AppConfig):
         PAGES[PodsPendingLong.key] = page_of_workload
         usage.RECORDED.append(free_gpu_history.record)
         usage.RECORDED.append(workload_owners.record)
-        usage.RECORDED.append(service_level_history.record)
         retention.ALSO.append(free_gpu_history.tidy)
         retention.ALSO.append(workload_owners.tidy)
         retention.ALSO.append(service_level_history.tidy)

@@ -48,6 +48,7 @@ app.conf.beat_schedule = {
     "read the logs of crashed operands": tick("health.tasks.sweep_crash_logs", every_s=30.0),
     "read GPU allocations from DCGM exporters": tick("health.tasks.sweep_exporters", every_s=10.0),
     "query GPU telemetry": tick("health.tasks.sweep_telemetry", every_s=5.0),
+    "measure the service levels of pools": tick("capacity.tasks.sweep_service_levels", every_s=60.0),
     "send notifications that are due": tick("notifications.tasks.sweep_deliveries", every_s=2.0),
     # On the queue of their rounds: on another queue, a halt could wait behind a telemetry round of seconds.
     "advance every plan that is due": tick("rollouts.tasks.sweep_plans", every_s=1.0, expires_s=2.0, queue="rollouts"),

@@ -1,29 +1,40 @@
 """The service level of pools on full and on other nodes: measured once for each hour, and compared over days.
 
+A task of its own measures: a slow Prometheus delays no round of telemetry. The row of the hour says that it is done.
+
 A comparison needs hours in which both were measured from enough samples. The level of one hour depends on its traffic,
 so only the two values of the same hour are compared; the medians are of these hours alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 
+import structlog
 from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from capacity.models import PoolServiceLevel, ServiceLevelHour
 from capacity.placements.full_nodes import nodes_by_fullness
-from capacity.placements.service_level_changes import WINDOW
+from capacity.placements.service_level_changes import FIELDS, WINDOW
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
+from fleet.pools.changes import PoolGone, locked
 from fleet.retention import delete
 from health.models import TelemetrySource
+from health.sources import usage
+from health.sources.intervals import take_due_turn
 from health.sources.service_levels import Measured, NotMeasured, measure_nodes, source_of
 from health.telemetry.service_levels.definition import ServiceLevelDefinition
 
+log = structlog.get_logger(__name__)
 DAYS = 7
 HOURS_AT_LEAST = 12  # with both values. Ours
 SAMPLES_AT_LEAST = 20  # of each value, as the default of the gate on a service level
+TURN = timedelta(seconds=50)  # of one cluster; longer than a task measures, with its last pool
+MEASURES_FOR = timedelta(seconds=30)  # then the other pools wait for the next turn
 NOTHING = Measured(None, 0.0, None)
 
 
@@ -60,25 +71,67 @@ class ServiceLevelComparison:
         return f"{values[0]} on full nodes, {values[1]} on others{change}"
 
 
-def record(cluster_id: int, hour: datetime) -> None:
-    """Measures the pools of a cluster that have a service level: two questions to the Prometheus for each."""
-    for level in PoolServiceLevel.objects.filter(pool__cluster=cluster_id).select_related("pool").order_by("pk"):
-        nodes = Node.objects.filter(cluster=cluster_id, pk__in=members_of([level.pool_id])).with_gpus()
-        groups = nodes_by_fullness(cluster_id, list(nodes.values_list("name", flat=True)), hour)
-        found, trouble = [NOTHING, NOTHING], ""
+def due_clusters(*, now: datetime) -> list[int]:
+    """Returns the clusters with a pool whose last hour is not measured. One query."""
+    return sorted(set(_unmeasured(_last_hour(now)).values_list("pool__cluster", flat=True)))
+
+
+def measure_due(cluster_id: int, *, clock: Callable[[], datetime]) -> None:
+    """Measures the last hour of each pool that has a service level, once its GPU-hours are recorded.
+
+    One worker measures a cluster at a time. What it does not reach in its turn is due in the next one.
+
+    :raises SnapshotsUnavailable: when Redis does not answer
+    """
+    now = clock()
+    hour = _last_hour(now)
+    if not usage.is_recorded(cluster_id, hour):
+        return
+    if not take_due_turn(cluster_id, "service-levels", every=TURN, now=now):
+        return
+    for level in _unmeasured(hour).filter(pool__cluster=cluster_id).select_related("pool").order_by("pk"):
+        if clock() - now >= MEASURES_FOR:
+            break
         try:
-            source = source_of(cluster_id)
-            found = [_measured(source, level.definition, names, until=hour + WINDOW) for names in groups]
-        except (NotMeasured, ValueError) as problem:
-            trouble = str(problem)[:200]
-        values = {
-            "full_value": found[0].value, "full_samples": found[0].samples,
-            "other_value": found[1].value, "other_samples": found[1].samples,
-        }  # fmt: skip
-        if PoolServiceLevel.objects.filter(pk=level.pk, at=level.at).exists():  # nobody chose another one meanwhile
-            ServiceLevelHour.objects.update_or_create(
-                pool=level.pool, hour=hour + WINDOW, defaults=values | {"trouble": trouble}
-            )
+            measure(level, hour)
+        except Exception:  # whatever it is, the other pools are measured, and the next turn repeats this one
+            log.exception("the service level of a pool is not measured", pool=level.pool_id)
+
+
+def _last_hour(now: datetime) -> datetime:
+    return now.replace(minute=0, second=0, microsecond=0) - WINDOW
+
+
+def _unmeasured(hour: datetime) -> QuerySet[PoolServiceLevel]:
+    measured = ServiceLevelHour.objects.filter(pool=OuterRef("pool"), hour=hour + WINDOW)
+    return PoolServiceLevel.objects.filter(~Exists(measured))
+
+
+def measure(level: PoolServiceLevel, hour: datetime) -> None:
+    """Measures one hour of a pool: two questions to the Prometheus, of 2.5 s at most each."""
+    cluster_id = level.pool.cluster_id
+    nodes = Node.objects.filter(cluster=cluster_id, pk__in=members_of([level.pool_id])).with_gpus()
+    groups = nodes_by_fullness(cluster_id, list(nodes.values_list("name", flat=True)), hour)
+    found, trouble = [NOTHING, NOTHING], ""
+    try:
+        source = source_of(cluster_id)
+        found = [_measured(source, level.definition, names, until=hour + WINDOW) for names in groups]
+    except (NotMeasured, ValueError) as problem:
+        trouble = str(problem)[:200]
+    values = {
+        "full_value": found[0].value, "full_samples": found[0].samples,
+        "other_value": found[1].value, "other_samples": found[1].samples,
+    }  # fmt: skip
+    asked = {name: getattr(level, name) for name in FIELDS}
+    try:
+        with transaction.atomic():
+            pool = locked(level.pool)
+            if PoolServiceLevel.objects.filter(pool=pool, **asked).exists():  # nobody chose another one meanwhile
+                ServiceLevelHour.objects.update_or_create(
+                    pool=pool, hour=hour + WINDOW, defaults=values | {"trouble": trouble}
+                )
+    except PoolGone:  # with its hours
+        return
 
 
 def _measured(

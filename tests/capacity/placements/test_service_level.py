@@ -6,13 +6,14 @@ from urllib.parse import unquote_plus
 
 import pytest
 
+from capacity import tasks
 from capacity.models import PoolServiceLevel, ServiceLevelHour
 from capacity.placements import service_level_history
 from capacity.placements.placement_findings import slower_on_full_nodes
-from capacity.placements.service_level_history import record, service_level_of_pool, tidy
-from health.models import GpuHour
+from capacity.placements.service_level_history import due_clusters, measure, measure_due, service_level_of_pool, tidy
+from fleet.models import Pool
+from health.models import GpuHour, UsageDay
 from health.sources.hours import provide_partition
-from health.sources.service_levels import NotMeasured
 from people.models import AuditEntry
 from tests import make
 from tests.callers import calling
@@ -182,8 +183,8 @@ def test_each_hour_is_measured_on_full_and_on_other_nodes(pool, settings):
     a_measured_node(pool, "idle", allocated_s=0)
     with a_server(an_answer("0.25")) as (url, server):
         make.a_source(pool.cluster, url=url)
-        record(pool.cluster_id, NOON - HOUR)
-        record(pool.cluster_id, NOON - HOUR)  # an hour may be recorded again
+        measure(PoolServiceLevel.objects.get(), NOON - HOUR)
+        measure(PoolServiceLevel.objects.get(), NOON - HOUR)  # an hour may be recorded again
 
     row = ServiceLevelHour.objects.get()
     assert (row.hour, row.full_value, row.other_value, row.other_samples, row.trouble) == (NOON, 0.25, 0.25, 50, "")
@@ -197,25 +198,99 @@ def test_an_hour_without_an_answer_has_no_value_and_says_why(pool):
     a_level(pool)
     a_measured_node(pool, "full", allocated_s=3600)
 
-    record(pool.cluster_id, NOON - HOUR)
+    measure(PoolServiceLevel.objects.get(), NOON - HOUR)
 
     row = ServiceLevelHour.objects.get()
     assert (row.full_value, row.trouble) == (None, "The cluster has no Prometheus as telemetry source.")
 
 
-def test_an_hour_of_a_service_level_that_was_changed_meanwhile_is_not_stored(pool, monkeypatch):
+@pytest.mark.parametrize(("unit", "hours"), [("ms", 0), ("s", 1)])
+def test_an_hour_of_a_service_level_that_was_changed_meanwhile_is_not_stored(pool, monkeypatch, unit, hours):
+    """The change commits before the lock of the pool is there. The same one saved again is no change."""
     level = a_level(pool)
     a_measured_node(pool, "full", allocated_s=3600)
 
-    def change(*_args) -> None:
-        PoolServiceLevel.objects.filter(pk=level.pk).update(unit="ms", at=NOON + HOUR)
-        raise NotMeasured("no-source", "None.")
+    def change(pool):
+        PoolServiceLevel.objects.filter(pk=level.pk).update(unit=unit, at=NOON + HOUR)
+        return pool
 
-    monkeypatch.setattr(service_level_history, "source_of", change)
+    monkeypatch.setattr(service_level_history, "locked", change)
 
-    record(pool.cluster_id, NOON - HOUR)
+    measure(PoolServiceLevel.objects.get(), NOON - HOUR)
+
+    assert ServiceLevelHour.objects.count() == hours
+
+
+def test_an_hour_of_a_pool_that_was_deleted_meanwhile_is_not_stored(pool):
+    level = a_level(pool)
+    level = PoolServiceLevel.objects.select_related("pool").get(pk=level.pk)
+    Pool.objects.filter(pk=pool.pk).delete()
+
+    measure(level, NOON - HOUR)
 
     assert ServiceLevelHour.objects.count() == 0
+
+
+@pytest.fixture
+def two_pools(pool, redis):
+    """Two pools of a cluster whose last hour is recorded."""
+    pools = [pool, make.a_pool(pool.cluster, "other")]
+    for each in pools:
+        a_level(each)
+    UsageDay.objects.create(cluster=pool.cluster, day=NOON.date(), hours=1 << (NOON - HOUR).hour)
+    return pools
+
+
+def test_each_pool_is_measured_once_its_hour_is_recorded(two_pools):
+    cluster_id = two_pools[0].cluster_id
+    UsageDay.objects.update(hours=0)
+    measure_due(cluster_id, clock=lambda: NOON)
+    early = ServiceLevelHour.objects.count()
+    UsageDay.objects.update(hours=1 << (NOON - HOUR).hour)
+
+    measure_due(cluster_id, clock=lambda: NOON)
+
+    assert (early, ServiceLevelHour.objects.filter(hour=NOON).count()) == (0, 2)
+    assert (due_clusters(now=NOON), due_clusters(now=NOON + HOUR)) == ([], [cluster_id])
+
+
+def test_a_pool_that_cannot_be_measured_stops_no_other_and_is_repeated(two_pools, monkeypatch):
+    first, second = two_pools
+
+    def fail(level, hour):
+        if level.pool_id == first.pk:
+            raise RuntimeError("a bug")
+        measure(level, hour)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service_level_history, "measure", fail)
+        measure_due(first.cluster_id, clock=lambda: NOON)
+    failed = list(ServiceLevelHour.objects.values_list("pool", flat=True))
+    measure_due(first.cluster_id, clock=lambda: NOON + timedelta(minutes=1))
+
+    assert (failed, ServiceLevelHour.objects.count()) == ([second.pk], 2)
+
+
+def test_a_turn_is_one_workers_and_ends_in_time(two_pools):
+    times = iter([NOON, NOON, NOON + timedelta(seconds=31)])
+    cluster_id = two_pools[0].cluster_id
+
+    measure_due(cluster_id, clock=lambda: next(times))
+    in_time = ServiceLevelHour.objects.count()
+    measure_due(cluster_id, clock=lambda: NOON + timedelta(seconds=40))
+    of_another = ServiceLevelHour.objects.count()
+    measure_due(cluster_id, clock=lambda: NOON + timedelta(minutes=1))
+
+    assert (in_time, of_another, ServiceLevelHour.objects.count()) == (1, 1, 2)
+
+
+def test_a_tick_queues_each_cluster_that_is_due(two_pools, monkeypatch):
+    queued: list[dict[str, int]] = []
+    monkeypatch.setattr(tasks, "queue", lambda *_, kwargs, **__: queued.append(kwargs))
+
+    tasks.sweep_service_levels()
+
+    assert queued == [{"cluster_id": two_pools[0].cluster_id}]
 
 
 def test_medians_are_compared_once_there_are_enough_hours(bob, pool):
@@ -295,7 +370,7 @@ def test_an_indicator_of_another_version_is_a_sentence(bob, pool):
     some_hours(pool, 1)
 
     found = service_level_of_pool(pool, now=NOON)
-    record(pool.cluster_id, NOON - HOUR)
+    measure(PoolServiceLevel.objects.get(), NOON - HOUR)
 
     assert (found.title, found.full) == ("from-the-future", None)
     assert found.trouble.startswith("indicator is one of")

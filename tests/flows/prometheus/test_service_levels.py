@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from capacity.models import ServiceLevelHour
+from capacity.models import PoolServiceLevel, ServiceLevelHour
 from capacity.placements.service_level_changes import define, preview_service_level, put_service_level
-from capacity.placements.service_level_history import record
+from capacity.placements.service_level_history import measure as measure_hour
 from health.models import GpuHour
 from health.sources.hours import provide_partition
 from health.sources.service_levels import Measured, NotMeasured, measure
@@ -121,7 +121,7 @@ def test_the_service_level_of_a_pool_is_previewed_and_measured_on_full_and_on_ot
 
     preview = preview_service_level(pool, define(**given), now=now)
     put_service_level(pool, actor="ada", now=now, **given)
-    record(source.cluster_id, hour)
+    measure_hour(PoolServiceLevel.objects.get(), hour)
 
     assert preview.trouble == ""
     assert preview.measured is not None
