@@ -11,7 +11,7 @@ class CapacityConfig(AppConfig):
             ACROSS_NUMA,
             BROKEN_POLICY,
             CLAIMS_ACROSS_NUMA,
-            SLOWER_ON_FULL_NODES,
+            WORSE_ON_FULL_NODES,
         )
         from capacity.pods.pod_filter import page_of_workload
         from capacity.usage import workload_owners
@@ -28,7 +28,7 @@ class CapacityConfig(AppConfig):
         register(BROKEN_POLICY)
         register(ACROSS_NUMA)
         register(CLAIMS_ACROSS_NUMA)
-        register(SLOWER_ON_FULL_NODES)
+        register(WORSE_ON_FULL_NODES)
         register(SMALL_WORKLOADS)
         pod_reasons.REFINERS.append(refined_reasons)
         CHANGED.append(record_change)

@@ -137,6 +137,10 @@ class ServiceLevelComparisonSerializer(serializers.Serializer):
         help_text="Of 7 days, with 20 samples or more on full and on other nodes. A comparison needs 12."
     )
     hours_measured = serializers.IntegerField(source="measured")
+    newest_hour = serializers.DateTimeField(
+        source="newest", allow_null=True, help_text="End of the newest hour with a value. Null: none has one."
+    )
+    is_current = serializers.BooleanField(help_text="False: no value for three hours. How it is now is unknown.")
     trouble = serializers.CharField(help_text="Of the newest hour. Blank: none.")
 
 

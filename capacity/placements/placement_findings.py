@@ -13,13 +13,17 @@ from capacity.placements.service_level_history import DAYS, service_level_of_poo
 from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy, WorkloadClass
 from health.evaluation.finding_sources import FindingSource
+from health.lifecycle import FindingState
+from health.models import Finding
 from health.rules.base import Problem, Severity
 from kube.resources import NODE_TOPOLOGIES, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from wording.numbers import count
-from wording.reports import EvidenceItem, first_items, fit
+from wording.reports import UTC, EvidenceItem, first_items, fit
 
 EVERY = timedelta(minutes=2)  # it reads the pods of each pool with a policy
+WORSE_KEY = "worse-on-full-nodes"
 WORSE_PERCENT = 20  # as the default of the gate on a service level
+STILL_WORSE_PERCENT = 10  # of an open finding: a median moves a little each hour. Ours
 WITHOUT_POLICY = {"placement_policy": PlacementPolicy.NONE} | {
     f"{column}__in": (ClassPlacement.AS_POOL, ClassPlacement.NONE) for column in CLASS_PLACEMENTS.values()
 }
@@ -76,26 +80,32 @@ def _concentrated(pool: Pool, report: PolicyPlacement) -> Problem:
     )
 
 
-def slower_on_full_nodes(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
-    """Yields the pools whose service level is worse on full nodes. One query, and two for each pool that has one."""
+def worse_on_full_nodes(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
+    """Yields the pools whose service level is worse on full nodes. Two queries, and two for each pool that has one."""
+    reported = Finding.objects.filter(cluster=cluster, rule=WORSE_KEY).exclude(state=FindingState.RESOLVED)
+    before = set(reported.values_list("facts__pool", flat=True))
     for pool in Pool.objects.filter(cluster=cluster, service_level__isnull=False):
         found = service_level_of_pool(pool, now=now)
-        if found is None or (worse := found.percent_worse) is None or worse < WORSE_PERCENT:
+        if found is None or found.newest is None or not found.is_current:
+            continue
+        worse, limit = found.percent_worse, STILL_WORSE_PERCENT if pool.pk in before else WORSE_PERCENT
+        if worse is None or worse < limit:
             continue
         yield (
             f"pool {pool.name}",
             Problem(
                 severity=Severity.NOTE,
-                title=fit("Pool {} is slower on full nodes", pool.name),
-                summary=fit("{} is worse on nodes whose GPUs are all allocated.", found.title, longest=140),
+                title=fit("Service level worse on full nodes of {}", pool.name),
+                summary=fit("{} was worse on nodes whose GPUs were all allocated.", found.title, longest=140),
                 evidence=(
                     EvidenceItem("Worse on full nodes", round(worse), "%"),
                     EvidenceItem("Median on full nodes", found.full or 0.0, found.unit),
                     EvidenceItem("Median on other nodes", found.other or 0.0, found.unit),
                     EvidenceItem(f"Hours compared, of {DAYS} days", found.hours),
+                    EvidenceItem("End of the newest hour", found.newest.isoformat(), UTC),
                 ),
                 facts={"pool": pool.pk},
-                identity=f"slower {found.title}",
+                identity=f"worse {found.title}",
             ),
         )
 
@@ -184,12 +194,13 @@ CLAIMS_ACROSS_NUMA = FindingSource(
     reads=(NODES.name, PODS.name, RESOURCE_SLICES.name, RESOURCE_CLAIMS.name),
 )
 
-SLOWER_ON_FULL_NODES = FindingSource(
-    "slower-on-full-nodes",
+WORSE_ON_FULL_NODES = FindingSource(
+    WORSE_KEY,
     "Service level worse on full nodes",
     timedelta(0),  # the hours took their time
-    slower_on_full_nodes,
-    f"The service level of a pool is at least {WORSE_PERCENT} % worse on nodes whose GPUs are all allocated.",
+    worse_on_full_nodes,
+    f"The service level of a pool was at least {WORSE_PERCENT} % worse on nodes whose GPUs were all allocated. "
+    f"It closes below {STILL_WORSE_PERCENT} %, and when no hour of the last three has a value: then it is unknown.",
     page_of_pool,
     (
         "Compare the traffic, the heat and the power of these nodes: full nodes may serve the larger models.",
@@ -197,5 +208,5 @@ SLOWER_ON_FULL_NODES = FindingSource(
         "If the service level no longer fits the pool, choose another one on the page of the pool.",
     ),
     about="the placement of a pool's pods",
-    every=timedelta(hours=1),  # as often as it is measured
+    every=timedelta(minutes=10),  # it is measured each hour
 )

@@ -33,6 +33,7 @@ log = structlog.get_logger(__name__)
 DAYS = 7
 HOURS_AT_LEAST = 12  # with both values. Ours
 SAMPLES_AT_LEAST = 20  # of each value, as the default of the gate on a service level
+CURRENT_FOR = timedelta(hours=3)  # after the newest hour with a value. Ours
 TURN = timedelta(seconds=50)  # of one cluster; longer than a task measures, with its last pool
 MEASURES_FOR = timedelta(seconds=30)  # then the other pools wait for the next turn
 NOTHING = Measured(None, 0.0, None)
@@ -50,6 +51,8 @@ class ServiceLevelComparison:
     hours: int  # with enough samples on full and on other nodes
     measured: int  # hours that were measured at all
     trouble: str  # of the newest hour; blank: none
+    newest: datetime | None = None  # end of the newest hour with a value
+    is_current: bool = False  # False: how it is now is unknown
 
     @property
     def percent_worse(self) -> float | None:
@@ -164,6 +167,8 @@ def service_level_of_pool(pool: Pool, *, now: datetime) -> ServiceLevelCompariso
         and min(row.full_samples, row.other_samples) >= SAMPLES_AT_LEAST
     ]
     is_enough = len(pairs) >= HOURS_AT_LEAST
+    valued = [row.hour for row in rows if row.full_value is not None or row.other_value is not None]
+    newest = valued[-1] if valued else None
     try:
         definition = level.definition
     except ValueError as unknown:
@@ -186,6 +191,8 @@ def service_level_of_pool(pool: Pool, *, now: datetime) -> ServiceLevelCompariso
         len(pairs),
         len(rows),
         rows[-1].trouble if rows else "",
+        newest,
+        is_current=newest is not None and now - newest <= CURRENT_FOR,
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from capacity import tasks
 from capacity.models import PoolServiceLevel, ServiceLevelHour
 from capacity.placements import service_level_history
-from capacity.placements.placement_findings import slower_on_full_nodes
+from capacity.placements.placement_findings import worse_on_full_nodes
 from capacity.placements.service_level_history import due_clusters, measure, measure_due, service_level_of_pool, tidy
 from fleet.models import Pool
 from health.models import GpuHour, UsageDay
@@ -309,24 +309,46 @@ def test_medians_are_compared_once_there_are_enough_hours(bob, pool):
     assert "0.4 s on full nodes, 0.2 s on others (100 % worse on full nodes)" in text
 
 
-@pytest.mark.parametrize(("full", "is_found"), [(0.25, True), (0.23, False), (0.1, False)])
-def test_a_finding_names_a_pool_that_is_slower_on_full_nodes(pool, full, is_found):
+@pytest.mark.parametrize(
+    ("full", "is_open", "is_found"),
+    [(0.25, False, True), (0.23, False, False), (0.23, True, True), (0.21, True, False), (0.1, False, False)],
+)
+def test_a_finding_names_a_pool_whose_service_level_is_worse_on_full_nodes(pool, full, is_open, is_found):
     a_level(pool)
     some_hours(pool, 12, full=full)
+    if is_open:
+        make.a_finding(pool.cluster, "pool chat", rule="worse-on-full-nodes", facts={"pool": pool.pk})
 
-    found = list(slower_on_full_nodes(pool.cluster, now=NOON))
+    found = list(worse_on_full_nodes(pool.cluster, now=NOON))
 
     assert bool(found) is is_found
     for subject, problem in found:
-        assert (subject, problem.title) == ("pool chat", "Pool chat is slower on full nodes")
-        assert [item.text for item in problem.evidence] == ["25 %", "0.25 s", "0.2 s", "12"]
+        assert (subject, problem.title) == ("pool chat", "Service level worse on full nodes of chat")
+        texts = [f"{round(500 * full - 100)} %", f"{full} s", "0.2 s", "12", "2026-11-21 12:00:00 UTC"]
+        assert [item.text for item in problem.evidence] == texts
+
+
+def test_hours_that_ended_long_ago_are_unknown_now_and_no_finding(bob, pool):
+    a_level(pool)
+    some_hours(pool, 12)
+    ServiceLevelHour.objects.filter(hour__gt=NOON - 4 * HOUR).update(full_value=None, other_value=None)
+    for at in range(12, 16):
+        ServiceLevelHour.objects.create(
+            pool=pool, hour=NOON - at * HOUR, full_value=0.4, full_samples=50, other_value=0.2, other_samples=50
+        )
+
+    said = calling(bob).get(f"/api/v1/pools/{pool.pk}/placement").json()["measures"]["service_level"]
+
+    assert (said["percent_worse"], said["newest_hour"], said["is_current"]) == (100, "2026-11-21T08:00:00Z", False)
+    assert list(worse_on_full_nodes(pool.cluster, now=NOON)) == []
+    assert "unknown now: last value" in page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
 
 
 def test_too_few_hours_are_no_finding(pool):
     a_level(pool)
     some_hours(pool, 11)
 
-    assert list(slower_on_full_nodes(pool.cluster, now=NOON)) == []
+    assert list(worse_on_full_nodes(pool.cluster, now=NOON)) == []
 
 
 def test_hours_with_few_samples_and_old_ones_do_not_count(bob, pool):
