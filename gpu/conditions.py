@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import Any
 
 from gpu.dcgm_errors import DcgmSeverity, dcgm_error_in
+from gpu.health_labels import AUTOPILOT, DOUBTED, FAILED, HEALTH, PASSED
 from gpu.kernel_lines import kernel_line_in
 from gpu.xids import XIDS, XidAction
 
@@ -103,6 +104,7 @@ REPORTERS: Mapping[str, str] = {
     "AMDGPUUnhealthy": AMD,
     "XidCriticalError": GKE,
     "EtcdIsVoter": K3S,
+    HEALTH: AUTOPILOT,
 }  # fmt: skip
 BAD_WHEN_FALSE = frozenset({"EtcdIsVoter"})  # in addition to those with a telling name
 # About the node, a switch, a network card or a service, not about a GPU.
@@ -142,7 +144,7 @@ LONGEST_MESSAGE = 400  # characters that are read for words
 # Words that name a fault in a type, but not in a reason.
 _SOFT = frozenset({"high", "required", "needed", "pending", "scheduled", "watch", "out", "retired", "down"})
 _OF_A_GPU = re.compile(
-    r"(amd)?gpus?|s?xids?|nvidia\w*|nvlink\w*|nvswitch|dcgmi?|accelerat\w*|cuda|hbm|habana|gaudi|ecc|smi|rocm"
+    r"(amd)?gpus?|gpuhealth|s?xids?|nvidia\w*|nvlink\w*|nvswitch|dcgmi?|accelerat\w*|cuda|hbm|habana|gaudi|ecc|smi|rocm"
 )
 # In NVSentinel's format, and in similar ones.
 _ACTION = re.compile(r"(?:recommended|suggested)[ _]?action\s*[=:]\s*[\"']?([A-Za-z][A-Za-z0-9_]*)", re.IGNORECASE)
@@ -232,6 +234,8 @@ def read_condition(name: str, status: str, reason: str = "", message: str = "") 
     xids = tuple(dict.fromkeys(xids_in(name, text)))
     items = [f"{reason}: {item}" for item in _ITEM.split(message) if item.strip()] or [text]
     severity = min((_severity(name, reporter, item) for item in items), key=list(ConditionSeverity).index)
+    if reporter is AUTOPILOT:
+        severity = ConditionSeverity.WARNING if status == DOUBTED else ConditionSeverity.CRITICAL
     return ConditionReading(verdict, reporter, severity, ", ".join(actions), xids)
 
 
@@ -287,6 +291,8 @@ def _verdict(name: str, status: str, reporter: str, reason: str, message: str) -
     if not (name in REPORTERS or reporter is NVSENTINEL or _is_named_badly(name)):
         return _verdict_of_text(reason, message) if status in ("True", "False") else ConditionVerdict.UNKNOWN
     verdicts = {"True": ConditionVerdict.WRONG, "False": ConditionVerdict.FINE}
+    if reporter is AUTOPILOT:
+        verdicts = {**dict.fromkeys((*FAILED, DOUBTED), ConditionVerdict.WRONG), PASSED: ConditionVerdict.FINE}
     return verdicts.get(status, ConditionVerdict.UNKNOWN)
 
 

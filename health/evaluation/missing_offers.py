@@ -51,7 +51,8 @@ def never_offered(cluster: Cluster, *, now: datetime) -> Mapping[str, NoOffer]:
 
 def _offer(node: Node, rows: Sequence[OperandOnNode]) -> NoOffer | None:
     """Returns the component to blame; None if the state is wanted, or its driver is still being installed."""
-    offerers = [row for row in rows if row.operand in OFFERERS]
+    # One that runs here comes first: a cluster may use DRA only, and then has no device plugin.
+    offerers = sorted((row for row in rows if row.operand in OFFERERS), key=lambda row: not row.pod)
     if offerers and all(row.cause and row.cause.weight is Weight.CHOSEN for row in offerers):
         return None
     told = [

@@ -26,6 +26,7 @@ from gpu.conditions import (
     is_of_imex,
 )
 from gpu.dcgm_errors import DcgmSeverity, dcgm_error_in
+from gpu.health_labels import AUTOPILOT
 from gpu.kernel_lines import KernelLine, kernel_line_in
 from gpu.xids import ACTIONS, XIDS, verdict_of
 from health.rules.base import NODE, NODES, RANKS, NodeCondition, NodeFacts, Problem, Severity
@@ -176,6 +177,9 @@ def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
         ),
         "Restart the node's machine. GKE's condition stays until then.": any(each.reporter == GKE for each in bad),
         "Wait if auto repair is enabled on EKS: it reboots or replaces the node.": EKS in by,
+        "Run DCGM's diagnostics of level 3. The label stays at EVICT until they pass, also after a repair.": (
+            AUTOPILOT in by
+        ),
         "Wait for Nebius: it cordons, drains and restarts the node.": NEBIUS in by,
         "Find the processes that use up the resource before pods are evicted.": bool(rest & RUNS_OUT),
         "Wait some minutes. If it stays, check the cloud controller manager and the cloud's route table.": (
@@ -217,7 +221,7 @@ def _names_part(condition: NodeCondition, part: str) -> bool:
 
 def _needs_the_log(by: Collection[str]) -> bool:
     """Returns whether a detector reports without details. The kubelet and repair controllers do not count."""
-    return DETECTOR in by or bool(set(by) - {DETECTOR, NVSENTINEL, EKS, GKE, NEBIUS, "kubelet"})
+    return DETECTOR in by or bool(set(by) - {DETECTOR, NVSENTINEL, EKS, GKE, NEBIUS, AUTOPILOT, "kubelet"})
 
 
 def _recommended(bad: Sequence[NodeCondition]) -> list[str]:

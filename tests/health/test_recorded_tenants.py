@@ -120,6 +120,8 @@ def reason(name: str) -> PodReason:
         ("silent", "tenant_crashed", "back-off", "keeps crashing", "-n programs-end logs silent -c main --previous"),
         ("still-loading", "probe_ended_program", "connection refused", "its startup probe", "failureThreshold"),
         ("exit-139", "program_segfault", "exit code 139", "native code", "Xids"),
+        ("killed-with-0", "host_memory", "", "Container app2 was killed", "Raise"),
+        ("hook-killed", "hook_killed", "exit status 137", "hook was killed", "limits.memory"),
         ("sixteen", "larger_than_any_node", "Insufficient", "The largest node has 8", "Request at most 8"),
         ("of-no-slice", "offered_by_no_node", "Insufficient", "No node offers nvidia.com/mig", "nvidia.com/mig.config"),
         ("of-a-gang", "gang_waits", "minAvailable", "its group", "The group needs room"),

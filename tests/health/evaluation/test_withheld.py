@@ -47,3 +47,20 @@ def test_the_finding_says_what_the_log_of_the_plugin_says(node, has_log):
     assert ("delete the plugin's pod" in steps(found)) is has_log
     assert ("Log line of the device plugin: I1025" in told(found)) is has_log
     assert "a finding of the node says" not in causes(found)
+
+
+def test_a_dra_driver_that_runs_is_named_before_a_device_plugin_that_is_not_there():
+    cluster = make.a_cluster()
+    Observer.objects.create(cluster=cluster, lease_until=NOON + timedelta(days=1))
+    node = make.a_node(cluster, "gpu-001", capacity={}, allocatable={}, expected={}, is_ready=True)
+    make.a_pod(
+        node, "dra", operand="dra-driver", is_ready=False, gpus=0, phase="Pending", waiting_reason="CrashLoopBackOff",
+        last_words="Check failed. Has the NVIDIA GPU driver been set up?",
+        started_at=NOON - timedelta(hours=1),
+    )  # fmt: skip
+
+    evaluate_cluster(cluster, now=NOON)
+    offers = Finding.objects.get(rule="gpus-never-offered")
+
+    assert "DRA driver: " in told(offers)
+    assert "Has the NVIDIA GPU driver been set up?" in causes(offers)

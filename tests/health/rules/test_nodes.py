@@ -66,6 +66,18 @@ def test_a_boot_that_was_seen_is_named_with_its_time():
     assert "After a boot" in causes(NodeNotReady().evaluate(replace(booted, booted_at=None)))
 
 
+def test_a_node_that_autopilot_evicts_keeps_its_label_until_the_diagnostics_pass():
+    said = "DCGM level 3: ERR_2024-11-04_09.32.03UTC_page_retirement_row_remap.0"
+    evicted = replace(WELL, conditions=(a_condition("autopilot.ibm.com/gpuhealth", "EVICT", message=said),))
+
+    wrong = NodeConditions().evaluate(evicted)
+
+    assert (wrong.title, wrong.severity) == ("autopilot.ibm.com/gpuhealth=EVICT on gpu-001", Severity.CRITICAL)
+    assert said in wrong.summary
+    assert "stays at EVICT until they pass" in steps(wrong)
+    assert "kubectl describe node" not in steps(wrong)
+
+
 def test_what_nvsentinel_says_is_critical_and_what_the_kubelet_says_a_warning():
     assert NodeConditions().evaluate(with_conditions("GpuMemWatch")).severity == Severity.CRITICAL
     assert NodeConditions().evaluate(with_conditions("DiskPressure")).severity == Severity.WARNING

@@ -98,7 +98,8 @@ def signs_of_example(table: str, rule: CauseMatcher) -> Signs:
         log = () if table.startswith(("tenants", "runtime.last")) else (line,)
         pod = crashing(*log, last_words=line, container="main")
     given = {"mig_state": "failed"} if operand == "mig-manager" else {}
-    return signs(operand, pod, is_placed=entry.is_placed is not False, **given)
+    found = signs(operand, pod, is_placed=entry.is_placed is not False, **given)
+    return replace(found, labels={**found.labels, **entry.labels})
 
 
 def test_every_entry_says_where_it_is_from_and_is_short():

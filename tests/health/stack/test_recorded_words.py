@@ -424,7 +424,7 @@ def test_an_operand_that_never_ran_has_no_log_to_read(reason):
         ),
         (
             "Free memory on device (10.1/79.3 GiB) on startup is less than desired GPU memory utilization (0.9).",
-            "cuda_out_of_memory",
+            "gpu_memory_share_too_high",
         ),
         # PyTorch, c10/cuda and c10/hip, torch/csrc/distributed
         ("RuntimeError: No HIP GPUs are available", "hip_none_given"),

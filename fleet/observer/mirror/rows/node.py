@@ -1,3 +1,4 @@
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fleet.observer.mirror.rows.cpu_memory import for_pods
@@ -12,6 +13,7 @@ from fleet.observer.mirror.rows.text import (
 )
 from gpu import labels as keys
 from gpu.conditions import LIFECYCLE, PRESSURES, ConditionVerdict, is_a_fault_report, read_condition
+from gpu.health_labels import HEALTH, health_of
 from kube.structs import Condition, NodeSeen
 
 READINESS = {"True": True, "False": False}  # Unknown: the kubelet stopped reporting
@@ -93,10 +95,17 @@ def _readiness(seen: NodeSeen) -> dict[str, Any]:
 def _conditions(seen: NodeSeen) -> list[dict[str, str | None]]:
     """Returns the reports of detectors, faults first. Harmless ones omit message and time, so most nodes have equal
     values."""
-    found = [_condition(each) for each in seen.status.conditions or () if is_a_fault_report(each.type)]
+    reports = (*(seen.status.conditions or ()), *_labelled_health(seen.labels))
+    found = [_condition(each) for each in reports if is_a_fault_report(each.type)]
     kept = [each for each in found if each["verdict"] == ConditionVerdict.WRONG or each["type"] not in PRESSURES]
     order = list(ConditionVerdict)
     return sorted(kept, key=lambda each: order.index(ConditionVerdict(each["verdict"])))[:CONDITIONS_AT_MOST]
+
+
+def _labelled_health(labels: Mapping[str, str]) -> Iterator[Condition]:
+    if health := health_of(labels):
+        status, message = health
+        yield Condition(HEALTH, status, message=message)
 
 
 def _lifecycle(seen: NodeSeen) -> list[dict[str, str | None]]:

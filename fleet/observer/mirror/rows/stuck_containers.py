@@ -74,7 +74,7 @@ def _container_at_work(seen: PodSeen) -> StuckContainer | None:
 
 def _reason(status: ContainerStatus) -> str:
     waiting = status.state.waiting if status.state else None
-    died = next((ended for ended in _endings(status) if ended.exit_code != 0), None)
+    died = next(filter(_is_bad_end, _endings(status)), None)
     if waiting is not None and waiting.reason and waiting.reason not in ORDINARY:
         return _waits(waiting, died)
     # A crashing container runs briefly between two back-offs; its last end is still the reason.
@@ -90,6 +90,11 @@ def _waits(waiting: ContainerStateWaiting, died: ContainerStateTerminated | None
         ended = f" (it ended with {fitted(died.reason or 'Error', MOST_OF_REASON)}, exit code {died.exit_code})"
     message = both_ends(waiting.message, AT_MOST - len(reason) - len(": ") - len(ended))
     return fitted_words(AT_MOST, reason, f"{message}{ended}".strip())
+
+
+def _is_bad_end(ended: ContainerStateTerminated) -> bool:
+    """Tells whether a container failed. One whose child was killed for memory may end with 0 and still be OOMKilled."""
+    return ended.exit_code != 0 or ended.reason == "OOMKilled"
 
 
 def _endings(status: ContainerStatus) -> Iterator[ContainerStateTerminated]:

@@ -112,6 +112,23 @@ def test_only_life_cycle_conditions_that_are_true_are_kept_beside_the_reports_of
     assert kept["since"].startswith(SINCE[:19])
 
 
+@pytest.mark.parametrize(
+    ("value", "verdict", "severity"),
+    [("EVICT", "wrong", "critical"), ("ERR", "wrong", "critical"), ("WARN", "wrong", "warning"),
+     ("TESTING", "unknown", ""), ("PASS", "fine", None)],
+)  # fmt: skip
+def test_a_label_of_a_checker_is_a_report_of_its_own(value, verdict, severity):
+    said = "ERR_2024-11-04_09.32.03UTC_page_retirement_row_remap.0"
+    labels = GPU_LABELS | {"autopilot.ibm.com/gpuhealth": value, "autopilot.ibm.com/dcgm.level.3": said}
+
+    (row,) = (
+        each for each in node_row(a_node_seen(labels=labels))["conditions"] if each["type"].startswith("autopilot")
+    )
+
+    assert (row["status"], row["verdict"], row.get("severity")) == (value, verdict, severity)
+    assert verdict == "fine" or (row["reporter"], row["message"]) == ("IBM Autopilot", f"DCGM level 3: {said}")
+
+
 def test_a_pods_row_has_what_the_gates_ask():
     row = pod_row(a_pod_seen(gpus=4, volumes=[{"name": "scratch", "emptyDir": {}}]))
 
