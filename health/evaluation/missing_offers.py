@@ -35,6 +35,7 @@ BEFORE = (DRIVER, DRIVER_INSTALLER, KMM, TOOLKIT)
 LABELLED = "feature.node.kubernetes.io/"
 STARTS_WITHIN = timedelta(minutes=5)
 READ_AT_MOST = 20  # nodes whose stack is read; findings of other nodes have no cause
+WITHHOLDS = "plugin_withholds_gpu"  # the only cause that is about single GPUs of a ready plugin
 SWITCHES = (f"{DEPLOY_PREFIX}operands", f"{DEPLOY_PREFIX}device-plugin")  # "false": somebody wants it so
 
 
@@ -90,7 +91,8 @@ def withheld_gpus(cluster: Cluster, *, now: datetime) -> Mapping[str, NoOffer]:
     ready = Pod.objects.filter(cluster=cluster, operand__in=OFFERERS, is_ready=True, node_name__in=missing)
     pods = list(ready.filter(Exists(logs)).order_by("node_name", "pk")[:READ_AT_MOST])
     causes = causes_of_operands(pods, now=now)
-    return {pod.node_name: _withheld(pod.operand, cause) for pod in pods if (cause := causes.get(str(pod)))}
+    found = ((pod, causes[str(pod)]) for pod in pods if str(pod) in causes)
+    return {pod.node_name: _withheld(pod.operand, cause) for pod, cause in found if cause.key == WITHHOLDS}
 
 
 def _withheld(operand: str, cause: Cause) -> NoOffer:
