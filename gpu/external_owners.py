@@ -6,12 +6,17 @@ controllers/taint.go; openshift/machine-config-operator, pkg/daemon/constants; S
 NVIDIA/NVSentinel #909; kubernetes.io, reference/node/node-lifecycle-conditions (Kubernetes 1.37).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
+from gpu.conditions import EKS
 from gpu.cordons import SENTINEL_WORKS
 from gpu.labels import (
     AUTOSCALER_GOING,
+    GKE_MAINTENANCE,
     KARPENTER_GOING,
     KURED_REBOOTS,
     MAINTENANCE_DRAIN,
@@ -19,10 +24,12 @@ from gpu.labels import (
     SENTINEL_STATE,
     SLINKY_CORDON,
 )
+from wording.instants import to_the_minute
 
 AUTOSCALER_DELETES = AUTOSCALER_GOING[0]  # the other taint only marks a candidate
 MCO_WORKS = ("Working", "Rebooting")  # Degraded and Unreconcilable stay until a person mends the configuration
 # By condition of Kubernetes: the work in progress. They name no owner; `Drained` and `MaintenancePlanned` are no work.
+EKS_GPUS = "AcceleratedHardwareReady"  # EKS repairs for it sooner than for other conditions
 CONDITIONS = {"MaintenanceInProgress": "maintains the node", "DrainInProgress": "drains the node"}
 
 
@@ -48,6 +55,28 @@ class ExternalOwner:
 def external_owner(marks: NodeMarks) -> ExternalOwner | None:
     """Returns the external controller or person that works on the node. None: no known mark."""
     return next((owner for detect in DETECTORS if (owner := detect(marks)) is not None), None)
+
+
+def announced_work(labels: Mapping[str, str], conditions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields the work that a cloud announces for the node. Nobody is at work yet, so nothing waits for it.
+
+    Sources: docs.cloud.google.com/ai-hypercomputer/docs/manage/manage-gke-clusters (the label, its value, and that
+    maintenance windows do not bind it); docs.aws.amazon.com/eks/latest/userguide/node-repair.html. `conditions` are
+    those of `gpu.conditions.whole_condition`.
+    """
+    if GKE_MAINTENANCE in labels:
+        when = labels[GKE_MAINTENANCE][:20] or "an unknown time"
+        with suppress(ValueError, OverflowError, OSError):
+            when = to_the_minute(datetime.fromtimestamp(int(when), UTC))
+        yield f"GKE plans host maintenance for {when}: it ends all pods, and no window holds it back."
+    for each in conditions:
+        if each["reporter"] == EKS and each["status"] == "False":
+            minutes = 10 if each["type"] == EKS_GPUS else 30
+            since = f" since {each['since'][:16].replace('T', ' ')} UTC" if each["since"] else ""
+            yield (
+                f"{each['type']} is False{since}. Node auto repair of EKS, where it is on, reboots or replaces the "
+                f"node after {minutes} min."
+            )
 
 
 def _nvsentinel(marks: NodeMarks) -> ExternalOwner | None:

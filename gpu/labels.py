@@ -140,6 +140,7 @@ KURED_REBOOTS = "weave.works/kured-reboot-in-progress"
 MAINTENANCE_DRAIN = "medik8s.io/drain"  # taint of the node-maintenance-operator
 MCO_STATE = "machineconfiguration.openshift.io/state"  # annotation: Working, Rebooting, Done, Degraded, Unreconcilable
 SLINKY_CORDON = "nodeset.slinky.slurm.net/node-cordon-reason"  # annotation of Slurm's operator
+GKE_MAINTENANCE = "cloud.google.com/scheduled-maintenance-time"  # label: seconds since 1970
 # Label, "false": NVSentinel neither acts on the node nor watches it (NVSentinel, ADR-040 and #1642).
 SENTINEL_WATCHES = "nvsentinel.dgxc.nvidia.com/managed"
 KEPT_ANNOTATIONS = (

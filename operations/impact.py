@@ -14,7 +14,7 @@ from fleet.models import Cluster, DisruptionBudget, Node, OtherPod, Pod
 from kube.resources import DISRUPTION_BUDGETS
 from kube.selectors import readable
 from operations.domain_shares import domains_of
-from operations.external_owner import external_owner_of
+from operations.external_owner import announced_work_of, external_owner_of
 from operations.headroom import gpus_by_product, pending_after
 from operations.kinds import LEAVING_STEPS
 from operations.ledger.disruptions import read_budgets
@@ -290,6 +290,7 @@ def _warnings(nodes: Sequence[Node], steps: Sequence[str], options: Mapping[str,
     if all(STEPS[key].minds_owner for key in steps):
         held = ((node, external_owner_of(node)) for node in nodes)
         yield from (f"{node.name} is held by another: {owner.sentence}" for node, owner in held if owner)
+        yield from (f"{node.name}: {work}" for node in nodes for work in announced_work_of(node))
     for key in steps:
         yield from STEPS[key].warnings(nodes)
         yield from STEPS[key].warnings_by_options(options, nodes)

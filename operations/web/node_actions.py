@@ -8,7 +8,7 @@ from edges.requests import PersonRequest
 from fleet.models import ClusterMode, Node
 from fleet.web.node_lookup import node_for
 from gpu.labels import SENTINEL_MARKS
-from operations.external_owner import external_owner_of
+from operations.external_owner import announced_work_of, external_owner_of
 from operations.kinds import KINDS, OperationKind, title_of
 from operations.lifecycle import NodeProgress
 from operations.models import MaintenanceRequest, Operation, OperationNode, Quarantine
@@ -35,6 +35,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
         "quarantine": quarantine,
         "holding": _holding(node),
         "external": external_owner_of(node),
+        "announced": announced_work_of(node),
         "is_busy": any(
             row.state in (NodeProgress.PENDING, NodeProgress.RUNNING) and row.operation.is_in_progress for row in last
         ),
