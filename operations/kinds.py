@@ -68,7 +68,7 @@ ALL = (
     ),
     OperationKind("note", "Note", ("note",), "Writes the reason on each node's timeline.", is_bulk=True),
     OperationKind(
-        "debug", "Debug pod", ("debug_pod",), "Runs nvidia-smi in a pod on the node and shows its output.",
+        "debug", "Debug pod", ("debug_pod",), "Runs nvidia-smi on the node, and deviceQuery if the image has it.",
         most_nodes=5, why_fewer="each has its own output", icon="file-text",
     ),
     OperationKind(

@@ -1,4 +1,4 @@
-"""A debug pod: runs nvidia-smi on a node and shows its output. The pod is deleted afterwards.
+"""A debug pod: runs nvidia-smi and deviceQuery on a node and shows their output. The pod is deleted afterwards.
 
 It requests one free GPU as a tenant's pod does. If none is free it requests none, and sees the GPUs only by a runtime
 class, so that it takes nothing from running pods.
@@ -24,8 +24,13 @@ from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, 
 DEADLINE = timedelta(minutes=10)  # the pull of its image included
 OUTPUT_AT_MOST = 64 * 1024  # characters of at most 200 lines
 NVIDIA = "nvidia.com/"
-# GPUs, memory and processes, then the devices of the container. It ends with the exit code of nvidia-smi.
-COMMAND = "sh -c 'nvidia-smi; s=$?; nvidia-smi -L; ls -l /dev | grep -i nvidia; free -m; ulimit -l; exit $s'"
+# GPUs, memory and processes, what a CUDA program sees, then the devices of the container. It ends with the exit code of
+# nvidia-smi. Images of the CUDA samples have their programs in /cuda-samples.
+COMMAND = (
+    "sh -c 'nvidia-smi; s=$?; nvidia-smi -L; PATH=$PATH:/cuda-samples; "
+    'if command -v deviceQuery > /dev/null; then deviceQuery; else echo "deviceQuery: not in this image"; fi; '
+    "ls -l /dev | grep -i nvidia; free -m; ulimit -l; exit $s'"
+)
 
 
 class _DebugTracker(TestJobTracker):

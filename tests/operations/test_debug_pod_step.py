@@ -1,11 +1,15 @@
 """The debug pod on a node: what it requests, its output, and that nothing is left behind."""
 
+import shlex
+import subprocess
+
 import pytest
 
 from fleet.models import Node
 from operations.lifecycle import OperationState
 from operations.models import NodeTestJob
 from operations.refusals import BadOperation
+from operations.steps.debug_pod import COMMAND
 from tests import make
 from tests.operations.test_rounds import begin, node, rounds
 from tests.operations.test_test_job_step import ends, finished, jobs
@@ -74,3 +78,20 @@ def test_an_image_with_blanks_and_many_nodes_are_refused(ground: Ground):
         begin(ground, "debug", CANARY, options={"image": "a b"})
     with pytest.raises(BadOperation, match="At most 5 nodes"):
         begin(ground, "debug", *[row.name for row in Node.objects.filter(cluster=ground.cluster)[:6]])
+
+
+@pytest.mark.parametrize("has_query", [True, False])
+def test_its_command_shows_what_a_cuda_program_sees_and_ends_as_nvidia_smi_did(tmp_path, has_query: bool):
+    scripts = {"nvidia-smi": "echo smi; exit 9"} | ({"deviceQuery": "echo Result = PASS"} if has_query else {})
+    for name, line in scripts.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+
+    ended = subprocess.run(
+        shlex.split(COMMAND), env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 9
+    assert ("Result = PASS" in ended.stdout, "deviceQuery: not in this image" in ended.stdout) == (
+        has_query,
+        not has_query,
+    )
