@@ -9,7 +9,7 @@ from typing import Any
 from capacity.wait_reasons.device_requests import DeviceDemand, read_device_demand
 from capacity.wait_reasons.requirements import WaitingPod
 from fleet.allocation.devices import CUT, UNUSABLE, WHOLE
-from fleet.allocation.slice_pools import PoolKey, SlicePool, slice_pools
+from fleet.allocation.slice_pools import PoolKey, PublishedPool, slice_pools
 from fleet.models import Bookmark, DeviceClass, Pod, ResourceClaim, ResourceSlice
 from kube.resources import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES
 
@@ -58,7 +58,7 @@ def with_devices(cluster_id: int, pods: Sequence[Pod], facts: Mapping[str, Waiti
     return found
 
 
-def _texts_of(pools: Iterable[SlicePool], drivers: Collection[str]) -> Iterator[str]:
+def _texts_of(pools: Iterable[PublishedPool], drivers: Collection[str]) -> Iterator[str]:
     return (f"{pool.name}: {pool.text}" for pool in pools if "" in drivers or pool.driver in drivers)
 
 

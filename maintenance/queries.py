@@ -23,7 +23,7 @@ from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.models.operation import is_of_kinds
 from operations.pool_tests import PoolTests, tests_of
 from operations.test_jobs.allocated_gpus import device_request_of
-from operations.test_jobs.device_requests import WITHOUT_MIG, DeviceRequest
+from operations.test_jobs.device_requests import WITHOUT_MIG, TestedDevices
 from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES, OWN
 
 QUARANTINE_COLUMNS = ("node_uid", "placed_at", "removed_at")
@@ -196,7 +196,7 @@ def why_no_validation(case: NodeCase, test: str) -> str:
     if test == needed or covers(test, *_fault_of(case)) or (test == OWN and is_foreign):
         return ""
     request = device_request_of(node) if node and not needed else None
-    way_out = f" {WITHOUT_MIG}" if isinstance(request, DeviceRequest) and request.has_mig else ""
+    way_out = f" {WITHOUT_MIG}" if isinstance(request, TestedDevices) and request.has_mig else ""
     return f"This test does not exercise what failed. {_needs(case, needed)}{way_out}"
 
 
@@ -208,7 +208,7 @@ def _needed_by_gate(case: NodeCase, node: Node | None) -> str:
     if not case.needed_test or node is None or NODE_TESTS[case.needed_test].is_of_devices:
         return case.needed_test
     request = device_request_of(node)
-    return OF_DEVICES if isinstance(request, DeviceRequest) and request.has_mig else case.needed_test
+    return OF_DEVICES if isinstance(request, TestedDevices) and request.has_mig else case.needed_test
 
 
 def _needs(case: NodeCase, needed: str) -> str:

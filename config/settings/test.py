@@ -1,6 +1,5 @@
 """Settings of unit tests: no Redis, no network. Flows use `dev` with real processes."""
 
-import os
 import tempfile
 
 from config.settings.base import *  # noqa: F403
@@ -19,4 +18,4 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
     OF_THIS_RUN = tempfile.TemporaryDirectory(prefix="quarterdeck-test-")  # removed with the process
     DATABASES["default"]["TEST"] = {"NAME": f"{OF_THIS_RUN.name}/test.sqlite3"}  # noqa: F405
 else:  # the Unix socket of `demo.postgres`, if it has started the server
-    DATABASES["default"]["HOST"] = os.environ.get("QUARTERDECK_TEST_SOCKET") or DATABASES["default"]["HOST"]  # noqa: F405
+    DATABASES["default"]["HOST"] = env("QUARTERDECK_TEST_SOCKET", default=DATABASES["default"]["HOST"])  # noqa: F405

@@ -21,7 +21,7 @@ PoolKey = tuple[str, str]  # driver, pool: unique in a cluster
 
 
 @dataclass(frozen=True)
-class SlicePool:
+class PublishedPool:
     """The newest generation of a pool."""
 
     driver: str
@@ -45,14 +45,14 @@ class SlicePool:
         return f"{self.slices} of {count(self.slice_count or 0, 'ResourceSlice')}"
 
 
-def newest_pools(slices: Iterable[Mapping[str, Any]]) -> dict[PoolKey, SlicePool]:
+def newest_pools(slices: Iterable[Mapping[str, Any]]) -> dict[PoolKey, PublishedPool]:
     """Returns the pools of slices. A row with `slices` stands for as many slices as that."""
-    found: dict[PoolKey, SlicePool] = {}
+    found: dict[PoolKey, PublishedPool] = {}
     for row in slices:
         key, generation = (row["driver"], row["pool"]), row["pool_generation"]
         pool = found.get(key)
         if pool is None or generation > pool.generation:
-            found[key] = SlicePool(
+            found[key] = PublishedPool(
                 *key, generation, row.get("slices", 1), row["pool_slices"], row["cluster__server_version"]
             )
         elif generation == pool.generation:
@@ -60,16 +60,16 @@ def newest_pools(slices: Iterable[Mapping[str, Any]]) -> dict[PoolKey, SlicePool
     return found
 
 
-def slice_pools(cluster_id: int) -> dict[PoolKey, SlicePool]:
+def slice_pools(cluster_id: int) -> dict[PoolKey, PublishedPool]:
     """Returns the pools of a cluster. One query."""
     rows: Any = ResourceSlice.objects.filter(cluster=cluster_id).order_by()
     return newest_pools(rows.values(*COLUMNS).annotate(slices=Count("pk")))
 
 
-def withheld_on_nodes(cluster_id: int) -> dict[str, list[SlicePool]]:
+def withheld_on_nodes(cluster_id: int) -> dict[str, list[PublishedPool]]:
     """Returns withheld pools by the nodes of their slices. One query, and one more if there are any."""
     withheld = {key: pool for key, pool in slice_pools(cluster_id).items() if pool.is_withheld}
-    found: dict[str, list[SlicePool]] = {}
+    found: dict[str, list[PublishedPool]] = {}
     if withheld:
         slices = ResourceSlice.objects.filter(cluster=cluster_id, pool__in={name for _, name in withheld})
         for driver, name, node in (

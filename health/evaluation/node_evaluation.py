@@ -9,7 +9,7 @@ from typing import Any, Self
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
-from fleet.allocation.slice_pools import SlicePool, withheld_on_nodes
+from fleet.allocation.slice_pools import PublishedPool, withheld_on_nodes
 from fleet.models import Cluster, Node, Pool
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.conditions import is_fault, whole_condition
@@ -84,7 +84,7 @@ class _Around:
     never_offered: Mapping[str, NoOffer]
     withheld: Mapping[str, NoOffer]
     domain_daemons: Mapping[str, FailingPod]
-    incomplete_pools: Mapping[str, Sequence[SlicePool]]
+    incomplete_pools: Mapping[str, Sequence[PublishedPool]]
     reporting: ReportingNodes | None
 
     @classmethod
@@ -268,7 +268,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
     )
 
 
-def _incomplete(pools: Iterable[SlicePool]) -> Iterator[EvidenceItem]:
+def _incomplete(pools: Iterable[PublishedPool]) -> Iterator[EvidenceItem]:
     for pool in pools:
         if is_gpu_resource(pool.driver):
             yield EvidenceItem(f"Pool {pool.name} of {pool.driver}", pool.text)

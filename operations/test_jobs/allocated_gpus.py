@@ -6,7 +6,7 @@ from fleet.allocation.gpu_holders import allocated_indices
 from fleet.models import Gpu, Node
 from gpu.labels import GPU
 from gpu.resources import Layout
-from operations.test_jobs.device_requests import DeviceRequest, request_of, why_untestable
+from operations.test_jobs.device_requests import TestedDevices, request_of, why_untestable
 
 # Columns that a request is made of.
 REQUESTED_BY = (
@@ -14,7 +14,7 @@ REQUESTED_BY = (
 )  # fmt: skip
 
 
-def device_request_of(node: Node) -> DeviceRequest | str | None:
+def device_request_of(node: Node) -> TestedDevices | str | None:
     """Returns the request of all devices of a node, or why there is none. None: it has whole GPUs, or none yet."""
     if not (node.slices_expected or node.shares_expected):
         return None

@@ -28,7 +28,7 @@ BY_HAND = "Test the node by hand, then release it with a reason."
 
 
 @dataclass(frozen=True)
-class DeviceRequest:
+class TestedDevices:
     resources: Mapping[str, int]
     devices: int  # that the container sees: GPUs, or MIG devices
     has_mig: bool = False
@@ -45,7 +45,7 @@ def request_of(
     *,
     physical_gpus: int | None,
     product: str = "",
-) -> DeviceRequest | str:
+) -> TestedDevices | str:
     """Returns the request of a node without whole GPUs alone, or why no request has all of its devices."""
     if never := why_untestable(allocatable, expected, layout, physical_gpus=physical_gpus):
         return never
@@ -68,7 +68,7 @@ def request_of(
     # MIG devices alone tell no number of GPUs, since a GPU may be cut in part.
     if len(cut) < len(offered) and gpus < (physical_gpus or 0):
         return f"It offers {gpus} of {count(physical_gpus or 0, 'GPU')}. A test would skip the rest."
-    return DeviceRequest(offered, devices, bool(cut))
+    return TestedDevices(offered, devices, bool(cut))
 
 
 def why_untestable(

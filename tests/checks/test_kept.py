@@ -71,6 +71,7 @@ CONTAINERS = {
     "operations/followers.py:FOLLOWERS": REGISTERED,
     "operations/followers.py:OPENERS": REGISTERED,
     "operations/restraints.py:AFTER_RESTORE": REGISTERED,
+    "operations/restraints.py:DRIVER_VETOES": REGISTERED,
     "operations/restraints.py:RELEASE_VETOES": REGISTERED,
     "people/places.py:_sources": REGISTERED,
 }

@@ -29,7 +29,7 @@ from operations.stop_switch import stopped_by_switch
 from operations.test_job_tracker import TestJobTracker
 from operations.test_jobs.allocated_gpus import device_request_of, uuids_of_whole_node
 from operations.test_jobs.dcgm_diag import read_diag
-from operations.test_jobs.device_requests import DeviceRequest
+from operations.test_jobs.device_requests import TestedDevices
 from operations.test_jobs.job_metrics import numbers_at
 from operations.test_jobs.node_tests import NODE_TESTS, result_of
 from operations.test_jobs.test_job import resource_of
@@ -198,8 +198,8 @@ def _intend(work: NodeWork, observed: NodeToTest) -> NodeTestJob | str:
     image, request = options["image"] or its.image(test.image), observed.request
     if not image:
         return why_no_image(test.image)
-    if not isinstance(request, DeviceRequest):
-        request = DeviceRequest({resource_of(node.allocatable, observed.gpus): observed.gpus}, observed.gpus)
+    if not isinstance(request, TestedDevices):
+        request = TestedDevices({resource_of(node.allocatable, observed.gpus): observed.gpus}, observed.gpus)
     resource = ", ".join(request.resources)
     return intend_job(
         work, test.deadline, image=image,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from operations.test_jobs.device_requests import WITHOUT_MIG, DeviceRequest
+from operations.test_jobs.device_requests import WITHOUT_MIG, TestedDevices
 from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES
 from operations.test_jobs.test_progress import TestJobOutcome
 from wording.numbers import count
@@ -21,7 +21,7 @@ class NodeToTest:
     is_ready: bool
     gpus: int  # whole GPUs that it offers
     gpus_expected: int  # the highest number seen
-    request: DeviceRequest | str | None = None  # of partitioned or shared GPUs, or why there is none; None: whole GPUs
+    request: TestedDevices | str | None = None  # of partitioned or shared GPUs, or why there is none; None: whole GPUs
     is_of_devices: bool = False  # the test runs on each device by itself
     needs_template: bool = False  # DRA offers its GPUs, and its pool names no claim template
 

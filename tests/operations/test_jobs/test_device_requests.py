@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpu.resources import Layout
-from operations.test_jobs.device_requests import DeviceRequest, request_of
+from operations.test_jobs.device_requests import TestedDevices, request_of
 from operations.test_jobs.node_tests import NODE_TESTS
 
 GPU, SHARED, SMALL, LARGE = (
@@ -28,16 +28,16 @@ GPU 2: NVIDIA A100 80GB PCIe (UUID: GPU-c)
 @pytest.mark.parametrize(
     ("allocatable", "layout", "found"),
     [
-        ({SMALL: 4, LARGE: 2}, "mig-1g.10gb=1g.10gb mig-3g.40gb=3g.40gb", DeviceRequest({SMALL: 4, LARGE: 2}, 6, True)),
-        ({SMALL: 4, GPU: 7}, "mig-1g.10gb=1g.10gb", DeviceRequest({GPU: 7, SMALL: 4}, 11, True)),
-        ({SMALL: 14}, "", DeviceRequest({SMALL: 14}, 14, True)),  # nothing labels it
-        ({GPU: 14}, "gpu=1g.10gb", DeviceRequest({GPU: 14}, 14, True)),  # the strategy single
-        ({SHARED: 32}, "gpu.shared=whole/time-slicing*4", DeviceRequest({SHARED: 32}, 8)),
-        ({GPU: 32}, "gpu=whole/time-slicing*", DeviceRequest({GPU: 32}, 8)),  # as many GPUs as the node has
-        ({SMALL: 28}, "mig-1g.10gb=1g.10gb/time-slicing*2", DeviceRequest({SMALL: 28}, 14, True)),
+        ({SMALL: 4, LARGE: 2}, "mig-1g.10gb=1g.10gb mig-3g.40gb=3g.40gb", TestedDevices({SMALL: 4, LARGE: 2}, 6, True)),
+        ({SMALL: 4, GPU: 7}, "mig-1g.10gb=1g.10gb", TestedDevices({GPU: 7, SMALL: 4}, 11, True)),
+        ({SMALL: 14}, "", TestedDevices({SMALL: 14}, 14, True)),  # nothing labels it
+        ({GPU: 14}, "gpu=1g.10gb", TestedDevices({GPU: 14}, 14, True)),  # the strategy single
+        ({SHARED: 32}, "gpu.shared=whole/time-slicing*4", TestedDevices({SHARED: 32}, 8)),
+        ({GPU: 32}, "gpu=whole/time-slicing*", TestedDevices({GPU: 32}, 8)),  # as many GPUs as the node has
+        ({SMALL: 28}, "mig-1g.10gb=1g.10gb/time-slicing*2", TestedDevices({SMALL: 28}, 14, True)),
     ],
 )
-def test_it_has_all_slices_and_shares(allocatable: dict[str, int], layout: str, found: DeviceRequest):
+def test_it_has_all_slices_and_shares(allocatable: dict[str, int], layout: str, found: TestedDevices):
     assert request_of(allocatable, allocatable, Layout.read(layout), physical_gpus=8) == found
 
 
@@ -61,7 +61,7 @@ def test_without_all_devices_it_says_why(allocatable: dict[str, int], layout: st
 def test_shares_beside_slices_of_every_gpu_are_tested():
     layout = Layout.read("gpu=whole/time-slicing*4 mig-1g.10gb=1g.10gb")
     found = request_of({GPU: 28, SMALL: 7}, {}, layout, physical_gpus=8)
-    assert found == DeviceRequest({GPU: 28, SMALL: 7}, 14, has_mig=True)
+    assert found == TestedDevices({GPU: 28, SMALL: 7}, 14, has_mig=True)
 
 
 def test_a_missing_slice_is_not_skipped():
