@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from fleet.models import GoneNode, Node
-from gpu.labels import CORDONED_BY
+from gpu.labels import CORDONED_BY, HELD_BY, UPGRADE_SKIP
 from kube import client
 from maintenance import commands as cases
 from maintenance.case_round import follow_cases
@@ -562,6 +562,37 @@ def test_a_test_job_runs_on_the_drained_node_and_leaves_nothing(there: RealClust
 
     assert "The kubelet does not give the output" in node_of(operation).reason
     assert node_of(operation).reason.startswith("dcgmi diag -r 3: unknown.")
+    assert there.batch.list_namespaced_job(STACK).items == []
+
+
+def test_the_hold_of_a_driver_leaves_the_node_byte_for_byte_as_before(there: RealCluster, gpu: str):
+    before = there.state(gpu)
+    hold = there.rounds(begin(there, "hold-driver", gpu))
+    held = there.state(gpu)["metadata"]
+    assert (held["labels"][UPGRADE_SKIP], held["annotations"][HELD_BY]) == ("true", hold.mark)
+
+    free = there.rounds(begin(there, "free-driver", gpu))
+    assert node_of(free).state == NodeProgress.DONE, node_of(free).reason
+    assert there.state(gpu) == before
+
+
+def test_an_image_is_pulled_by_a_pod_of_the_account_and_nothing_is_left(there: RealCluster, gpu: str):
+    """Under restricted rights and the admission policy; nobody runs the kubelet, so its answer is written."""
+    if not there.has_controllers:
+        pytest.skip("the Job controller makes the pod of a Job")
+    make.an_operand(there.cluster, "driver", namespace=STACK)
+    operation = there.rounds(begin(there, "pull-image", gpu, options={"pulled_image": "registry.example/llm:1"}))
+    assert node_of(operation).state == NodeProgress.RUNNING, node_of(operation).reason
+    there.wait(lambda: bool(there.pods(STACK)), "the pod of the Job")
+    (pod,) = there.pods(STACK)
+    there.run(STACK, pod, gpu)
+    ended = {"exitCode": 0, "reason": "Completed", "startedAt": "2026-11-29T00:00:00Z"}
+    state = {"terminated": ended | {"finishedAt": "2026-11-29T00:00:01Z"}}
+    container = {"name": "pull", "image": "x", "imageID": "x", "ready": False, "restartCount": 0, "state": state}
+    there.report_pod(STACK, pod, ready=False, phase="Succeeded", containerStatuses=[container])
+    there.wait(lambda: there.rounds(operation).state == OperationState.FINISHED, "a result")
+
+    assert node_of(operation).state == NodeProgress.DONE, node_of(operation).reason
     assert there.batch.list_namespaced_job(STACK).items == []
 
 
