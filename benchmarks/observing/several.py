@@ -1,10 +1,15 @@
 """Several clusters of one size, watched by one observe worker."""
 
+import socket
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
 
 from benchmarks.figures import Figures
 from benchmarks.observing import pages
@@ -38,10 +43,20 @@ class SeveralClusters(Introduced):
             self.start_beside(folder.name, parts.simulator(fleet, folder))
         for folder in self.folders:
             kubeconfig = folder / "kubeconfig"
-            wait_until(kubeconfig.exists, what=folder.name, timeout_s=START_S)
+            wait_until(partial(_listens, kubeconfig), what=folder.name, timeout_s=START_S)
             rights.grant(kubeconfig, self.fleet.context)
             context = ["--kubeconfig", str(kubeconfig), "--context", self.fleet.context]
             self.manage(["add_cluster", folder.name, *context, "--mode", "operate"])
+
+
+def _listens(kubeconfig: Path) -> bool:
+    """Say whether the server of a kubeconfig takes connections: the file is there before."""
+    if not kubeconfig.exists():
+        return False
+    at = urlsplit(yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]["server"])
+    with suppress(OSError), socket.create_connection((at.hostname, at.port), timeout=2):
+        return True
+    return False
 
 
 def observe_several(figures: Figures, folder: Path, fleet: Fleet, clusters: int, length: Length) -> None:
