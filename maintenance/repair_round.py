@@ -49,6 +49,7 @@ from maintenance.receivers import REPAIR_SECRETS
 from maintenance.refusals import CaseRefused
 from maintenance.repair_logs import collect_logs
 from operations.external_owner import external_owner_on
+from operations.node_writer import remade
 from operations.restraints import freezes_of, stop_reason
 from operations.stop_switch import stopped_by_switch
 from operations.writer_lease import Forfeit, take_writer_lease
@@ -231,7 +232,7 @@ class RepairRound:
             return stopped
         node = client.get_node(self.connection, self.case.node_name)
         if node.uid != self.case.node_uid:
-            return f"{self.case.node_name} is now a different node with the same name."
+            return remade(self.case.node_name)
         if not node.is_unschedulable:
             return "The node is not cordoned any more: pods could start there. Quarantine it again."
         if self.repair.kind == RepairKind.REBOOT and node.status.node_info.boot_id != self.repair.boot_id:

@@ -12,6 +12,22 @@ class NotWritten(Exception):
     """The write is impossible now; the text says why, for a person."""
 
 
+def read_node(connection: client.Connection, uid: str, name: str) -> NodeSeen:
+    """Returns the node.
+
+    :raises NotWritten: when another node has the name
+    :raises Absent: when no node has it
+    """
+    observed = client.get_node(connection, name)
+    if observed.uid != uid:
+        raise NotWritten(remade(name))
+    return observed
+
+
+def remade(name: str) -> str:
+    return f"{name} is now a different node with the same name."
+
+
 def change_node(
     connection: client.Connection,
     uid: str,
@@ -31,9 +47,7 @@ def change_node(
     """
     for _ in range(TRIES):
         try:
-            observed = client.get_node(connection, name)
-            if observed.uid != uid:
-                raise NotWritten(f"{name} is now a different node with the same name.")
+            observed = read_node(connection, uid, name)
             before_write()
             patch = wanted(observed)
             return _patch(connection, name, patch) if patch else observed

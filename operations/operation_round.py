@@ -21,6 +21,7 @@ from kube import client
 from operations.ledger.disruptions import NoPlace, record_disruptions
 from operations.lifecycle import AT_ONCE_MOST, NEW_NODE, NodeProgress, OperationState
 from operations.models import Operation, OperationNode, Quarantine
+from operations.node_writer import NotWritten
 from operations.restraints import freezes_of, reasons_of, stop_reason
 from operations.steps import STEPS
 from operations.steps.base import IS_EXPECTED, NodeStep, NodeWork, StepOutcome, StepResult, waits_for
@@ -146,6 +147,8 @@ class OperationRound:
                 result = step.run(work)
             except client.Absent:
                 result = StepResult(StepOutcome.FAILED, f"{node.node_name} is gone.")
+            except NotWritten as trouble:
+                result = StepResult(StepOutcome.FAILED, str(trouble))
             self._record(node, result)
             if result.outcome is StepOutcome.WAIT:
                 self.waits.append(result.again_after)

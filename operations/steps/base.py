@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 from fleet.models import Cluster, Node
 from kube import client
+from kube.structs import NodeSeen
+from operations import node_writer
 from operations.models import Operation, OperationNode
 from operations.restraints import Veto
 from operations.steps.nodes_in_progress import NodesInProgress
@@ -64,6 +66,22 @@ class NodeWork:
     # force, or another worker has the turn.
     guard: Callable[[], None]
     beside: NodesInProgress  # the nodes of this round, this one among them: they share its evictions
+
+    def read_node(self) -> NodeSeen:
+        """Returns the node as the API server shows it.
+
+        :raises NotWritten: when another node has its name; the round records that the step failed
+        """
+        return node_writer.read_node(self.connection, self.node.node_uid, self.node.node_name)
+
+    def change_node(self, wanted: Callable[[NodeSeen], client.Patch]) -> NodeSeen:
+        """Patches the node under the guard, and returns it as it is then.
+
+        :raises NotWritten: as `node_writer.change_node` does; the round records that the step failed
+        """
+        return node_writer.change_node(
+            self.connection, self.node.node_uid, self.node.node_name, wanted, before_write=self.guard
+        )
 
 
 class NodeStep(ABC):
@@ -137,4 +155,5 @@ class NodeStep(ABC):
 
         :raises ClusterError: when the cluster does not answer; the step is repeated
         :raises LostRace: when the guard forbids the next write
+        :raises NotWritten: when the node cannot be read or written; the step has failed
         """

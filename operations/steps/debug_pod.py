@@ -9,10 +9,10 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from fleet.models import Node, Pod
-from kube import client
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from operations.models import NodeTestJob
+from operations.node_writer import remade
 from operations.pool_tests import common_image, no_image_warnings, tests_of, why_no_image
 from operations.refusals import BadOperation
 from operations.steps.base import NodeWork, StepResult, done_result, failed, wait
@@ -71,10 +71,10 @@ class DebugPodStep(TestJobStep):
         return () if options.get("image") else no_image_warnings(nodes, "debug")
 
     def plan_job(self, work: NodeWork) -> NodeTestJob | str:
-        seen = client.get_node(work.connection, work.node.node_name)
+        seen = work.read_node()
         node = Node.objects.filter(cluster=work.operation.cluster_id, uid=work.node.node_uid).first()
-        if node is None or seen.uid != work.node.node_uid:
-            return f"{work.node.node_name} is now a different node with the same name."
+        if node is None:
+            return remade(work.node.node_name)
         if seen.ready is None or seen.ready.status != "True":
             return "The node is not Ready: no pod starts there."
         resource, runtime_class = free_resource(node), ""

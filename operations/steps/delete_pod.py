@@ -57,9 +57,7 @@ class DeletePodStep(NodeStep):
 
     def run(self, work: NodeWork) -> StepResult:
         options = work.operation.options
-        node = client.get_node(work.connection, work.node.node_name)
-        if node.uid != work.node.node_uid:
-            return failed(f"{work.node.node_name} is now a different node with the same name.")
+        node = work.read_node()
         if not node.is_unschedulable:
             return failed("The node is not cordoned, so its pod could return. Quarantine it first.")
         pod = next((each for each in pods_on(work) if each.uid == options["pod_uid"]), None)

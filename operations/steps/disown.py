@@ -7,7 +7,6 @@ from kube import client
 from kube.structs import NodeSeen
 from operations.models import Quarantine
 from operations.node_exclusion import inclusion_of
-from operations.node_writer import NotWritten, change_node
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
 
 
@@ -31,11 +30,7 @@ class DisownStep(NodeStep):
             annotations = {**beside.annotations, **({CORDONED_BY: None} if is_ours else {})}
             return client.node_patch(observed, labels=beside.labels, annotations=annotations)
 
-        node = work.node
-        try:
-            observed = change_node(work.connection, node.node_uid, node.node_name, disowned, before_write=work.guard)
-        except NotWritten as trouble:
-            return failed(str(trouble))
+        observed = work.change_node(disowned)
         if observed.is_unschedulable:
             return failed("The node is cordoned again. Release it, or leave it in quarantine.")
         row.end(now=work.clock())

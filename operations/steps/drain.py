@@ -92,9 +92,7 @@ class DrainStep(NodeStep):
         return drain_times(cluster, nodes=len(nodes), at_once=AT_ONCE_MOST, now=now)
 
     def run(self, work: NodeWork) -> StepResult:
-        node = client.get_node(work.connection, work.node.node_name)
-        if node.uid != work.node.node_uid:
-            return failed(f"{work.node.node_name} is now a different node with the same name.")
+        node = work.read_node()
         if not node.is_unschedulable:
             return failed("Somebody uncordoned the node, so evicted pods could return. Quarantine it again.")
         if node.ready is None or node.ready.status != "True":

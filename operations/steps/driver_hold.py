@@ -3,7 +3,7 @@
 The label belongs to whoever wrote it: a hold of a plan or of somebody else stays.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -15,7 +15,6 @@ from gpu.upgrade_controller import LOOKS_EVERY, NOT_AT_WORK, UPGRADE_DONE, UPGRA
 from kube import client
 from kube.structs import NodeSeen
 from operations.models.operation import MARK
-from operations.node_writer import NotWritten, change_node
 from operations.restraints import DRIVER_VETOES
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 from wording.lists import names
@@ -52,14 +51,10 @@ class HoldDriverStep(NodeStep):
             hold = hold_by(mark, now=work.clock())
             return client.node_patch(observed, labels=hold.labels, annotations=hold.annotations)
 
-        observed = _changed(work, held)
-        if isinstance(observed, StepResult):
-            return observed
-        if holder == mark:
-            return done_result("Held: the upgrade controller leaves the node alone.")
-        if holder:
+        observed = work.change_node(held)
+        if holder not in ("", mark):
             return done_result(f"Held already by {holder}. Quarterdeck leaves that hold.")
-        if busy:
+        if busy and not holder:
             return failed(f"The GPU Operator is changing the driver ({busy}): a hold does not stop it.")
         if not DRIVER_HOLD.is_on(observed.labels):
             return failed(f"The API server did not keep the label {DRIVER_HOLD.key}.")
@@ -103,9 +98,7 @@ class FreeDriverStep(NodeStep):
                 observed, labels={**off.labels, **again.labels}, annotations={**off.annotations, **again.annotations}
             )
 
-        observed = _changed(work, freed)
-        if isinstance(observed, StepResult):
-            return observed
+        observed = work.change_node(freed)
         if DRIVER_HOLD.is_on(observed.labels):
             return failed(f"Held by {holder or 'somebody else'}. Quarterdeck does not remove that hold.")
         if not is_ours:
@@ -120,9 +113,7 @@ def _followed(work: NodeWork, freed: str) -> StepResult:
 
     :raises ClusterError: when the cluster does not answer
     """
-    observed = client.get_node(work.connection, work.node.node_name)
-    if observed.uid != work.node.node_uid:
-        return failed(f"{work.node.node_name} is now a different node with the same name.")
+    observed = work.read_node()
     if holder := holder_of(observed):
         return failed(f"Freed, and held again by {holder}.")
     state = observed.labels.get(UPGRADE_STATE, "")
@@ -141,11 +132,3 @@ def holder_of(observed: NodeSeen) -> str:
     if not DRIVER_HOLD.is_on(observed.labels):
         return ""
     return observed.annotations.get(HELD_BY, "")[:100] or "somebody else"
-
-
-def _changed(work: NodeWork, wanted: Callable[[NodeSeen], client.Patch]) -> NodeSeen | StepResult:
-    node = work.node
-    try:
-        return change_node(work.connection, node.node_uid, node.node_name, wanted, before_write=work.guard)
-    except NotWritten as trouble:
-        return failed(str(trouble))

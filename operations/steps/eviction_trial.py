@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from kube import client
 from operations.eviction_pace import A_SECOND
-from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, wait
 from operations.steps.drain import BETWEEN_ROUNDS, SHOWN, ask_eviction, pods_of_round, pods_on
 from operations.steps.evictions import Consent, PodOnNode, evictions_of
 from wording.numbers import count, either
@@ -27,8 +27,7 @@ class EvictionTrialStep(NodeStep):
     progress: ClassVar[str] = "For a dry run of evictions: `pods`, and the numbers `tried` and `refused`."
 
     def run(self, work: NodeWork) -> StepResult:
-        if client.get_node(work.connection, work.node.node_name).uid != work.node.node_uid:
-            return failed(f"{work.node.node_name} is now a different node with the same name.")
+        work.read_node()
         evictions = evictions_of(pods_on(work), Consent(unmanaged=True, empty_dir=True), now=work.clock())
         pods = evictions.to_evict[:MOST_TRIED]
         before = work.node.progress.get("answers", {})

@@ -119,9 +119,7 @@ class ImagePullStep(TestJobStep):
         return super().run(work)
 
     def plan_job(self, work: NodeWork) -> NodeTestJob | str:
-        seen = client.get_node(work.connection, work.node.node_name)
-        if seen.uid != work.node.node_uid:
-            return f"{work.node.node_name} is now a different node with the same name."
+        seen = work.read_node()
         if seen.ready is None or seen.ready.status != "True":
             return "The node is not Ready: no pod starts there."
         pressure = find(seen.status.conditions, "DiskPressure")

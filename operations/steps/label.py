@@ -8,7 +8,6 @@ from fleet.models import Node
 from gpu.labels import IN_POOL
 from kube import client
 from kube.structs import NodeSeen
-from operations.node_writer import NotWritten, change_node
 from operations.refusals import BadOperation
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed
 from operations.steps.options import TextOption
@@ -42,11 +41,7 @@ class LabelStep(NodeStep):
         def labelled(observed: NodeSeen) -> client.Patch:
             return client.node_patch(observed, labels={IN_POOL: wanted})
 
-        node = work.node
-        try:
-            observed = change_node(work.connection, node.node_uid, node.node_name, labelled, before_write=work.guard)
-        except NotWritten as trouble:
-            return failed(str(trouble))
+        observed = work.change_node(labelled)
         if observed.labels.get(IN_POOL) != wanted:
             return failed(f"The API server did not keep the label {IN_POOL}.")
         return done_result(f"Labelled {IN_POOL}={wanted}." if wanted else f"The label {IN_POOL} is removed.")

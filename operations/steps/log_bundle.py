@@ -107,9 +107,7 @@ class LogBundleStep(TestJobStep):
         yield from no_image_warnings(nodes, *IMAGES)
 
     def plan_job(self, work: NodeWork) -> NodeTestJob | str:
-        seen = client.get_node(work.connection, work.node.node_name)
-        if seen.uid != work.node.node_uid:
-            return f"{work.node.node_name} is now a different node with the same name."
+        seen = work.read_node()
         if seen.ready is None or seen.ready.status != "True":
             return "Logs: none, because the node is not Ready: no pod starts there, and its kubelet gives no log."
         image = work.operation.options["image"] or _image_of(work)

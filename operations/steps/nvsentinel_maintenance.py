@@ -75,9 +75,7 @@ class StartMaintenanceStep(NodeStep):
                 row.note(trouble=trouble[:500])
 
     def _ask_and_follow(self, work: NodeWork, resource: Resource[CustomSeen]) -> StepResult:
-        node = client.get_node(work.connection, work.node.node_name)
-        if node.uid != work.node.node_uid:
-            return failed(f"{work.node.node_name} is now a different node with the same name.")
+        node = work.read_node()
         row = MaintenanceRequest.objects.of_node(node.uid) or _intend(work, node)
         if row.operation_id != work.operation.pk:
             return failed(f"Operation {row.operation_id} has already requested it from NVSentinel.")
@@ -169,9 +167,7 @@ def _delete(row: MaintenanceRequest, connection: client.Connection, *, now: date
 
 def _returned(work: NodeWork) -> StepResult:
     """Returns whether NVSentinel has given the node back, as the API server shows the node."""
-    node = client.get_node(work.connection, work.node.node_name)
-    if node.uid != work.node.node_uid:
-        return failed(f"{work.node.node_name} is now a different node with the same name.")
+    node = work.read_node()
     if SENTINEL_STATE in node.labels or SENTINEL_CORDON in node.labels:
         return wait("NVSentinel has not uncordoned the node yet.")
     if node.is_unschedulable:

@@ -13,7 +13,6 @@ from kube.structs import NodeSeen
 from operations.external_owner import external_owner_of, external_owner_on
 from operations.models import OperationNode, Quarantine
 from operations.node_exclusion import inclusion_of
-from operations.node_writer import NotWritten, change_node
 from operations.restraints import RELEASE_VETOES
 from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
 
@@ -49,12 +48,7 @@ class UncordonStep(NodeStep):
             annotations = {**beside.annotations, CORDONED_BY: None}
             return client.node_patch(observed, labels=beside.labels, annotations=annotations, is_unschedulable=False)
 
-        try:
-            observed = change_node(
-                work.connection, work.node.node_uid, work.node.node_name, uncordoned, before_write=work.guard
-            )
-        except NotWritten as trouble:
-            return failed(str(trouble))
+        observed = work.change_node(uncordoned)
         if busy:
             return wait(f"The GPU Operator is changing the driver ({busy}).", again_after=timedelta(seconds=15))
         if held and row is not None:
