@@ -8,14 +8,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import KEY, Asked, Listing
+from edges.rest import KEY, Listing
 from operations.api.operations import OperationSerializer
 from operations.test_jobs.pull_progress import PullOutcome
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.commands import ReasonRequest
 from rollouts.commands.image_pulls import MOST_EACH, ask
-from rollouts.commands.test_jobs import add_test_jobs
 from rollouts.models import PlanPull
 from rollouts.queries.image_pulls import PullOnPage, pulls_on_page
 
@@ -70,17 +69,3 @@ class ImagePulls(PlanEdge, Listing):
         self.may(Permission.RUN, plan)
         pull = ask(plan, actor=self.user, key=self.key(), now=timezone.now(), **self.read(ImagePullRequest))
         return Response(PlanPullSerializer(pulls_on_page([pull])[0]).data, status=202)
-
-
-class TestJobsRequest(Asked):
-    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
-
-
-class StageTestJobs(PlanEdge):
-    @extend_schema(request=TestJobsRequest, responses={204: None})
-    def post(self, request, stage_id: int) -> Response:
-        """Adds a test Job to each changed node of a stage in progress. The gate `test_job` then counts."""
-        stage = self.stage(stage_id)
-        self.may(Permission.RUN, stage.plan)
-        add_test_jobs(stage, actor=self.user, now=timezone.now(), **self.read(TestJobsRequest))
-        return Response(status=204)

@@ -8,13 +8,14 @@ from rollouts.api.external_rollouts import ExternalRolloutDetail, ExternalRollou
 from rollouts.api.forecasts import PlanForecast
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
 from rollouts.api.gate_reviews import GateAdditions, GateReview
-from rollouts.api.image_pulls import ImagePulls, StageTestJobs
+from rollouts.api.image_pulls import ImagePulls
 from rollouts.api.ledger import DisruptionList, DomainBudgets
 from rollouts.api.live_checks import LiveChecks
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.pool_gates import PoolGatesDetail, PoolGatesPreviews
 from rollouts.api.rehearsals import Rehearsals
 from rollouts.api.stages import StageBundle, StageChecks, StageDetail, StageList
+from rollouts.api.test_jobs import StageTestJobs
 from rollouts.api.test_results import NodeTestResults
 from rollouts.api.windows import WindowDetail, WindowList, WindowPreviews, WindowRemovals
 from rollouts.verbs import VERBS
