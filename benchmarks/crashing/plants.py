@@ -25,7 +25,7 @@ from operations import test_job_tracker, writer_lease
 from operations.failure_domains import Budgets
 from operations.models import NodeTestJob, Quarantine
 from operations.operation_round import OperationRound
-from operations.steps import image_pull, uncordon
+from operations.steps import image_pull
 from operations.steps.base import NodeWork
 from operations.test_job_tracker import TestJobTracker
 from rollouts.components.driver import Driver
@@ -191,14 +191,12 @@ def _evict_by_name(
     connection.request("POST", PODS.path(name, namespace=namespace) + "/eviction", body=eviction)
 
 
-CHANGE_NODE = uncordon.change_node
+CHANGE_NODE = NodeWork.change_node
 
 
-def _uncordon_whosever(
-    connection: client.Connection, uid: str, name: str, wanted: Callable[[Any], Any], **named: Any
-) -> Any:
+def _uncordon_whosever(work: NodeWork, wanted: Callable[[Any], Any]) -> Any:
     """To which every cordon is the one of the node's quarantine."""
-    row = Quarantine.objects.of_nodes([uid]).select_related("operation").first()
+    row = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation").first()
 
     def change(seen: Any) -> Any:
         if row is None or seen.annotations.get(CORDONED_BY) == row.operation.mark:
@@ -206,7 +204,7 @@ def _uncordon_whosever(
         ours = replace(seen.metadata, annotations={**seen.annotations, CORDONED_BY: row.operation.mark})
         return [step for step in wanted(replace(seen, metadata=ours)) if "cordoned-by" not in step["path"]]
 
-    return CHANGE_NODE(connection, uid, name, change, **named)
+    return CHANGE_NODE(work, change)
 
 
 AGREED = _always(answer=True)
@@ -387,7 +385,7 @@ PLANTS = {
     ),
     "release-ours": Plant(
         "the look whose cordon it is, just before a release removes it",
-        (_instead(uncordon, "change_node", _uncordon_whosever),),
+        (_instead(NodeWork, "change_node", _uncordon_whosever),),
     ),
     "validation": Plant(
         "that a validation is newer than the last fault, repair and failed test of its case",
