@@ -64,7 +64,8 @@ function fetchPart(id) {
   due.delete(id);
   if (isOver) return undefined;
   const part = document.getElementById(id);
-  if (!part || document.hidden) return part && missed.add(id);
+  if (!part?.dataset.part) return undefined; // its last answer has no address: without one, htmx fetches the whole page
+  if (document.hidden) return missed.add(id);
   fetchedAt.set(id, performance.now());
   return htmx.ajax("GET", part.dataset.part, { source: part, target: part, swap: "morph:outerHTML" });
 }

@@ -93,6 +93,20 @@ def test_nothing_is_asked_for_while_nobody_looks_and_once_when_somebody_does(pag
     assert sorted(page.evaluate("asked")) == ["/followed", "/kinds", "/often", "/table"]
 
 
+def test_a_part_whose_last_answer_has_no_address_is_not_fetched(page):
+    page.clock.install()
+    opened(page)
+    page.clock.run_for(3000)
+    page.evaluate("asked.length = 0")
+    page.evaluate("document.dispatchEvent(new CustomEvent('live:gap', { detail: { topic: 'cluster-1' } }))")
+
+    page.evaluate("delete document.getElementById('followed').dataset.part")
+    page.clock.run_for(5000)
+
+    assert asked(page, "/table") > 0
+    assert page.evaluate("asked.filter((each) => each === undefined).length") == 0
+
+
 def test_a_part_follows_what_changes_after_a_clock_was_set_back(page):
     opened(page)
     change = "document.dispatchEvent(new CustomEvent('live:gap', { detail: { topic: 'cluster-1' } }))"
