@@ -29,7 +29,9 @@ OPERATION_MOVES: Mapping[OperationState, frozenset[OperationState]] = {
 }
 NODE_MOVES: Mapping[NodeProgress, frozenset[NodeProgress]] = {
     NodeProgress.PENDING: frozenset({NodeProgress.RUNNING, NodeProgress.FAILED, NodeProgress.CANCELLED}),
-    NodeProgress.RUNNING: frozenset({NodeProgress.DONE, NodeProgress.FAILED, NodeProgress.CANCELLED}),
+    NodeProgress.RUNNING: frozenset(
+        {NodeProgress.DONE, NodeProgress.FAILED, NodeProgress.CANCELLED, NodeProgress.PENDING}  # pending: it yields
+    ),
     NodeProgress.DONE: frozenset(),
     NodeProgress.FAILED: frozenset({NodeProgress.PENDING}),  # a person retries it
     NodeProgress.CANCELLED: frozenset(),

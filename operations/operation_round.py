@@ -126,11 +126,9 @@ class OperationRound:
         return freezes_of(self.operation.cluster_id, [node.node_uid for node in nodes], now=self.clock())
 
     def _held_back(self, step: NodeStep, node: OperationNode, frozen: dict[str, str]) -> str:
-        """Returns why the step may not write now; empty if it may."""
+        """Returns why the step waits now; empty if it may go on. A veto is not waited for."""
         if step.waits_for_stop and self.stopped:
             return self.stopped
-        if veto := reasons_of(step.vetoes, [node.node_uid]).get(node.node_uid, ""):
-            return veto
         return frozen.get(node.node_uid, "") if step.waits_for_freeze else ""
 
     def _run(self, node: OperationNode, frozen: dict[str, str], beside: NodesInProgress) -> None:
@@ -159,13 +157,14 @@ class OperationRound:
 
         :raises LostRace: when the operation was paused or cancelled, a stop or freeze is in force, or another worker
             has the turn
+        :raises NotWritten: when a veto is in force. The step fails: another operation on the node may have to end it
         """
         now = self.clock()
         self.operation.keep_lease(now=now)
         if step.waits_for_stop and (reason := stop_reason(now=now)):
             raise LostRace(reason)
         if reason := reasons_of(step.vetoes, [node.node_uid]).get(node.node_uid, ""):
-            raise LostRace(reason)
+            raise NotWritten(reason)
         if step.waits_for_freeze and (
             reason := freezes_of(self.operation.cluster_id, [node.node_uid], now=now).get(node.node_uid, "")
         ):
@@ -181,13 +180,15 @@ class OperationRound:
             self.operation.keep_lease(now=now)
             if result.outcome is StepOutcome.WAIT:
                 node.note(result.reason, progress=result.progress)
+            elif result.outcome is StepOutcome.YIELD:
+                node.move(NodeProgress.PENDING, now=now, reason=result.reason, step=0, step_since=None, progress={})
             elif result.outcome is StepOutcome.FAILED:
                 node.move(NodeProgress.FAILED, now=now, reason=result.reason, progress=result.progress)
             elif node.step + 1 < len(self.steps):
                 self._begin_step(node, node.step + 1, now=now)
             else:
                 node.move(NodeProgress.DONE, now=now, reason=result.reason, progress=result.progress)
-            if node.state in (NodeProgress.DONE, NodeProgress.FAILED):
+            if node.state != NodeProgress.RUNNING:
                 self.operation.give_back([node.node_uid], now=now)
 
     def _begin_step(self, node: OperationNode, index: int, *, now: datetime) -> None:

@@ -26,6 +26,7 @@ QUIET_AT_ONCE_MOST = 200  # nodes without a disruptive step, such as cordons, in
 class StepOutcome(StrEnum):
     DONE = "done"  # read back from the cluster
     WAIT = "wait"  # run it again
+    YIELD = "yield"  # nothing is written, and another controller has the node: it is pending again, and free meanwhile
     FAILED = "failed"  # it cannot be done; a person decides
 
 
@@ -43,6 +44,10 @@ def done_result(reason: str, **progress: Any) -> StepResult:
 
 def wait(reason: str, *, again_after: timedelta = timedelta(seconds=5), **progress: Any) -> StepResult:
     return StepResult(StepOutcome.WAIT, reason, progress, again_after)
+
+
+def yielded(reason: str) -> StepResult:
+    return StepResult(StepOutcome.YIELD, reason)
 
 
 def failed(reason: str, **progress: Any) -> StepResult:
@@ -63,7 +68,7 @@ class NodeWork:
     connection: client.Connection
     clock: Callable[[], datetime]
     # Call it before each write. It raises `LostRace` if the operation was paused or cancelled, a stop or a freeze is in
-    # force, or another worker has the turn.
+    # force, or another worker has the turn, and `NotWritten` for a veto.
     guard: Callable[[], None]
     beside: NodesInProgress  # the nodes of this round, this one among them: they share its evictions
 
@@ -97,7 +102,9 @@ class NodeStep(ABC):
     takes_node: ClassVar[bool] = True  # the node is its own in the ledger while it runs
     needs_approval: ClassVar[str] = ""  # why another person approves it, whatever the number of nodes; blank: nobody
     waits_for_freeze: ClassVar[bool] = False  # a freeze of the node's cluster or pool holds it back
-    vetoes: ClassVar[Sequence[Veto]] = ()  # by which apps above forbid it for a node
+    # By these, apps above forbid its writes to a node. A veto fails the step, since a person has to lift it, or another
+    # operation on the node. What ends by itself is waited for: a stop, a freeze, a place in the ledger.
+    vetoes: ClassVar[Sequence[Veto]] = ()
     waits_for_stop: ClassVar[bool] = True  # the stop of the fleet holds it back
     minds_owner: ClassVar[bool] = True  # the preview names another controller that holds a node
     progress: ClassVar[str] = ""  # the fields of its progress, for REST

@@ -68,7 +68,7 @@ class StartMaintenanceStep(NodeStep):
                 or release_vetoes([row.node_uid]).get(row.node_uid, "")
             )
             try:
-                trouble = held_back or _delete(row, connection, now=clock())
+                trouble = held_back or _delete(row, connection, guard=lambda: None, now=clock())
             except (client.Forbidden, client.Refused) as refusal:
                 trouble = f"{refusal} {RIGHT}"
             if trouble != row.trouble:
@@ -111,10 +111,9 @@ class EndMaintenanceStep(NodeStep):
     def run(self, work: NodeWork) -> StepResult:
         row = MaintenanceRequest.objects.of_node(work.node.node_uid)
         if row is not None:
-            work.guard()
             row.note(ended_by=work.operation)
             try:
-                trouble = _delete(row, work.connection, now=work.clock())
+                trouble = _delete(row, work.connection, guard=work.guard, now=work.clock())
             except (client.Forbidden, client.Refused) as refusal:
                 return failed(f"The {KIND} is not deleted: {refusal} {RIGHT}")
             return wait(trouble) if trouble else _returned(work)
@@ -141,7 +140,7 @@ def _intend(work: NodeWork, node: NodeSeen) -> MaintenanceRequest:
         raise LostRace(f"{work.node.node_name} has a {KIND} already.") from clash
 
 
-def _delete(row: MaintenanceRequest, connection: client.Connection, *, now: datetime) -> str:
+def _delete(row: MaintenanceRequest, connection: client.Connection, *, guard: Callable[[], None], now: datetime) -> str:
     """Deletes the object of the row, and ends the row once it is gone. Returns why it is not gone yet.
 
     :raises Forbidden: when Quarterdeck may not
@@ -158,6 +157,7 @@ def _delete(row: MaintenanceRequest, connection: client.Connection, *, now: date
         return f"The {KIND} was sent and is not seen yet."
     if observed.metadata.deletion_timestamp is None:
         row.note(seen_at=row.seen_at or now)
+        guard()
         try:
             client.delete_custom(connection, resource, observed)
         except (client.Absent, client.Conflict):

@@ -14,7 +14,7 @@ from operations.external_owner import external_owner_of, external_owner_on
 from operations.models import OperationNode, Quarantine
 from operations.node_exclusion import inclusion_of
 from operations.restraints import RELEASE_VETOES
-from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
+from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait, yielded
 
 
 class UncordonStep(NodeStep):
@@ -52,7 +52,7 @@ class UncordonStep(NodeStep):
         if busy:
             return wait(f"The GPU Operator is changing the driver ({busy}).", again_after=timedelta(seconds=15))
         if held and row is not None:
-            return wait(f"Held by another: {held}", again_after=timedelta(seconds=15))
+            return yielded(f"Held by another: {held}")
         left = whose_cordon(observed.cordoned_by, observed.labels) if observed.is_unschedulable else ""
         if row is not None:
             row.end(now=work.clock(), left_reason=f"Still cordoned{left}." if left else "")

@@ -20,6 +20,7 @@ from maintenance.probation import why_longer
 from maintenance.queries import facts_of, why_no_release
 from maintenance.refusals import CaseRefused
 from operations import commands as operations
+from operations.lifecycle import NodeProgress
 from operations.models import Disruption, NodeTestJob, Operation, Quarantine
 from operations.operation_round import end_gone_quarantines
 from operations.quarantine_round import follow_quarantines
@@ -301,7 +302,9 @@ def test_no_node_returns_unvalidated_also_when_its_release_is_under_way(ground: 
     release = rounds(ground, release)
     assert is_cordoned(ground)
     assert "No validation has passed" in release.nodes.get().reason
+    assert release.nodes.get().state == NodeProgress.FAILED, "a running release would keep its tests off the node"
     commands.override(followed(ground, case), actor="bob", reason="We do.", now=ground.clock())
+    operations.retry(release, actor="bob", reason="We do.", now=ground.clock())
     rounds(ground, release)
     case = followed(ground, case)
     assert (case.state, is_cordoned(ground)) == (CaseState.PROBATION, False)

@@ -109,6 +109,31 @@ def test_a_plan_in_progress_forbids_it_by_name(ground: Ground, kind: str):
         begin(ground, kind, CANARY)
 
 
+@pytest.mark.parametrize("kind", ["hold-driver", "free-driver"])
+def test_a_plan_that_started_since_ends_it_by_name(ground: Ground, kind: str):
+    """Each would wait for the other to leave the node."""
+    operation = begin(ground, kind, CANARY)
+    plan = ground.start()
+    ground.round()
+    (row,) = rounds(ground, operation).nodes.all()
+
+    assert (row.state, row.reason.startswith(f"Plan #{plan.pk}")) == ("failed", True)
+    assert not Disruption.objects.in_force().filter(taken_by=operation.mark).exists()
+    assert annotations(ground).get(HELD_BY) == plan.mark
+
+
+def test_a_freed_node_is_followed_also_when_a_plan_forbids_another_write(ground: Ground):
+    rounds(ground, begin(ground, "hold-driver", CANARY), 2)
+    ground.set_state(CANARY, UPGRADE_REQUIRED)
+    operation = rounds(ground, begin(ground, "free-driver", CANARY), 2)
+    ground.look()
+    plan = ground.start()
+    ground.round()
+    (row,) = rounds(ground, operation).nodes.all()
+
+    assert (row.state, row.reason) == ("failed", f"Freed, and held again by {plan.mark}.")
+
+
 def test_a_plan_leaves_a_node_that_an_operation_holds(ground: Ground):
     operation = begin(ground, "hold-driver", REST[0])
     rounds(ground, operation, 2)

@@ -492,6 +492,7 @@ def test_a_node_that_another_controller_works_on_is_released_after_it(ground: Gr
     operation = rounds(ground, begin(ground, "release", CANARY))
 
     assert node(operation).reason.startswith(f"Held by another: {why}")
+    assert node(operation).state == NodeProgress.PENDING, "other operations may run on the node meanwhile"
     assert is_cordoned(ground)
     ground.patch_node(CANARY, {"metadata": {"annotations": {mark: None}}})
     rounds(ground, operation)
