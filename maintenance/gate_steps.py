@@ -79,6 +79,8 @@ def _after_operation(case: CaseFacts) -> GateChoice | None:
     newest = case.newest
     if newest is not None and newest.serves and not case.has_quarantine:
         return GateChoice(GateStep.CLOSE, newest.result)
+    if newest is not None and newest.progress == NodeProgress.CANCELLED:
+        return GateChoice(GateStep.HAND_OVER, f"The {newest.kind} was cancelled.")
     if newest is not None and newest.kind in ("quarantine", "release") and newest.progress == NodeProgress.FAILED:
         return GateChoice(GateStep.HAND_OVER, newest.result)
     if not case.is_unschedulable and not case.has_quarantine:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from maintenance.gate_steps import GateFacts, GateStep, choose_gate_step
+from maintenance.gate_steps import GateChoice, GateFacts, GateStep, choose_gate_step
 from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, next_case_move
 from operations.lifecycle import NodeProgress
 from tests.make import NOON
@@ -84,6 +84,9 @@ def test_a_step_waits_for_the_operation_before_it():
     assert choose_gate_step(replace(HELD, newest=running), FINE).step is GateStep.WAIT
     failed = an_operation("quarantine", NodeProgress.FAILED)
     assert choose_gate_step(replace(HELD, newest=failed), FINE).step is GateStep.HAND_OVER
+    for kind in ("quarantine", "test", "release"):
+        cancelled = replace(HELD, newest=an_operation(kind, NodeProgress.CANCELLED), is_unschedulable=False)
+        assert choose_gate_step(cancelled, FINE) == GateChoice(GateStep.HAND_OVER, f"The {kind} was cancelled.")
     serves = replace(HELD, newest=replace(failed, serves=True), has_quarantine=False, is_unschedulable=False)
     assert choose_gate_step(serves, FINE).step is GateStep.CLOSE
 
