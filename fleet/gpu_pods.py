@@ -17,7 +17,7 @@ STATES = {state.value: state for state in PodState}
 
 def visible_pods(user, *, now: datetime) -> PodQuerySet:
     """Returns the visible pods with `shown_state`. One query for nodes with silent kubelets."""
-    silent = Node.objects.filter(is_ready=None).values_list("pk", flat=True)
+    silent = Node.objects.filter(is_ready=None).order_by().values_list("pk", flat=True)
     return Pod.objects.visible_to(user).with_state(now=now, silent_nodes=list(silent))
 
 

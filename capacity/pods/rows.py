@@ -106,7 +106,7 @@ def table_of(user: User, wanted: PodFilter, *, now: datetime) -> PodTable:
     pools = Pool.objects.visible_to(user)
     pods = visible_pods(user, now=now).tenants()
     in_any_state: QuerySet[Any] = wanted.without("state").narrow(pods, pools=pools).order_by()
-    codes = dict(in_any_state.values_list("shown_state").annotate(number=Count("pk")))
+    codes = dict(in_any_state.values_list("shown_state").annotate(number=Count("*")))
     counts = {state: codes[code] for state, code in CODES.items() if code in codes}
     return PodTable(wanted.ordered(wanted.narrow(pods, pools=pools)), counts, wanted, pools, now)
 

@@ -1,17 +1,18 @@
 """GPU pods by the workload that they belong to: the topmost watched owner, with its pods by state."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Min, Sum
+from django.db.models import Count, Min, QuerySet, Sum
 
 from capacity.pods.addresses import workload_page
 from capacity.pods.pod_filter import NO_OWNER, WORST_FIRST, PodFilter
 from capacity.pods.rows import PodTable
-from fleet.models import Workload
+from fleet.models import Cluster, Workload
+from fleet.models.pod import PodQuerySet
 from fleet.owner_chains import GROUPED, chains_above
 from fleet.states.pod import CODES, PodState
 from kube.resources import RAY_JOBS
@@ -20,7 +21,7 @@ STATES = {code: state for state, code in CODES.items()}
 RAY_JOB = RAY_JOBS.struct.kind
 WITHOUT_GPUS = frozenset({PodState.PENDING, PodState.REJECTED, PodState.FAILED, PodState.DONE})
 GroupKey = tuple[int, str, str, str]  # cluster, namespace, kind, name
-COLUMNS = ("cluster_id", "cluster__name", "namespace", "owner_kind", "owner_name", "owner_uid", "shown_state")
+COLUMNS = ("cluster_id", "namespace", "owner_kind", "owner_name", "owner_uid", "shown_state")
 
 
 @dataclass
@@ -61,16 +62,16 @@ class WorkloadGroup:
 
 def groups_of(table: PodTable) -> list[WorkloadGroup]:
     """Returns the workloads of the pods of a table, in its order. Seven queries at most, however many pods."""
-    pods = table.pods.order_by()
-    above = chains_above(pods.exclude(owner_uid="").values("owner_uid"), clusters=pods.values("cluster"))
-    desired = _desired_pods(pods)
-    sums: Any = pods.values_list(*COLUMNS).annotate(Count("pk"), Sum("gpus"), Min("created_at"))
+    sums = list(group_sums(table.pods))
+    clusters = dict(Cluster.objects.filter(pk__in={row[0] for row in sums}).values_list("pk", "name"))
+    above = chains_above({uid for *_, uid, _, _, _, _ in sums if uid}, clusters=clusters)
+    desired = _desired_pods(clusters, {row[1] for row in sums})
     found: dict[GroupKey, WorkloadGroup] = {}
-    for cluster_id, cluster, namespace, kind, name, uid, code, number, gpus, oldest in sums:
+    for cluster_id, namespace, kind, name, uid, code, number, gpus, oldest in sums:
         chain = above.get((cluster_id, uid))
         kind, name = chain[-1] if chain else (kind, name)
         key = cluster_id, namespace, kind, name
-        group = found.setdefault(key, WorkloadGroup(cluster_id, cluster, namespace, kind, name, oldest))
+        group = found.setdefault(key, WorkloadGroup(cluster_id, clusters[cluster_id], namespace, kind, name, oldest))
         group.desired = desired.get(key)
         state = STATES[code]
         group.states[state] += number
@@ -81,10 +82,16 @@ def groups_of(table: PodTable) -> list[WorkloadGroup]:
     return sorted(by_name, key=_ORDERS[table.wanted.ordering])
 
 
-def _desired_pods(pods: Any) -> Mapping[GroupKey, int]:
+def group_sums(pods: PodQuerySet) -> QuerySet[Any, Any]:
+    """Returns number, GPUs and oldest creation by owner and state. The columns are those of the index for it."""
+    rows: Any = pods.order_by().values_list(*COLUMNS)
+    return rows.annotate(number=Count("*"), held=Sum("gpus"), oldest=Min("created_at"))
+
+
+def _desired_pods(clusters: Iterable[int], namespaces: Collection[str]) -> Mapping[GroupKey, int]:
     """Returns how many GPU pods the owners with several templates want, and the owners above those."""
     own, parts = dict[GroupKey, int](), Counter[GroupKey]()
-    around = {"cluster__in": pods.values("cluster"), "namespace__in": pods.values("namespace")}
+    around = {"cluster__in": clusters, "namespace__in": namespaces}
     rows = Workload.objects.filter(kind__in=GROUPED, desired__isnull=False, **around)
     for cluster, namespace, kind, name, above_kind, above_name, number in rows.order_by().values_list(
         "cluster_id", "namespace", "kind", "name", "owner_kind", "owner_name", "desired"

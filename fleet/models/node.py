@@ -149,6 +149,8 @@ class Node(Mirrored):
             models.Index(fields=["is_gpu_node", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "-gpus_free", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "-changed_at", "name"]),
+            # Silent kubelets, whose pods are shown as unknown.
+            models.Index(fields=["cluster"], condition=Q(is_ready=None), name="silent_nodes"),
         ]
         ordering = ["cluster_id", "name"]
 

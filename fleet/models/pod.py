@@ -126,6 +126,24 @@ class Pod(Namespaced):
                 condition=Q(is_tenant=True),
                 name="gpu_pods_of_lists",
             ),
+            # For GPU pods by workload, likewise.
+            models.Index(
+                fields=[
+                    "cluster",
+                    "namespace",
+                    "owner_kind",
+                    "owner_name",
+                    "owner_uid",
+                    "state_code",
+                    "restarts",
+                    "crashed_at",
+                    "node",
+                    "gpus",
+                    "created_at",
+                ],
+                condition=Q(is_tenant=True),
+                name="gpu_pods_by_owner",
+            ),
         ]
 
     def __str__(self) -> str:
