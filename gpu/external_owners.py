@@ -1,6 +1,7 @@
 """Other controllers that reboot, replace or drain a node at this moment, by their marks on it. Pure.
 
-Whoever holds a node is shown and waited for, never fought (lifecycle R18). Sources: kubereboot/kured, --annotate-nodes;
+Whoever holds a node is shown and waited for, never fought (lifecycle R18). `gpu.remediations` has those without a mark
+on the node. Sources: kubereboot/kured, --annotate-nodes;
 karpenter.sh/docs/concepts/disruption; kubernetes/autoscaler, utils/taints; medik8s/node-maintenance-operator,
 controllers/taint.go; openshift/machine-config-operator, pkg/daemon/constants; SlinkyProject/slurm-operator, through
 NVIDIA/NVSentinel #909; kubernetes.io, reference/node/node-lifecycle-conditions (Kubernetes 1.37).
@@ -16,11 +17,13 @@ from gpu.conditions import EKS
 from gpu.cordons import SENTINEL_WORKS
 from gpu.labels import (
     AUTOSCALER_GOING,
+    FENCING,
     GKE_MAINTENANCE,
     KARPENTER_GOING,
     KURED_REBOOTS,
     MAINTENANCE_DRAIN,
     MCO_STATE,
+    SELF_REMEDIATION,
     SENTINEL_STATE,
     SLINKY_CORDON,
 )
@@ -127,6 +130,8 @@ DETECTORS = (
     _by_taint(KARPENTER_GOING, "Karpenter", "replaces or removes the node"),
     _by_taint((AUTOSCALER_DELETES,), "The Cluster Autoscaler", "removes the node"),
     _by_taint((MAINTENANCE_DRAIN,), "The Node Maintenance Operator", "maintains the node"),
+    _by_taint((SELF_REMEDIATION,), "Self Node Remediation", "reboots the node"),
+    _by_taint((FENCING,), "Fence Agents Remediation", "fences the node"),
     _machine_config,
     _slurm,
     _by_condition,

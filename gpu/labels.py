@@ -138,6 +138,14 @@ ASKED_AT = "quarterdeck.io/asked-at"  # annotation: distinguishes Jobs of anothe
 KURED_NEEDED = "weave.works/kured-most-recent-reboot-needed"  # kubereboot/kured, --annotate-nodes
 KURED_REBOOTS = "weave.works/kured-reboot-in-progress"
 MAINTENANCE_DRAIN = "medik8s.io/drain"  # taint of the node-maintenance-operator
+# Taints while a node is remediated: medik8s/self-node-remediation, internal/controller, and
+# medik8s/fence-agents-remediation, api/v1alpha1.
+SELF_REMEDIATION = "remediation.medik8s.io/self-node-remediation"
+FENCING = "remediation.medik8s.io/fence-agents-remediation"
+REMEDIATED_NODE = "remediation.medik8s.io/node-name"  # annotation of a remediation; without it, its name is the node's
+# Annotations. kubernetes-sigs/cluster-api, api/core/v1beta2/common_types.go: of a Machine, and of a Node.
+CAPI_REMEDIATE = "cluster.x-k8s.io/remediate-machine"
+CAPI_MACHINE = "cluster.x-k8s.io/machine"
 MCO_STATE = "machineconfiguration.openshift.io/state"  # annotation: Working, Rebooting, Done, Degraded, Unreconcilable
 SLINKY_CORDON = "nodeset.slinky.slurm.net/node-cordon-reason"  # annotation of Slurm's operator
 GKE_MAINTENANCE = "cloud.google.com/scheduled-maintenance-time"  # label: seconds since 1970

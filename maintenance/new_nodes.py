@@ -11,12 +11,13 @@ from fleet.freshness.cluster import why_unseen
 from fleet.freshness.kinds import PODS
 from fleet.models import Cluster, ClusterMode, Node, Pod, PodPlacement
 from gpu.cordons import SENTINEL_EVENT
+from gpu.external_owners import ExternalOwner
 from gpu.labels import SENTINEL_CORDON, SENTINEL_STATE
 from health.stack import ChecklistAnswer, ChecklistItem, checklist_of, read_stacks
 from maintenance.automatic import AT_REST, why_not_now
 from maintenance.gate_steps import GateFacts
 from maintenance.models import NewNodeGate, NodeCase
-from operations.external_owner import external_owner_of
+from operations.external_owner import external_owners
 from operations.models import Disruption, OperationNode, Quarantine
 from operations.restraints import freezes_of
 from operations.test_jobs.allocated_gpus import device_request_of, why_never_testable
@@ -94,7 +95,7 @@ def why_gate_waits(cluster: Cluster, *, now: datetime) -> str:
 
 
 def why_not_free(nodes: Sequence[Node], *, now: datetime) -> dict[str, str]:
-    """Returns why no operation of the gate starts on nodes of one cluster, by UID. Four queries at most."""
+    """Returns why no operation of the gate starts on nodes of one cluster, by UID. Five queries at most."""
     if not nodes:
         return {}
     uids = [node.uid for node in nodes]
@@ -102,13 +103,17 @@ def why_not_free(nodes: Sequence[Node], *, now: datetime) -> dict[str, str]:
     frozen = freezes_of(nodes[0].cluster_id, uids, now=now)
     taken = Disruption.objects.in_force().filter(node_uid__in=uids)
     others = {row.node_uid: row.not_free for row in taken if row.taken_by != own.get(row.node_uid)}
-    found = {node.uid: _owner_of(node) or others.get(node.uid, "") or frozen.get(node.uid, "") for node in nodes}
+    works = external_owners(nodes)
+    found = {
+        node.uid: _owner_of(node, works.get(node.uid)) or others.get(node.uid, "") or frozen.get(node.uid, "")
+        for node in nodes
+    }
     return {uid: why for uid, why in found.items() if why}
 
 
-def _owner_of(node: Node) -> str:
-    """Returns who else works on the node, from its marks. Blank: nobody."""
-    if external := external_owner_of(node):
+def _owner_of(node: Node, external: ExternalOwner | None) -> str:
+    """Returns who else works on the node. Blank: nobody."""
+    if external:
         return external.sentence
     if SENTINEL_EVENT in node.annotations or node.labels.get(SENTINEL_STATE) or node.labels.get(SENTINEL_CORDON):
         return "NVSentinel quarantines the node."

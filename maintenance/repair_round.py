@@ -49,6 +49,7 @@ from maintenance.receivers import REPAIR_SECRETS
 from maintenance.refusals import CaseRefused
 from maintenance.repair_logs import collect_logs
 from operations.external_owner import external_owner_on
+from operations.external_work import look_at_work
 from operations.node_writer import remade
 from operations.restraints import freezes_of, stop_reason
 from operations.stop_switch import stopped_by_switch
@@ -239,7 +240,7 @@ class RepairRound:
             return "The node booted since the reboot was asked for. It is not asked again."
         if (at_work := node.labels.get(SENTINEL_STATE, "")) in SENTINEL_WORKS:
             return f"NVSentinel works on the node ({at_work}). Wait for it, or answer the repair here."
-        if external := external_owner_on(node):
+        if external := external_owner_on(node) or look_at_work(self.connection).by_node.get(node.name):
             return external.sentence
         if (state := node.labels.get(UPGRADE_STATE, "")) not in NOT_AT_WORK:
             return f"The GPU Operator changes the driver of the node ({state}). Wait for it, or answer the repair here."

@@ -14,7 +14,7 @@ from fleet.models import Cluster, DisruptionBudget, Node, OtherPod, Pod
 from kube.resources import DISRUPTION_BUDGETS
 from kube.selectors import readable
 from operations.domain_shares import domains_of
-from operations.external_owner import announced_work_of, external_owner_of
+from operations.external_owner import announced_work_of, external_owners, not_looked_at
 from operations.headroom import gpus_by_product, pending_after
 from operations.kinds import LEAVING_STEPS
 from operations.ledger.disruptions import read_budgets
@@ -288,8 +288,9 @@ def _unseen(cluster: Cluster, *, with_pods: bool, now: datetime):
 
 def _warnings(nodes: Sequence[Node], steps: Sequence[str], options: Mapping[str, Any]):
     if all(STEPS[key].minds_owner for key in steps):
-        held = ((node, external_owner_of(node)) for node in nodes)
-        yield from (f"{node.name} is held by another: {owner.sentence}" for node, owner in held if owner)
+        held = external_owners(nodes)
+        yield from (f"{node.name} is held by another: {held[node.uid].sentence}" for node in nodes if node.uid in held)
+        yield from not_looked_at(nodes)
         yield from (f"{node.name}: {work}" for node in nodes for work in announced_work_of(node))
     for key in steps:
         yield from STEPS[key].warnings(nodes)

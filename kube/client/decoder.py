@@ -13,7 +13,7 @@ import msgspec
 from kube.client.errors import Unreadable
 from kube.client.list_splitter import split_list
 from kube.resources import EVERY
-from kube.structs import Seen
+from kube.structs import CustomSeen, Seen
 from kube.structs.meta import Identifier
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(kind, strict=False)
 
 
-STRUCTS: frozenset[type[Seen]] = frozenset(resource.struct for resource in EVERY)
+STRUCTS: frozenset[type[Seen]] = frozenset({CustomSeen, *(resource.struct for resource in EVERY)})
 OF_ONE: Mapping[type[Seen], msgspec.json.Decoder[Any]] = {kind: decoder(kind) for kind in STRUCTS}
 OF_A_LIST: Mapping[type[Seen], msgspec.json.Decoder[Any]] = {kind: decoder(_list_of(kind)) for kind in STRUCTS}
 ANY_LIST = decoder(ListOf)

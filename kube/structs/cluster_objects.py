@@ -24,9 +24,21 @@ class ConfigMapSeen(Seen, frozen=True):
         return self.data or {}
 
 
+class UnhealthyNode(Struct, frozen=True):
+    name: str = ""
+    remediations: list[Any] | None = None  # that are not deleted yet
+
+
+class NodeReference(Struct, frozen=True):
+    name: str = ""
+
+
 class CustomStatus(Struct, frozen=True):
     completion_time: str | None = ""
     conditions: list[Condition] | None = None
+    unhealthy_nodes: list[UnhealthyNode] | None = None  # of a NodeHealthCheck
+    in_flight_remediations: dict[str, Any] | None = None  # by node; of its older releases
+    node_ref: NodeReference | None = None  # of a Machine
 
 
 class CustomSeen(Seen, frozen=True):

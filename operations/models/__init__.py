@@ -1,4 +1,5 @@
 from operations.models.disruption import Disruption, DomainBudget
+from operations.models.external_work import ExternalWork
 from operations.models.freeze import Freeze
 from operations.models.maintenance_request import MaintenanceRequest
 from operations.models.operation import Operation, OperationNode, Quarantine
@@ -8,6 +9,7 @@ from operations.models.writer_lease import WriterLease
 __all__ = [
     "Disruption",
     "DomainBudget",
+    "ExternalWork",
     "Freeze",
     "MaintenanceRequest",
     "NodeTestJob",

@@ -13,6 +13,7 @@ from fleet.models import Cluster, Node
 from kube import client
 from kube.structs import NodeSeen
 from operations import node_writer
+from operations.external_owner import external_owner_of
 from operations.models import Operation, OperationNode
 from operations.restraints import Veto
 from operations.steps.nodes_in_progress import NodesInProgress
@@ -20,6 +21,7 @@ from operations.steps.options import StepOption
 
 # In the progress of a failed node: the failure is no surprise, so it does not count towards the pause of the operation.
 IS_EXPECTED = "is_expected"
+HELD = "Held by another"  # before the sentence about the controller that works on a node
 QUIET_AT_ONCE_MOST = 200  # nodes without a disruptive step, such as cordons, in one round
 
 
@@ -106,6 +108,7 @@ class NodeStep(ABC):
     # operation on the node. What ends by itself is waited for: a stop, a freeze, a place in the ledger.
     vetoes: ClassVar[Sequence[Veto]] = ()
     waits_for_stop: ClassVar[bool] = True  # the stop of the fleet holds it back
+    waits_for_others: ClassVar[bool] = False  # it does not begin while another controller works on the node
     minds_owner: ClassVar[bool] = True  # the preview names another controller that holds a node
     progress: ClassVar[str] = ""  # the fields of its progress, for REST
     template: ClassVar[str] = ""  # block of a node's progress on the operation's page; blank: the common one
@@ -115,7 +118,9 @@ class NodeStep(ABC):
 
     def why_not_begin(self, node: OperationNode) -> str:
         """Returns why the step does not begin on the node now, so that the node stays free. Blank: it may."""
-        return ""
+        row = Node.objects.filter(uid=node.node_uid).first() if self.waits_for_others else None
+        external = external_owner_of(row) if row else None
+        return f"{HELD}: {external.sentence}" if external else ""
 
     def suggest(self, nodes: Sequence[Node]) -> dict[str, Any]:
         """Returns options as they are usual for the nodes."""

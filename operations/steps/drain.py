@@ -16,9 +16,10 @@ from kube import client
 from kube.structs import PodSeen
 from operations.drain_times import drain_times
 from operations.eviction_pace import AT_ONCE, take_evictions
+from operations.external_owner import external_owner_on
 from operations.lifecycle import AT_ONCE_MOST
 from operations.refusals import BadOperation
-from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait
+from operations.steps.base import HELD, NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.steps.evictions import ENDED, JOBS, Consent, Evictions, PodOnNode, evictions_of, next_turn
 from operations.steps.options import DurationOption, NumberOption, SwitchOption
 from operations.steps.whole_jobs import held_jobs
@@ -27,6 +28,7 @@ from wording.lists import names
 from wording.numbers import are, count
 
 BETWEEN_ROUNDS = timedelta(seconds=2)
+WHILE_HELD = timedelta(seconds=15)
 EMPTY_FOR = timedelta(seconds=10)  # a pod may be bound between our list and our look
 DEADLINE = timedelta(minutes=30)
 # By workload class of a pool (lifecycle R29); other classes have the usual one.
@@ -68,6 +70,7 @@ class DrainStep(NodeStep):
     evicts: ClassVar[bool] = True
     needs_place: ClassVar[bool] = True
     waits_for_freeze: ClassVar[bool] = True
+    waits_for_others: ClassVar[bool] = True
     progress: ClassVar[str] = "For a drain: `pods` with name, state and reason, the number `left`, and the total `of`."
     template: ClassVar[str] = "operations/_drain.html"
 
@@ -97,6 +100,12 @@ class DrainStep(NodeStep):
             return failed("Somebody uncordoned the node, so evicted pods could return. Quarantine it again.")
         if node.ready is None or node.ready.status != "True":
             return failed("The node is not Ready: its kubelet cannot end pods. Repair the node first.")
+        deadline = deadline_of(work.operation.options)
+        is_over = work.node.step_since is not None and work.clock() - work.node.step_since > deadline
+        if external := external_owner_on(node):
+            if is_over:
+                return failed(f"Drain blocked. {external.sentence}", **work.node.progress)
+            return wait(f"{HELD}: {external.sentence}", again_after=WHILE_HELD, **work.node.progress)
         evictions = evictions_of(pods_on(work), _consent(work.operation.options), now=work.clock())
         if evictions.needs_consent:
             first, why = evictions.needs_consent[0]
@@ -105,8 +114,7 @@ class DrainStep(NodeStep):
             return failed(f"{first.title}{others} needs your consent: {why}. Start the drain again with it.")
         if evictions.is_empty:
             return _emptied(work, evictions)
-        turn, deadline = next_turn(evictions.to_evict), deadline_of(work.operation.options)
-        is_over = work.node.step_since is not None and work.clock() - work.node.step_since > deadline
+        turn = next_turn(evictions.to_evict)
         held = held_jobs(work, turn, deadline=deadline)
         states = _evict(work, [pod for pod in turn if pod.uid not in held], is_dry_run=is_over)
         progress = _progress(evictions, states, held, work)

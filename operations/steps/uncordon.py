@@ -10,25 +10,26 @@ from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from gpu.upgrade_controller import NOT_AT_WORK
 from kube import client
 from kube.structs import NodeSeen
-from operations.external_owner import external_owner_of, external_owner_on
+from operations.external_owner import external_owner_on
 from operations.models import OperationNode, Quarantine
 from operations.node_exclusion import inclusion_of
 from operations.restraints import RELEASE_VETOES
-from operations.steps.base import NodeStep, NodeWork, StepResult, done_result, failed, wait, yielded
+from operations.steps.base import HELD, NodeStep, NodeWork, StepResult, done_result, failed, wait, yielded
 
 
 class UncordonStep(NodeStep):
     key: ClassVar[str] = "uncordon"
     vetoes = RELEASE_VETOES
+    waits_for_others: ClassVar[bool] = True
 
     def why_not_begin(self, node: OperationNode) -> str:
         row = Node.objects.filter(uid=node.node_uid).first()
         if row is None or not Quarantine.objects.of_nodes([node.node_uid]).exists():
             return ""
-        if external := external_owner_of(row):
-            return f"Held by another: {external.sentence}"
+        if held := super().why_not_begin(node):
+            return held
         kept = _kept_by_sentinel(row.name, row.labels, row.annotations) if row.is_unschedulable else ""
-        return f"Held by another: {kept}" if kept else ""
+        return f"{HELD}: {kept}" if kept else ""
 
     def run(self, work: NodeWork) -> StepResult:
         rows = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation")
@@ -52,7 +53,7 @@ class UncordonStep(NodeStep):
         if busy:
             return wait(f"The GPU Operator is changing the driver ({busy}).", again_after=timedelta(seconds=15))
         if held and row is not None:
-            return yielded(f"Held by another: {held}")
+            return yielded(f"{HELD}: {held}")
         left = whose_cordon(observed.cordoned_by, observed.labels) if observed.is_unschedulable else ""
         if row is not None:
             row.end(now=work.clock(), left_reason=f"Still cordoned{left}." if left else "")

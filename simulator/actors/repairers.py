@@ -1,7 +1,9 @@
-"""The kinds of controllers that repair nodes: NVSentinel's janitor and lifecycle-manager, and Metal3, as their CRDs
-define them.
+"""The kinds of controllers that repair or replace nodes, as their CRDs define them: NVSentinel's janitor and
+lifecycle-manager, Metal3, medik8s and Cluster API.
 
-NVIDIA/NVSentinel, charts/janitor/crds and charts/lifecycle-manager/crds; metal3-io/baremetal-operator, docs/api.md.
+NVIDIA/NVSentinel, charts/janitor/crds and charts/lifecycle-manager/crds; metal3-io/baremetal-operator, docs/api.md;
+config/crd/bases of medik8s/node-healthcheck-operator, medik8s/self-node-remediation, medik8s/fence-agents-remediation
+and kubernetes-sigs/cluster-api.
 """
 
 from typing import Any
@@ -23,6 +25,14 @@ REBOOT_NODE = _kind(JANITOR, "rebootnodes", "RebootNode")
 GPU_RESET = _kind(JANITOR, "gpuresets", "GPUReset")
 MAINTENANCE_REQUEST = _kind(LIFECYCLE, "maintenancerequests", "MaintenanceRequest", version="v1")
 BARE_METAL_HOST = _kind(METAL3, "baremetalhosts", "BareMetalHost", namespaced=True)
+NODE_HEALTH_CHECK = _kind("remediation.medik8s.io", "nodehealthchecks", "NodeHealthCheck")
+SELF_NODE_REMEDIATION = _kind(
+    "self-node-remediation.medik8s.io", "selfnoderemediations", "SelfNodeRemediation", namespaced=True
+)
+FENCE_AGENTS_REMEDIATION = _kind(
+    "fence-agents-remediation.medik8s.io", "fenceagentsremediations", "FenceAgentsRemediation", namespaced=True
+)
+MACHINE = _kind("cluster.x-k8s.io", "machines", "Machine", version="v1beta2", namespaced=True)
 _REBOOT_SPEC: Obj = {
     "type": "object",
     "properties": {"force": {"type": "boolean", "default": False}, "nodeName": {"type": "string"}},
@@ -47,6 +57,11 @@ def lifecycle_definitions() -> list[Obj]:
 
 def metal3_definitions() -> list[Obj]:
     return [_definition(BARE_METAL_HOST, ANYTHING)]
+
+
+def remediation_definitions() -> list[Obj]:
+    kinds = (NODE_HEALTH_CHECK, SELF_NODE_REMEDIATION, FENCE_AGENTS_REMEDIATION, MACHINE)
+    return [_definition(kind, ANYTHING) for kind in kinds]
 
 
 def _definition(kind: Kind, spec: Obj) -> Obj:

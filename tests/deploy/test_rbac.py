@@ -6,6 +6,7 @@ import yaml
 from fleet.freshness.kinds import rule_for
 from fleet.observer.mirror.kinds import KINDS
 from fleet.web.cluster_exporters import RULE as EXPORTERS
+from gpu.remediations import KINDS as REMEDIATIONS
 from operations.node_exclusion import AUTOSCALER_STATUS
 
 RBAC = Path(__file__).resolve().parents[2] / "deploy" / "rbac"
@@ -65,6 +66,12 @@ def test_nothing_is_deleted_but_our_own_objects_and_pods_are_only_evicted():
     kinds = {"nodes", "nvidiadrivers", "clusterpolicies", "leases", "jobs", "pods/eviction"}
     kinds |= by_nvsentinel | {"baremetalhosts"}  # the policy narrows these to our own, and one annotation
     assert {resource for resource, _ in writes} == kinds
+
+
+def test_work_of_others_is_listed():
+    may = granted("quarterdeck.yaml")
+    asked = {("ClusterRole", kind.group, f"{name.lower()}s") for name, kind in REMEDIATIONS.items()}
+    assert {right: may.get(right) for right in asked} == {right: {"list"} for right in asked}
 
 
 def test_pods_are_deleted_only_with_the_optional_manifest():

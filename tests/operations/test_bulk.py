@@ -11,7 +11,7 @@ from kube.resources import DISRUPTION_BUDGETS
 from operations import commands
 from operations.impact import UNKNOWN
 from operations.kinds import KINDS
-from operations.models import DomainBudget, Operation
+from operations.models import DomainBudget, ExternalWork, Operation
 from people.models import User
 from tests.callers import calling
 from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, a_user, an_operation
@@ -206,6 +206,10 @@ def test_an_impact_from_rows_that_are_not_current_is_no_impact_of_now(cluster):
     """“0 GPU pods evicted” was shown as of now where pods may not be read, or the cluster had been away for hours."""
     one = a_node(cluster, "gpu-0")
     a_bookmark(cluster, DISRUPTION_BUDGETS.name)
+    assert previewed(cluster, "drain", one)["warnings"] == [
+        "The work of remediators and machine controllers was not looked at yet."
+    ]
+    ExternalWork.objects.create(cluster=cluster, looked_at=datetime.now(UTC))
     assert previewed(cluster, "drain", one)["warnings"] == []
 
     cluster.bookmarks.filter(kind="pods").update(state="forbidden", last_seen_at=NOON - timedelta(hours=2))

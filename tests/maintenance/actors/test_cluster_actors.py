@@ -20,9 +20,11 @@ from operations.models import OperationNode
 from simulator.actors.repairers import (
     BARE_METAL_HOST,
     GPU_RESET,
+    NODE_HEALTH_CHECK,
     REBOOT_NODE,
     janitor_definitions,
     metal3_definitions,
+    remediation_definitions,
 )
 from simulator.kinds import CONFIG_MAP, DEFINITION, NAMESPACE, NODE
 from tests.maintenance.actors.ground import a_drained_case, asked, repair_rounds, state
@@ -79,6 +81,22 @@ def test_a_reboot_node_is_made_once_with_our_mark_and_is_done_by_the_boot_id(gro
     assert state(repair) == CaseState.VALIDATING
     repair_rounds(ground, repair)
     assert len(objects(ground)) == 1, "an ended request is history"
+
+
+def test_a_reboot_waits_for_a_remediation_that_is_in_flight_now(ground: Ground, case):
+    """lifecycle R18: the objects of others are listed before each request."""
+    for definition in remediation_definitions():
+        ground.store.create(DEFINITION, definition)
+    ground.store.create(NODE_HEALTH_CHECK, {"metadata": {"name": "workers"}})
+    status = {"unhealthyNodes": [{"name": CANARY, "remediations": [{"started": "2026-11-30T12:00:00Z"}]}]}
+    ground.store.patch(NODE_HEALTH_CHECK, "workers", {"status": status}, how="merge", subresource="status")
+    repair = repair_rounds(ground, asked(case, ground, "nvsentinel-reboot"), 2)
+    assert repair.says.startswith("Node Health Check remediates the node (NodeHealthCheck workers).")
+    assert (repair.sent_at, objects(ground)) == (None, [])
+
+    ground.store.delete(NODE_HEALTH_CHECK, "workers")
+    repair_rounds(ground, repair)
+    assert len(objects(ground)) == 1
 
 
 def test_the_logs_are_collected_before_a_reboot_and_are_not_waited_for_long(ground: Ground, case):
