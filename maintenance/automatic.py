@@ -10,7 +10,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from edges.transition_errors import LostRace
-from fleet.freshness.cluster import load_cluster_freshness
+from fleet.freshness.cluster import load_cluster_freshness, why_unseen
+from fleet.freshness.kinds import PODS
 from fleet.models import Cluster, Node, Pool
 from gpu.cordons import SENTINEL_EVENT
 from gpu.labels import SENTINEL_CORDON, SENTINEL_STATE
@@ -213,10 +214,10 @@ def shared_by(properties: Mapping[str, NodeProperties], node_names: Sequence[str
 
 
 def why_not_now(cluster: Cluster, *, now: datetime) -> str:
-    """Returns why nothing is decided in a cluster now. Blank: it is."""
+    """Returns why nothing is decided in a cluster now. Blank: it is. "No pods" is believed only where pods are seen."""
     if not load_cluster_freshness(cluster, now=now).is_fresh:
         return f"{cluster.name} is not seen now: its findings may be old."
-    return stop_reason(now=now)
+    return stop_reason(now=now) or why_unseen(cluster.pk, PODS, now=now)
 
 
 def why_wait(node: Node, *, now: datetime) -> str:

@@ -31,6 +31,7 @@ from maintenance.step_choice import (
     wait_for,
 )
 from maintenance.triggers import SAME_CAUSE_WITHIN, TRIGGERS, BreakerNumbers, BreakerState, Mode, WouldAct
+from operations.impact import why_a_person_decides
 from operations.models import OperationNode
 from operations.pool_tests import has_image
 from operations.restraints import freezes_of
@@ -126,7 +127,7 @@ class AutomaticCase:
 
 
 def automatic_case(case: NodeCase, facts: CaseFacts, *, now: datetime) -> AutomaticCase:
-    """Returns a case with its next automatic step. At most 16 queries."""
+    """Returns a case with its next automatic step. At most 16 queries, and 13 more before a drain."""
     decisions = case.automatic_decisions.select_related("automatic__pool__cluster").order_by("-pk")
     decision = decisions.first()
     row = decision.automatic if decision else None
@@ -140,8 +141,11 @@ def _doubt(case: NodeCase, row: AutomaticQuarantine, step: AutomaticStep, *, now
     """Returns the reason for waiting instead of the step. None: the step may start."""
     if why := _why_wait(case, now=now):
         return wait_for(why)
-    if not row.pool.nodes.filter(uid=case.node_uid).exists():
+    node = row.pool.nodes.select_related("cluster").filter(uid=case.node_uid).first()
+    if node is None:
         return hand_over(f"The node left pool {row.pool.name}.")
+    if step == AutomaticStep.DRAIN and (why := why_a_person_decides(node, now=now)):
+        return hand_over(why)
     if step in (AutomaticStep.DRAIN, AutomaticStep.REPAIR) and (why := _common_cause(case, now=now)):
         return hand_over(why)
     return None

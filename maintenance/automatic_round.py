@@ -52,6 +52,7 @@ from maintenance.triggers import (
     same_cause,
 )
 from operations import commands as operations
+from operations.impact import why_a_person_decides
 from operations.ledger.disruptions import read_budgets
 from operations.refusals import OperationRefused
 from wording.durations import spell
@@ -102,7 +103,7 @@ class PoolRound:
         return self.row.counts_from(match.trigger.key) < match.sign.opened_at <= self.now - SETTLES
 
     def _decide(self, match: Match, by_node: Mapping[str, Sequence[Match]]) -> None:
-        node = Node.objects.get(cluster=self.cluster, uid=match.sign.node_uid)
+        node = Node.objects.select_related("cluster").get(cluster=self.cluster, uid=match.sign.node_uid)
         if why_wait(node, now=self.now):
             return
         alike = same_cause(match, chain.from_iterable(by_node.values()), at=self.now)
@@ -135,7 +136,8 @@ class PoolRound:
         acted = AutomaticDecision.objects.filter(node_uid=node.uid, at__gt=self.now - DAY, case__isnull=False)
         if acted.exists():
             return "The node had an automatic case in the last 24 h."
-        return read_budgets(self.cluster.pk, [node.name], is_rollback=False).why_not([node.name])
+        full = read_budgets(self.cluster.pk, [node.name], is_rollback=False).why_not([node.name])
+        return full or why_a_person_decides(node, now=self.now)
 
     def _acts_since_reset(self) -> list[AutomaticDecision]:
         verdicts = [AutomaticVerdict.SUGGESTED, AutomaticVerdict.ACTED]

@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
-from fleet.freshness.cluster import why_unseen
-from fleet.freshness.kinds import PODS
 from fleet.models import Cluster, ClusterMode, Node, Pod, PodPlacement
 from gpu.cordons import SENTINEL_EVENT
 from gpu.external_owners import ExternalOwner
@@ -85,13 +83,10 @@ def tenants_of(nodes: Sequence[Node]) -> Mapping[str, list[str]]:
 
 
 def why_gate_waits(cluster: Cluster, *, now: datetime) -> str:
-    """Returns why no new node of a cluster is held, tested or released now. Blank: they are.
-
-    "No pods" is believed only where pods are seen now.
-    """
+    """Returns why no new node of a cluster is held, tested or released now. Blank: they are."""
     if cluster.mode != ClusterMode.OPERATE:
         return f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}."
-    return why_not_now(cluster, now=now) or why_unseen(cluster.pk, PODS, now=now)
+    return why_not_now(cluster, now=now)
 
 
 def why_not_free(nodes: Sequence[Node], *, now: datetime) -> dict[str, str]:

@@ -17,7 +17,7 @@ from operations.domain_shares import domains_of
 from operations.external_owner import announced_work_of, external_owners, not_looked_at
 from operations.headroom import gpus_by_product, pending_after
 from operations.kinds import LEAVING_STEPS
-from operations.ledger.disruptions import read_budgets
+from operations.ledger.disruptions import read_budgets, services_only_on
 from operations.ledger.services import services_of
 from operations.lifecycle import AT_ONCE_MOST
 from operations.models import Disruption, Quarantine
@@ -29,7 +29,7 @@ from operations.steps.whole_jobs import side_by_side
 from operations.tenants.disruption_cost import Job, costs
 from operations.tenants.jobs import harm_of
 from wording.lists import names
-from wording.numbers import count, either
+from wording.numbers import are, count, either
 
 TYPED_ABOVE = 10  # nodes; of more the asker types their number
 LISTS = (
@@ -129,8 +129,7 @@ def impact_of(
     jobs_on = {name: frozenset(job.name for job in harm.jobs) for name, harm in harms.items()}
     drained = Counter(name for its in jobs_on.values() for name in its)
     is_leaving = leaves_service(steps)
-    returning = [pod.uid for pod in evictions.to_evict if pod.owner_kind]
-    headroom, pending = pending_after(cluster, nodes, returning) if is_evicting else ("", [])
+    headroom, pending = pending_after(cluster, nodes, _returning(evictions)) if is_evicting else ("", [])
     shares = shares_of(cluster, nodes, taken=taken_by(actor, cluster, now=now) if is_leaving else ())
     return OperationImpact(
         nodes=nodes,
@@ -168,6 +167,27 @@ def impact_of(
         needs_typed_count=not is_dry_run(steps)
         and (len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares)),
     )
+
+
+def why_a_person_decides(node: Node, *, now: datetime) -> str:
+    """Returns why no machine takes a node out of service: it is the last of a service, or its pods find no room.
+
+    Blank: a machine may (lifecycle R51). At most 13 queries.
+    """
+    decides = "A person decides."
+    if services := services_only_on(node.cluster_id, node.name):
+        return f"{node.name} is the only node where {names(services)} {are(len(services))} Ready. {decides}"
+    evictions = evictions_of(_pods(node.cluster, [node.name]), Consent(unmanaged=True, empty_dir=True), now=now)
+    room, pending = pending_after(node.cluster, [node], _returning(evictions))
+    if pending:
+        find = either(len(pending), "finds", "find")
+        return f"{count(len(pending), 'pod')} of {node.name} {find} no room: {names(pending)}. {room} {decides}"
+    return ""
+
+
+def _returning(evictions: Evictions) -> list[str]:
+    """Returns the UIDs of the pods that a controller makes again."""
+    return [pod.uid for pod in evictions.to_evict if pod.owner_kind]
 
 
 def _whole(job: Job, drained: int) -> str:

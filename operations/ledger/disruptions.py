@@ -17,7 +17,7 @@ from django.db.models import Q
 from fleet.models import Cluster, Node, Pool
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
 from operations.failure_domains import Allowance, Budgets, Domain, DomainKind
-from operations.ledger.services import services_of
+from operations.ledger.services import ready_only_on, services_of
 from operations.lifecycle import NodeProgress
 from operations.models import Disruption, DomainBudget, OperationNode, Quarantine
 
@@ -105,6 +105,11 @@ def read_budgets(cluster_id: int, asked: Sequence[str], *, is_rollback: bool) ->
     return _Reading(cluster_id, asked, is_rollback=is_rollback).budgets()
 
 
+def services_only_on(cluster_id: int, node_name: str) -> list[str]:
+    """Returns the services whose last Ready node this is, those of one replica among them. At most eight queries."""
+    return _Reading(cluster_id, [node_name], is_rollback=False).services_only_on(node_name)
+
+
 class _Reading:
     def __init__(self, cluster_id: int, asked: Sequence[str], *, is_rollback: bool) -> None:
         self.cluster_id, self.asked, self.is_rollback = cluster_id, asked, is_rollback
@@ -153,6 +158,9 @@ class _Reading:
             return Allowance(f"pool {pool.cluster.name}/{pool.name}", pool.max_unavailable, out)
         words = "NVLink domain" if domain.kind is DomainKind.NVLINK else domain.kind.value
         return Allowance(f"{words} {domain.key}", self.limits[domain.kind].max_unavailable, out)
+
+    def services_only_on(self, name: str) -> list[str]:
+        return ready_only_on(self.cluster_id, self._emptied() - {name}, name)
 
     def _out(self) -> dict[str, str]:
         if self.is_rollback:

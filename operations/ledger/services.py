@@ -62,6 +62,11 @@ def services_of(
     }
 
 
+def ready_only_on(cluster_id: int, out: Collection[str], node_name: str) -> list[str]:
+    """Returns the services that are Ready on this node alone, those of one replica among them. Two queries."""
+    return sorted(name for name, one in _read(cluster_id, out).items() if one.hosts == {node_name})
+
+
 def _is_kept(one: _Service, budgets: Mapping[str, int]) -> bool:
     """Returns whether a pod stays Ready during the evictions. Pods with several budgets are not evicted (Z30)."""
     return len(budgets) == 1 and all(0 < most < one.pods for most in budgets.values())

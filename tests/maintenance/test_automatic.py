@@ -36,7 +36,7 @@ from operations.restraints import AFTER_RESTORE
 from people.models import AuditEntry
 from people.roster.accounts import CONSOLE
 from tests.callers import calling
-from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pool, a_user
+from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pod, a_pool, a_user
 from tests.pages import page, visiting
 from wording.instants import to_the_minute
 
@@ -277,6 +277,7 @@ def _is_stopped(pool: Pool, node: Node) -> None:
         lambda _, node: Node.objects.filter(pk=node.pk).update(annotations={"quarantineHealthEvent": "[]"}),
         lambda _, node: a_case(node),
         lambda pool, _: pool.cluster.bookmarks.update(last_seen_at=NOON - timedelta(minutes=5)),
+        lambda pool, _: pool.cluster.bookmarks.filter(kind="pods").update(last_seen_at=NOON - timedelta(minutes=5)),
         _is_frozen,
         _is_stopped,
     ],
@@ -303,6 +304,40 @@ def test_a_full_failure_domain_blocks_and_a_young_sign_waits():
     run_automatic_quarantine(now=NOON + timedelta(seconds=60))
     assert "may have 1 node unavailable and has 1" in AutomaticDecision.objects.get().reason
     assert not NodeCase.objects.exists()
+
+
+def _serve(pool: Pool, *numbers: int, ready: Sequence[int] = ()) -> None:
+    """A service with a replica of two GPUs on each of these nodes."""
+    for number in numbers:
+        node = Node.objects.get(cluster=pool.cluster, name=f"gpu-{number}")
+        its = {"owner_kind": "StatefulSet", "owner_name": "chat", "is_ready": number in (ready or numbers)}
+        a_pod(node, f"chat-{number}", gpus=2, **its)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("numbers", "ready", "others", "why"),
+    [
+        ([3], [3], "NVIDIA-H200", "gpu-3 is the only node where StatefulSet team-a/chat is Ready. A person decides."),
+        ([3, 4], [3], "NVIDIA-H200", "StatefulSet team-a/chat is Ready on gpu-3 alone."),
+        ([3, 4], [3, 4], "NVIDIA-H200", ""),
+        ([3, 4], [4], "NVIDIA-H200", ""),
+        ([3, 4], [3, 4], "NVIDIA-B200", "1 pod of gpu-3 finds no room: team-a/chat-3 (2 GPUs). 2 GPUs to place again"),
+    ],
+)
+def test_no_machine_takes_the_last_ready_node_of_a_service_or_pods_without_room(
+    numbers: Sequence[int], ready: Sequence[int], others: str, why: str
+):
+    """lifecycle R51."""
+    pool = a_pool_in(Mode.ACT)
+    Node.objects.exclude(name="gpu-3").update(gpu_product=others)
+    _serve(pool, *numbers, ready=ready)
+    strike(pool, 3)
+    run_automatic_quarantine(now=NOON)
+
+    decision = AutomaticDecision.objects.get()
+    assert (decision.verdict, Operation.objects.count()) == (("blocked", 0) if why else ("acted", 1))
+    assert decision.reason.startswith(why or "Case opened and node cordoned.")
 
 
 @pytest.mark.django_db

@@ -22,7 +22,7 @@ from operations.models import Freeze, NodeTestJob, Operation, OperationNode, Qua
 from people.models import AuditEntry
 from tests.callers import calling
 from tests.maintenance.test_automatic import LONG_AGO, a_pool_in, acting_with, strike
-from tests.make import NOON, a_user
+from tests.make import NOON, a_pod, a_user
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
@@ -275,6 +275,19 @@ def _meanwhile(monkeypatch: pytest.MonkeyPatch, act) -> None:
     """Somebody acts after the choice of a step, and before its start."""
     start = step_round._start
     monkeypatch.setattr(step_round, "_start", lambda its, *, now: (act(), start(its, now=now)))
+
+
+def test_a_node_that_became_the_last_of_a_service_is_not_drained_by_a_machine():
+    """lifecycle R51: the other replica ended after the cordon."""
+    pool = a_pool_with_switches()
+    a_quarantined_case(pool)
+    a_pod(Node.objects.get(name="gpu-3"), "chat-0", owner_kind="StatefulSet", owner_name="chat")
+    case = step(pool)
+
+    assert case.handed_over_reason == (
+        "gpu-3 is the only node where StatefulSet team-a/chat is Ready. A person decides."
+    )
+    assert kinds() == ["quarantine"]
 
 
 def test_a_take_over_happens_once_and_an_operation_of_a_person_is_one():
