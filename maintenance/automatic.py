@@ -23,6 +23,7 @@ from health.suspects import NodeOutcome, suspects_of
 from maintenance.lifecycle import CaseState
 from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase, RepairKinds
 from maintenance.refusals import CaseRefused
+from maintenance.trials import ACCEPTED_RATIO, POOL, acceptance_of, move_trial
 from maintenance.triggers import (
     DAY,
     HOUR,
@@ -51,16 +52,17 @@ from wording.numbers import count
 ACTOR = "automatic quarantine"  # in cases, operations and the audit chain
 BACKTEST = timedelta(days=30)
 AT_REST = ("", UPGRADE_REQUIRED, UPGRADE_DONE)
-ACCEPTED_IN = (CaseState.IN_REPAIR, CaseState.RETIRED)
 # Columns of the switches of mode act.
 SWITCHES_OFF = {"drain_since": None, "drain_by": "", "repair_since": None, "repair_by": "", "repair_through": ""}
-JUDGED, ACCEPTED_RATIO = 20, 0.9  # with this many decided cases, a lower accepted ratio ends mode act
 
 
-def change_mode(pool: Pool, *, mode: str, actor: str, reason: str, now: datetime) -> AutomaticQuarantine:
-    """Changes the mode of a pool. Findings so far start nothing.
+def change_mode(
+    pool: Pool, *, mode: str, actor: str, reason: str, skip_trial: bool = False, now: datetime
+) -> AutomaticQuarantine:
+    """Changes the mode of a pool. Findings so far start nothing. `skip_trial`: the reason also skips the rest of it.
 
-    :raises CaseRefused: when the mode is more than one step up, or somebody changed it first
+    :raises CaseRefused: when the mode is more than one step up, its trial is too short, people accepted too few
+        decisions for mode act, or somebody changed it first
     """
     columns = {"mode_since": now, "changed_by": actor, "reason": reason, "breaker_since": now, "evidence_after": now}
     with transaction.atomic():
@@ -69,23 +71,32 @@ def change_mode(pool: Pool, *, mode: str, actor: str, reason: str, now: datetime
         if to not in MODE_MOVES[was]:
             allowed = ", ".join(sorted(MODE_MOVES[was]))
             raise CaseRefused(f"The mode of pool {pool.name} is {was}. From there it may become {allowed}.")
+        if to == Mode.ACT and (accepted := acceptance_of(row)).is_too_low:
+            raise CaseRefused(f"{accepted.sentence} Mode act needs {ACCEPTED_RATIO * 100:.0f} %.")
+        skip_reason = reason if skip_trial else ""
+        trials = move_trial(row, was, to, actor=actor, skip_reason=skip_reason, now=now)
         del columns["breaker_since"]
         switches = {} if to == Mode.ACT else SWITCHES_OFF
         try:
-            row.change(mode=to.value, **columns, **switches)
+            row.change(mode=to.value, trials=trials, **columns, **switches)
         except LostRace as lost:
             raise CaseRefused(f"{lost} Read it again.") from lost
+        evidence = {"from": was, "trial": trials.get(POOL, {})}
         AuditEntry.record(
-            row.mark, verb=f"automatic-quarantine.{to}", actor=actor, reason=reason, evidence={"from": was}, now=now
+            row.mark, verb=f"automatic-quarantine.{to}", actor=actor, reason=reason, evidence=evidence, now=now
         )
     return row
 
 
-def change_rule(pool: Pool, *, rule: str, mode: str, actor: str, reason: str, now: datetime) -> AutomaticQuarantine:
+def change_rule(
+    pool: Pool, *, rule: str, mode: str, actor: str, reason: str, skip_trial: bool = False, now: datetime
+) -> AutomaticQuarantine:
     """Limits one rule of a pool to a mode; `act` ends the limit. Findings of a raised rule so far start nothing.
 
-    :raises CaseRefused: when the limit is more than one step up, the pool has no setting yet, or somebody changed it
-        first
+    A rule that was off has a trial of its own.
+
+    :raises CaseRefused: when the limit is more than one step up, its trial is too short, the pool has no setting yet,
+        or somebody changed it first
     """
     row = AutomaticQuarantine.objects.filter(pool=pool).first()
     if row is None:
@@ -98,10 +109,12 @@ def change_rule(pool: Pool, *, rule: str, mode: str, actor: str, reason: str, no
     limits |= {} if to == Mode.ACT else {rule: to.value}
     is_raised = MODE_ORDER.index(to) > MODE_ORDER.index(was)
     raised = row.rules_raised_at | ({rule: now.isoformat()} if is_raised else {})
-    evidence = {"rule": rule, "from": was.value, "to": to.value}
+    skip_reason = reason if skip_trial else ""
+    trials = move_trial(row, was, to, rule=rule, actor=actor, skip_reason=skip_reason, now=now)
+    evidence = {"rule": rule, "from": was.value, "to": to.value, "trial": trials.get(rule, {})}
     with transaction.atomic():
         try:
-            row.change(rule_modes=limits, rules_raised_at=raised)
+            row.change(rule_modes=limits, rules_raised_at=raised, trials=trials)
         except LostRace as lost:
             raise CaseRefused(f"{lost} Read it again.") from lost
         AuditEntry.record(
@@ -252,20 +265,6 @@ def other_quarantine(cluster: Cluster) -> str:
         return ""
     seen = f"NVSentinel was in this cluster at {to_the_minute(seen_at)}."
     return f"{seen} Quarterdeck leaves a node that it quarantines to it."
-
-
-def acceptance_of(row: AutomaticQuarantine) -> tuple[int, int]:
-    """Returns how many of the last decided cases people accepted, and how many they decided.
-
-    A case is accepted once somebody repairs its node, validates it or retires it. A case that was closed or returned
-    without any of these was not accepted. An earlier case is not decided, and neither is one that no person had.
-    """
-    cases = NodeCase.objects.filter(automatic_decisions__automatic=row).order_by("-pk")
-    cases = cases.filter(Q(automatic_at=None) | Q(handed_over_at__isnull=False))
-    accepted = Q(passed_at__isnull=False) | Q(repaired_at__isnull=False) | Q(state__in=ACCEPTED_IN)
-    decided = accepted | Q(state__in=[CaseState.CLOSED, CaseState.PROBATION])
-    judged = cases.filter(decided).annotate(is_accepted=accepted).values_list("is_accepted", flat=True)[:JUDGED]
-    return sum(judged), len(judged)
 
 
 def backtest(pool: Pool, *, now: datetime) -> Sequence[WouldAct]:

@@ -22,10 +22,7 @@ from health.models import Finding
 from health.rules.telemetry_silent import TelemetrySilent
 from maintenance import commands
 from maintenance.automatic import (
-    ACCEPTED_RATIO,
     ACTOR,
-    JUDGED,
-    acceptance_of,
     change_mode,
     matches_of,
     numbers_of,
@@ -37,6 +34,7 @@ from maintenance.automatic import (
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
 from maintenance.probation import observed_for
 from maintenance.refusals import CaseRefused
+from maintenance.trials import acceptance_of
 from maintenance.triggers import (
     DAY,
     MODE_ORDER,
@@ -210,8 +208,6 @@ class PoolRound:
             set_breaker(self.row, BreakerState.CLOSED, actor=ACTOR, reason=reason, now=self.now)
 
     def _fall_back(self) -> None:
-        """Ends mode act when people accept too few of its cases."""
-        accepted, judged = acceptance_of(self.row)
-        if self.row.mode == Mode.ACT and judged >= JUDGED and accepted < judged * ACCEPTED_RATIO:
-            reason = f"People accepted {accepted} of the last {judged} automatic cases."
-            change_mode(self.row.pool, mode=Mode.SUGGEST, actor=ACTOR, reason=reason, now=self.now)
+        """Ends mode act when people accept too few of its decisions."""
+        if self.row.mode == Mode.ACT and (accepted := acceptance_of(self.row)).is_too_low:
+            change_mode(self.row.pool, mode=Mode.SUGGEST, actor=ACTOR, reason=accepted.sentence, now=self.now)

@@ -27,6 +27,7 @@ from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
 from maintenance.step_choice import DRAINED_AFTER, LONGEST_WAIT
 from maintenance.step_round import run_automatic_steps
+from maintenance.trials import TRIAL
 from maintenance.triggers import BreakerState, Mode
 from operations import commands as operations
 from operations.models import Operation
@@ -108,8 +109,7 @@ class Month:
         for number in range(POOLS):
             pool = Pool.objects.create(cluster=self.cluster, name=f"pool-{number}", selector="x", max_unavailable=25)
             pool.nodes.add(*self.fleet[number::POOLS])
-            for mode in (Mode.SHADOW, Mode.SUGGEST, Mode.ACT):
-                before = BEGINS - timedelta(days=1)
+            for mode, before in ((Mode.SHADOW, BEGINS - TRIAL), (Mode.SUGGEST, BEGINS), (Mode.ACT, BEGINS)):
                 automatic.change_mode(pool, mode=mode, actor=ADA, reason="A month.", now=before)
             given = {"drain": True, "repair": ACTOR_OF_REBOOTS, "actor": ADA, "reason": "A month.", "now": before}
             set_switches(pool, **given)

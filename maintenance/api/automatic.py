@@ -15,12 +15,17 @@ from fleet.models import Pool
 from maintenance import automatic
 from maintenance.automatic_cases import MACHINES, machines_of, set_switches, would_do
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
+from maintenance.trials import Acceptance, Trial, acceptance_of, trial_of
 from maintenance.triggers import TRIGGERS, AutomaticVerdict, BreakerState, Mode
 from people.rights import Permission, require
 
 MODES = [(mode.value, mode.value) for mode in Mode]
 BREAKERS = [(state.value, state.value) for state in BreakerState]
 REASON = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
+
+SKIP = serializers.BooleanField(
+    required=False, default=False, help_text="Skip the rest of the 14 days in shadow mode, for the reason given."
+)
 
 
 class AutomaticSerializer(RowSerializer):
@@ -50,8 +55,13 @@ class MachineSerializer(serializers.Serializer):
 class AutomaticDetailSerializer(AutomaticSerializer):
     status = serializers.CharField(help_text="The state now, in a sentence.")
     numbers = serializers.CharField(help_text="The numbers that the breaker compares. Blank: it was never on.")
-    accepted = serializers.IntegerField(help_text="Of the last decided automatic cases: those that people accepted.")
-    judged = serializers.IntegerField(help_text="The last decided automatic cases, at most 20.")
+    trial_since = serializers.DateTimeField(allow_null=True, help_text="Its decisions are recorded since. Null: off.")
+    trial_ends_at = serializers.DateTimeField(allow_null=True, help_text="End of the 14 days before mode suggest.")
+    trial_skipped_by = serializers.CharField(help_text="Who skipped the rest of them. Blank: nobody.")
+    trial_skip_reason = serializers.CharField()
+    accepted = serializers.IntegerField(help_text="Of the last judged decisions: those that people accepted.")
+    judged = serializers.IntegerField(help_text="The last decisions that people judged, at most 20.")
+    not_judged = serializers.IntegerField(help_text="Decisions that nobody judged. Blocked ones do not count.")
     drain_since = serializers.DateTimeField(allow_null=True, help_text="Null: no node is drained automatically.")
     drain_by = serializers.CharField(help_text="Who switched it on.")
     repair_since = serializers.DateTimeField(allow_null=True, help_text="Null: no node is repaired automatically.")
@@ -66,8 +76,13 @@ class AutomaticDetailSerializer(AutomaticSerializer):
             *AutomaticSerializer.Meta.fields,
             "status",
             "numbers",
+            "trial_since",
+            "trial_ends_at",
+            "trial_skipped_by",
+            "trial_skip_reason",
             "accepted",
             "judged",
+            "not_judged",
             "drain_since",
             "drain_by",
             "repair_since",
@@ -105,6 +120,7 @@ class WouldActSerializer(serializers.Serializer):
 
 class ModeRequest(Asked):
     mode = serializers.ChoiceField(choices=MODES, help_text="One step up at most: off, shadow, suggest, act.")
+    skip_trial = SKIP
     reason = REASON
 
 
@@ -120,6 +136,7 @@ class SwitchesRequest(Asked):
 class RuleModeRequest(Asked):
     rule = serializers.ChoiceField(choices=[(trigger.key, trigger.title) for trigger in TRIGGERS])
     mode = serializers.ChoiceField(choices=MODES, help_text="The highest mode of this rule. `act`: no limit.")
+    skip_trial = SKIP
     reason = REASON
 
 
@@ -144,7 +161,11 @@ class ShownDetail(ShownAutomatic):
         row = getattr(pool, "automatic_quarantine", None)
         self.status = automatic.status_of(row, pool, now=timezone.now())
         self.numbers = automatic.numbers_of(row, now=timezone.now()).sentence if row else ""
-        self.accepted, self.judged = automatic.acceptance_of(row) if row else (0, 0)
+        trial = trial_of(row) if row else Trial(None)
+        self.trial_since, self.trial_ends_at = trial.since, trial.ends_at
+        self.trial_skipped_by, self.trial_skip_reason = trial.skipped_by, trial.skip_reason
+        accepted = acceptance_of(row) if row else Acceptance(0, 0, 0)
+        self.accepted, self.judged, self.not_judged = accepted.accepted, accepted.judged, accepted.waiting
         self.drain_since = row.drain_since if row else None
         self.drain_by = row.drain_by if row else ""
         self.repair_since = row.repair_since if row else None
@@ -194,7 +215,8 @@ class AutomaticModes(AutomaticEdge):
 
     @extend_schema(request=ModeRequest, responses=AutomaticDetailSerializer)
     def post(self, request, pool_id: int) -> Response:
-        """Changes the mode. Findings so far start nothing."""
+        """Changes the mode. Findings so far start nothing. 409 before 14 days of shadow mode, unless the rest is
+        skipped, and for mode act if people accepted fewer than 90 % of the last 20 judged decisions."""
         pool = self.pool(pool_id)
         where = f"cluster {pool.cluster.name}"
         require(self.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where)

@@ -43,6 +43,8 @@ class AutomaticQuarantine(models.Model):
 
     rule_modes = models.JSONField(default=dict, db_default={})  # limits of rules below the mode, by key of TRIGGERS
     rules_raised_at = models.JSONField(default=dict, db_default={})  # by key of TRIGGERS: the last raise of its limit
+    # Of the pool and of rules that were off: since when it is tried, and who skipped the rest (`maintenance.trials`).
+    trials = models.JSONField(default=dict, db_default={})
 
     objects = AutomaticQuerySet.as_manager()
 

@@ -17,6 +17,7 @@ from fleet.models import Pool
 from maintenance import automatic, automatic_cases
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
 from maintenance.refusals import CaseRefused
+from maintenance.trials import TRIAL, Trial, acceptance_of, skipped_rules, trial_of, with_judgement
 from maintenance.triggers import MODE_MOVES, TRIGGERS, BreakerState, Mode
 from people.rights import NotAllowed, Permission, require, why_not
 
@@ -27,12 +28,14 @@ TITLES = {trigger.key: trigger.title for trigger in TRIGGERS}
 
 class ModeForm(forms.Form):
     mode = forms.ChoiceField(choices=[(mode.value, mode.value) for mode in Mode])
+    skip_trial = forms.BooleanField(required=False)
     reason = Reason()
 
 
 class RuleForm(forms.Form):
     rule = forms.ChoiceField(choices=list(TITLES.items()))
     mode = forms.ChoiceField(choices=[(mode.value, mode.value) for mode in Mode])
+    skip_trial = forms.BooleanField(required=False)
     reason = Reason()
 
 
@@ -58,13 +61,16 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
     now = timezone.now()
     where, mode = f"cluster {row.cluster.name}", Mode(setting.mode) if setting else Mode.OFF
     would = automatic_cases.would_do(row, through=setting.repair_through if setting else "", now=now)
-    decisions = AutomaticDecision.objects.filter(automatic__pool=row).order_by("-at", "-pk")[:SHOWN]
-    accepted, judged = automatic.acceptance_of(setting) if setting else (0, 0)
+    decisions = AutomaticDecision.objects.filter(automatic__pool=row).order_by("-at", "-pk")
+    trial = trial_of(setting) if setting else Trial(None)
+    skipped = skipped_rules(setting) if setting else {}
     context: dict[str, Any] = {
         "pool": row, "setting": setting, "mode": mode.value, "status": automatic.status_of(setting, row, now=now),
-        "modes": [each for each in Mode if each in MODE_MOVES[mode]], "accepted": accepted, "judged": judged,
+        "modes": [each for each in Mode if each in MODE_MOVES[mode]], "trial": trial,
+        "accepted": acceptance_of(setting) if setting else None, "trial_days": TRIAL.days,
+        "is_trial_short": bool(trial.why_too_short("", Mode.ACT, now=now)),
         "is_open": setting is not None and setting.breaker == BreakerState.OPEN,
-        "decisions": [(each, TITLES.get(each.trigger, each.trigger)) for each in decisions],
+        "decisions": [(each, TITLES.get(each.trigger, each.trigger)) for each in with_judgement(decisions)[:SHOWN]],
         "would": would[:SHOWN], "would_act": sum(not each.act.reason for each in would),
         "would_block": sum(bool(each.act.reason) for each in would),
         "would_drain": sum(each.is_drained for each in would), "would_repair": sum(bool(each.repair) for each in would),
@@ -74,7 +80,10 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
         "numbers": automatic.numbers_of(setting, now=now).sentence if setting else "",
         "why_no_mode": why_not(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where),
         "why_no_reset": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),
-        "rules": [(each, setting.mode_of(each.key) if setting else Mode.OFF) for each in TRIGGERS], "all_modes": Mode,
+        "rules": [
+            (each, setting.mode_of(each.key) if setting else Mode.OFF, skipped.get(each.key)) for each in TRIGGERS
+        ],
+        "all_modes": Mode,
     }  # fmt: skip
     return render(request, "maintenance/automatic/page.html", context)
 

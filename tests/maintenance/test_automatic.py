@@ -9,7 +9,7 @@ import pytest
 from edges.transition_errors import LostRace
 from fleet.models import Node, Pool
 from health.evaluation.node_properties import properties_of
-from health.models import EvaluationRun
+from health.models import EvaluationRun, Finding
 from maintenance import automatic, automatic_round
 from maintenance.automatic_round import PoolRound, run_automatic_quarantine
 from maintenance.findings import BREAKER
@@ -17,6 +17,7 @@ from maintenance.lifecycle import CaseState
 from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase, RepairKinds
 from maintenance.queries import why_no_release
 from maintenance.refusals import CaseRefused
+from maintenance.trials import TRIAL, Acceptance, Trial, acceptance_of, skipped_rules, trial_of
 from maintenance.triggers import (
     NEVER_RULES,
     NEVER_XIDS,
@@ -408,7 +409,7 @@ def test_cases_that_people_dismiss_end_mode_act():
     run_automatic_quarantine(now=NOON)
 
     row.refresh_from_db()
-    assert (row.mode, row.reason) == (Mode.SUGGEST, "People accepted 17 of the last 20 automatic cases.")
+    assert (row.mode, row.reason) == (Mode.SUGGEST, "People accepted 17 of the last 20 judged decisions.")
 
 
 @pytest.mark.django_db
@@ -433,12 +434,74 @@ def test_the_mode_goes_up_one_step_at_a_time_by_an_admin():
     refused = root.post(f"{path}/modes", {"mode": "act", "reason": "x"}, format="json")
     assert (refused.status_code, "it may become shadow" in refused.json()["detail"]) == (409, True)
     for mode in ("shadow", "suggest", "act"):
-        answer = root.post(f"{path}/modes", {"mode": mode, "reason": "Trust."}, format="json")
+        sent = {"mode": mode, "reason": "Trust.", "skip_trial": True}
+        answer = root.post(f"{path}/modes", sent, format="json")
         assert (answer.status_code, answer.json()["mode"]) == (200, mode)
+    assert (answer.json()["trial_skipped_by"], answer.json()["trial_skip_reason"]) == ("root", "Trust.")
     assert ada.post(f"{path}/breaker-resets", {"reason": "x"}, format="json").status_code == 409
     assert [row["name"] for row in ada.get("/api/v1/automatic-quarantines").json()["results"]] == ["h200"]
     stranger = calling(a_user("eve", role="operator", on=a_cluster()))
     assert stranger.get(path).status_code == 404
+
+
+@pytest.mark.django_db
+def test_mode_suggest_needs_14_days_of_shadow_mode_or_a_reason_that_is_shown():
+    """lifecycle section 7, order of trust. A step back to shadow mode keeps the days, off begins again."""
+    pool = a_pool(a_cluster(), "h200")
+    given = {"actor": "root", "reason": "We know this rule."}
+    automatic.change_mode(pool, mode="shadow", now=NOON, **given)
+    early, ends = NOON + timedelta(days=13), NOON + TRIAL
+    with pytest.raises(CaseRefused, match=r"Mode suggest needs 14 days of shadow mode first\. Pool h200 has 13 d, and"):
+        automatic.change_mode(pool, mode="suggest", now=early, **given)
+    row = automatic.change_mode(pool, mode="suggest", skip_trial=True, now=early, **given)
+    with pytest.raises(CaseRefused, match="Mode act needs 14 days"):
+        automatic.change_mode(pool, mode="act", now=early, **given)
+
+    assert trial_of(row) == Trial(NOON, "root", "We know this rule.")
+    entry = AuditEntry.objects.filter(verb="automatic-quarantine.suggest").get()
+    assert entry.evidence["trial"] == {
+        "since": NOON.isoformat(), "skipped_by": "root", "skip_reason": "We know this rule.",
+    }  # fmt: skip
+    text = page(visiting(a_user(role="viewer")), f"/maintenance/automatic/{pool.pk}").text
+    assert "root skipped the rest: We know this rule." in text
+
+    automatic.change_mode(pool, mode="shadow", now=early, **given)
+    for mode in ("suggest", "act"):
+        automatic.change_mode(pool, mode=mode, now=ends, **given)
+    automatic.change_mode(pool, mode="off", now=ends, **given)
+    row = automatic.change_mode(pool, mode="shadow", now=ends, **given)
+    assert trial_of(row) == Trial(ends)
+
+
+@pytest.mark.django_db
+def test_a_rule_that_was_off_has_14_days_of_its_own():
+    pool = a_pool_in(Mode.ACT, rule_modes={"gpu-lost": "off", "gsp": "suggest"})
+    given = {"actor": "root", "reason": "x"}
+    automatic.change_rule(pool, rule="gsp", mode="act", now=NOON, **given)  # it was tried with its pool
+    automatic.change_rule(pool, rule="gpu-lost", mode="shadow", now=NOON, **given)
+    with pytest.raises(CaseRefused, match=r"Mode suggest needs 14 days of shadow mode first\. Rule gpu-lost has 1 d"):
+        automatic.change_rule(pool, rule="gpu-lost", mode="suggest", now=NOON + timedelta(days=1), **given)
+    row = automatic.change_rule(pool, rule="gpu-lost", mode="suggest", now=NOON + TRIAL, **given)
+    assert (skipped_rules(row), row.rule_modes) == ({}, {"gpu-lost": "suggest"})
+
+
+@pytest.mark.django_db
+def test_a_pool_whose_decisions_people_dismiss_in_shadow_mode_may_not_act():
+    pool = a_pool_in(Mode.SUGGEST)
+    row = AutomaticQuarantine.objects.get()
+    for number in range(20):
+        feedback = "dismissed" if number < 3 else "accepted"
+        finding = a_finding(pool.cluster, f"gpu {number}", feedback=feedback)
+        AutomaticDecision.objects.create(
+            automatic=row, at=LONG_AGO, node_uid="x", node_name="x", trigger="gsp", verdict="would-act", finding=finding
+        )  # fmt: skip
+    assert acceptance_of(row) == Acceptance(17, 20, 0)
+    with pytest.raises(CaseRefused, match="accepted 17 of the last 20 judged decisions"):
+        automatic.change_mode(pool, mode="act", actor="root", reason="x", skip_trial=True, now=NOON)
+
+    Finding.objects.filter(feedback="dismissed").update(feedback="")
+    assert acceptance_of(row) == Acceptance(17, 17, 3)
+    automatic.change_mode(pool, mode="act", actor="root", reason="x", now=NOON)
 
 
 @pytest.mark.django_db
@@ -460,7 +523,7 @@ def test_pages_and_rest_show_decisions_and_what_it_would_have_done():
     assert api.get(f"/api/v1/automatic-quarantines/{pool.pk}/backtests").status_code == 200
     assert (
         visiting(a_user("root", role="admin"))
-        .post(f"/maintenance/automatic/{pool.pk}/mode", {"mode": "suggest", "reason": "Trust."})
+        .post(f"/maintenance/automatic/{pool.pk}/mode", {"mode": "suggest", "reason": "Trust."})  # after 20 days
         .status_code
         == 302
     )
@@ -562,7 +625,7 @@ def test_a_rule_in_shadow_mode_opens_no_breaker_and_takes_no_watched_act():
 @pytest.mark.django_db
 def test_a_limit_goes_up_one_step_at_a_time_and_dates_its_rule_alone():
     pool = a_pool_in(Mode.ACT)
-    given = {"rule": "gpu-lost", "actor": "root", "reason": "x"}
+    given = {"rule": "gpu-lost", "actor": "root", "reason": "x", "skip_trial": True}
     row = automatic.change_rule(pool, mode="off", now=NOON, **given)
     assert (row.counts_from("gpu-lost"), row.evidence_after) == (LONG_AGO, LONG_AGO), "it was not raised"
     with pytest.raises(CaseRefused, match=r"The highest mode of the rule is off\. From there it may become shadow"):
