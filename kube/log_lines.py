@@ -175,6 +175,7 @@ WARNING = any_pattern(
     r"^Warning\b",
     r"(?:^|[\[\s-])(?-i:WARN(?:ING)?)[\]:\s]",
     r"^\[(?:HAMI-core|4pdvGPU) Warn\b",
+    r"(?:^|[\s:])(?-i:[A-Z][A-Za-z]{2,30}Warning): ",  # of Python
 )
 NOTE = any_pattern(
     r"\blevel=\"?(?:info|debug)",
@@ -287,6 +288,16 @@ def weight(line: str) -> LineWeight:
     if not WORDS.search(line):
         return LineWeight.PLAIN
     return LineWeight.NOTED if NOTE.search(line) else LineWeight.WORDED
+
+
+def is_echo(line: str) -> bool:
+    """Tells whether a shell wrote the line to trace a command: it quotes a message that may never be said."""
+    return ECHOED.match(_plain(line)) is not None
+
+
+def is_informational(line: str) -> bool:
+    """Tells whether its program gave the line the level info or debug."""
+    return NOTE.search(_plain(line)[:SCANNED]) is not None and weight(line) < LineWeight.WARNING
 
 
 def _untraced(line: str) -> str:

@@ -12,10 +12,10 @@ from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Event, FreeRo
 from health.stack.causes.entries import entries, entry, table
 from health.stack.causes.images import image_pull
 from health.stack.causes.predicates import PREDICATES
+from health.stack.causes.unknown import kind_of_line
 
 __all__ = [
     "NOT_READY",
-    "TENANTS_BY_LINES",
     "USELESS",
     "WHEN_READY",
     "WITHOUT_POD",
@@ -115,7 +115,9 @@ NOT_READY: tuple[CauseRule, ...] = (
     entry("certificate"),
     entry("api_unreachable"),
     *table("operands.rule", "validator.rule", "validator.step", "cluster.rule"),
-    *table("crash.before", "runtime.ended", "runtime.last", "cluster.last", "operands.general", "crash.rule"),
+    *table("crash.before", "runtime.ended", "runtime.last", "cluster.last", "operands.general"),
+    kind_of_line,
+    *table("crash.rule"),
     *CC_STATE,
     *MIG_STATE,
     *table("waiting.last", "crash.ended", "crash.last"),
@@ -140,17 +142,10 @@ AFTER_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("disk_full"),
 )
 OF_A_PROGRAM = table("programs.rule", "tenants.program")
-GENERAL = table("programs.general", "tenants.general")
-TENANTS_BY_LINES: tuple[CauseRule, ...] = (
-    *BEFORE_THE_PROGRAM,
-    *OF_A_PROGRAM,
-    *table("tenants.memory"),
-    *AFTER_THE_PROGRAM,
-    *GENERAL,
-)
+GENERAL: tuple[CauseRule, ...] = (*table("programs.general", "tenants.general"), kind_of_line, *table("tenants.error"))
 # causes that are tried before messages of a parent process about its child
 OF_A_WORKER = GENERAL[: GENERAL.index(entry("engine_failed"))]
-BY_THE_LAST_LINE = tuple(rule for rule in TENANTS_BY_LINES if rule not in GENERAL)
+BESIDE_THE_PROGRAM: tuple[CauseRule, ...] = (*table("tenants.memory"), *AFTER_THE_PROGRAM)
 # The lines are Events, or of a scheduler, or of a runtime that started no program.
 OF_NO_PROGRAM: tuple[CauseRule, ...] = (
     *table("kubelet.refused", "tenants.kubelet", "tenants.cdi", "tenants.dra", "tenants.device"),
@@ -190,14 +185,15 @@ def waiting_rule(signs: Signs) -> CauseRule | None:
     if signs.pod is None:
         return None
     is_of_program = signs.is_placed and not signs.pod.has_no_log
-    by_lines = TENANTS_BY_LINES if is_of_program else OF_NO_PROGRAM
     turns: tuple[tuple[Iterable[CauseRule], Callable[[Signs], Signs]], ...] = (
         (TENANTS_FIRST, _with_all),
-        (BY_THE_LAST_LINE if is_of_program else OF_NO_PROGRAM, _without_events),
+        (BEFORE_THE_PROGRAM if is_of_program else OF_NO_PROGRAM, _without_events),
+        (OF_A_PROGRAM if is_of_program else (), _of_the_program),
+        (BESIDE_THE_PROGRAM if is_of_program else (), _without_events),
         ((*OF_A_PROGRAM, entry("devices_taken")) if is_of_program else (), _with_more_words),
         (OF_A_WORKER if is_of_program else (), _without_events),
         (OF_A_WORKER if is_of_program else (), _with_more_words),
-        (by_lines, _without_events),
+        (GENERAL if is_of_program else OF_NO_PROGRAM, _without_events),
         (OF_NO_PROGRAM, _with_all),
         (table("kubelet.placing", "tenants.placing"), _with_all),
         (TENANTS_LAST, _with_all),
@@ -219,6 +215,11 @@ def _with_all(signs: Signs) -> Signs:
 
 def _without_events(signs: Signs) -> Signs:
     return replace(signs, pod=replace(signs.pod, events=())) if signs.pod and signs.pod.events else signs
+
+
+def _of_the_program(signs: Signs) -> Signs:
+    """The signs with the program's own lines alone. "Ended with OOMKilled" is the kubelet's, for any program."""
+    return replace(_without_events(signs), is_of_program=True)
 
 
 def _with_more_words(signs: Signs) -> Signs:

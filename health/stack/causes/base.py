@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.operands import AMD_DRA, DRA_DRIVER, INTEL_DRA
-from kube.log_lines import decisive_line
+from kube.log_lines import LineWeight, decisive_line, is_echo, is_informational, weight
 from wording.numbers import count
 
 PUBLISHES = {DRA_DRIVER: "gpu.nvidia.com", AMD_DRA: "gpu.amd.com", INTEL_DRA: "gpu.intel.com"}
@@ -87,6 +87,17 @@ class PodSigns:
     def decisive_line(self) -> str:
         """The line of its log that says why; without one, of how its container ended. Blank: none was read."""
         return decisive_line(self.log) or self.last_words
+
+    @cached_property
+    def telling_lines(self) -> tuple[str, ...]:
+        """The lines of its log that may tell the cause, the newest first.
+
+        A traced command is none. Where a program that ended wrote errors, neither is what it calls information.
+        """
+        lines = [line for line in reversed(self.log) if not is_echo(line)]
+        if self.is_ready or weight(self.decisive_line) < LineWeight.ERROR:
+            return tuple(lines)
+        return tuple(line for line in lines if not is_informational(line))
 
     @property
     def event_message(self) -> str:
@@ -185,6 +196,7 @@ class Signs:
     has_dra: bool = False  # a DRA driver offers GPUs of this node
     gpus_expected: int = 0  # devices of any kind that were ever there
     gpus_allocatable: int = 0
+    is_of_program: bool = False  # only the program's own lines count, not what the kubelet says of its container
 
     @property
     def has_host_driver(self) -> bool:
@@ -195,8 +207,9 @@ class Signs:
         """Every line about the pod, the one that tells most first."""
         if self.pod is None:
             return
-        yield from reversed(self.pod.log)
-        yield from (line for line in (self.pod.last_words, self.pod.message) if line)
+        yield from self.pod.telling_lines
+        of_end = (self.pod.last_words, "" if self.is_of_program else self.pod.message)
+        yield from filter(None, of_end)
         yield from (event.message for event in self.pod.events)
 
 

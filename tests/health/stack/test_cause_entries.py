@@ -88,7 +88,7 @@ def signs_of_example(table: str, rule: CauseMatcher) -> Signs:
         pod = a_pod(phase="Pending", reason="ImagePullBackOff", message=line)
     elif table.startswith("configuration"):
         pod = a_pod(phase="Pending", reason=next(iter(entry.reasons), "CreateContainerError"), message=line)
-    elif table.endswith(".placing"):
+    elif table.endswith((".placing", ".scheduler")):
         pod = a_pod(phase="Pending", events=[an_event(line, "Unschedulable")])
     elif table == "ready.rule":
         pod = a_pod(is_ready=True, log=[line], is_log_of_ready=True)
@@ -145,7 +145,7 @@ def test_the_texts_with_the_facts_of_each_example_fit_a_line():
 
 
 def test_every_table_is_tried():
-    files = [DATA.parent / name for name in ("__init__.py", "images.py")]
+    files = [DATA.parent / name for name in ("__init__.py", "images.py", "unknown.py")]
     written = "".join(path.read_text() for path in files)
     by_key = {"placement.plugin"}  # that of one operand, which its caller names
 

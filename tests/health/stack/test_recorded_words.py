@@ -7,7 +7,7 @@ import yaml
 
 from health.stack import causes
 from health.stack.causes import cause_of, why_waits
-from health.stack.causes.entries import CauseMatcher
+from health.stack.causes.entries import TABLES, CauseMatcher
 from kube.log_lines import decisive_line, is_frame
 from tests.health.logs import logged
 from tests.health.stack.signs import a_pod, an_event, crashing, signs
@@ -183,8 +183,9 @@ ONLY_BY_IT = {
 MATCHED = [rule for rule in causes.NOT_READY if isinstance(rule, CauseMatcher) and rule.entry.patterns]
 OF_TENANTS = [
     rule
-    for rule in causes.TENANTS_BY_LINES
-    if isinstance(rule, CauseMatcher) and rule.entry.patterns and rule not in causes.NOT_READY
+    for name, rules in TABLES.items()
+    for rule in rules
+    if name.startswith(("tenants.", "programs.")) and rule.entry.patterns
 ]
 
 

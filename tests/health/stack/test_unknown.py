@@ -1,0 +1,76 @@
+"""Lines that no table knows: the kind of error, and the object that is named nearest to it."""
+
+import pytest
+
+from health.stack.causes import cause_of, why_waits
+from tests.health.stack.signs import a_pod, crashing, signs
+
+FATAL = 'time="2026-11-30T10:00:00Z" level=fatal msg="starting the thing: {}"'
+
+
+@pytest.mark.parametrize(
+    ("error", "key", "names"),
+    [
+        ("mkdir /var/run/cdi2: operation not permitted", "unknown_access", "/var/run/cdi2"),
+        ("dial tcp 10.1.2.3:5000: connect: connection refused", "unknown_refused", "10.1.2.3:5000"),
+        ("dial unix /run/foo.sock: connect: no such file or directory", "unknown_socket", "/run/foo.sock"),
+        ("lookup foo.bar on 10.0.0.10:53: no such host", "unknown_name", "foo.bar"),
+        ("open /etc/foo/config.yaml: no such file or directory", "unknown_file", "/etc/foo/config.yaml"),
+        ("no matches for kind Widget in version example.com/v1", "unknown_api_kind", "kubectl api-resources"),
+        ("unlink /run/x: device or resource busy", "unknown_busy", "/run/x"),
+        ("context deadline exceeded", "unknown_timeout", "the part in the line"),
+        ("something that nobody has heard of", "crashed", "logs"),
+    ],
+)
+def test_the_innermost_part_of_an_error_gives_its_kind_and_its_object(error, key, names):
+    cause = cause_of(signs("dcgm-exporter", crashing(FATAL.format(error), container="ctr")))
+
+    assert cause.key == key
+    assert names in cause.action
+    assert error in cause.sentence
+    assert "No known cause" in cause.sentence or key == "crashed"
+
+
+def test_a_reason_decides_and_not_the_words_of_its_callers():
+    error = "checking the permission denied list: reading the cache: no space left on the shelf: i/o timeout"
+    cause = cause_of(signs("dcgm-exporter", crashing(FATAL.format(error), container="ctr")))
+
+    assert cause.key == "unknown_timeout"
+
+
+def test_a_tenants_line_of_no_known_cause_has_a_kind_too():
+    cause = why_waits(signs("", crashing(last_words="fatal: mkdir /data/out: operation not permitted")))
+
+    assert cause.key == "unknown_access"
+    assert "/data/out" in cause.action
+
+
+def test_a_line_without_an_error_has_no_kind():
+    said = "UserWarning: this optimizer is not supported on all devices"
+
+    assert why_waits(signs("", crashing(last_words=said, container="main"))).key == "tenant_crashed"
+
+
+def test_the_kubelets_words_about_a_container_are_not_its_programs():
+    """kuberay #2735."""
+    ended = "back-off 5m0s restarting failed container=wait-gcs-ready (it ended with OOMKilled, exit code 137)"
+    pod = a_pod(phase="Pending", reason="CrashLoopBackOff", message=ended, container="wait-gcs-ready", restarts=4)
+    cause = why_waits(signs("", pod))
+
+    assert cause.key == "host_memory"
+    assert "wait-gcs-ready" in cause.title
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "+ echo 'could not resolve Linux kernel version'",
+        'time="2026-11-30T09:59:59Z" level=info msg="libnvidia-ml.so.1: cannot open shared object file, trying again"',
+    ],
+)
+def test_neither_a_traced_command_nor_information_hides_the_error(line):
+    error = FATAL.format("dial tcp 10.1.2.3:5000: connect: connection refused")
+
+    cause = cause_of(signs("dcgm-exporter", crashing(line, error, container="ctr")))
+
+    assert cause.key == "unknown_refused"
