@@ -130,6 +130,7 @@ NOTICES = frozenset({"scheduled", "deprecated", "planned"})  # words for announc
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _COMPOUND = re.compile("NVLink|NVSwitch|ReadOnly")
 _GOOD = frozenset({"ready", "healthy", "available", "succeeded", "ok", "passed", "alive", "reachable", "connected"})
+_READY_FOR = frozenset({"ready", "available"})  # in a sentence: for what?
 _BAD = re.compile(
     r"err(or)?s?|fail\w*|fault\w*|fatal|problems?|unhealthy|missing|los[ts]|loss|deadlock|hangs?|hung|stuck|corrupt\w*|"
     r"readonly|frequent\w*|restarts?|flap\w*|inactive|throttl\w*|pressure|down|degrad\w*|exhaust\w*|unavailable|"
@@ -299,12 +300,13 @@ def _verdict(name: str, status: str, reporter: str, reason: str, message: str) -
 def _verdict_of_text(reason: str, message: str) -> ConditionVerdict:
     """Returns the verdict of a type whose name does not tell: HasIssues is bad, HasNoIssues is good.
 
-    Where the reason does not tell either, the words of the message do. A message with a negation tells nothing.
+    Where the reason does not tell either, the words of the message do. A message with a negation tells nothing, and
+    "ready for repair" is no health.
     """
     words, told = _words_in(reason), _words_in(message[:LONGEST_MESSAGE].replace("/", " "))
     verdict = _verdict_of_words(words)
     if verdict is ConditionVerdict.UNKNOWN and _NEGATED.isdisjoint(told):
-        return _verdict_of_words(told)
+        return _verdict_of_words([word for word in told if word not in _READY_FOR])
     return verdict
 
 

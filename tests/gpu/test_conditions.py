@@ -47,7 +47,7 @@ def test_where_the_name_does_not_tell_the_reason_does(name, status, reason, verd
     ("message", "verdict"),
     [
         ("GPU 3 has an uncorrectable error", W), ("all eight GPUs are healthy", F), ("no GPU has an error", U),
-        ("0 errors on 8 GPUs", U), ("checked at 12:00", U),
+        ("0 errors on 8 GPUs", U), ("checked at 12:00", U), ("node is ready for external remediation", U),
     ],
 )  # fmt: skip
 def test_where_the_reason_does_not_tell_either_the_message_does(message, verdict):
