@@ -127,6 +127,8 @@ HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"
 HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
 CORDONED_BY = "quarterdeck.io/cordoned-by"  # annotation: "plan-<id>"; keeps pods away until the test has passed
 IN_POOL = "quarterdeck.io/pool"  # label: a person put the node into a pool with this selector
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"  # taint: the power of the node is off
+OUT_OF_SERVICE_BY = "quarterdeck.io/out-of-service-by"  # annotation: owner of that taint, and the boot ID before
 EXCLUDED_BY = "quarterdeck.io/opted-out-by"  # annotation: "plan-<id>", the owner of the exclusions
 PUT_BACK = "quarterdeck.io/put-back"  # annotation: the merge patch that restores the previous values
 # Labels of our Jobs, which pull an image or test a changed node, and of their pods.

@@ -29,10 +29,13 @@ class DrainOffer:
 def drain_offers_of(row: OperationNode, node: Node | None, *, now: datetime) -> Sequence[DrainOffer]:
     """Returns the offers for a node whose drain failed on blocking pods, while nothing came after it. Five queries."""
     blocking = [pod for pod in row.progress.get("pods", ()) if pod.get("uid")]
-    if row.state != NodeProgress.FAILED or not blocking or node is None or not node.is_unschedulable:
+    is_gone = row.progress.get("kubelet_gone", False)
+    if row.state != NodeProgress.FAILED or not (blocking or is_gone) or node is None or not node.is_unschedulable:
         return ()
     if _is_past(row):
         return ()
+    if is_gone:
+        return _without_kubelet(node)
     gpus = row.progress.get("gpus_of", 0)
     return (
         DrainOffer("Wait longer", _wait_cost(gpus), _address("drain", node)),
@@ -40,6 +43,18 @@ def drain_offers_of(row: OperationNode, node: Node | None, *, now: datetime) -> 
         *_past_budget(row, node, blocking[:MOST], now=now),
         _give_up(node),
     )
+
+
+def _without_kubelet(node: Node) -> Sequence[DrainOffer]:
+    """Returns the offers for a node whose kubelet is gone: its actor, then the power (lifecycle R30)."""
+    repair = DrainOffer(
+        "Repair the node", "Its pods stay until the kubelet is back. The case names who can reboot it.",
+        reverse("node", args=[node.pk]),
+    )  # fmt: skip
+    if node.is_ready is not None:
+        return (repair,)
+    cost = "Only with its power off: Kubernetes ends its pods by force. With the power on, volumes lose data."
+    return repair, DrainOffer("Mark out of service", cost, _address("out-of-service", node))
 
 
 def _is_past(row: OperationNode) -> bool:

@@ -25,6 +25,7 @@ class OperationKind:
     caution: str = ""  # on its page
     is_bulk: bool = False  # the fleet page offers it for selected nodes
     icon: str = ""  # of its button on each node's page; blank: no button of its own
+    on_silent: bool = False  # the button is for nodes whose kubelet is gone
     on_held: bool | None = None  # the button is for nodes whose driver is held, or for others alone; None: for all
 
 
@@ -89,6 +90,11 @@ ALL = (
         "delete-pod", "Evict past budget", ("delete_pod",),
         "Deletes one pod that blocks a drain, past the budget that you name.", of="on", most_nodes=1,
         why_fewer="each pod is approved by itself",
+    ),
+    OperationKind(
+        "out-of-service", "Mark out of service", ("out_of_service",),
+        "For a node whose power is off: nobody else can end its pods. Ends when the node has booted and is Ready.",
+        most_nodes=1, why_fewer="the power of each is checked by itself", icon="ban", on_silent=True,
     ),
     # In maintenance by NVSentinel, NVSentinel decides about pods: no case follows.
     OperationKind(

@@ -25,7 +25,7 @@ from kube.client.errors import (
     Untrusted,
 )
 from kube.client.lists import list_pages
-from kube.client.patches import Patch, field_patch, metadata_patch, node_patch, pointer
+from kube.client.patches import Patch, field_patch, metadata_patch, node_patch, pointer, taint_patch
 from kube.client.queries import (
     get_config_map,
     get_daemonset,
@@ -140,4 +140,5 @@ __all__ = [
     "reach",
     "replace_lease",
     "server_version",
+    "taint_patch",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kube.structs import NodeSeen, Seen
+from kube.structs import NodeSeen, Seen, Taint
 
 PatchOperation = dict[str, Any]
 Patch = list[PatchOperation]
@@ -42,6 +42,24 @@ def node_patch(
     path = pointer("spec", "unschedulable")
     cordon, uncordon = {"op": "add", "path": path, "value": True}, {"op": "remove", "path": path}
     return [*(changes or same_object(node)), *unchanged_since(node), cordon if is_unschedulable else uncordon]
+
+
+def taint_patch(
+    node: NodeSeen, taint: Taint, *, is_on: bool = True, annotations: Mapping[str, str | None] | None = None
+) -> Patch:
+    """Returns the patch that adds a taint, or removes each of its key. Other taints keep all of their fields."""
+    changes = metadata_patch(node, annotations=annotations) or same_object(node)
+    value = {"key": taint.key, "value": taint.value, "effect": taint.effect}
+    taints = node.spec.taints or ()
+    path = pointer("spec", "taints")
+    if not is_on:
+        places = [number for number, each in enumerate(taints) if each.key == taint.key]
+        edits: Patch = [{"op": "remove", "path": f"{path}/{number}"} for number in reversed(places)]
+    elif taints:
+        edits = [{"op": "add", "path": f"{path}/-", "value": value}]
+    else:
+        edits = [{"op": "add", "path": path, "value": [value]}]
+    return [*changes, *unchanged_since(node), *edits]
 
 
 def field_patch(observed: Seen, path: tuple[str, ...], *, old: Any, new: Any) -> Patch:

@@ -16,6 +16,7 @@ from operations.steps.log_bundle import LogBundleStep
 from operations.steps.note import NoteStep
 from operations.steps.nvsentinel_maintenance import EndMaintenanceStep, StartMaintenanceStep
 from operations.steps.options import StepOption
+from operations.steps.out_of_service import OutOfServiceStep
 from operations.steps.test_job import TestJobStep
 from operations.steps.uncordon import UncordonStep
 
@@ -36,6 +37,7 @@ STEPS: dict[str, NodeStep] = {
         ImagePullStep(),
         EvictionTrialStep(),
         DeletePodStep(),
+        OutOfServiceStep(),
         StartMaintenanceStep(),
         EndMaintenanceStep(),
     )

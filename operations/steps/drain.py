@@ -86,7 +86,9 @@ class DrainStep(NodeStep):
         return given
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
-        if silent := [node.name for node in nodes if node.is_ready is not True]:
+        if gone := [node.name for node in nodes if node.is_ready is None]:
+            yield f"{names(gone)}: nobody can end its pods, because the kubelet is gone. Repair it instead."
+        if silent := [node.name for node in nodes if node.is_ready is False]:
             yield (
                 f"{names(silent)} {are(len(silent))} not Ready: the kubelet cannot end pods there, so the drain fails."
             )
@@ -98,6 +100,10 @@ class DrainStep(NodeStep):
         node = work.read_node()
         if not node.is_unschedulable:
             return failed("Somebody uncordoned the node, so evicted pods could return. Quarantine it again.")
+        if node.ready is not None and node.ready.status == "Unknown":
+            gone_at = node.ready.last_transition_time
+            since = f" since {gone_at:%Y-%m-%d %H:%M} UTC" if gone_at else ""
+            return failed(f"Nobody can end its pods: the kubelet is gone{since}. Repair the node.", kubelet_gone=True)
         if node.ready is None or node.ready.status != "True":
             return failed("The node is not Ready: its kubelet cannot end pods. Repair the node first.")
         deadline = deadline_of(work.operation.options)

@@ -48,6 +48,8 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 def _is_offered(kind: OperationKind, node: Node) -> bool:
     """Returns whether the node's page has a button of the kind. A node without upgrade state needs no hold."""
+    if kind.on_silent and node.is_ready is not None:
+        return False
     if kind.on_held is None:
         return True
     if kind.on_held:

@@ -204,6 +204,14 @@ OWN = [
     node_patch("annotations", labels.KARPENTER_LEAVE, "true"),
     node_patch("annotations", labels.AUTOSCALER_LEAVE, "true"),
     {"spec": {"unschedulable": True}},
+    {
+        "spec": {
+            "taints": [
+                {"key": "gpu", "effect": "NoSchedule"},
+                {"key": labels.OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"},
+            ]
+        }
+    },
 ]
 FOREIGN = [
     (node_patch("labels", "zone", "b"), "may change only these labels"),
@@ -211,8 +219,8 @@ FOREIGN = [
     (node_patch("labels", "new", "x"), "may change only these labels"),
     (node_patch("annotations", "note", "c"), "may change only its own annotations"),
     (node_patch("annotations", "note", None), "may change only its own annotations"),
-    ({"spec": {"taints": []}}, "only spec.unschedulable"),
-    ({"spec": {"taints": [{"key": "x", "effect": "NoExecute"}]}}, "only spec.unschedulable"),
+    ({"spec": {"taints": []}}, "only the taint"),
+    ({"spec": {"taints": [{"key": "x", "effect": "NoExecute"}]}}, "only the taint"),
     ({"spec": {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.1.0.0/24"]}}, "only spec.unschedulable"),
     ({"metadata": {"finalizers": ["example.com/x"]}}, "finalizers"),
 ]

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from fleet.models import GoneNode, Node
-from gpu.labels import CORDONED_BY, HELD_BY, UPGRADE_SKIP
+from gpu.labels import CORDONED_BY, HELD_BY, OUT_OF_SERVICE, UPGRADE_SKIP
 from kube import client
 from maintenance import commands as cases
 from maintenance.case_round import follow_cases
@@ -129,6 +129,29 @@ def test_a_drain_evicts_what_the_budget_allows_and_names_the_budget(
     assert (row.progress["left"], row.progress["of"]) == (2, 2)
     assert why in row.reason
     assert sum(pod["state"] == "refused" for pod in row.progress["pods"]) == (2 - evicted)
+
+
+def test_a_node_whose_power_is_off_is_marked_until_it_boots(there: RealCluster, gpu: str, team: str):
+    """lifecycle R30. Where kube-controller-manager runs, it ends the pods by force."""
+    (name,) = there.replicas(team, "web", gpu)
+    assert node_of(there.rounds(begin(there, "quarantine", gpu))).state == NodeProgress.DONE
+    before = there.state(gpu)
+    there.report(gpu, ready="Unknown")
+    refused = node_of(there.rounds(begin(there, "drain", gpu)))
+    assert refused.reason.startswith("Nobody can end its pods: the kubelet is gone since")
+
+    operation = there.rounds(begin(there, "out-of-service", gpu, options={"powered_off": gpu}), 2)
+    (taint,) = [each for each in there.state(gpu)["taints"] if each["key"] == OUT_OF_SERVICE]
+    assert (taint["value"], taint["effect"]) == ("nodeshutdown", "NoExecute"), node_of(operation).reason
+    if there.has_controllers:
+        there.wait(lambda: name not in there.pods(team), f"the end of {name}")
+    there.report(gpu, boot_id="second")
+    operation = there.rounds(operation)
+    assert node_of(operation).state == NodeProgress.DONE, node_of(operation).reason
+    assert there.is_cordoned(gpu)
+    after = there.state(gpu)
+    after["taints"] = [each for each in after["taints"] if "unreachable" not in each["key"]]
+    assert after == before
 
 
 def test_a_drain_goes_on_as_replacements_become_ready(there: RealCluster, gpu: str, other: str, team: str):

@@ -360,16 +360,21 @@ def test_what_is_lost_needs_consent_and_nothing_is_evicted_before(ground: Ground
     assert pods(ground) == []
 
 
-def test_a_node_that_is_not_ready_is_not_drained(ground: Ground):
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ("False", "The node is not Ready: its kubelet cannot end pods. Repair the node first."),
+        ("Unknown", "Nobody can end its pods: the kubelet is gone since 2026-11-30 12:00 UTC. Repair the node."),
+    ],
+)
+def test_a_node_that_is_not_ready_is_not_drained(ground: Ground, status: str, why: str):
     """lifecycle R30: nobody can end its pods."""
-    ground.store.patch(
-        NODE, CANARY, {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}, how="merge",
-        subresource="status",
-    )  # fmt: skip
+    ready = {"type": "Ready", "status": status, "lastTransitionTime": "2026-11-30T12:00:00Z"}
+    ground.store.patch(NODE, CANARY, {"status": {"conditions": [ready]}}, how="merge", subresource="status")
     a_pod(ground, "web-1")
     operation = rounds(ground, begin(ground, "drain", CANARY))
 
-    assert node(operation).reason == "The node is not Ready: its kubelet cannot end pods. Repair the node first."
+    assert node(operation).reason == why
     assert pods(ground) == ["web-1"]
 
 
