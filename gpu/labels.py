@@ -93,13 +93,20 @@ REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 HOSTNAME = "kubernetes.io/hostname"
-# Labels of racks or of the switch next to the nodes, where nobody named one: NVIDIA topograph (docs/reference), Google
-# Cloud and AWS write them.
-RACK_LABELS = (
+# Labels of the switch next to the nodes, and of the one above: NVIDIA topograph (docs.nvidia.com/topograph, reference
+# of node labels; tiers since 1.0) and AWS (layer 3 is next to the instance) write them.
+SWITCH_LABELS = (
+    "fabric.topograph.run/tier-0",
     "network.topology.nvidia.com/leaf",
-    "cloud.google.com/gce-topology-subblock",
     "topology.k8s.aws/network-node-layer-3",
 )  # fmt: skip
+SPINE_LABELS = (
+    "fabric.topograph.run/tier-1",
+    "network.topology.nvidia.com/spine",
+    "topology.k8s.aws/network-node-layer-2",
+)  # fmt: skip
+# Labels that stand for the rack where nobody named one. Google Cloud writes the last.
+RACK_LABELS = (*SWITCH_LABELS, "cloud.google.com/gce-topology-subblock")
 
 # Other controllers that remove or cordon nodes. Cluster Autoscaler: kubernetes/autoscaler, cluster-autoscaler/FAQ.md
 # and utils/taints; Karpenter: karpenter.sh/docs/concepts/disruption and reference/annotations; NVSentinel:

@@ -149,12 +149,22 @@ def open_every_breaker(reason: str, now: datetime) -> str:
 
 
 def set_breaker(
-    row: AutomaticQuarantine, to: BreakerState, *, actor: str, reason: str, now: datetime, **columns: datetime
+    row: AutomaticQuarantine,
+    to: BreakerState,
+    *,
+    actor: str,
+    reason: str,
+    cause: str = "",
+    now: datetime,
+    **columns: datetime,
 ) -> None:
-    """:raises LostRace: when somebody changed the row first"""
+    """Changes the breaker. `cause`: key of the trigger that several nodes of the cluster meet; blank: another reason.
+
+    :raises LostRace: when somebody changed the row first
+    """
     was = row.breaker
     with transaction.atomic():
-        row.change(breaker=to.value, breaker_since=now, breaker_reason=reason[:1000], **columns)
+        row.change(breaker=to.value, breaker_since=now, breaker_reason=reason[:1000], breaker_cause=cause, **columns)
         AuditEntry.record(
             row.mark, verb=f"automatic-quarantine.breaker-{to}", actor=actor, reason=reason[:1000],
             evidence={"from": was}, now=now,

@@ -30,7 +30,7 @@ from maintenance.step_choice import (
     repair_kind,
     wait_for,
 )
-from maintenance.triggers import SAME_CAUSE_WITHIN, TRIGGERS, BreakerNumbers, BreakerState, Mode, WouldAct
+from maintenance.triggers import SAME_CAUSE_WITHIN, TITLES, BreakerNumbers, BreakerState, Mode, WouldAct
 from operations.impact import why_a_person_decides
 from operations.models import OperationNode
 from operations.pool_tests import has_image
@@ -39,7 +39,6 @@ from operations.test_jobs.node_tests import NODE_TESTS
 from people.models import AuditEntry
 from wording.instants import to_the_minute
 
-TITLES = {trigger.key: trigger.title for trigger in TRIGGERS}
 # A machine is asked for these only; a ticket for hardware is a person's decision.
 AUTOMATIC_KINDS = frozenset({RepairKind.REBOOT, RepairKind.GPU_RESET})
 MACHINES = {key: actor for key, actor in ACTORS.items() if actor.is_asked and actor.kinds & AUTOMATIC_KINDS}

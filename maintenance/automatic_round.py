@@ -109,7 +109,7 @@ class PoolRound:
         numbers = numbers_of(self.row, alike=alike, shared=shared, now=self.now)
         is_shadow = self.row.mode_of(match.trigger.key) == Mode.SHADOW
         if numbers.why_trip and self.row.breaker != BreakerState.OPEN and not is_shadow:
-            self._trip(numbers.why_trip)
+            self._trip(numbers.why_trip, cause=match.trigger.key if numbers.is_systemic else "")
         blocked = self._why_blocked(node)
         if is_shadow and numbers.why_trip:
             blocked = blocked or f"In mode act the breaker would open: {numbers.why_trip}"
@@ -195,8 +195,8 @@ class PoolRound:
         except IntegrityError as clash:
             raise LostRace("Another round decided about the finding.") from clash
 
-    def _trip(self, reason: str) -> None:
-        set_breaker(self.row, BreakerState.OPEN, actor=ACTOR, reason=reason, now=self.now)
+    def _trip(self, reason: str, *, cause: str) -> None:
+        set_breaker(self.row, BreakerState.OPEN, actor=ACTOR, reason=reason, cause=cause, now=self.now)
         log.warning("the breaker of automatic quarantine opened", pool=self.row.pool.name, reason=reason)
 
     def _close_after_watch(self) -> None:

@@ -1,5 +1,6 @@
 """Findings about cases that wait for a person, and about open breakers of automatic quarantine."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,8 +14,10 @@ from maintenance.gate_steps import LIMITS
 from maintenance.lifecycle import FINAL, NEW, CaseFacts, CaseState
 from maintenance.models import AutomaticQuarantine, NewNodeGate, NodeCase
 from maintenance.queries import facts_of
-from maintenance.triggers import BreakerState, Mode
+from maintenance.triggers import TITLES, BreakerState, Mode
 from wording.durations import spell
+from wording.lists import names
+from wording.numbers import count
 from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit, instant
 
 IDLE_FOR = timedelta(hours=4)  # a node out of service without a next step
@@ -83,19 +86,34 @@ WAITING = FindingSource(
 
 
 def open_breakers(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
-    """Yields the open breakers of automatic quarantine. One query."""
+    """Yields the open breakers of automatic quarantine, those of one cause as one problem. One query.
+
+    A driver that breaks nodes of several pools opens a breaker in each, and one person looks at it (lifecycle R52).
+    """
     rows = AutomaticQuarantine.objects.filter(pool__cluster=cluster, breaker=BreakerState.OPEN, breaker_since__lte=now)
     rows = rows.exclude(mode=Mode.OFF)
-    for row in rows.select_related("pool").order_by("pk"):
+    together: dict[str, list[AutomaticQuarantine]] = defaultdict(list)
+    for row in rows.select_related("pool").order_by("breaker_since", "pk"):
+        cause = TITLES.get(row.breaker_cause)
+        about = f"automatic quarantine: {cause}" if cause else f"automatic quarantine of pool {row.pool.name}"
+        together[about].append(row)
+    for about, its in together.items():
+        pools = [row.pool.name for row in its]
         yield (
-            f"automatic quarantine of pool {row.pool.name}",
+            about,
             Problem(
                 severity=Severity.CRITICAL,
-                title=fit("Automatic quarantine of pool {} is stopped", row.pool.name),
-                summary=fit("{}", row.breaker_reason, longest=LONGEST_SUMMARY),
-                evidence=(instant("Breaker open since", row.breaker_since), EvidenceItem("Mode", row.mode)),
-                facts={"pool": row.pool_id},
-                identity=f"{row.breaker_since}",
+                title=fit(
+                    "Automatic quarantine of {} is stopped",
+                    f"pool {pools[0]}" if len(pools) == 1 else count(len(pools), "pool"),
+                ),
+                summary=fit("{}", its[-1].breaker_reason, longest=LONGEST_SUMMARY),
+                evidence=(
+                    instant("Breaker open since", its[0].breaker_since),
+                    EvidenceItem("Mode", its[0].mode) if len(its) == 1 else EvidenceItem("Pools", names(sorted(pools))),
+                ),
+                facts={"pool": its[0].pool_id} if len(its) == 1 else {"pools": [row.pool_id for row in its]},
+                identity=" ".join(f"{row.pool_id} {row.breaker_since}" for row in its),
             ),
         )
 
@@ -137,7 +155,9 @@ UNHELD = FindingSource(
 
 
 def _pool_page(facts: Mapping[str, Any]) -> str:
-    return reverse("automatic-quarantine", args=[facts["pool"]])
+    return (
+        reverse("automatic-quarantine", args=[facts["pool"]]) if "pool" in facts else reverse("automatic-quarantines")
+    )
 
 
 BREAKER = FindingSource(

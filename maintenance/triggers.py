@@ -88,6 +88,7 @@ TRIGGERS: Sequence[Trigger] = (
     Trigger("detector", "Hardware fault reported by a detector", frozenset({"node-conditions"}), is_critical=True),
     Trigger("flapping", "Node flapping with GPU errors", frozenset({"node-flapping"}), also=XID),
 )  # fmt: skip
+TITLES: Mapping[str, str] = {trigger.key: trigger.title for trigger in TRIGGERS}
 JUDGED_FIRST = frozenset({"nvlink", "detector", "flapping"})  # no repair mends them as such
 RULES = frozenset(rule for trigger in TRIGGERS for rule in (*trigger.rules, *trigger.also))
 # No trigger names these. A test compares.
@@ -165,9 +166,13 @@ class BreakerNumbers:
         return f"{in_cases}, {self.last_hour} of at most {PER_HOUR} acts in the last hour."
 
     @property
+    def is_systemic(self) -> bool:
+        return len(self.same_cause) >= SAME_CAUSE
+
+    @property
     def why_trip(self) -> str:
         """Returns why the breaker opens instead of the next act. Blank: it does not."""
-        if len(self.same_cause) >= SAME_CAUSE:
+        if self.is_systemic:
             same = f"{len(self.same_cause)} nodes have the same cause within 10 min"
             return f"{same}: {names(sorted(self.same_cause))}. {self.shared or 'Look for what they share.'}"
         if self.in_cases >= self.most_in_cases:

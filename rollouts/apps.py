@@ -12,6 +12,7 @@ class RolloutsConfig(AppConfig):
         from fleet.pools.approval_rules import LISTENERS, LOCKS
         from fleet.pools.changes import GOES_WITH
         from health.evaluation.finding_sources import register
+        from health.evaluation.node_properties import FROM_ABOVE
         from operations.restraints import DRIVER_VETOES
         from operations.test_thresholds import RESULT_TABLES
         from rollouts.approvals.automatic_approvals import ask_from_now_on, lock_plans
@@ -32,9 +33,11 @@ class RolloutsConfig(AppConfig):
         from rollouts.messages.wake import plans_of
         from rollouts.models import TestJob
         from rollouts.models.hold import plans_that_hold
+        from rollouts.queries.suspects import plans_of_nodes
         from rollouts.rehearsal import retention as rehearsals
         from rollouts.web.timeline import lines_of_plans, plans_then
 
+        FROM_ABOVE["plan"] = plans_of_nodes
         GOES_WITH.append(GATES_OF_A_POOL)
         RESULT_TABLES.append(TestJob)
         DRIVER_VETOES.append(plans_that_hold)

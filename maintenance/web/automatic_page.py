@@ -18,12 +18,11 @@ from maintenance import automatic, automatic_cases
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
 from maintenance.refusals import CaseRefused
 from maintenance.trials import TRIAL, Trial, acceptance_of, skipped_rules, trial_of, with_judgement
-from maintenance.triggers import MODE_MOVES, TRIGGERS, BreakerState, Mode
+from maintenance.triggers import MODE_MOVES, TITLES, TRIGGERS, BreakerState, Mode
 from people.rights import NotAllowed, Permission, require, why_not
 
 REFUSALS = (BadForm, NotAllowed, CaseRefused)
 SHOWN = 100  # pools, decisions, results of the backtest; all decisions are in REST
-TITLES = {trigger.key: trigger.title for trigger in TRIGGERS}
 
 
 class ModeForm(forms.Form):

@@ -5,15 +5,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django.db.models import Max
+
 from fleet.models import Node, Pod
-from fleet.racks import rack_labels, rack_value
+from fleet.racks import place_values
 from gpu.images import cuda_of
+from health.evaluation.node_properties import PLACES
 from health.suspects import NodeOutcome, Suspects, suspects_of
 from operations.models import DomainBudget
 from rollouts.gates.base import Answer
 from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.workloads_ready import WorkloadsReady
-from rollouts.lifecycle import TargetState
+from rollouts.lifecycle import BEGUN, TargetState
 from rollouts.models import Plan, Stage, Target
 from rollouts.node_order.node_selection import FACTORS
 from rollouts.queries.tested_nodes import has_run_since, newest_tests
@@ -22,6 +25,7 @@ ABOUT_WORKLOADS = frozenset(
     {WorkloadsReady.key, TestJobGate.key}
 )  # a node without a workload tells nothing about these
 MORE = {"nvlink_domain": "NVLink domain", "kubelet_version": "kubelet"}  # column of a node: no kind of nodes to test
+NEWEST = 20  # plans of a cluster that may explain why nodes fail
 CLOCKS_DIFFER = timedelta(minutes=5)  # at most, of the API server and of a worker
 ENDED = (TargetState.FAILED, TargetState.CHANGED)
 OF_PODS = ("node_name", "image", "required_cuda", "is_ready")
@@ -82,13 +86,24 @@ def _untried(plan: Plan, targets: Iterable[Target]) -> list[int]:
 def _places(plan: Plan) -> dict[str, dict[str, str]]:
     """Returns the location of each node by UID."""
     ended = Target.objects.forward().filter(stage__plan=plan, state__in=ENDED).values("node_uid")
-    labels = rack_labels(plan.cluster_id, named=DomainBudget.rack_label(plan.cluster_id))
-    rows = Node.objects.filter(cluster=plan.cluster_id, uid__in=ended).annotate(rack=rack_value(labels)).order_by()
-    columns = {**MORE, "rack": "rack"}
+    places = place_values(plan.cluster_id, named=DomainBudget.rack_label(plan.cluster_id))
+    rows = Node.objects.filter(cluster=plan.cluster_id, uid__in=ended).annotate(**places).order_by()
+    columns = {**MORE, **PLACES}
     return {
         uid: {title: value for title, value in zip(columns.values(), values, strict=True) if value}
         for uid, *values in rows.values_list("uid", *columns)
     }
+
+
+def plans_of_nodes(cluster_id: int) -> dict[str, str]:
+    """Returns the newest plan that began to change each node, of the last plans of a cluster, by UID. One query.
+
+    Without titles: whoever sees a node may not see all plans.
+    """
+    newest = Plan.objects.filter(cluster=cluster_id).order_by("-pk").values("pk")[:NEWEST]
+    begun = Target.objects.filter(stage__plan__in=newest, state__in=sorted(BEGUN)).order_by()
+    found = begun.values("node_uid").annotate(newest=Max("stage__plan"))
+    return {uid: str(plan) for uid, plan in found.values_list("node_uid", "newest")}
 
 
 @dataclass

@@ -209,6 +209,37 @@ def test_a_storm_names_what_its_nodes_share(driver: str, shared: str, monkeypatc
 
 
 @pytest.mark.django_db
+def test_a_storm_over_two_pools_is_one_finding_and_names_the_switch_of_its_nodes():
+    """lifecycle R52: one page, and what the nodes share."""
+    pool = a_pool_in(Mode.ACT)
+    other = a_pool(pool.cluster, "b200", max_unavailable=20)
+    since = {"mode_since": LONG_AGO, "breaker_since": LONG_AGO, "evidence_after": LONG_AGO}
+    AutomaticQuarantine.objects.create(pool=other, mode=Mode.ACT, changed_by="root", reason="x", **since)
+    for number in (2, 3):
+        other.nodes.add(node := Node.objects.get(name=f"gpu-{number}"))
+        pool.nodes.remove(node)
+    strike(pool, *range(4))
+    for node in Node.objects.all():
+        is_struck = node.name in {"gpu-0", "gpu-1", "gpu-2", "gpu-3"}
+        node.labels["network.topology.nvidia.com/leaf"] = "leaf-1" if is_struck else "leaf-2"
+        node.save(update_fields=["labels"])
+    run_automatic_quarantine(now=NOON)
+
+    ((about, problem),) = BREAKER.say(pool.cluster, now=NOON)
+    assert (about, str(problem.title)) == (
+        "automatic quarantine: GPU lost", "Automatic quarantine of 2 pools is stopped",
+    )  # fmt: skip
+    assert "They share switch leaf-1; " in problem.summary
+
+    row = AutomaticQuarantine.objects.select_related("pool").get(pool=pool)
+    automatic.reset_breaker(row, actor="ada", reason="x", now=NOON)
+    ((about, problem),) = BREAKER.say(pool.cluster, now=NOON)
+    assert (about, str(problem.title)) == (
+        "automatic quarantine: GPU lost", "Automatic quarantine of pool b200 is stopped",
+    )  # fmt: skip
+
+
+@pytest.mark.django_db
 def test_an_open_breaker_survives_a_restart_lists_new_signs_and_stops_no_return():
     """lifecycle R53, R55."""
     pool = a_pool_in(Mode.ACT, breaker=BreakerState.OPEN, breaker_reason="Storm.")

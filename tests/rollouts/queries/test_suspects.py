@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from health.evaluation.node_properties import properties_of
 from health.suspects import Suspects
 from operations.models import DomainBudget
 from rollouts.models import GateAnswer, Plan, Target, TestJob
@@ -89,6 +90,19 @@ def test_the_rack_of_the_failed_nodes_is_a_suspect_too():
 
     assert found
     assert ("rack", "r1") in found.suspects[0].properties
+
+
+def test_the_plan_that_changed_nodes_last_is_a_property_of_theirs():
+    """lifecycle R52: automatic quarantine names it, and imports no plan."""
+    plan = a_changed_plan(["6.8"] * 3)
+    change(plan, "node-1", state="held")
+    found = properties_of(plan.cluster.nodes.all(), plan.cluster_id)
+
+    assert {name: its["plan"] for name, its in found.items()} == {
+        "node-0": frozenset({str(plan.pk)}), "node-1": frozenset(), "node-2": frozenset({str(plan.pk)}),
+    }  # fmt: skip
+    Target.objects.update(state="held")
+    assert all("plan" not in its for its in properties_of(plan.cluster.nodes.all(), plan.cluster_id).values())
 
 
 def test_nodes_that_a_failing_gate_names_have_failed_though_they_changed():
