@@ -23,10 +23,11 @@ from benchmarks.real_scheduler import compare_with_scheduler
 from capacity.wait_reasons.early_reasons import WaitFacts
 from capacity.wait_reasons.explanation import explain
 from capacity.wait_reasons.node_index import NodeIndex
+from capacity.wait_reasons.obstacles import PODS
 from demo.numbers import whole
 from simulator.actors.scheduler import no_node, wrong_node
 
-NODES, PODS, CASES = 5000, 500, 2000
+NODES, WAITING, CASES = 5000, 500, 2000
 CASE_NODES = 60
 FULL_S, INCREMENTAL_MS, AGREEMENT_RATIO, WRONG_FIX_RATIO = 2.0, 50.0, 0.99, 0.01
 
@@ -84,7 +85,8 @@ def message_of(pod: dict[str, Any], nodes: list[dict[str, Any]]) -> str:
             for name, amount in pod["requests"].items()
             if amount > node["allocatable"].get(name, 0) - node["requested"].get(name, 0)
         )
-        why = wrong_node(pod, node) or list(short)
+        full = ["Too many pods"] if node[PODS] >= node["allocatable"][PODS] else []
+        why = wrong_node(pod, node) or [*full, *short]
         reasons.update(why)
         if not why:
             return ""
@@ -95,7 +97,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bin/bench pending", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seed", type=whole(0, 10**9))
     parser.add_argument("--nodes", type=whole(1, 100_000), default=NODES)
-    parser.add_argument("--pods", type=whole(1, 100_000), default=PODS)
+    parser.add_argument("--pods", type=whole(1, 100_000), default=WAITING)
     parser.add_argument("--cases", type=whole(1, 1_000_000), default=CASES)
     given = os.environ.get("QUARTERDECK_TEST_KUBECONFIG")
     parser.add_argument("--kubeconfig", type=Path, default=Path(given) if given else None)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from capacity.wait_reasons.node_index import ComparedNode
+from capacity.wait_reasons.obstacles import PODS
 from capacity.wait_reasons.requirements import WaitingPod, read_pod, read_taint
 from fleet.observer.mirror.rows.node import node_row
 from fleet.observer.mirror.rows.pod import pod_row
@@ -32,6 +33,7 @@ TOLERATIONS = (
     ({"operator": "Exists"}, 0.02),
 )
 MIB, GIB = 2**20, 2**30
+PODS_PER_NODE = 110
 
 
 def a_node(dice: random.Random, number: int) -> dict[str, Any]:
@@ -43,6 +45,7 @@ def a_node(dice: random.Random, number: int) -> dict[str, Any]:
     labels |= {"cores": dice.choice(("64", "128", "many"))} if dice.random() < 0.9 else {}
     labels |= {"nvidia.com/gpu.product": dice.choice(PRODUCTS)} if gpus else {}
     resource = MIG if is_sliced else GPU
+    pods = PODS_PER_NODE if dice.random() < 0.1 else dice.randrange(PODS_PER_NODE)
     whole = {"cpu": dice.choice((64, 96, 128, 128)) * 1000, "memory": dice.choice((512, 1000, 1024)) * GIB}
     return {
         "metadata": {"name": f"node-{number:05}", "labels": labels},
@@ -50,7 +53,8 @@ def a_node(dice: random.Random, number: int) -> dict[str, Any]:
             "unschedulable": dice.random() < 0.05,
             "taints": [*([GPU_TAINT] if gpus else []), *_some(dice, TAINTS)],
         },
-        "allocatable": {resource: gpus, **whole},
+        "allocatable": {resource: gpus, **whole, PODS: PODS_PER_NODE},
+        PODS: pods,
         "requested": {
             resource: dice.randrange(gpus + 1),
             "cpu": dice.randrange(whole["cpu"]),
@@ -88,7 +92,7 @@ def compared(node: dict[str, Any]) -> ComparedNode:
     return ComparedNode(
         key=int(name[5:]), name=name, labels=node["metadata"]["labels"],
         taints=tuple(map(read_taint, node["spec"]["taints"])), is_cordoned=node["spec"]["unschedulable"],
-        allocatable=node["allocatable"], requested=node["requested"], expected=node["allocatable"],
+        allocatable=node["allocatable"], requested=_requested(node), expected=node["allocatable"],
     )  # fmt: skip
 
 
@@ -96,16 +100,21 @@ def observed_node(answer: bytes, node: dict[str, Any]) -> ComparedNode:
     """Returns a node as our rows have it, from the answer of an API server."""
     row = node_row(msgspec.json.decode(answer, type=NodeSeen))
     offered = row["allocatable"] | {"cpu": row["cpu_allocatable_m"], "memory": row["memory_allocatable_bytes"]}
+    offered |= {PODS: row["pods_allocatable"]}
     return ComparedNode(
         key=int(row["name"][5:]), name=row["name"], labels=row["labels"], taints=tuple(map(read_taint, row["taints"])),
-        is_cordoned=row["is_unschedulable"], allocatable=offered, requested=node["requested"], expected=row["expected"],
+        is_cordoned=row["is_unschedulable"], allocatable=offered, requested=_requested(node), expected=row["expected"],
     )  # fmt: skip
+
+
+def _requested(node: dict[str, Any]) -> dict[str, int]:
+    return node["requested"] | {PODS: node[PODS]}
 
 
 def observed_pod(answer: bytes) -> WaitingPod:
     """Returns a pod as our rows have it, from the answer of an API server."""
     row = pod_row(msgspec.json.decode(answer, type=PodSeen))
-    requests = {**row["resources"], "cpu": row["cpu_m"], "memory": row["memory_bytes"]}
+    requests = {**row["resources"], "cpu": row["cpu_m"], "memory": row["memory_bytes"], PODS: 1}
     name = f"{row['namespace']}/{row['name']}"
     return read_pod(
         row["placement"], name=name, requests=requests, claims=row["claims"], created_at=NOW, labels=row["labels"]
@@ -121,7 +130,7 @@ def read(pod: dict[str, Any], message: str = "") -> WaitingPod:
 
 def node_object(node: dict[str, Any]) -> dict[str, Any]:
     """Returns a Node to create."""
-    offered = quantities(node["allocatable"]) | {"pods": "110"}
+    offered = quantities(node["allocatable"])
     status = {"allocatable": offered, "capacity": offered}
     return {"apiVersion": "v1", "kind": "Node", "metadata": node["metadata"], "spec": node["spec"], "status": status}
 

@@ -32,6 +32,7 @@ class Fix:
     cluster: Mapping[str, Object]  # the nodes by name
     nodes: dict[str, Object] = field(default_factory=dict)  # merge patches of `spec` by name
     freed: dict[str, int] = field(default_factory=dict)  # GPUs to move away, by node
+    raised: set[str] = field(default_factory=set)  # nodes that take more pods
     is_later: bool = False  # other pods end first
     relaxed: str = ""  # namespace/name of a pod on a node; its kind loses its anti-affinity
 
@@ -75,6 +76,10 @@ def _tolerate(fix: Fix, found: re.Match[str]) -> None:
 def _uncordon(fix: Fix, found: re.Match[str]) -> None:
     for name in re.findall(r"node-\d+", found[1]):
         fix.nodes.setdefault(name, {})["unschedulable"] = False
+
+
+def _raise_pods(fix: Fix, found: re.Match[str]) -> None:
+    fix.raised.update(re.findall(r"node-\d+", found[1]))
 
 
 def _repair(fix: Fix, found: re.Match[str]) -> None:
@@ -148,6 +153,7 @@ ACTS: tuple[tuple[str, Callable[[Fix, re.Match[str]], None]], ...] = (
     (r"Change the node affinity \(.*\)\.", _drop_affinity),
     (r"Tolerate the taint (\S+) in the pod template\.", _tolerate),
     (r"Uncordon (.+)\.", _uncordon),
+    (r"Raise maxPods of the kubelet on (.+)\.", _raise_pods),
     (r"Repair (.+)\. Kubernetes sets the taint (\S+)\.", _repair),
     (r"Request at most (.+) per pod\.", _request_less),
     (r"Request less (?:CPU|memory) per pod: at most (.+)\.", _request_less),
@@ -157,6 +163,6 @@ ACTS: tuple[tuple[str, Callable[[Fix, re.Match[str]], None]], ...] = (
     (r"Set whenUnsatisfiable of the spread over (\S+) to ScheduleAnyway\.", _relax_spread),
     (r"Use a claim whose volume these nodes reach, in place of (\S+)\.", _drop_volume),
     (r"Make the pod (affinity|anti-affinity) \(.*\) preferred, not required\.", _drop_pod_affinity),
-    (r"Make the anti-affinity of (\S+) preferred, not required: it keeps this pod away\.", _relax_other),
+    (r"Make the anti-affinity of (\S+) preferred, not required: it excludes this pod\.", _relax_other),
     (r"Wait until other pods end, or add nodes\.", _wait),
 )

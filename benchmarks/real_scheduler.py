@@ -7,7 +7,7 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +16,17 @@ from typing import Any, Self
 import msgspec
 import yaml
 
-from benchmarks.pending_cases import GPU, NOW, a_node, a_pod, node_object, observed_node, observed_pod, pod_object
+from benchmarks.pending_cases import (
+    GPU,
+    NOW,
+    PODS_PER_NODE,
+    a_node,
+    a_pod,
+    node_object,
+    observed_node,
+    observed_pod,
+    pod_object,
+)
 from benchmarks.pending_fixes import Fix, UnknownChange, read_fix
 from benchmarks.pending_rules import (
     KEPT,
@@ -32,6 +42,7 @@ from capacity.wait_reasons.answers import Change, PendingExplanation
 from capacity.wait_reasons.early_reasons import WaitFacts
 from capacity.wait_reasons.explanation import explain
 from capacity.wait_reasons.node_index import ComparedNode, NodeIndex
+from capacity.wait_reasons.obstacles import PODS
 from kube.client.connection import Connection, connect
 from kube.client.errors import Absent, Conflict
 from kube.structs import PodSeen
@@ -42,7 +53,7 @@ KEPT_KINDS = ("Namespace", "PersistentVolume", "PersistentVolumeClaim")
 MERGE = "application/merge-patch+json"
 AT_ONCE = {"gracePeriodSeconds": 0}
 VERDICT_S, SETTLED_S = 30.0, 1.0
-BATCH_NODES, BATCH_PODS = 60, 100
+BATCH_NODES, BATCH_PODS, MORE_PODS = 60, 100, 200
 WAITS = WaitFacts(has_events=True)
 Object = dict[str, Any]
 
@@ -97,6 +108,8 @@ class Batch:
     @contextmanager
     def create(cls, connection: Connection, dice: random.Random) -> Iterator[Self]:
         nodes = {node["metadata"]["name"]: node for node in (a_node(dice, place) for place in range(BATCH_NODES))}
+        around = {pod["metadata"]["name"]: pod for pod in pods_around(dice, list(nodes.values()))}
+        _limit_pods(nodes, around.values())
         _create(connection, "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": NAMESPACE}})
         for claim, volume in volume_objects():  # kept: the API server protects them from deletion
             _create(connection, "/api/v1/persistentvolumes", volume)
@@ -107,7 +120,6 @@ class Batch:
                 _create(connection, PODS_PATH, _resident(name, node["requested"]))
                 # Admission taints a new node as not ready, and no controller runs that removes the taint.
                 _patch_node(connection, name, {"taints": node["spec"]["taints"]})
-            around = {pod["metadata"]["name"]: pod for pod in pods_around(dice, list(nodes.values()))}
             for pod in around.values():
                 _create(connection, PODS_PATH, _on_node(pod))
             time.sleep(SETTLED_S)
@@ -132,7 +144,7 @@ class Batch:
                 self._delete_pod(name)
         time.sleep(SETTLED_S)
         for change, fix in later:
-            self._try(change, replace(fix, freed={}, relaxed=""), found)
+            self._try(change, replace(fix, freed={}, raised=set(), relaxed=""), found)
 
     def _compare(self, pod: Object, found: RealAgreement) -> Iterator[tuple[Change, Fix]]:
         """Counts whether both agree, and yields the proposed changes."""
@@ -187,6 +199,8 @@ class Batch:
     def _changed_nodes(self, fix: Fix) -> Iterator[None]:
         for name, spec in fix.nodes.items():
             _patch_node(self.connection, name, spec)
+        for name in fix.raised:
+            self._limit_pods(name, MORE_PODS)
         for name, gpus in fix.freed.items():
             self._set_resident(name, self.nodes[name]["requested"] | {GPU: self.nodes[name]["requested"][GPU] - gpus})
         relaxed = self._like(fix.relaxed)
@@ -199,6 +213,8 @@ class Batch:
                 self._replace(each)
             for name in fix.nodes:
                 _patch_node(self.connection, name, self.nodes[name]["spec"])
+            for name in fix.raised:
+                self._limit_pods(name, self.nodes[name]["allocatable"][PODS])
             for name in fix.freed:
                 self._set_resident(name, self.nodes[name]["requested"])
 
@@ -208,6 +224,10 @@ class Batch:
             return []
         affinity = self.around[named.partition("/")[2]]["spec"]["affinity"]
         return [pod for pod in self.around.values() if pod["spec"].get("affinity") == affinity]
+
+    def _limit_pods(self, node: str, pods: int) -> None:
+        status = {"status": {key: {PODS: str(pods)} for key in ("allocatable", "capacity")}}
+        self.connection.request("PATCH", f"{NODES_PATH}/{node}/status", body=status, content_type=MERGE)
 
     def _replace(self, pod: Object) -> None:
         self._delete_pod(pod["metadata"]["name"])
@@ -241,6 +261,14 @@ class Batch:
             self.connection.request("DELETE", f"{PODS_PATH}/{name}", AT_ONCE)
         except Absent:
             return  # a resident that another step replaced
+
+
+def _limit_pods(nodes: Mapping[str, Object], around: Iterable[Object]) -> None:
+    """Counts the pods that the nodes will have, and sets the limit of full nodes to that number."""
+    others = Counter(pod["spec"]["nodeName"] for pod in around)
+    for name, node in nodes.items():
+        is_full, node[PODS] = node[PODS] >= PODS_PER_NODE, 1 + others[name]
+        node["allocatable"][PODS] = node[PODS] if is_full else PODS_PER_NODE
 
 
 def _create(connection: Connection, path: str, body: Mapping[str, Any]) -> None:

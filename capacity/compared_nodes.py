@@ -16,8 +16,8 @@ from capacity.rule_rows import LABELS_AT_MOST, read_neighbours, rules_wanted
 from capacity.wait_reasons.device_requests import DeviceDemand
 from capacity.wait_reasons.label_requirements import LabelRequirement
 from capacity.wait_reasons.neighbours import Neighbours
-from capacity.wait_reasons.node_index import ComparedNode, NodeIndex
-from capacity.wait_reasons.obstacles import CPU, MEMORY
+from capacity.wait_reasons.node_index import UNKNOWN_LIMIT, ComparedNode, NodeIndex
+from capacity.wait_reasons.obstacles import CPU, MEMORY, PODS
 from capacity.wait_reasons.pod_rules import WantedPods
 from capacity.wait_reasons.pod_volumes import ZONE_LABELS
 from capacity.wait_reasons.requirements import WaitingPod, read_taint
@@ -27,7 +27,7 @@ from fleet.models import Node, Observer
 KEPT_S, SHARED_S = 30, 3  # without a flush of the observer, and despite one
 INDEXES_AT_MOST = 4  # that a process remembers: 5 MB each with 5,000 nodes
 COLUMNS = (
-    "pk", "name", "is_unschedulable", "cpu_allocatable_m", "memory_allocatable_bytes",
+    "pk", "name", "is_unschedulable", "cpu_allocatable_m", "memory_allocatable_bytes", "pods_allocatable", "pods_bound",
     *(f"cpu_{whose}_m" for whose in WHOSE), *(f"memory_{whose}_bytes" for whose in WHOSE),
 )  # fmt: skip
 
@@ -104,10 +104,16 @@ def _node(
     row: Mapping[str, Any], labels: Mapping[str, str], decoded: Callable[[str], Any], devices: DeviceCounts
 ) -> ComparedNode:
     counts = devices.get(row["name"], {})
-    cpu = {CPU: row["cpu_allocatable_m"] or 0, MEMORY: row["memory_allocatable_bytes"] or 0}
+    limit = row["pods_allocatable"]
+    cpu = {
+        CPU: row["cpu_allocatable_m"] or 0,
+        MEMORY: row["memory_allocatable_bytes"] or 0,
+        PODS: UNKNOWN_LIMIT if limit is None else limit,
+    }
     used = {
         CPU: sum(row[f"cpu_{whose}_m"] for whose in WHOSE),
         MEMORY: sum(row[f"memory_{whose}_bytes"] for whose in WHOSE),
+        PODS: row["pods_bound"],
     }
     return ComparedNode(
         key=row["pk"],

@@ -13,7 +13,7 @@ from django.db.models.functions import Cast
 
 from capacity.namespace_rows import labels_of_namespaces
 from capacity.wait_reasons.neighbours import Neighbours, PlacedPod, PodExclusion, PreemptiblePods, count_pods
-from capacity.wait_reasons.obstacles import CPU, MEMORY
+from capacity.wait_reasons.obstacles import CPU, MEMORY, PODS
 from capacity.wait_reasons.pod_rules import PodPort, PodTerm, WantedPods, read_port, read_terms, selects_namespaces
 from capacity.wait_reasons.requirements import WaitingPod
 from fleet.models import Bookmark, Pod, PriorityClass
@@ -93,7 +93,8 @@ def _preemptible(rows: PodQuerySet, cluster_id: int, below: int) -> list[Preempt
             node,
             priorities.of(name),
             number,
-            {each: amount * number for each, amount in decoded(requests).items()} | {CPU: cpu, MEMORY: memory},
+            {each: amount * number for each, amount in decoded(requests).items()}
+            | {CPU: cpu, MEMORY: memory, PODS: number},
         )
         for node, name, requests, number, cpu, memory in groups
     ]

@@ -18,7 +18,7 @@ from capacity.wait_reasons.answers import PendingExplanation, ScalingReport
 from capacity.wait_reasons.autoscaler_message import BY_THE_SCHEDULER, SCALING, read_report
 from capacity.wait_reasons.early_reasons import SILENT_AFTER, ClaimFacts, WaitFacts
 from capacity.wait_reasons.explanation import explain
-from capacity.wait_reasons.obstacles import CPU, MEMORY
+from capacity.wait_reasons.obstacles import CPU, MEMORY, PODS
 from capacity.wait_reasons.pod_rules import NamespaceLabels, selects_namespaces
 from capacity.wait_reasons.requirements import WaitingPod, read_pod
 from capacity.wait_reasons.scaling_verdict import scaling_verdict
@@ -95,7 +95,7 @@ def _evidence(pod: Pod, found: PendingExplanation) -> Iterator[EvidenceItem]:
 
 
 def facts_of(pod: Pod, namespaces: NamespaceLabels | None = None) -> WaitingPod:
-    requests = {**pod.resources, CPU: pod.cpu_m, MEMORY: pod.memory_bytes}
+    requests = {**pod.resources, CPU: pod.cpu_m, MEMORY: pod.memory_bytes, PODS: 1}
     return read_pod(
         pod.placement, name=str(pod), requests=requests, claims=pod.claims, created_at=pod.created_at,
         labels=pod.labels, namespaces=namespaces,

@@ -120,6 +120,7 @@ def unsaved_node(cluster, name: str = "", *, gpus: int = 8, **given: Any):
         "labels": {"kubernetes.io/hostname": name, "nvidia.com/gpu.product": product},
         "created_at": NOON - timedelta(days=30),
         "changed_at": NOON - timedelta(hours=2),
+        "pods_allocatable": 110,
         "is_ready": True,
         "ready_since": NOON - timedelta(hours=9),
         "kernel": "6.8.0-60-generic",

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from capacity.wait_reasons.device_requests import PREFIX
-from capacity.wait_reasons.obstacles import CPU, MEMORY, Obstacles
+from capacity.wait_reasons.obstacles import CPU, MEMORY, PODS, Obstacles
 from gpu.resources import Layout, in_words, is_gpu_resource
-from wording.numbers import either
+from wording.numbers import count, either
 
 BY_NAME = Layout()
 GIB = 2**30
@@ -17,6 +17,8 @@ def amount_text(resource: str, amount: int) -> str:
         return f"{amount / 1000:.12g} {either(amount, 'CPU', 'CPUs')}" if amount != 1000 else "1 CPU"
     if resource == MEMORY:
         return f"{amount // 2**20} MiB of memory" if amount < GIB else f"{amount * 100 // GIB / 100:.12g} GiB of memory"
+    if resource == PODS:
+        return f"room for {count(amount, 'more pod')}"
     if resource.startswith(PREFIX):
         return f"{amount} {either(amount, 'device', 'devices')} of {resource.removeprefix(PREFIX)}"
     if is_gpu_resource(resource):
@@ -32,4 +34,4 @@ def main_resource(obstacles: Obstacles) -> str:
 
 def by_weight(requests: Mapping[str, int]) -> list[tuple[str, int]]:
     """Returns the requests, GPUs first."""
-    return sorted(requests.items(), key=lambda each: (each[0] in (CPU, MEMORY), each[0]))
+    return sorted(requests.items(), key=lambda each: (each[0] in (CPU, MEMORY, PODS), each[0]))

@@ -114,4 +114,4 @@ class PendingExplanation:
     @property
     def is_waiting(self) -> bool:
         """Tells whether the pod starts by itself once other pods end."""
-        return self.key in {"no_room", "fragmented", "no_cpu", "no_memory", "fits", "queued"}
+        return self.key in {"no_room", "fragmented", "no_cpu", "no_memory", "too_many_pods", "fits", "queued"}

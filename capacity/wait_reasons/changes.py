@@ -7,7 +7,15 @@ from itertools import combinations
 from capacity.wait_reasons.amounts import amount_text, main_resource
 from capacity.wait_reasons.answers import Actor, Change
 from capacity.wait_reasons.node_index import NodeSet
-from capacity.wait_reasons.obstacles import RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, find_obstacles, union
+from capacity.wait_reasons.obstacles import (
+    PODS,
+    RULES_OF_OTHERS,
+    Obstacle,
+    ObstacleKind,
+    Obstacles,
+    find_obstacles,
+    union,
+)
 from capacity.wait_reasons.requirements import PodToleration
 from gpu.labels import AUTOSCALER_GOING, KARPENTER_GOING
 
@@ -51,7 +59,7 @@ def helpful_changes(obstacles: Obstacles) -> list[Change]:
     found += [
         _counted(change, _without(obstacles, each, nodes), candidates)
         for each, nodes in now.items()
-        if each.kind in RULES_OF_OTHERS and (change := _change(obstacles, each, nodes))
+        if (each.kind in RULES_OF_OTHERS or each.name == PODS) and (change := _change(obstacles, each, nodes))
     ]
     found.sort(key=lambda change: (-change.fits_now, -change.fits_later, change.actor is not Actor.OWNER))
     waiting = candidates.bit_count()
@@ -104,6 +112,8 @@ def _change(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change 
             return Change(f"Remove {obstacle.name} from the node selector.", Actor.OWNER)
         case ObstacleKind.AFFINITY:
             return Change(f"Change the node affinity ({obstacle.name}).", Actor.OWNER)
+        case ObstacleKind.ROOM if obstacle.name == PODS:
+            return Change(f"Raise maxPods of the kubelet on {named}.", Actor.ADMIN)
         case ObstacleKind.SIZE:
             return _smaller(obstacles, obstacle, nodes)
         case kind if kind in RULE_CHANGES:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation, ScalingReport
-from capacity.wait_reasons.neighbours import Neighbours
+from capacity.wait_reasons.node_index import NodeIndex
 from capacity.wait_reasons.pod_volumes import ClaimState
 from capacity.wait_reasons.queue_place import QueuePlace
 from capacity.wait_reasons.queue_reasons import queued_reason
@@ -208,8 +208,12 @@ def _claims(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
     )  # fmt: skip
 
 
-def unchecked_parts(pod: WaitingPod, around: Neighbours | None) -> list[str]:
-    """Returns the requirements that are not compared with nodes. `around` is None where other pods were not read."""
+def unchecked_parts(pod: WaitingPod, index: NodeIndex | None) -> list[str]:
+    """Returns the requirements that are not compared with nodes. None: no node is compared.
+
+    An index without neighbours: other pods were not read.
+    """
+    around = index.neighbours if index else None
     rules = pod.rules
     is_unknown = around is not None and is_far_from_unknown_pods(pod, around)
     found = {
@@ -217,6 +221,8 @@ def unchecked_parts(pod: WaitingPod, around: Neighbours | None) -> list[str]:
         "affinity to other pods": around is None and (rules.affinity or rules.anti_affinity),
         "host ports": around is None and rules.ports,
         "volumes": pod.volume_claims and pod.volumes is None,
+        "volumes per node": pod.volume_claims and pod.volumes is not None,
+        "pods per node, where a node reports no limit": index is not None and index.without_pod_limit,
         "volumes that no claim has yet": any(each.state is ClaimState.WAITS_FOR_NODE for each in pod.volumes or ()),
         f"affinity to pods without GPUs ({rules.affinity[0].text if rules.affinity else ''})": is_unknown,
         f"pods without GPUs that match {names(rules.selected_pods)}": (

@@ -1,6 +1,6 @@
 """The answer to why a pod waits for a node, compared with the scheduler's own message. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -16,7 +16,9 @@ from capacity.wait_reasons.preemption import preemption_of
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
 from capacity.wait_reasons.rule_nodes import is_far_from_unknown_pods
 from capacity.wait_reasons.scheduler_message import (
+    DRIVER_OF_VOLUMES,
     POD_AFFINITY,
+    VOLUMES_PER_NODE,
     SchedulerVerdict,
     agreement,
     read_message,
@@ -28,6 +30,16 @@ from wording.reports import LONGEST_SUMMARY, clip, fit
 
 AGREES_FROM = 0.95
 COMPARE = (Change("Compare the pod template with the nodes that the scheduler rejects.", Actor.OWNER),)
+# By reason of the scheduler that is not compared with nodes. kubernetes.io/docs/concepts/storage/storage-limits.
+STEPS: Mapping[str, Sequence[Change]] = {
+    VOLUMES_PER_NODE: (
+        Change("Use fewer volumes per pod, or start the pod on nodes with fewer volumes.", Actor.OWNER),
+        Change("Compare the limit with the volumes: kubectl get csinode,volumeattachment -o yaml.", Actor.ADMIN),
+    ),
+    DRIVER_OF_VOLUMES: (
+        Change("Start the CSI driver of the volume on these nodes: kubectl get csinode -o yaml.", Actor.ADMIN),
+    ),
+}
 LAG_RATIO = 0.01  # more nodes apart than this: our rows or our rights are incomplete
 
 
@@ -64,7 +76,7 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
         agreement_ratio=ratio,
         differences=differences,
         not_checked=[
-            *unchecked_parts(pod, index.neighbours),
+            *unchecked_parts(pod, index),
             *filter(None, [around.queue_unread, around.scaling_unread]),
         ],
         queue=around.queue,
@@ -76,7 +88,7 @@ def _as_scheduler_says(
     found: PendingExplanation, pod: WaitingPod, ours: Mapping[str, int], verdict: SchedulerVerdict
 ) -> PendingExplanation:
     """Returns the scheduler's main reason where nodes fit by the checked requirements: the scheduler decides."""
-    beyond = {title_of_kind(kind): number - ours.get(kind, 0) for kind, number in verdict.counts.items()}
+    beyond = {kind: number - ours.get(kind, 0) for kind, number in verdict.counts.items()}
     reasons = {reason: number for reason, number in (beyond | dict(verdict.unknown)).items() if number > 0}
     if not reasons and verdict.nodes is None and pod.scheduler != USUAL_SCHEDULER:
         title = fit("{} names a reason of its own", f"Scheduler {pod.scheduler}")
@@ -87,9 +99,10 @@ def _as_scheduler_says(
     if not reasons:
         return found
     reason, number = max(reasons.items(), key=lambda each: each[1])
-    title = f"The scheduler rejects {count(number, 'node')}: {reason}"
+    named = title_of_kind(reason) if reason in verdict.counts else reason
+    title = f"The scheduler rejects {count(number, 'node')}: {named}"
     summary = f"{found.title}. The scheduler decides."
-    return replace(found, key="scheduler", title=title, summary=summary, changes=COMPARE)
+    return replace(found, key="scheduler", title=title, summary=summary, changes=STEPS.get(reason, COMPARE))
 
 
 def _near_unknown_pods(found: PendingExplanation, pod: WaitingPod, number: int) -> PendingExplanation:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from capacity.wait_reasons.amounts import amount_text, by_weight, main_resource
 from capacity.wait_reasons.answers import FunnelStep, NearMiss
 from capacity.wait_reasons.node_index import ComparedNode, NodeSet
-from capacity.wait_reasons.obstacles import CPU, Obstacle, ObstacleKind, Obstacles, union
+from capacity.wait_reasons.obstacles import CPU, PODS, Obstacle, ObstacleKind, Obstacles, union
 from wording.numbers import count, either
 
 BEFORE_AMOUNTS = (
@@ -66,10 +66,13 @@ def _requirements_on_nodes(obstacles: Obstacles) -> Iterator[tuple[str, NodeSet]
     every = (*obstacles.fixed, *obstacles.room)
     for kind, title in BEFORE_AMOUNTS:
         yield title, _nodes_of_kind(every, kind)
-    for name, amount in by_weight(obstacles.pod.requests):
+    amounts = [(name, amount) for name, amount in by_weight(obstacles.pod.requests) if name != PODS]
+    for name, amount in amounts:
         yield f"Have {amount_text(name, amount)} in total", index.every & ~index.offering(name, amount)
-    for name, amount in by_weight(obstacles.pod.requests):
+    for name, amount in amounts:
         yield f"Have {amount_text(name, amount)} free", index.every & ~index.with_free(name, amount)
+    if PODS in obstacles.pod.requests:
+        yield f"Have {amount_text(PODS, 1)}", index.every & ~index.with_free(PODS, 1)
     for kind, title in AFTER_AMOUNTS:
         yield title, _nodes_of_kind(every, kind)
 
@@ -117,6 +120,8 @@ def _missing_requirements(obstacles: Obstacles, node: ComparedNode) -> Iterator[
         if not obstacles.index.has(each.nodes, node):
             continue
         match each.kind:
+            case ObstacleKind.SIZE | ObstacleKind.ROOM if each.name == PODS:
+                yield f"room for one more pod: it has {node.requested.get(PODS, 0)} of {node.allocatable.get(PODS, 0)}"
             case ObstacleKind.SIZE:
                 has, wanted = node.allocatable.get(each.name, 0), obstacles.pod.requests[each.name]
                 yield f"{amount_text(each.name, has)} in total of {amount_text(each.name, wanted)}"

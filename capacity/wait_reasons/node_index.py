@@ -16,6 +16,7 @@ from capacity.wait_reasons.neighbours import Neighbours, PreemptiblePods
 from capacity.wait_reasons.requirements import NodeTaint
 
 NodeSet = int
+UNKNOWN_LIMIT = 10**9  # of pods on a node that does not report one
 VALUES_COMPARED = 500  # of a label, with a misspelt one
 NAMED = 3  # nodes in a sentence
 BEST_AT_MOST = 5
@@ -131,6 +132,10 @@ class NodeIndex:
 
     def where(self, is_wanted: Callable[[ComparedNode], bool]) -> NodeSet:
         return self._set_of(place for place, node in enumerate(self.nodes) if is_wanted(node))
+
+    @cached_property
+    def without_pod_limit(self) -> NodeSet:
+        return self.where(lambda node: node.allocatable.get("pods") == UNKNOWN_LIMIT)
 
     @cached_property
     def cordoned(self) -> NodeSet:

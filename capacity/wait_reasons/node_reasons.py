@@ -6,7 +6,7 @@ from capacity.wait_reasons.amounts import amount_text, main_resource
 from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation
 from capacity.wait_reasons.device_requests import PREFIX
 from capacity.wait_reasons.node_index import NodeSet
-from capacity.wait_reasons.obstacles import CPU, MEMORY, RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, union
+from capacity.wait_reasons.obstacles import CPU, MEMORY, PODS, RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, union
 from gpu.labels import MIG_CONFIG
 from gpu.resources import is_gpu_resource
 from gpu.resources.names import profile_in
@@ -207,7 +207,7 @@ def _explain_fragmented(obstacles: Obstacles) -> PendingExplanation:
     index, candidates = obstacles.index, obstacles.candidates
     resource = main_resource(obstacles)
     if not resource or candidates & index.with_free(resource, obstacles.pod.requests[resource]):
-        return _explain_cpu_or_memory(obstacles, resource)
+        return _explain_other_amounts(obstacles, resource)
     asked, noun = amount_text(resource, obstacles.pod.requests[resource]), _noun(resource)
     room, number = index.room(resource, candidates), candidates.bit_count()
     total = room.total
@@ -229,12 +229,12 @@ def _explain_fragmented(obstacles: Obstacles) -> PendingExplanation:
     )
 
 
-def _explain_cpu_or_memory(obstacles: Obstacles, resource: str) -> PendingExplanation:
-    """Explains nodes that have the GPUs free, but not the CPU or memory."""
+def _explain_other_amounts(obstacles: Obstacles, resource: str) -> PendingExplanation:
+    """Explains nodes that have the GPUs free, but not the CPU or memory, or the room for one more pod."""
     index, pod = obstacles.index, obstacles.pod
     nodes = obstacles.candidates & (index.with_free(resource, pod.requests[resource]) if resource else index.every)
     name = max(
-        (name for name in (CPU, MEMORY) if pod.requests.get(name)),
+        (name for name in (CPU, MEMORY, PODS) if pod.requests.get(name)),
         key=lambda name: (nodes & ~index.with_free(name, pod.requests[name])).bit_count(),
     )
     most = max(0, index.room(name, nodes).most)
@@ -244,6 +244,13 @@ def _explain_cpu_or_memory(obstacles: Obstacles, resource: str) -> PendingExplan
         if resource
         else "Nodes qualify"
     )
+    if name == PODS:
+        return PendingExplanation(
+            "too_many_pods", f"No node with free {_noun(resource)}s has room for one more pod",
+            f"{whose}, but as many pods as its kubelet allows." if number == 1 else
+            f"{whose}, but as many pods as their kubelets allow.",
+            "maxPods", DecidingKind.NODE,
+        )  # fmt: skip
     step = f"Request less {'CPU' if name == CPU else 'memory'} per pod: at most {amount_text(name, most)}."
     return PendingExplanation(
         f"no_{name}",

@@ -27,7 +27,7 @@ from capacity.wait_reasons.rule_nodes import (
 )
 
 CORDON_TAINT = NodeTaint(CORDON_KEY, "", "NoSchedule")
-CPU, MEMORY = "cpu", "memory"
+CPU, MEMORY, PODS = "cpu", "memory", "pods"
 
 
 class ObstacleKind(StrEnum):

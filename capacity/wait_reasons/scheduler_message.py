@@ -20,8 +20,9 @@ OF_KAI = re.compile(r"no nodes with enough resources were found: ")
 LACKS_OF_KAI = re.compile(r"node\(s\) didn't have enough (?:resources|of mig profile): (.+?)[. ]*$")
 RESOURCES_OF_KAI = {"GPUs": "nvidia.com/gpu", "CPU cores": "cpu"}
 CORDON, TAINT, AFFINITY, PODS = "cordon", "taint", "affinity", "resource:pods"
-PORTS, SPREAD, POD_AFFINITY, VOLUME = "ports", "spread", "pod-affinity", "volume"
-CLAIM = "claim"
+PORTS, SPREAD, POD_AFFINITY, VOLUME, VOLUMES_PER_NODE = "ports", "spread", "pod-affinity", "volume", "volume-limit"
+CLAIM, DRIVER_OF_VOLUMES = "claim", "volume-driver"
+WITHOUT_DRIVER = "CSI driver is not installed on the node"  # after the name of the driver, from 1.35 on
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"  # some schedulers count it for each node
 # Prefixes of the scheduler's reasons, and their kinds.
 REASONS: tuple[tuple[str, str], ...] = (
@@ -45,7 +46,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     ("node(s) had no available volume zone", VOLUME),
     ("node(s) had no available disk", VOLUME),
     ("node has pod using PersistentVolumeClaim", VOLUME),
-    ("node(s) exceed max volume count", VOLUME),
+    ("node(s) exceed max volume count", VOLUMES_PER_NODE),
     (UNBOUND, VOLUME),
     ("cannot allocate all claims", CLAIM),
     ("resourceclaim not available on the node", CLAIM),
@@ -60,6 +61,8 @@ TITLES: Mapping[str, str] = {
     SPREAD: "topology spread constraints",
     POD_AFFINITY: "affinity to other pods",
     VOLUME: "volumes",
+    VOLUMES_PER_NODE: "the limit of volumes per node",
+    DRIVER_OF_VOLUMES: "no CSI driver of the volume",
     CLAIM: "resource claims",
 }
 VOLUMES = re.compile(r"persistentvolumeclaim|ephemeral volume controller", re.IGNORECASE)
@@ -120,6 +123,8 @@ def kind_of(reason: str) -> str:
         return f"resource:{reason.removeprefix(INSUFFICIENT).strip()}"
     if lacks := LACKS_OF_KAI.match(reason):
         return f"resource:{RESOURCES_OF_KAI.get(lacks[1], lacks[1])}"
+    if reason.rstrip(".").endswith(WITHOUT_DRIVER):
+        return DRIVER_OF_VOLUMES
     return next((kind for beginning, kind in REASONS if reason.startswith(beginning)), "")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 WHOSE = ("tenants", "operands", "others")
 UNITS = (("cpu", "m"), ("memory", "bytes"))
 REQUESTED = tuple(f"{what}_{whose}_{unit}" for what, unit in UNITS for whose in WHOSE)  # columns of nodes
+SET_BY_PODS = (*REQUESTED, "pods_bound")  # columns of nodes that are counted with their pods
 ALLOCATABLE = ("cpu_allocatable_m", "memory_allocatable_bytes")
 
 

@@ -110,6 +110,8 @@ class Node(Mirrored):
     memory_tenants_bytes = models.PositiveBigIntegerField(default=0)
     memory_operands_bytes = models.PositiveBigIntegerField(default=0)
     memory_others_bytes = models.PositiveBigIntegerField(default=0)
+    pods_allocatable = models.PositiveIntegerField(null=True)  # null: the node does not say
+    pods_bound = models.PositiveIntegerField(default=0, db_default=0)  # of all kinds, unfinished
 
     # Running, as reported; kept while the node reports none
     driver_version = models.CharField(max_length=64, blank=True)

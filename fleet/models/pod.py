@@ -168,7 +168,7 @@ class Pod(Namespaced):
 class OtherPod(Mirrored):
     """A pod unrelated to GPUs, reduced to its CPU and memory requests.
 
-    Pods without requests, without a node, or finished have no row.
+    Pods without a node and finished pods have no row.
     """
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="other_pods", db_index=False)

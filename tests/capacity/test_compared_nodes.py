@@ -6,6 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from capacity import compared_nodes
 from capacity.compared_nodes import SHARED_S, index_of
+from capacity.waiting_pods import explanations_of
 from fleet.models import Node, Observer
 from tests import conftest, make
 from tests.make import NOON
@@ -28,3 +29,18 @@ def test_nodes_are_read_again_once_the_observer_has_written(monkeypatch):
     ((key, kept),) = compared_nodes._kept.items()
     monkeypatch.setitem(compared_nodes._kept, key, kept._replace(at=kept.at - SHARED_S))
     assert index_of(cluster.pk, []).cordoned == 1
+
+
+def test_a_node_takes_as_many_pods_as_its_kubelet_allows():
+    cluster = make.a_cluster("east")
+    row = {"allocatable": {"nvidia.com/gpu": 8}, "cpu_allocatable_m": 64_000, "memory_allocatable_bytes": 2**40}
+    make.a_node(cluster, "full", pods_allocatable=110, pods_bound=110, **row)
+    said = {"type": "PodScheduled", "message": "0/1 nodes are available: 1 Too many pods."}
+    pod = make.a_pending_pod(cluster, "train-x", placement={"conditions": [said]})
+
+    assert explanations_of([pod], now=NOON)[pod.uid].key == "too_many_pods"
+
+    Node.objects.update(pods_allocatable=None)
+    compared_nodes.forget_indexes()
+    found = explanations_of([pod], now=NOON)[pod.uid]
+    assert (found.key, "pods per node" in found.not_checked[0]) == ("scheduler", True)

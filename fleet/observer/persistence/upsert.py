@@ -9,7 +9,7 @@ from operator import itemgetter
 from django.db import models
 
 from fleet.allocation.counters import count_written_nodes
-from fleet.allocation.cpu_memory import REQUESTED
+from fleet.allocation.cpu_memory import SET_BY_PODS
 from fleet.allocation.devices import offered_on
 from fleet.models import Node, Pod
 from fleet.observer.mirror.diff import remember
@@ -25,7 +25,7 @@ ALLOCATION: Columns = {
     "requested": {},
     "devices_unhealthy": {},
     "driver_daemon_set": "",
-    **dict.fromkeys(REQUESTED, 0),
+    **dict.fromkeys(SET_BY_PODS, 0),
 }  # set by its pods
 FINDING_COUNTS: Columns = {"unresolved": 0, "critical": 0}  # set by its findings
 NOT_COMPARED = frozenset(

@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 
 from capacity.wait_reasons.amounts import amount_text
-from capacity.wait_reasons.answers import Actor
+from capacity.wait_reasons.answers import Actor, FunnelStep
 from capacity.wait_reasons.early_reasons import ClaimFacts
-from capacity.wait_reasons.obstacles import CPU, MEMORY
+from capacity.wait_reasons.node_index import UNKNOWN_LIMIT
+from capacity.wait_reasons.obstacles import CPU, MEMORY, PODS
 from tests.capacity.wait_reasons.clusters import GIB, GPU, GPU_TAINT, PRODUCT, a_node, a_pod, explained
 from tests.make import NOON
 from tests.pages import HOSTILE
@@ -192,6 +193,54 @@ def test_gpus_are_free_but_the_cpu_is_not():
     assert found.key == "no_cpu"
     assert said(found) == "No node with free GPUs has 4 CPUs free. 1 node has the GPUs free, with at most 2 CPUs free."
     assert texts(found) == [("Request less CPU per pod: at most 2 CPUs.", "pod owner", 0, 1)]
+
+
+def test_gpus_are_free_but_their_node_has_as_many_pods_as_its_kubelet_allows():
+    """NodeResourcesFit of kube-scheduler: "Too many pods"."""
+    message = "0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 Too many pods."
+    pod = a_pod(requests={GPU: 4, PODS: 1}, message=message)
+    room = {GPU: 8, CPU: 128_000, MEMORY: 1000 * GIB, PODS: 110}
+    full, used = a_node("full", allocatable=room, requested={PODS: 110}), a_node("used", used=8, allocatable=room)
+
+    found = explained(pod, full, used)
+
+    assert (found.key, found.agreement_ratio, found.is_waiting) == ("too_many_pods", 1.0, True)
+    assert said(found) == (
+        "No node with free GPUs has room for one more pod. "
+        "1 node has the GPUs free, but as many pods as its kubelet allows."
+    )
+    assert texts(found) == [
+        ("Wait until other pods end, or add nodes.", "nobody", 0, 2),
+        ("Raise maxPods of the kubelet on full.", "cluster admin", 1, 2),
+    ]
+    assert found.funnel[-1] == FunnelStep("Have room for 1 more pod", 0, 1)
+    assert {miss.node.name: list(miss.lacks) for miss in found.near_misses}["full"] == [
+        "room for one more pod: it has 110 of 110"
+    ]
+
+
+def test_the_limit_of_pods_of_a_node_that_reports_none_is_not_checked():
+    room = {GPU: 8, CPU: 128_000, MEMORY: 1000 * GIB, PODS: UNKNOWN_LIMIT}
+    found = explained(a_pod(requests={GPU: 4, PODS: 1}), a_node("a", allocatable=room, requested={PODS: 300}))
+
+    assert (found.key, found.not_checked) == ("fits", ["pods per node, where a node reports no limit"])
+
+
+@pytest.mark.parametrize(
+    ("reason", "title", "step"),
+    [
+        ("node(s) exceed max volume count", "the limit of volumes per node", "Use fewer volumes per pod"),
+        (
+            "ebs.csi.aws.com CSI driver is not installed on the node", "no CSI driver of the volume",
+            "Start the CSI driver",
+        ),
+    ],
+)  # fmt: skip
+def test_volumes_of_a_node_are_the_schedulers_to_count(reason, title, step):
+    found = explained(a_pod(message=f"0/1 nodes are available: 1 {reason}."), a_node("a"))
+
+    assert (found.key, found.title) == ("scheduler", f"The scheduler rejects 1 node: {title}")
+    assert found.changes[0].text.startswith(step)
 
 
 def test_gpus_are_free_but_the_memory_is_not():

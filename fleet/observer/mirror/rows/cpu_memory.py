@@ -1,4 +1,4 @@
-"""CPU and memory: requests of a pod, and allocatable amounts of a node."""
+"""CPU and memory: requests of a pod, and allocatable amounts of a node, with the number of pods that it takes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +11,9 @@ from kube.structs import NodeSeen, PodSeen
 from kube.structs.meta import ResourceList
 from kube.structs.pod import Container, Resources
 
-SCALES = {"cpu": 1000, "memory": 1}
+SCALES = {"cpu": 1000, "memory": 1, "pods": 1}
 # No machine has more, and sums over a hundred thousand such pods fit into a database integer.
-MOST = {"cpu": 10**9, "memory": 2**46}
+MOST = {"cpu": 10**9, "memory": 2**46, "pods": 10**6}
 NOTHING: Requests = {}
 
 
@@ -27,11 +27,10 @@ def requested(seen: PodSeen) -> dict[str, int]:
 
 
 def other_pod_row(seen: PodSeen) -> dict[str, Any] | None:
-    """Returns the reduced row of a pod. None: no requests on any node."""
-    amounts = requested(seen) if seen.spec.node_name else NOTHING
-    if not any(amounts.values()):
+    """Returns the reduced row of a pod. None: it has no node, or has finished."""
+    if not seen.spec.node_name or seen.status.phase in ENDED:
         return None
-    return {"node_name": fitted(seen.spec.node_name, 253), **amounts}
+    return {"node_name": fitted(seen.spec.node_name, 253), **requested(seen)}
 
 
 def for_pods(seen: NodeSeen) -> dict[str, int | None]:
@@ -40,6 +39,7 @@ def for_pods(seen: NodeSeen) -> dict[str, int | None]:
     return {
         "cpu_allocatable_m": _capped(said, "cpu") if "cpu" in said else None,
         "memory_allocatable_bytes": _capped(said, "memory") if "memory" in said else None,
+        "pods_allocatable": _capped(said, "pods") if "pods" in said else None,
     }
 
 

@@ -52,6 +52,15 @@ def test_a_node_says_what_it_has(listed):
     assert (row.cpu_allocatable_m, row.memory_allocatable_bytes) == (127_000, 2100 * GI)
 
 
+def test_a_node_says_how_many_pods_it_takes(mirror):
+    seen = a_node_seen()
+    seen.status.allocatable["pods"] = "110"
+
+    mirror.list("nodes", [seen])
+
+    assert Node.objects.get().pods_allocatable == 110
+
+
 def test_a_node_that_does_not_say_is_unknown(mirror):
     silent = a_node_seen()
     silent.status.allocatable.clear()
@@ -59,7 +68,7 @@ def test_a_node_that_does_not_say_is_unknown(mirror):
     mirror.list("nodes", [silent])
 
     row = Node.objects.get()
-    assert (row.cpu_allocatable_m, row.memory_allocatable_bytes) == (None, None)
+    assert (row.cpu_allocatable_m, row.memory_allocatable_bytes, row.pods_allocatable) == (None, None, None)
 
 
 def test_pods_are_summed_by_what_they_are(mirror):
@@ -92,7 +101,6 @@ def test_a_pod_that_is_not_kept_has_a_lean_row(listed):
         asking("web", node=""),
         asking("web", phase="Succeeded"),
         asking("web", phase="Failed"),
-        a_pod_seen("web", gpus=0, node="cpu-001"),
     ],
 )
 def test_a_pod_that_takes_nothing_any_more_has_none(listed, nothing):
@@ -101,6 +109,20 @@ def test_a_pod_that_takes_nothing_any_more_has_none(listed, nothing):
 
     assert not OtherPod.objects.exists()
     assert requested() == ((0, 0, 0), (0, 0, 0))
+
+
+def test_a_pod_without_requests_is_one_of_its_node(listed):
+    listed.see("pods", a_pod_seen("bare", gpus=0, node="cpu-001"))
+    listed.see("pods", asking("train", gpus=1, node="gpu-001"))
+    listed.flush()
+    assert dict(Node.objects.values_list("name", "pods_bound")) == {"cpu-001": 2, "gpu-001": 1}
+    assert requested() == ((0, 0, 1000), (0, 0, 1))
+
+    listed.see("pods", a_pod_seen("bare", gpus=0, node="cpu-001", phase="Succeeded"))
+    listed.see("pods", asking("train", gpus=1, node="gpu-001", phase="Failed"))
+    listed.flush()
+
+    assert dict(Node.objects.values_list("name", "pods_bound")) == {"cpu-001": 1, "gpu-001": 0}
 
 
 def test_a_pod_that_is_gone_is_not_counted(listed):

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fleet.allocation.cpu_memory import SET_BY_PODS
 from fleet.models import Node, OtherPod, Pod
 from fleet.observer.mirror import known_rows
-from fleet.observer.persistence import cpu_memory
 from fleet.states.pod import ENDED
 from kube.structs import PodSeen
 from tests.fleet.documents import a_node_seen, a_pod_seen
@@ -39,9 +39,10 @@ class Truth:
         return a_node_seen(name, labels={}, resources={"nvidia.com/gpu": 8} if has_gpus else {})
 
     def sums(self, node: str) -> dict[str, int]:
-        found = dict.fromkeys(cpu_memory.REQUESTED, 0)
+        found = dict.fromkeys(SET_BY_PODS, 0)
         for one in self.pods.values():
             if one["node"] == node and one["phase"] not in ENDED:
+                found["pods_bound"] += 1
                 found[f"cpu_{one['whose']}_m"] += one["cpu_m"]
                 found[f"memory_{one['whose']}_bytes"] += one["memory"]
         return found
@@ -117,6 +118,6 @@ def test_the_sums_are_those_of_a_recount(steps):
 
         for name in NODES:
             row = Node.objects.get(cluster=truth.mirror.cluster, name=name)
-            assert {column: getattr(row, column) for column in cpu_memory.REQUESTED} == truth.sums(name)
+            assert {column: getattr(row, column) for column in SET_BY_PODS} == truth.sums(name)
         both = {*Pod.objects.values_list("uid", flat=True)} & {*OtherPod.objects.values_list("uid", flat=True)}
         assert not both
