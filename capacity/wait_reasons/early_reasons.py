@@ -73,7 +73,8 @@ def reason_before_nodes(
         return _gated(pod, around)
     if pod.condition_reason == "SchedulerError":
         return PendingExplanation(
-            "scheduler_error", "The scheduler failed on this pod", "An error stopped the scheduler early.",
+            "scheduler_error", "The scheduler failed on this pod",
+            clip(pod.message or "An error stopped the scheduler early.", LONGEST_SUMMARY),
             changes=[Change("Read the scheduler's message below, and its log.", Actor.ADMIN)]
         )  # fmt: skip
     is_refused = any(each.state in {ClaimState.MISSING, ClaimState.LEAVING} for each in pod.volumes or ())

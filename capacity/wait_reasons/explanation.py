@@ -18,6 +18,7 @@ from capacity.wait_reasons.rule_nodes import is_far_from_unknown_pods
 from capacity.wait_reasons.scheduler_message import (
     DRIVER_OF_VOLUMES,
     POD_AFFINITY,
+    VOLUME,
     VOLUMES_PER_NODE,
     SchedulerVerdict,
     agreement,
@@ -36,8 +37,20 @@ STEPS: Mapping[str, Sequence[Change]] = {
         Change("Use fewer volumes per pod, or start the pod on nodes with fewer volumes.", Actor.OWNER),
         Change("Compare the limit with the volumes: kubectl get csinode,volumeattachment -o yaml.", Actor.ADMIN),
     ),
+    VOLUME: (
+        Change("Compare where the volume may be attached with the nodes: kubectl describe pv.", Actor.OWNER),
+        Change("Set volumeBindingMode of its storage class to WaitForFirstConsumer for new volumes.", Actor.ADMIN),
+    ),
     DRIVER_OF_VOLUMES: (
         Change("Start the CSI driver of the volume on these nodes: kubectl get csinode -o yaml.", Actor.ADMIN),
+    ),
+}
+# By the beginning of a reason that only another scheduler gives. Project-HAMi/HAMi: pkg/scheduler/scheduler.go,
+# pkg/device/common/common.go@1b2c279b; the texts are those of its issue 1527.
+FOREIGN_STEPS: Mapping[str, Sequence[Change]] = {
+    "node unregistered": (Change("Check HAMi's device plugin on these nodes: it registers their GPUs.", Actor.ADMIN),),
+    "NodeUnfitPod": (
+        Change("Read the Event FilteringFailed: HAMi names the memory, cores or cards that lack.", Actor.OWNER),
     ),
 }
 LAG_RATIO = 0.01  # more nodes apart than this: our rows or our rights are incomplete
@@ -102,7 +115,16 @@ def _as_scheduler_says(
     named = title_of_kind(reason) if reason in verdict.counts else reason
     title = f"The scheduler rejects {count(number, 'node')}: {named}"
     summary = f"{found.title}. The scheduler decides."
-    return replace(found, key="scheduler", title=title, summary=summary, changes=STEPS.get(reason, COMPARE))
+    return replace(found, key="scheduler", title=title, summary=summary, changes=_steps_of(reason, pod))
+
+
+def _steps_of(reason: str, pod: WaitingPod) -> Sequence[Change]:
+    """Returns the steps for a reason that is not compared with nodes."""
+    if steps := STEPS.get(reason) or FOREIGN_STEPS.get(reason):
+        return steps
+    if pod.scheduler == USUAL_SCHEDULER:
+        return COMPARE
+    return [Change(f"Read the Events of the pod, and the log of the scheduler {pod.scheduler}.", Actor.ADMIN)]
 
 
 def _near_unknown_pods(found: PendingExplanation, pod: WaitingPod, number: int) -> PendingExplanation:
@@ -134,7 +156,8 @@ def _differences(
         for kind in sorted({*ours, *verdict.counts}):
             mine, theirs = ours.get(kind, 0), verdict.counts.get(kind, 0)
             if mine != theirs:
-                yield f"{title_of_kind(kind).capitalize()}: the scheduler counts {theirs} nodes, this check {mine}."
+                counts = f"the scheduler counts {count(theirs, 'node')}, this check {mine}"
+                yield f"{title_of_kind(kind).capitalize()}: {counts}."
 
 
 def _counted(reasons: Mapping[str, int]) -> str:

@@ -101,7 +101,7 @@ def _excluded_by(
     if kind is ObstacleKind.TAINT:
         title = f"The pod does not tolerate the taint {name}"
         return PendingExplanation(
-            "untolerated_taint", title, f"{nodes} that otherwise qualify {have} it.", name, DecidingKind.TAINT
+            "untolerated_taint", title, f"{nodes} that otherwise {qualify} {have} it.", name, DecidingKind.TAINT
         )
     if kind is ObstacleKind.VOLUME:
         where = names([f"{each.name}: {each.detail}" for each in own])

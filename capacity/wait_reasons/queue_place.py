@@ -4,13 +4,22 @@ Reasons and messages of Kueue: kubernetes-sigs/kueue@ff69552e79, apis/kueue/v1be
 pkg/scheduler/flavorassigner.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 STRICT = "StrictFIFO"
 # Reasons of Kueue for which waiting does not help, and parts of its messages where it gives no such reason.
 NEVER_FITS = frozenset({"ExceedsMaxQuota", "Misconfigured", "NoMatchingFlavor", "Suspended"})
-NEVER_FITS_TEXTS = ("maximum capacity", "doesn't exist", "is inactive", "is stopped", "does not provide resource")
+NEVER_FITS_TEXTS = (
+    "maximum capacity",
+    "doesn't exist",
+    "is inactive",
+    "is stopped",
+    "does not provide resource",
+    "unavailable in ClusterQueue",
+)
+UNCOVERED = re.compile(r"resource (\S{1,200}) unavailable in ClusterQueue")  # it is in no resource group
 TOO_LARGE = ("ExceedsMaxQuota", "maximum capacity")
 
 
@@ -64,6 +73,11 @@ class QueuePlace:
     def is_too_large(self) -> bool:
         """Tells whether it requests more than the queue can ever give."""
         return self.reason in TOO_LARGE or any(text in self.message for text in TOO_LARGE)
+
+    @property
+    def uncovered(self) -> list[str]:
+        """Returns the resources that the workload requests and the queue has no quota for."""
+        return list(dict.fromkeys(UNCOVERED.findall(self.message)))
 
     @property
     def is_stuck(self) -> bool:

@@ -45,6 +45,12 @@ def _changes(place: QueuePlace, kind: str) -> list[Change]:
             Change("Request less: the queue's quota with borrowing is smaller.", Actor.OWNER),
             Change(f"Raise the quota of {place.name}, or its borrowing limit.", Actor.ADMIN),
         ]
+    if place.uncovered:
+        its = names(place.uncovered)
+        return [
+            Change(f"Add {its} to the covered resources of {place.name}, with a quota.", Actor.ADMIN),
+            Change(f"Remove the request for {its}, or submit to another LocalQueue.", Actor.OWNER),
+        ]
     if place.is_stuck:
         return [Change(f"Correct what {place.system} names, in the {kind} or in {place.name}.", Actor.ADMIN)]
     if place.is_reserved:

@@ -79,6 +79,10 @@ def test_a_gated_pod_has_its_position_quota_and_the_queues_words(cluster):
             "ClusterQueue gpus never admits this workload as it is",
         ),
         (
+            {"message": "couldn't assign flavors to pod set job: resource cpu unavailable in ClusterQueue"},
+            "ClusterQueue gpus never admits this workload as it is",
+        ),
+        (
             {"admitted_to": "gpus", "reason": "UnsatisfiedAdmissionChecks"},
             "Has its quota, and waits for an admission check",
         ),

@@ -1,5 +1,6 @@
 """One sentence for each way in which a pod waits."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -241,6 +242,37 @@ def test_volumes_of_a_node_are_the_schedulers_to_count(reason, title, step):
 
     assert (found.key, found.title) == ("scheduler", f"The scheduler rejects 1 node: {title}")
     assert found.changes[0].text.startswith(step)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "reasons", "step"),
+    [
+        (
+            "hami-scheduler", "2 node unregistered",
+            "Check HAMi's device plugin on these nodes: it registers their GPUs.",
+        ),
+        ("own", "2 my rule", "Read the Events of the pod, and the log of the scheduler own."),
+        ("default-scheduler", "2 my rule", "Compare the pod template with the nodes that the scheduler rejects."),
+        (
+            "default-scheduler", "2 node(s) didn't match PersistentVolume's node affinity",
+            "Compare where the volume may be attached with the nodes: kubectl describe pv.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_reason_that_is_not_compared_has_steps_of_its_own(scheduler, reasons, step):
+    pod = a_pod(placement={"scheduler": scheduler}, message=f"0/2 nodes are available: {reasons}.")
+
+    found = explained(pod, a_node("a"), a_node("b"))
+
+    assert (found.key, found.changes[0].text) == ("scheduler", step)
+
+
+def test_an_error_of_the_scheduler_is_quoted():
+    """kubernetes/kubernetes#139016: no node is counted."""
+    said = 'running Score plugins: plugin "DynamicResources" failed with: number of allocations 1 is smaller'
+    found = explained(replace(a_pod(message=said), condition_reason="SchedulerError"), a_node("a"))
+
+    assert (found.key, found.summary) == ("scheduler_error", said)
 
 
 def test_gpus_are_free_but_the_memory_is_not():
