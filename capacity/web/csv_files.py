@@ -10,7 +10,9 @@ from capacity.free_gpus.defragmentation import Proposal
 from capacity.free_gpus.defragmentation_report import defragmentation_of_pool
 from capacity.free_gpus.free_gpu_report import FreeGpuReport, free_gpus_of_cluster, free_gpus_of_pool
 from capacity.free_gpus.mig_demand_report import mig_demand_of_pool
+from capacity.placements.placement_measures import measures_of_pool
 from capacity.placements.placement_report import placement_of_pool
+from capacity.placements.placement_table import as_cells, lines_of_placement
 from capacity.placements.service_level_history import recent_hours
 from capacity.waiting_pods import explanations_of
 from edges.csv_text import download_of
@@ -55,13 +57,10 @@ def pool_mig_demand(request: PersonRequest, pool_id: int) -> HttpResponse:
 
 def pool_placement(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = _pool(request, pool_id)
-    report = placement_of_pool(pool, request.user, now=timezone.now())
-    head = ("concentrated_workload", "pods", "fullest_domain", "pods_there", "class_with_a_policy")
-    rows = [
-        (each.name, each.pods, each.domain, each.pods_in_domain, part.workload_class)
-        for part in (report.parts if report else ())
-        for each in part.spread.worst
-    ]
+    now = timezone.now()
+    report, measures = placement_of_pool(pool, request.user, now=now), measures_of_pool(pool, request.user, now=now)
+    rows = as_cells(lines_of_placement(report, measures)) if report and measures else ()
+    head = ("figure", "subject", "value", "unit")
     return download_of([head, *known_rows(report, rows)], f"placement-of-pool-{pool.pk}.csv")
 
 

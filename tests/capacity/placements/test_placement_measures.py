@@ -1,6 +1,8 @@
 """What a placement costs and risks, as measured: each figure against rows that somebody can count."""
 
+import csv
 from datetime import timedelta
+from io import StringIO
 
 import pytest
 
@@ -66,6 +68,43 @@ def test_heat_is_compared_between_full_and_other_nodes(bob, pool):
     assert (found.other.node_hours, found.other.temperature, found.other.throttled) == (1, 60.0, 0.25)
     text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
     assert "25.0 %" in text
+
+
+def flat(answer: dict, beginning: str = "") -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in answer.items():
+        found |= flat(value, f"{beginning}{name}.") if isinstance(value, dict) else {f"{beginning}{name}": value}
+    return found
+
+
+def test_the_file_has_the_figures_of_rest(bob, pool):
+    full, part = a_node(pool, "full"), a_node(pool, "part", "r2")
+    an_hour(full, "full-a", allocated_s=3600, temperature=80.0, power_watts=600.0)
+    an_hour(part, "part-a", allocated_s=1800, throttled=0.25)
+    a_failure(full, 100)
+    stranded = {StrandedBy.CPU: 5}
+    FreeGpuSample.objects.create(pool=pool, hour=NOON - timedelta(hours=2), free=8.0, usable=3.0, stranded=stranded)
+    for number in range(2):
+        make.a_pod(full, f"web-{number}", gpus=2, started_at=NOON - timedelta(hours=3))
+    answer = calling(bob).get(f"/api/v1/pools/{pool.pk}/placement").json()
+    content = visiting(bob).get(f"/pools/{pool.pk}/placement.csv").content.decode()
+    rows = list(csv.DictReader(StringIO(content)))
+
+    expected = flat(answer["placement"]) | flat(answer["measures"])
+    written = {row["figure"]: row["value"] for row in rows}
+
+    # Names, which the file has as subjects or units, and lists, of which the file has the members.
+    beside = {
+        "classes", "spread.worst", "worst.node", "worst.name", "failures.days", "shared", "service_level",
+    }  # fmt: skip
+    assert expected.keys() - written.keys() == beside
+    assert {name: written[name] for name in expected.keys() & written.keys()} == {
+        name: "unknown" if value is None else str(value) for name, value in expected.items() if name in written
+    }
+    assert ("Deployment team-a/model", "2", "of 2 pods in r1") in [
+        (row["subject"], row["value"], row["unit"]) for row in rows
+    ]
+    assert (written["numa"], written["full_nodes.power_watts"], written["stranded_gpus"]) == ("unknown", "600.0", "5.0")
 
 
 def test_failures_within_ten_minutes_are_one_and_belong_to_a_domain_or_not(bob, pool, monkeypatch):
