@@ -4,7 +4,7 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -57,20 +57,26 @@ def apart(smaller: dict[str, str], file: str, larger: dict[str, str]) -> list[st
 
 def missing(file: str, pinned: dict[str, str], packages: list[str]) -> list[str]:
     """Name every import of these packages of ours that this file does not install."""
-    homes = packages_distributions()
+    homes = distributions()
     known = {module for module, found in homes.items() if {plain(home) for home in found} & pinned.keys()}
-    wanted = {name: path for path, name in imports(packages) if name not in known}
+    wanted = {name: path for package in packages for path, name in imports(package) if name not in known}
     return [f"{path} imports {name}, which {file} does not install" for name, path in sorted(wanted.items())]
 
 
-def imports(packages: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield each file that runs without the tests, with every foreign module it imports."""
+distributions = cache(packages_distributions)
+
+
+@cache  # two files name most packages: each is read once
+def imports(package: str) -> list[tuple[str, str]]:
+    """Return each file of it, with every foreign module that the file imports."""
     own = {*rooms(), *OPTIONAL, *sys.stdlib_module_names}
-    for package in packages:
-        for path in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                names = imported(node)
-                yield from ((str(path.relative_to(ROOT)), name) for name in names if name not in own)
+    return [
+        (str(path.relative_to(ROOT)), name)
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in imported(node)
+        if name not in own
+    ]
 
 
 def imported(node: ast.AST) -> list[str]:
