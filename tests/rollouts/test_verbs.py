@@ -1,6 +1,7 @@
 """The one table of a plan's verbs: every place that must have a verb has it, and none says another thing of it."""
 
 import pytest
+from django.db import transaction
 from django.urls import resolve
 
 from rollouts.api.commands import VERB_VIEWS
@@ -63,20 +64,22 @@ def test_a_verb_means_something_only_where_the_lifecycle_has_its_move(verb: str,
 
 @pytest.mark.parametrize("is_paused", [False, True])
 @pytest.mark.parametrize("state", sorted(PlanState))
-@pytest.mark.parametrize("verb", UNDER_WAY)
-def test_a_button_says_what_the_command_is_refused_with(plan: Plan, owner, verb: str, state, is_paused: bool):
+def test_a_button_says_what_the_command_is_refused_with(plan: Plan, owner, state, is_paused: bool):
     in_state(plan, state)
     if is_paused:
         plan.commands.create(verb=Verb.PAUSE, actor="ada", at=NOON, reason="Fans.")
-    button = next(each for each in buttons(plan, a_user(role="admin")) if each.verb == verb)
+    shown = {each.verb: each for each in buttons(plan, a_user(role="admin"))}
 
-    try:
-        COMMANDS[verb](plan, actor=owner, reason="Because.", now=NOON)
-        said = ""
-    except Refusal as refusal:
-        said = str(refusal)
+    for verb in UNDER_WAY:
+        before = transaction.savepoint()
+        try:
+            COMMANDS[verb](Plan.objects.get(pk=plan.pk), actor=owner, reason="Because.", now=NOON)
+            said = ""
+        except Refusal as refusal:
+            said = str(refusal)
+        transaction.savepoint_rollback(before)
 
-    assert (button.why_not, button.is_allowed) == (said, not said)
+        assert (shown[verb].why_not, shown[verb].is_allowed) == (said, not said), verb
 
 
 @pytest.mark.parametrize("verb", VERBS)
