@@ -30,7 +30,7 @@ settings.register_profile(
 )
 settings.load_profile("steady")
 SHARE = float(os.environ.get("QUARTERDECK_TEST_EXAMPLES", "1"))  # of them in each test; CI tries fewer by day
-FEWEST = 8  # a test with so few examples tries all of them
+FEWEST = 3  # a test with so few examples tries all of them
 TIMES = 10  # as many examples in a round of the hunt as in a run of the suite: half of a run is spent on getting ready
 UNTIL = "QUARTERDECK_HUNT_UNTIL"  # seconds of the clock, as text, where a hunt started this
 TIME_IS_UP = "the time of the hunt is up"

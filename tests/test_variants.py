@@ -36,7 +36,7 @@ def test_a_param_with_marks_of_its_own_is_refused(position: int):
         nightly_but_first(variants)
 
 
-@pytest.mark.parametrize(("usual", "by_day"), [(50, 20), (10, FEWEST), (2, 2)])
+@pytest.mark.parametrize(("usual", "by_day"), [(50, 20), (5, FEWEST), (2, 2)])
 def test_a_share_of_the_examples_runs_each_day_and_never_none(usual: int, by_day: int):
     @settings(max_examples=usual)
     @given(st.integers())
