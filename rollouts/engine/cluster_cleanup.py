@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fleet.models import Cluster
+from gpu.cordons import sentinel_keeps
 from gpu.driver_hold import is_requeued, requeued, without_hold
 from gpu.external_controllers import EXTERNAL_CONTROLLERS, Metadata, as_before, earlier_values
 from gpu.labels import (
@@ -197,6 +198,7 @@ def _without_marks(node: NodeSeen) -> client.Patch:
         annotations |= {CORDONED_BY: None, WAS_CORDONED: None}
     # The operator has also cordoned nodes in its own upgrade states, and uncordons them itself.
     is_left = Driver("").phase(node.labels.get(UPGRADE_STATE, "")) in BEGUN
+    is_left = is_left or sentinel_keeps(node.labels, node.annotations) != ""  # an uncordon would cancel its break-fix
     is_unschedulable = False if uncordons and not is_left else None
     return client.node_patch(node, labels=labels, annotations=annotations, is_unschedulable=is_unschedulable)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from django.db import transaction
 
+from gpu.cordons import sentinel_keeps
 from gpu.labels import CORDONED_BY, UPGRADE_STATE, WAS_CORDONED
 from kube.structs import NodeSeen
 from people.models import AuditEntry
@@ -110,6 +111,8 @@ def uncordon(writer: Writer, act: Uncordon) -> None:
             continue
         away = _cordon_removal(writer, is_driven=uid not in act.undriven)
         if (seen := writer.change(uid, name, as_patch(away), rows=_of(row))) is not None:
+            if is_ours(writer, seen) and (mark := _of_sentinel(seen)):
+                _of(row).update(trouble=f"NVSentinel quarantines or validates the node ({mark}). Wait for it.")
             settle(writer, seen, row)
         elif writer.is_gone(uid, name):
             _of(row).end(now=writer.clock(), left_reason="The node is gone.")
@@ -152,15 +155,24 @@ def _is_foreign(writer: Writer, seen: NodeSeen) -> bool:
     return seen.is_unschedulable and not is_ours(writer, seen) and _phase(writer, seen) not in HANDED_OVER
 
 
+def _of_sentinel(seen: NodeSeen) -> str:
+    """Returns the mark by which NVSentinel keeps the node out of service. Blank: it does not."""
+    return sentinel_keeps(seen.labels, seen.annotations) if seen.is_unschedulable else ""
+
+
 HANDED_OVER = frozenset({Phase.AT_WORK, Phase.FAILED})  # the operator has cordoned such a node itself
 
 
 def _cordon_removal(writer: Writer, *, is_driven: bool) -> Beside:
-    """Returns the write that removes our cordon. It waits while the operator works on the node (`is_driven`)."""
+    """Returns the write that removes our cordon.
+
+    It waits while the operator works on the node (`is_driven`), and while NVSentinel keeps it out of service: an
+    uncordon would cancel its break-fix (lifecycle R2).
+    """
 
     def written(seen: NodeSeen) -> NodeWrite:
         phase = _phase(writer, seen)
-        if not is_ours(writer, seen) or (is_driven and phase is Phase.AT_WORK):
+        if not is_ours(writer, seen) or (is_driven and phase is Phase.AT_WORK) or _of_sentinel(seen):
             return NodeWrite()
         return NodeWrite(annotations=NOT_OURS, is_unschedulable=None if phase in HANDED_OVER else False)
 

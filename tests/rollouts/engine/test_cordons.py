@@ -119,6 +119,21 @@ def test_it_takes_pods_again_once_its_test_has_completed_and_its_stage_passes_af
     assert PlanEvent.objects.filter(to="uncordoned", reason="The node takes pods again.").exists()
 
 
+def test_a_node_that_nvsentinel_took_meanwhile_stays_cordoned_while_it_has_it(ground: Ground):
+    """lifecycle R2: NVSentinel takes any uncordon as the cancel of its break-fix."""
+    under_test(ground)
+    completes(ground)
+    its = {"quarantineHealthEvent": '[{"checkName":"GpuMemWatch"}]', "quarantineHealthEventCordonPreExisting": "True"}
+    ground.patch_node(CANARY, {"metadata": {"annotations": its}})
+    ground.rounds(3)
+    assert is_cordoned(ground)
+    assert row().trouble.startswith("NVSentinel quarantines or validates the node (quarantineHealthEvent)")
+
+    ground.patch_node(CANARY, {"metadata": {"annotations": dict.fromkeys(its)}})
+    ground.rounds(2)
+    assert (is_cordoned(ground), row().trouble) == (False, "")
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("gates", [{"test_job": {"cordon": False}}, {"test_job": {"advisory": True}}, {}])
 def test_where_nobody_asks_for_it_nothing_is_cordoned(ground: Ground, gates: dict[str, Any]):

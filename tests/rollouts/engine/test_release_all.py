@@ -5,7 +5,7 @@ from django.core.management import CommandError, call_command
 
 from edges.transition_errors import LostRace
 from fleet.models import Cluster
-from gpu.labels import EXCLUDED_BY, PUT_BACK, SENTINEL_MANAGED, UPGRADE_STATE, WAS_CORDONED
+from gpu.labels import CORDONED_BY, EXCLUDED_BY, PUT_BACK, SENTINEL_MANAGED, UPGRADE_STATE, WAS_CORDONED
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from kube import client
 from kube.client.decoder import Unread
@@ -532,6 +532,20 @@ def test_who_was_cordoned_before_its_turn_stays_so_and_leaves_no_note_behind(gro
     assert UPGRADE_STATE not in left["metadata"]["labels"]
     assert WAS_CORDONED not in left["metadata"]["annotations"]
     assert left["spec"]["unschedulable"]
+
+
+def test_a_cordon_of_a_node_that_nvsentinel_has_stays_and_loses_its_note(ground: Ground):
+    """lifecycle R2: NVSentinel takes any uncordon as the cancel of its break-fix."""
+    held(ground)
+    its = {"quarantineHealthEvent": '[{"checkName":"GpuMemWatch"}]', "quarantineHealthEventCordonPreExisting": "True"}
+    marks = {"annotations": its | {CORDONED_BY: ground.plan.mark}}
+    ground.patch_node(CANARY, {"metadata": marks, "spec": {"unschedulable": True}})
+
+    leave()
+
+    left = ground.node(CANARY)
+    assert left["spec"]["unschedulable"]
+    assert CORDONED_BY not in left["metadata"]["annotations"]
 
 
 def test_a_cordon_that_may_be_the_operators_own_keeps_its_node_in_the_queue(ground: Ground):
