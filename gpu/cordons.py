@@ -3,7 +3,9 @@
 Nobody records who removes a cordon. A field manager is a client, not a person: `kubectl` may be anybody.
 """
 
+import json
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gpu.labels import (
@@ -19,7 +21,9 @@ from gpu.labels import (
 NVSENTINEL, NVSENTINEL_CORDONS = "NVSentinel", "NVSentinel"  # NVSentinel's value in its label
 SENTINEL_CORDON_MARKS = ("/cordon-by", "/cordon-reason", "/cordon-timestamp")
 SENTINEL_EVENT = "quarantineHealthEvent"
+SENTINEL_CORDONED = "quarantineHealthEventIsCordoned"
 SENTINEL_PRE_EXISTING = "quarantineHealthEventCordonPreExisting"  # the node was cordoned before
+SENTINEL_TAINTED = "quarantineHealthEventAppliedTaints"  # JSON
 SENTINEL_VALIDATES = "nvsentinel.nvidia.com/validation-session"
 SENTINEL_WORKS = frozenset({"draining", "remediating"})
 OPERATORS = frozenset({"gpu-operator", "k8s-driver-manager", "driver-manager"})  # field managers
@@ -66,6 +70,39 @@ def sentinel_keeps(labels: Mapping[str, str], annotations: Mapping[str, str]) ->
     is_its = any(key.endswith("/cordon-by") and value == NVSENTINEL_CORDONS for key, value in labels.items())
     has_event = annotations.get(SENTINEL_EVENT, "") not in ("", "[]", "{}")
     return SENTINEL_EVENT if has_event and (is_its or SENTINEL_PRE_EXISTING in annotations) else ""
+
+
+def is_in_breakfix(annotations: Mapping[str, str], *, is_unschedulable: bool) -> bool:
+    """Returns whether an uncordon cancels NVSentinel's break-fix: it counts the cordon as its own, and has an event.
+
+    NVIDIA/NVSentinel, fault-quarantine/pkg/informer/node_informer.go (detectAndHandleManualUncordon), read 2026-11-30.
+    """
+    return is_unschedulable and SENTINEL_CORDONED in annotations and sentinel_events(annotations) != []
+
+
+def sentinel_events(annotations: Mapping[str, str]) -> list[str]:
+    """Returns NVSentinel's open events as canonical JSON, sorted: NVSentinel writes them in any order.
+
+    What cannot be read is one event. Earlier versions wrote a single object (healthEventsAnnotation in its source).
+    """
+    text = annotations.get(SENTINEL_EVENT, "")
+    try:
+        events = json.loads(text) if text else []
+    except ValueError:
+        return [text]
+    listed = events if isinstance(events, list) else [events] if events else []
+    return sorted(json.dumps(event, sort_keys=True) for event in listed)
+
+
+def event_title(event: str) -> str:
+    """Returns "SysLogsXIDError (79)" for an event of `sentinel_events`."""
+    with suppress(ValueError):
+        read = json.loads(event)
+        if isinstance(read, dict) and isinstance(check := read.get("checkName"), str) and check:
+            codes = read.get("errorCode")
+            listed = [str(code) for code in codes[:5]] if isinstance(codes, list) else []
+            return f"{check[:60]} ({', '.join(listed)[:60]})" if listed else check[:60]
+    return "an event that cannot be read"
 
 
 def stale_cordon(node: CordonedNode) -> StaleCordon | None:

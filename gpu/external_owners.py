@@ -30,6 +30,7 @@ from gpu.labels import (
 from wording.instants import to_the_minute
 
 AUTOSCALER_DELETES = AUTOSCALER_GOING[0]  # the other taint only marks a candidate
+SENTINEL = "NVSentinel"
 MCO_WORKS = ("Working", "Rebooting")  # Degraded and Unreconcilable stay until a person mends the configuration
 # By condition of Kubernetes: the work in progress. They name no owner; `Drained` and `MaintenancePlanned` are no work.
 EKS_GPUS = "AcceleratedHardwareReady"  # EKS repairs for it sooner than for other conditions
@@ -85,9 +86,7 @@ def announced_work(labels: Mapping[str, str], conditions: Iterable[Mapping[str, 
 def _nvsentinel(marks: NodeMarks) -> ExternalOwner | None:
     state = marks.labels.get(SENTINEL_STATE, "")
     return (
-        ExternalOwner("NVSentinel", "works on the node", f"{SENTINEL_STATE}={state}")
-        if state in SENTINEL_WORKS
-        else None
+        ExternalOwner(SENTINEL, "works on the node", f"{SENTINEL_STATE}={state}") if state in SENTINEL_WORKS else None
     )
 
 
@@ -125,7 +124,6 @@ def _by_condition(marks: NodeMarks) -> ExternalOwner | None:
 
 
 DETECTORS = (
-    _nvsentinel,
     _kured,
     _by_taint(KARPENTER_GOING, "Karpenter", "replaces or removes the node"),
     _by_taint((AUTOSCALER_DELETES,), "The Cluster Autoscaler", "removes the node"),
@@ -135,4 +133,5 @@ DETECTORS = (
     _machine_config,
     _slurm,
     _by_condition,
+    _nvsentinel,  # last: whoever cancels its break-fix waits for the others
 )

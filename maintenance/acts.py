@@ -55,6 +55,9 @@ ACTS: Mapping[str, CaseAct] = {
             says="The node does not return to service. Quarterdeck's cordon, if there is one, stays.",
         ),
         CaseAct(
+            "cancel-breakfix", "Cancel NVSentinel's break-fix", frozenset(S) - FINAL - {S.PROBATION}, "cancel-breakfix",
+        ),
+        CaseAct(
             "take-over", "Take over", frozenset(S) - FINAL - {S.PROBATION},
             says="Ends the automatic steps. A running operation or repair continues; cancel an operation on its page.",
         ),
@@ -67,6 +70,8 @@ def why_not(act: str, case: CaseFacts) -> str:
     now = f"The case is {TITLES[case.state].lower()}."
     if case.state not in ACTS[act].states:
         return now
+    if act == "cancel-breakfix":
+        return "" if case.is_in_breakfix else "NVSentinel does not quarantine the node."
     if act == "take-over":
         return "" if case.is_automatic else "The case has no automatic steps."
     return _why_not_yet(act, case, now)
@@ -100,8 +105,10 @@ def acts_of(case: CaseFacts) -> list[CaseAct]:
     """
     possible = [act for act in ACTS.values() if not why_not(act.key, case)]
     if case.is_busy:
-        waits = case.newest is not None and case.newest.kind == "release" and case.why_no_return
-        offered = ("validate", "override", "take-over") if waits else ("take-over",)
+        is_returning = case.newest is not None and case.newest.kind == "release"
+        offered = {"take-over"}
+        offered |= {"cancel-breakfix"} if is_returning else set()
+        offered |= {"validate", "override"} if is_returning and case.why_no_return else set()
         return [act for act in possible if act.key in offered]
     if not case.is_uncordoned:
         return possible

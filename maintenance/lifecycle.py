@@ -167,6 +167,7 @@ class CaseFacts:
     gone: str = ""  # why the node is no longer there
     is_seen: bool = True  # the node has a row
     is_unschedulable: bool = False
+    is_in_breakfix: bool = False  # NVSentinel cordoned it for an event
     is_ready: bool = True
     boot_id: str = ""
     booted_at: datetime | None = None  # when its last boot was seen; None: none was
@@ -367,7 +368,7 @@ def _after_return(case: CaseFacts, *, now: datetime) -> NextMove | None:
 def _after_cordon(case: CaseFacts) -> NextMove:
     begun = case.begun
     if begun and begun.kind in ENDING_KINDS and begun.progress == NodeProgress.DONE:
-        how = "Released" if begun.kind == "release" else "Uncordoned by somebody else, and accepted"
+        how = "Uncordoned by somebody else, and accepted" if begun.kind == "accept-uncordon" else "Released"
         return NextMove(CaseState.PROBATION, f"{how}: {begun.reason}", begun)
     return NextMove(CaseState.SUSPECT, "Quarterdeck's cordon ended. " + (begun.result if begun else ""))
 

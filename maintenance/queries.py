@@ -8,6 +8,7 @@ from django.db.models import F, Max, Q
 from django.utils import timezone
 
 from fleet.models import ClusterMode, GoneNode, Node, Pool
+from gpu.cordons import is_in_breakfix
 from health.lifecycle import FindingState
 from health.models import Finding
 from health.rules.base import Severity
@@ -29,7 +30,7 @@ from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES, OWN
 QUARANTINE_COLUMNS = ("node_uid", "placed_at", "removed_at")
 COLUMNS = (
     "uid", "name", "is_unschedulable", "is_ready", "boot_id", "booted_at", "layout", "allocatable", "expected",
-    "slices_expected", "shares_expected", "physical_gpus",
+    "slices_expected", "shares_expected", "physical_gpus", "annotations",
 )  # fmt: skip
 
 
@@ -60,6 +61,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             gone=gone.get(case.node_uid, ""),
             is_seen=case.node_uid in nodes,
             is_unschedulable=case.node_uid in nodes and nodes[case.node_uid].is_unschedulable,
+            is_in_breakfix=case.node_uid in nodes and _is_in_breakfix(nodes[case.node_uid]),
             is_ready=case.node_uid in nodes and nodes[case.node_uid].is_ready is True,
             boot_id=nodes[case.node_uid].boot_id if case.node_uid in nodes else "",
             booted_at=nodes[case.node_uid].booted_at if case.node_uid in nodes else None,
@@ -83,6 +85,10 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
         )
         for case in cases
     }
+
+
+def _is_in_breakfix(node: Node) -> bool:
+    return is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable)
 
 
 def _handed_over(case: NodeCase) -> str:

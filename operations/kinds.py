@@ -106,6 +106,11 @@ ALL = (
         "end-maintenance", "End maintenance", ("end_maintenance",),
         "Deletes Quarterdeck's MaintenanceRequest: NVSentinel uncordons the nodes.",
     ),
+    OperationKind(
+        "cancel-breakfix", "Cancel NVSentinel's break-fix", ("cancel_breakfix",),
+        "Uncordons the nodes, which ends NVSentinel's cordon, drain and repair. Undo: quarantine the nodes.",
+        of="on", undone_by=("quarantine", "drain"), moves_case=True, shows_case=True, ends_quarantine=True,
+    ),
 )  # fmt: skip
 KINDS: Mapping[str, OperationKind] = {kind.key: kind for kind in ALL}
 LEAVING_STEPS = tuple(sorted({kind.steps[0] for kind in ALL if kind.leaves_service}))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from operations.steps.base import NodeStep
+from operations.steps.cancel_breakfix import CancelBreakfixStep
 from operations.steps.cordon import CordonStep
 from operations.steps.debug_pod import DebugPodStep
 from operations.steps.delete_pod import DeletePodStep
@@ -40,6 +41,7 @@ STEPS: dict[str, NodeStep] = {
         OutOfServiceStep(),
         StartMaintenanceStep(),
         EndMaintenanceStep(),
+        CancelBreakfixStep(),
     )
 }
 # By name. Steps that take the same option share it.

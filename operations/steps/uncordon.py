@@ -43,11 +43,7 @@ class UncordonStep(NodeStep):
             held = _why_held(observed, work.node.node_name)
             if row is None or busy or held:
                 return []
-            beside = inclusion_of(row, observed)
-            if observed.annotations.get(CORDONED_BY) != row.operation.mark:
-                return client.node_patch(observed, labels=beside.labels, annotations=beside.annotations)
-            annotations = {**beside.annotations, CORDONED_BY: None}
-            return client.node_patch(observed, labels=beside.labels, annotations=annotations, is_unschedulable=False)
+            return release_patch(row, observed)
 
         observed = work.change_node(uncordoned)
         if busy:
@@ -62,6 +58,15 @@ class UncordonStep(NodeStep):
         return done_result("Uncordoned. New pods may start here." if row else "It was not cordoned.")
 
 
+def release_patch(row: Quarantine, observed: NodeSeen) -> client.Patch:
+    """Returns the patch that removes what a quarantine wrote. A foreign cordon stays."""
+    beside = inclusion_of(row, observed)
+    if observed.annotations.get(CORDONED_BY) != row.operation.mark:
+        return client.node_patch(observed, labels=beside.labels, annotations=beside.annotations)
+    annotations = {**beside.annotations, CORDONED_BY: None}
+    return client.node_patch(observed, labels=beside.labels, annotations=annotations, is_unschedulable=False)
+
+
 def _why_held(observed: NodeSeen, name: str) -> str:
     """Returns who else keeps the node out of service (lifecycle R2, R18). Blank: nobody."""
     if external := external_owner_on(observed):
@@ -73,5 +78,5 @@ def _kept_by_sentinel(name: str, labels: Mapping[str, str], annotations: Mapping
     mark = sentinel_keeps(labels, annotations)
     if not mark:
         return ""
-    waits = f"NVSentinel quarantines or validates the node ({mark}). Wait for it, or cancel it there."
+    waits = f"NVSentinel quarantines or validates the node ({mark}). Wait for it, or cancel its break-fix."
     return f"{waits} If NVSentinel left the mark behind, remove it: kubectl annotate node {name} {mark}-"

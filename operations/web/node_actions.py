@@ -7,6 +7,7 @@ from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import ClusterMode, Node
 from fleet.web.node_lookup import node_for
+from gpu.cordons import is_in_breakfix
 from gpu.labels import SENTINEL_MARKS
 from operations.external_owner import announced_work_of, external_owner_of
 from operations.kinds import KINDS, OperationKind, title_of
@@ -32,6 +33,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
         "node": node,
         "has_nvsentinel": any(label.startswith(SENTINEL_MARKS) for label in node.labels),
         "maintenance": MaintenanceRequest.objects.of_node(node.uid),
+        "is_in_breakfix": is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable),
         "quarantine": quarantine,
         "holding": _holding(node),
         "external": external_owner_of(node),

@@ -148,6 +148,15 @@ def test_a_release_that_waits_for_a_validation_leaves_that_act_to_people():
 
     assert [act.key for act in acts_of(case)] == ["validate", "override"]
     assert acts_of(replace(case, passed_at=NOON)) == []
+    in_breakfix = replace(case, passed_at=NOON, is_in_breakfix=True)
+    assert [act.key for act in acts_of(in_breakfix)] == ["cancel-breakfix"], "the release waits for NVSentinel"
+
+
+@pytest.mark.parametrize("state", sorted(set(CaseState) - FINAL - {CaseState.PROBATION}))
+def test_a_case_offers_to_cancel_nvsentinels_break_fix_where_there_is_one(state: CaseState):
+    case = CaseFacts(state, NOON, "gpu-1", is_in_breakfix=True)
+    assert "cancel-breakfix" in [act.key for act in acts_of(case)]
+    assert "cancel-breakfix" not in [act.key for act in acts_of(replace(case, is_in_breakfix=False))]
 
 
 @pytest.mark.parametrize("progress", [NodeProgress.DONE, NodeProgress.FAILED, NodeProgress.CANCELLED])

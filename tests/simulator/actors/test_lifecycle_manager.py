@@ -1,21 +1,40 @@
 """A MaintenanceRequest takes a node out of service, and its deletion gives it back."""
 
 from simulator.actors.gpu_operator.release import Release
-from simulator.actors.lifecycle_manager import CORDON, STATE
-from simulator.actors.objects import condition, labels
+from simulator.actors.lifecycle_manager import CANCELLED, CORDON, EVENT, STATE
+from simulator.actors.objects import annotations, condition, is_unschedulable, labels
 from simulator.actors.repairers import MAINTENANCE_REQUEST, janitor_definitions, lifecycle_definitions
 from simulator.faults.board import Board
 from simulator.kinds import DEFINITION
+from simulator.kinds import NODE as NODE_KIND
 from tests.simulator.actors.stage import Stage, a_fleet
 
 NODE = "gpu-h100-001"
 
 
-def test_a_request_cordons_and_drains_and_its_deletion_gives_back():
+def a_stage_with_sentinel() -> Stage:
     planted = a_fleet(2)
     for definition in (*janitor_definitions(), *lifecycle_definitions()):
         planted.store.create(DEFINITION, definition)
-    stage = Stage(planted.store, planted.time, Board(), Release(), has_janitor=True)
+    return Stage(planted.store, planted.time, Board(), Release(), has_janitor=True)
+
+
+def test_an_uncordon_cancels_the_session_and_the_node_stays_in_service():
+    stage = a_stage_with_sentinel()
+    stage.store.create(MAINTENANCE_REQUEST, {"metadata": {"name": "m"}, "spec": {"healthEvent": {"nodeName": NODE}}})
+    stage.run(600)
+    assert EVENT in annotations(stage.node(NODE))
+
+    stage.store.patch(NODE_KIND, NODE, {"spec": {"unschedulable": None}}, how="merge")
+    stage.run(600)
+
+    node = stage.node(NODE)
+    assert (annotations(node)[CANCELLED], EVENT in annotations(node)) == ("True", False)
+    assert (STATE in labels(node), CORDON in labels(node), is_unschedulable(node)) == (False, True, False)
+
+
+def test_a_request_cordons_and_drains_and_its_deletion_gives_back():
+    stage = a_stage_with_sentinel()
     asked = {"metadata": {"name": "m"}, "spec": {"healthEvent": {"nodeName": NODE}}}
 
     stage.store.create(MAINTENANCE_REQUEST, asked)

@@ -27,7 +27,7 @@ ON_DEMAND = frozenset({"on-demand", "on_demand", "standard", "regular"})
 
 def node_row(seen: NodeSeen) -> dict[str, Any]:
     """Returns the columns of one observation; `diff.remember` adds remembered values."""
-    labels, annotations, taints = fitted_labels(seen.labels), _annotations(seen), _taints(seen)
+    labels, annotations, taints = fitted_labels(seen.labels), kept_annotations(seen), _taints(seen)
     return {
         "name": fitted(seen.name, 253),
         "labels": labels,
@@ -52,7 +52,8 @@ def node_row(seen: NodeSeen) -> dict[str, Any]:
     }
 
 
-def _annotations(seen: NodeSeen) -> dict[str, str]:
+def kept_annotations(seen: NodeSeen) -> dict[str, str]:
+    """Returns the annotations that the row of a node keeps, each cut to its length there."""
     kept = {key: value for key, value in seen.annotations.items() if key.startswith(keys.KEPT_ANNOTATIONS)}
     return fitted_labels(kept, most=ANNOTATION_AT_MOST)
 
