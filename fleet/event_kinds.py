@@ -135,6 +135,11 @@ EVENT_KINDS: Mapping[str, EventKind] = {
             "operation.blocked", "Operation waits for a person", EventPhase.OPEN, OF_OPERATION,
             "{title}: waits for a person. {reason}",
         ),
+        # An owner acts in the cluster, not here. Each request of a drain is sent.
+        EventKind(
+            "operation.owners-asked", "Owners asked to suspend their jobs", EventPhase.WORSE, OF_OPERATION,
+            "{title}: asks owners. {reason}", glyph="waiting",
+        ),
         EventKind(
             "operation.paused", "Operation paused by a person", EventPhase.RECORD, OF_OPERATION,
             "{title}: paused. {reason}",

@@ -15,7 +15,7 @@ from maintenance.models import NodeCase
 from notifications.channels.base import Notification
 from operations.lifecycle import NodeProgress
 from operations.models import Operation
-from operations.models.operation import BLOCKED
+from operations.models.operation import BLOCKED, OWNERS_ASKED
 from rollouts.models import Plan
 from wording.lists import names
 from wording.numbers import count
@@ -29,6 +29,14 @@ NEXT_OF_PLAN = {
     "plan.started": "Its stages go on by themselves until one waits for approval, or a gate halts the plan.",
     "plan.approval-wanted": "No node of the stage is released until it is approved.",
     "plan.failures-used": "The plan continues by itself.",
+}
+NEXT_OF_OPERATION = {
+    BLOCKED: "It waits, and its nodes stay as they are.",
+    OWNERS_ASKED: "A drain evicts what is left at that time.",
+}
+STEPS_OF_OPERATION = {
+    BLOCKED: ("Open the operation, then approve, resume, retry or cancel it.",),
+    OWNERS_ASKED: ("Set spec.suspend of the Job or JobSet, or end it.",),
 }
 STEPS_OF_PLAN = {
     "plan.approval-wanted": ("Open the stage, look at its bundle, and approve or reject it.",),
@@ -122,7 +130,8 @@ def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
 def _course_of(event: DomainEvent) -> str:
     """Returns what an operation or case does, as in "goes on"."""
     course = event.kind.partition(".")[2]
-    return {"blocked": "waits for a person", "continued": "goes on"}.get(course) or f"is {event.facts['state']}"
+    said = {"blocked": "waits for a person", "continued": "goes on", "owners-asked": "asks the owners of its jobs"}
+    return said.get(course) or f"is {event.facts['state']}"
 
 
 def message_of_operation(event: DomainEvent, operation: Operation) -> Notification:
@@ -139,9 +148,9 @@ def message_of_operation(event: DomainEvent, operation: Operation) -> Notificati
         cluster=operation.cluster.name,
         subject=f"operation {operation.pk}",
         summary=f"{facts['reason']} Asked by {operation.asked_by}: {operation.reason}".strip(),
-        happens_next="It waits, and its nodes stay as they are." if event.kind == BLOCKED else "",
+        happens_next=NEXT_OF_OPERATION.get(event.kind, ""),
         details=(f"Failed nodes: {failed}",) if failed else (),
-        steps=("Open the operation, then approve, resume, retry or cancel it.",) if event.kind == BLOCKED else (),
+        steps=STEPS_OF_OPERATION.get(event.kind, ()),
         link=link_to(reverse("operation", args=[operation.pk])),
         labels={"kind": "operation", "severity": facts["severity"]},
     )

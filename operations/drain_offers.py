@@ -37,9 +37,10 @@ def drain_offers_of(row: OperationNode, node: Node | None, *, now: datetime) -> 
     if is_gone:
         return _without_kubelet(node)
     gpus = row.progress.get("gpus_of", 0)
+    asking = {"ask_owners": "on", "reason": row.operation.reason}
     return (
         DrainOffer("Wait longer", _wait_cost(gpus), _address("drain", node)),
-        *(DrainOffer("Ask the owner", _owner(pod)) for pod in blocking[:MOST]),
+        *(DrainOffer("Ask the owner", _owner(pod), _address("drain", node, **asking)) for pod in blocking[:MOST]),
         *_past_budget(row, node, blocking[:MOST], now=now),
         _give_up(node),
     )
@@ -77,7 +78,8 @@ def _owner(pod: Mapping[str, Any]) -> str:
         whom = f" Contact: {pod['contact']}."
     else:
         whom = " Neither pod nor namespace names a contact."
-    return f"Nothing is lost. {pod['name']} belongs to {pod['owner'] or 'no controller'}.{whom}"
+    belongs = f"{pod['name']} belongs to {pod['owner'] or 'no controller'}."
+    return f"Nothing is lost. A new drain asks by notifications, and waits. {belongs}{whom}"
 
 
 def _past_budget(

@@ -31,6 +31,7 @@ MARK = "operation-"  # prefix of `Operation.mark`
 LONGEST_REASON = 1000
 ENGINE = "engine"  # the actor of moves that no person asked for
 STARTED, BLOCKED, PAUSED = "operation.started", "operation.blocked", "operation.paused"  # of `fleet.event_kinds`
+OWNERS_ASKED = "operation.owners-asked"  # likewise
 EVENT_OF_STATE = {
     OperationState.RUNNING: "operation.continued",
     OperationState.PAUSED: BLOCKED,
@@ -209,6 +210,14 @@ class OperationNode(models.Model):
     def fails_at(self) -> datetime | None:
         """Returns the deadline of the drain. None: no eviction was asked for yet."""
         return _instant(self.progress.get("fails_at"))
+
+    @property
+    def owner_requests(self) -> list[dict[str, Any]]:
+        """Returns the owners that a drain asked, with the answer so far."""
+        return [
+            its | {"job": job, "asked_at": _instant(its["asked_at"]), "until": _instant(its["until"])}
+            for job, its in sorted(self.progress.get("owner_requests", {}).items())
+        ]
 
     @property
     def pods_gone(self) -> int:

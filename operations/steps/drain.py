@@ -13,7 +13,7 @@ from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.pool import WorkloadClass
 from gpu.resources import is_gpu_resource
 from kube import client
-from kube.structs import PodSeen
+from kube.structs import NodeSeen, PodSeen
 from operations.drain_times import drain_times
 from operations.eviction_pace import AT_ONCE, take_evictions
 from operations.external_owner import external_owner_on
@@ -22,7 +22,15 @@ from operations.refusals import BadOperation
 from operations.steps.base import HELD, NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.steps.evictions import ENDED, JOBS, Consent, Evictions, PodOnNode, evictions_of, next_turn
 from operations.steps.options import DurationOption, NumberOption, SwitchOption
-from operations.steps.whole_jobs import held_jobs
+from operations.steps.owner_requests import (
+    LONGEST_CONTACT,
+    answers_of,
+    ask_owners,
+    contacts_of,
+    named_by,
+    suspended_pods,
+)
+from operations.steps.whole_jobs import held_jobs, jobs_at
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import are, count
@@ -40,8 +48,7 @@ DEADLINES: Mapping[str, timedelta] = {
 BLOCKED = ("refused", "stuck", "no answer")  # states of pods that keep a drain from its end
 # kubernetes, pkg/registry/core/pod/storage/eviction.go: the words of its two refusals by a budget.
 BUDGET = re.compile(r"disruption budget (\S+) (?:needs|is still)", re.IGNORECASE)
-CONTACT = "quarterdeck.io/contact"  # annotation of a pod or its namespace: whom to ask before its work is lost
-LONGEST_CONTACT = 200
+ASK_FOR = timedelta(minutes=30)  # unless somebody says how long owners have
 SHOWN = 100  # pods in the progress of a node
 
 
@@ -60,6 +67,11 @@ class DrainStep(NodeStep):
         DurationOption(
             "jobs_wait_s", "Minutes until jobs are evicted; blank: 0",
             "Seconds from the start of a node's drain until jobs are evicted. Null: 0.", least_s=0,
+        ),
+        SwitchOption(
+            "ask_owners", "Ask the owners to suspend or end their jobs, by notifications, and wait for them",
+            "Ask the owners of jobs, and of pods that block the drain, by notifications. Jobs are evicted after "
+            "`jobs_wait_s`, which then is 30 min or half of the deadline.", is_linked=True,
         ),
         SwitchOption(
             "unmanaged", "Evict pods without a controller, which will not start again",
@@ -81,6 +93,8 @@ class DrainStep(NodeStep):
         given = dict(options)
         if not given.get("deadline_s"):
             given["deadline_s"] = self.suggest(nodes)["deadline_s"]
+        if given.get("ask_owners") and not given.get("jobs_wait_s"):
+            given["jobs_wait_s"] = min(int(ASK_FOR.total_seconds()), given["deadline_s"] // 2)
         if (given.get("jobs_wait_s") or 0) >= given["deadline_s"]:
             raise BadOperation(("jobs_wait_s", "Jobs are evicted before the deadline of the drain, so name less."))
         return given
@@ -97,21 +111,10 @@ class DrainStep(NodeStep):
         return drain_times(cluster, nodes=len(nodes), at_once=AT_ONCE_MOST, now=now)
 
     def run(self, work: NodeWork) -> StepResult:
-        node = work.read_node()
-        if not node.is_unschedulable:
-            return failed("Somebody uncordoned the node, so evicted pods could return. Quarantine it again.")
-        if node.ready is not None and node.ready.status == "Unknown":
-            gone_at = node.ready.last_transition_time
-            since = f" since {gone_at:%Y-%m-%d %H:%M} UTC" if gone_at else ""
-            return failed(f"Nobody can end its pods: the kubelet is gone{since}. Repair the node.", kubelet_gone=True)
-        if node.ready is None or node.ready.status != "True":
-            return failed("The node is not Ready: its kubelet cannot end pods. Repair the node first.")
         deadline = deadline_of(work.operation.options)
         is_over = work.node.step_since is not None and work.clock() - work.node.step_since > deadline
-        if external := external_owner_on(node):
-            if is_over:
-                return failed(f"Drain blocked. {external.sentence}", **work.node.progress)
-            return wait(f"{HELD}: {external.sentence}", again_after=WHILE_HELD, **work.node.progress)
+        if stops := _what_stops(work.read_node(), work, is_over=is_over):
+            return stops
         evictions = evictions_of(pods_on(work), _consent(work.operation.options), now=work.clock())
         if evictions.needs_consent:
             first, why = evictions.needs_consent[0]
@@ -120,15 +123,45 @@ class DrainStep(NodeStep):
             return failed(f"{first.title}{others} needs your consent: {why}. Start the drain again with it.")
         if evictions.is_empty:
             return _emptied(work, evictions)
-        turn = next_turn(evictions.to_evict)
-        held = held_jobs(work, turn, deadline=deadline)
+        turn, suspended = next_turn(evictions.to_evict), suspended_pods(work, evictions.to_evict)
+        is_asking = bool(work.operation.options.get("ask_owners")) and not is_over
+        if is_asking and work.clock() < jobs_at(work):
+            jobs = [pod for pod in evictions.to_evict if pod.turn == JOBS and pod.uid not in suspended]
+            ask_owners(work, jobs, until=jobs_at(work))
+        held = held_jobs(work, [pod for pod in turn if pod.uid not in suspended], deadline=deadline)
         states = _evict(work, [pod for pod in turn if pod.uid not in held], is_dry_run=is_over)
+        if is_asking:
+            ask_owners(work, _blocking(evictions, states), until=(work.node.step_since or work.clock()) + deadline)
         progress = _progress(evictions, states, held, work)
+        progress |= answers_of(work, [*evictions.to_evict, *evictions.terminating, *evictions.stuck], suspended)
         if blocked := next((reason for state, reason in states.values() if state == "never"), ""):
             return failed(blocked, **progress)
         if is_over:
             return failed(f"Drain blocked. {_waits_for(evictions, states, held)}", **progress)
         return wait(_waits_for(evictions, states, held), again_after=BETWEEN_ROUNDS, **progress)
+
+
+def _what_stops(node: NodeSeen, work: NodeWork, *, is_over: bool) -> StepResult | None:
+    """Returns the result where no pod of the node may be evicted now. None: the drain goes on."""
+    if not node.is_unschedulable:
+        return failed("Somebody uncordoned the node, so evicted pods could return. Quarantine it again.")
+    if node.ready is not None and node.ready.status == "Unknown":
+        gone_at = node.ready.last_transition_time
+        since = f" since {gone_at:%Y-%m-%d %H:%M} UTC" if gone_at else ""
+        return failed(f"Nobody can end its pods: the kubelet is gone{since}. Repair the node.", kubelet_gone=True)
+    if node.ready is None or node.ready.status != "True":
+        return failed("The node is not Ready: its kubelet cannot end pods. Repair the node first.")
+    external = external_owner_on(node)
+    if external is None:
+        return None
+    if is_over:
+        return failed(f"Drain blocked. {external.sentence}", **work.node.progress)
+    return wait(f"{HELD}: {external.sentence}", again_after=WHILE_HELD, **work.node.progress)
+
+
+def _blocking(evictions: Evictions, states: Mapping[str, tuple[str, str]]) -> Sequence[PodOnNode]:
+    refused = [pod for pod in evictions.to_evict if states.get(pod.uid, ("",))[0] in BLOCKED]
+    return [*refused, *evictions.stuck]
 
 
 def deadline_of(options: dict[str, Any]) -> timedelta:
@@ -158,7 +191,7 @@ def pods_on(work: NodeWork) -> Iterable[PodOnNode]:
             phase=pod.status.phase,
             has_empty_dir=any(volume.empty_dir is not None for volume in pod.spec.volumes or ()),
             ends_at=pod.metadata.deletion_timestamp,
-            contact=pod.annotations.get(CONTACT, ""),
+            contact=named_by(pod),
             has_gpus=_has_gpus(pod),
         )
 
@@ -218,10 +251,10 @@ def budget_in(reason: str) -> str:
 
 def _emptied(work: NodeWork, evictions: Evictions) -> StepResult:
     """Returns DONE once the node was empty twice, `EMPTY_FOR` apart (lifecycle of a node: drained)."""
-    now = work.clock()
+    now, requests = work.clock(), answers_of(work, (), ())
     since = work.node.progress.get("empty_since")
     if since and now - datetime.fromisoformat(since) >= EMPTY_FOR:
-        return done_result(_drained_text(evictions), gone=work.node.progress.get("of", 0))
+        return done_result(_drained_text(evictions), gone=work.node.progress.get("of", 0), **requests)
     return wait(
         "No pod is left. Checking once more.",
         again_after=EMPTY_FOR,
@@ -230,6 +263,7 @@ def _emptied(work: NodeWork, evictions: Evictions) -> StepResult:
         gpus_left=0,
         gpus_of=work.node.progress.get("gpus_of", 0),
         pods=[],
+        **requests,
     )
 
 
@@ -265,7 +299,7 @@ def _progress(
     before = work.node.progress
     contacts = {pod["name"]: pod["contact"] for pod in before.get("pods", ()) if "contact" in pod}
     blocking = [pod for pod, state, _ in rows[:SHOWN] if state in BLOCKED and pod.title not in contacts]
-    contacts |= _contacts_of(blocking, work)
+    contacts |= contacts_of(blocking, work)
     pods = [_pod_row(pod, state, reason, contacts) for pod, state, reason in rows[:SHOWN]]
     return {
         "pods": pods,
@@ -287,25 +321,6 @@ def _pod_row(pod: PodOnNode, state: str, reason: str, contacts: Mapping[str, str
         return row
     row |= {"uid": pod.uid, "budget": budget_in(reason) if state == "refused" else ""}
     return row | ({"contact": contacts[pod.title][:LONGEST_CONTACT]} if pod.title in contacts else {})
-
-
-def _contacts_of(pods: Sequence[PodOnNode], work: NodeWork) -> dict[str, str]:
-    """Returns the contacts by pod, blank where nobody is named. A pod is absent if its namespace was not read.
-
-    Costs one request for each namespace, and none after an error: the evictions of the round were asked for already,
-    and its result must not be lost. The next round reads the rest.
-    """
-    by_namespace: dict[str, str] = {}
-    for namespace in dict.fromkeys(pod.namespace for pod in pods if not pod.contact):
-        try:
-            found = client.get_namespace(work.connection, namespace)
-        except client.Forbidden:
-            continue
-        except client.ClusterError:
-            break
-        by_namespace[namespace] = found.annotations.get(CONTACT, "") if found else ""
-    known = {pod.title: pod.contact or by_namespace.get(pod.namespace) for pod in pods}
-    return {title: contact for title, contact in known.items() if contact is not None}
 
 
 def grace_left(pod: PodOnNode, now: datetime) -> timedelta:

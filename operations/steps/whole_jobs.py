@@ -22,11 +22,11 @@ WAIT_SHARE = 0.5  # of the time between the eviction of jobs and the deadline
 def held_jobs(work: NodeWork, pods: Sequence[PodOnNode], *, deadline: timedelta) -> dict[str, str]:
     """Returns why pods of jobs are not evicted yet, by pod UID: the time for their owners, or another node."""
     now, since = work.clock(), work.node.step_since or work.clock()
-    jobs_at = _jobs_at(since, work)
-    if now < jobs_at:
-        why = f"its owner may suspend or end it until {jobs_at:%H:%M} UTC"
+    at = jobs_at(work)
+    if now < at:
+        why = f"its owner may suspend or end it until {at:%H:%M} UTC"
         return {pod.uid: why for pod in pods if pod.turn == JOBS}
-    if now >= jobs_at + WAIT_SHARE * (since + deadline - jobs_at) or all(pod.turn < JOBS for pod in pods):
+    if now >= at + WAIT_SHARE * (since + deadline - at) or all(pod.turn < JOBS for pod in pods):
         return {}
     return _nodes_behind(work, pods)
 
@@ -53,6 +53,11 @@ def _nodes_behind(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, str]:
         if job and (nodes := sorted(name for name in behind if job in jobs_on[name])):
             found[pod.uid] = f"its job ends on all nodes together, and {names(nodes)} cannot end it yet"
     return found
+
+
+def jobs_at(work: NodeWork) -> datetime:
+    """Returns when jobs of the node are evicted."""
+    return _jobs_at(work.node.step_since or work.clock(), work)
 
 
 def _jobs_at(since: datetime, work: NodeWork) -> datetime:

@@ -7,7 +7,7 @@ import pytest
 
 from fleet.models import Node, Pod
 from kube import client
-from operations.models import Operation
+from operations.models import ExternalWork, Operation
 from operations.refusals import BadOperation
 from operations.steps import nodes_in_progress
 from operations.steps.whole_jobs import linked_nodes, side_by_side
@@ -151,6 +151,7 @@ def test_the_preview_names_the_nodes_of_a_job_that_are_not_chosen(ground: Ground
 
 
 def test_a_job_on_more_nodes_than_begin_at_once_is_a_warning(ground: Ground, job: None):
+    ExternalWork.objects.create(cluster=ground.cluster, looked_at=ground.clock())
     (warning,) = begin(ground, "drain", CANARY, OTHER, options={"at_once": 1}).preview["warnings"]
 
     assert warning.startswith("Job team-a/web runs on 2 of these nodes. With fewer “Nodes at once”")

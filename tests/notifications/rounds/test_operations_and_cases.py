@@ -62,6 +62,26 @@ def test_a_proposal_and_a_pause_of_the_engine_notify_and_a_persons_pause_does_no
     assert EVENT_KINDS["operation.paused"].phase is EventPhase.RECORD
 
 
+def test_each_request_to_owners_is_sent_and_the_end_of_the_drain_resolves_it(proposal, route):
+    """lifecycle R24."""
+    commands.approve(proposal, actor="bea", reason="Fine.", now=NOON)
+    route()
+    for job in ("Job team-a/llama", "Job team-b/bert"):
+        reason = f"Please suspend or end by 2026-01-08 12:30 UTC: {job} (owner: #team)."
+        proposal.write_event("operation.owners-asked", now=NOON, actor="engine", reason=reason)
+        route()
+    commands.cancel(proposal, actor="ada", reason="No.", now=NOON)
+    route()
+
+    asks = [title for _, act, title in sent() if title.endswith("asks the owners of its jobs")]
+    assert len(asks) == 2
+    message = Delivery.objects.filter(message__title__endswith="asks the owners of its jobs").earliest("pk").message
+    assert "by 2026-01-08 12:30 UTC: Job team-a/llama (owner: #team)." in message["summary"]
+    assert message["happens_next"] == "A drain evicts what is left at that time."
+    assert message["steps"] == ["Set spec.suspend of the Job or JobSet, or end it."]
+    assert sent()[-1][1] == "resolve"
+
+
 def test_a_move_that_loses_its_race_writes_no_event(proposal):
     stale = Operation.objects.get(pk=proposal.pk)
     commands.cancel(proposal, actor="ada", reason="No.", now=NOON)
