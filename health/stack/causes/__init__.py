@@ -156,7 +156,11 @@ OF_NO_PROGRAM: tuple[CauseRule, ...] = (
     *table("tenants.scheduler"),
     *AFTER_THE_PROGRAM,
 )
-TENANTS_LAST: tuple[CauseRule, ...] = (*CONFIGURATION, *table("tenants.last", "crash.ended", "tenants.unready"))
+LAST = table("tenants.last")
+ENDS = LAST.index(entry("not_started"))  # those before it are about a container that ended
+TENANTS_LAST: tuple[CauseRule, ...] = (
+    *CONFIGURATION, *LAST[:ENDS], *table("events.reason"), *LAST[ENDS:], *table("crash.ended", "tenants.unready"),
+)  # fmt: skip
 
 
 def cause_of(signs: Signs) -> Cause | None:

@@ -16,9 +16,12 @@ DRIVERS = {driver: operand for operand, driver in PUBLISHES.items()}  # by the n
 CC_MODE, CC_STATE = "nvidia.com/cc.mode", "nvidia.com/cc.mode.state"
 VGPU_CONFIG, VGPU_STATE = "nvidia.com/vgpu.config", "nvidia.com/vgpu.config.state"
 CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
-# A repeated try, an end by a probe, which has a cause of its own, and servers of the node's resolv.conf that are left
-# out for each pod of the node, for ever.
-SAYS_NOTHING = frozenset({"BackOff", "DNSConfigForming", "Killing"})
+# Reasons of Events that stop no pod: a repeated try, an end by a probe, which has a cause of its own, servers of the
+# node's resolv.conf that are left out for each pod of the node, for ever, a system without noswap, a sandbox that is
+# made anew, and a probe that passes with a warning. kubernetes, pkg/kubelet/events/event.go.
+SAYS_NOTHING = frozenset({
+    "BackOff", "DNSConfigForming", "Killing", "PossibleMemoryBackedVolumesOnDisk", "SandboxChanged", "ProbeWarning",
+})  # fmt: skip
 # A container that ends with one of these never ran. The runtime's error is its termination message; it has no log.
 NEVER_RAN = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError")
 

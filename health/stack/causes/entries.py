@@ -44,6 +44,7 @@ class CauseEntry:
     quotes_else: str = ""  # source that is quoted if no other has a line; the steps stay `steps_unquoted`
     when: str = ""  # a predicate
     reasons: tuple[str, ...] = ()  # of the pod
+    event_reasons: tuple[str, ...] = ()  # an Event of the pod has one; its message is quoted
     phases: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()  # the one that waits or crashed
     labels: Mapping[str, str] = field(default_factory=dict)  # of the node
@@ -66,6 +67,8 @@ class CauseEntry:
                 raise ValueError(f"{name}: each has 1 to {LONGEST_TEXT[name]} characters")
         if self.unverified == bool(self.source) or self.unverified == bool(self.date):
             raise ValueError("an entry has source and date, or is unverified")
+        if self.event_reasons and self.when:
+            raise ValueError("event_reasons and when are of two entries")
         if self.source and not self.source.startswith(("https://", "recording: tests/")):
             raise ValueError("source is no https address and no recording")
         if self.example_of not in ("", "format string"):
@@ -101,6 +104,7 @@ def _base_facts(signs: Signs) -> dict[str, str]:
         "image": image,
         "image_kernel": parse_version(tag_of(image)).kernel,
         "said": UNSAID,  # the message of the quoted line
+        "event": "",  # reason of the Event that an entry asks for
     }
 
 
@@ -203,6 +207,10 @@ class CauseMatcher:
         )
 
     def _found(self, signs: Signs) -> PredicateAnswer | None:
+        if reasons := self.entry.event_reasons:
+            events = signs.pod.events if signs.pod else ()
+            event = next((each for each in events if each.reason in reasons), None)
+            return PredicateAnswer({"event": event.reason}, event.message, [event.message]) if event else None
         return self.find(signs) if self.find else PredicateAnswer()
 
     def _lines(self, signs: Signs, found: PredicateAnswer) -> Iterator[str]:

@@ -531,7 +531,7 @@ def in_container(signs: Signs) -> PredicateAnswer | None:
 
 @predicate()
 def warned_by_event(signs: Signs) -> PredicateAnswer | None:
-    said = signs.pod.events[0].message if signs.pod and signs.pod.events else ""
+    said = signs.pod.event_message if signs.pod else ""
     return PredicateAnswer(quote=said) if said else None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fleet.observer.mirror.rows.text import fitted, fitted_count, fitted_instant
 from fleet.observer.mirror.watch_scope import WatchScope
-from gpu.rejections import ENDED_BY_PROBE, FAILED_CREATE, POD_REJECTED
+from gpu.rejections import DELETED_FOR_TAINT, ENDED_BY_PROBE, FAILED_CREATE, POD_REJECTED, TROUBLE
 from kube.structs.events import EventSeen, EventSeries, EventSource, Involved
 
 # all objects of these kinds; `watch_scope` selects those with GPUs
@@ -40,8 +40,13 @@ def event_row(seen: EventSeen, scope: WatchScope) -> dict[str, Any] | None:
 
 
 def is_warning(seen: EventSeen) -> bool:
-    """Returns whether it reports trouble. Detectors write types of their own: NVSentinel the name of its check."""
-    return seen.type not in ("Normal", "", None) or ENDED_BY_PROBE.match(seen.message or "") is not None
+    """Returns whether it reports trouble. Detectors write types of their own: NVSentinel the name of its check.
+
+    An unknown reason counts as its type says; some trouble has the type Normal.
+    """
+    said = seen.message or ""
+    is_known = seen.reason in TROUBLE or any(pattern.match(said) for pattern in (ENDED_BY_PROBE, DELETED_FOR_TAINT))
+    return seen.type not in ("Normal", "", None) or is_known
 
 
 def is_kept(about: Involved, scope: WatchScope) -> bool:

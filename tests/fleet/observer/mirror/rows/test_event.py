@@ -85,6 +85,13 @@ def test_an_event_of_the_newer_api_has_its_count_and_times_elsewhere():
         ),
         ({"type": "Normal", "reason": "Killing", "message": "Stopping container main"}, False),
         ({"type": "Normal", "reason": "Pulled"}, False),
+        ({"type": "Warning", "reason": "NeverHeardOf"}, True),
+        ({"type": "Normal", "reason": "NodeNotReady", "message": "Node gpu-001 status is now: NodeNotReady"}, True),
+        ({"type": "Normal", "reason": "NodeHasDiskPressure"}, True),
+        ({"type": "Normal", "reason": "NodeHasNoDiskPressure"}, False),
+        ({"type": "Normal", "reason": "Preempted", "message": "Preempted by pod 5f on node gpu-001"}, True),
+        ({"type": "Normal", "reason": "TaintManagerEviction", "message": "Marking for deletion Pod a/b"}, True),
+        ({"type": "Normal", "reason": "TaintManagerEviction", "message": "Cancelling deletion of Pod a/b"}, False),
         ({}, False),
     ],
 )
