@@ -74,3 +74,13 @@ def test_neither_a_traced_command_nor_information_hides_the_error(line):
     cause = cause_of(signs("dcgm-exporter", crashing(line, error, container="ctr")))
 
     assert cause.key == "unknown_refused"
+
+
+def test_a_cause_that_names_no_reason_gives_way_to_a_line_that_does():
+    pod = crashing(
+        last_words="RuntimeError: CUDA unknown error - this may be due to an incorrectly set up environment",
+        more_words=("NVRM: GPU 0000:0a:00.0: GPU has fallen off the bus.", "RuntimeError: No CUDA GPUs are available"),
+        container="main",
+    )
+
+    assert why_waits(signs("", pod)).key != "cuda_unknown"
