@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from edges.transition_errors import LostRace
 from fleet.freshness.cluster import load_cluster_freshness, why_unseen
@@ -209,18 +209,22 @@ def numbers_of(
     row: AutomaticQuarantine, *, alike: Sequence[str] = (), shared: str = "", now: datetime
 ) -> BreakerNumbers:
     """Returns the numbers of the breaker now. `alike`: nodes with the same cause; `shared`: what they share.
-    Three queries.
+    Four queries.
 
     A node on probation is in service, and takes no place of the pool's limit.
     """
     held = NodeCase.objects.open().exclude(state=CaseState.PROBATION).filter(opened_by=ACTOR)
     automatic = AutomaticDecision.objects.filter(automatic__pool__cluster=row.pool.cluster_id, case__isnull=False)
+    gpu_nodes = Node.objects.filter(cluster=row.pool.cluster_id, is_gpu_node=True).aggregate(
+        of_cluster=Count("pk"), not_ready=Count("pk", filter=Q(is_ready=False) | Q(is_ready=None))
+    )
     return BreakerNumbers(
         nodes=row.pool.nodes.count(),
         in_cases=held.filter(node_uid__in=row.pool.nodes.values("uid")).count(),
         last_hour=automatic.filter(at__gt=now - HOUR).count(),
         same_cause=alike,
         shared=shared,
+        **gpu_nodes,
     )
 
 

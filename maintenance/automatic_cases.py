@@ -11,6 +11,7 @@ from edges.transition_errors import LostRace
 from fleet.models import Pool
 from gpu.cordons import SENTINEL_WORKS
 from gpu.labels import SENTINEL_STATE
+from health.models import Finding
 from maintenance.actors import ACTORS
 from maintenance.actors.base import RepairActor
 from maintenance.automatic import ACTOR, SWITCHES_OFF, backtest, matches_of, why_not_now
@@ -22,6 +23,7 @@ from maintenance.refusals import CaseRefused
 from maintenance.repeat_offenders import why_replace
 from maintenance.step_choice import (
     DRAINED_AFTER,
+    LONGEST_WAIT,
     AutomaticFacts,
     AutomaticStep,
     StepChoice,
@@ -30,7 +32,7 @@ from maintenance.step_choice import (
     repair_kind,
     wait_for,
 )
-from maintenance.triggers import SAME_CAUSE_WITHIN, TITLES, BreakerNumbers, BreakerState, Mode, WouldAct
+from maintenance.triggers import RULES, SAME_CAUSE_WITHIN, TITLES, BreakerNumbers, BreakerState, Mode, WouldAct
 from operations.impact import why_a_person_decides
 from operations.models import OperationNode
 from operations.pool_tests import has_image
@@ -42,6 +44,7 @@ from wording.instants import to_the_minute
 # A machine is asked for these only; a ticket for hardware is a person's decision.
 AUTOMATIC_KINDS = frozenset({RepairKind.REBOOT, RepairKind.GPU_RESET})
 MACHINES = {key: actor for key, actor in ACTORS.items() if actor.is_asked and actor.kinds & AUTOMATIC_KINDS}
+SINCE_OVER = frozenset({"gpu-xid", "node-flapping"})  # rules whose findings may be open after the fault
 DEADLINE_H = 2  # of an automatic repair; NVSentinel gives up after 25 min
 
 
@@ -145,9 +148,22 @@ def _doubt(case: NodeCase, row: AutomaticQuarantine, step: AutomaticStep, *, now
         return hand_over(f"The node left pool {row.pool.name}.")
     if step == AutomaticStep.DRAIN and (why := why_a_person_decides(node, now=now)):
         return hand_over(why)
+    if step == AutomaticStep.RELEASE and (why := _still_wrong(case)):
+        is_late = now - case.state_since > LONGEST_WAIT
+        return hand_over(why) if is_late else wait_for(why)
     if step in (AutomaticStep.DRAIN, AutomaticStep.REPAIR) and (why := _common_cause(case, now=now)):
         return hand_over(why)
     return None
+
+
+def _still_wrong(case: NodeCase) -> str:
+    """Returns the other open sign of broken hardware on the node, such as a pending remap. Blank: none. One query.
+
+    The gauge of an Xid outlasts the fault, and a count of flaps looks back: neither is one.
+    """
+    its = Finding.objects.open().filter(cluster=case.cluster_id, node__uid=case.node_uid, rule__in=RULES - SINCE_OVER)
+    title = its.order_by("opened_at").values_list("title", flat=True).first()
+    return f"The test passed, and another finding is open: {title}" if title else ""
 
 
 def _common_cause(case: NodeCase, *, now: datetime) -> str:

@@ -179,7 +179,8 @@ class PoolRound:
         sign = match.sign
         self.recorded += 1
         evidence = {
-            "version": VERSION, "finding": sign.finding, "title": sign.title, "breaker": self.row.breaker,
+            "version": VERSION, "rule": match.trigger.key, "source": match.trigger.source,
+            "finding": sign.finding, "title": sign.title, "breaker": self.row.breaker,
             "numbers": numbers.sentence, "same_cause": list(numbers.same_cause)[:100],
         }  # fmt: skip
         try:

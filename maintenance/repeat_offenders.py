@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Q
 
+from health.models import Finding
 from maintenance.lifecycle import CaseState, RepairAnswer
 from maintenance.models import NodeCase, Repair
 from maintenance.step_choice import OFFENDS_WITHIN
@@ -53,16 +54,20 @@ def why_replace(case: NodeCase, *, viewer: User | None = None) -> str:
 
 
 def results_of_repairs(case: NodeCase) -> dict[str, str]:
-    """Returns how often each kind of repair mended the fault in earlier cases of the cluster: {"reboot": "12 of 15"}.
+    """Returns how often each kind of repair mended the fault in other cases of the cluster. None without a finding."""
+    return results_for(case.finding, but=case) if case.finding else {}
+
+
+def results_for(finding: Finding, *, but: NodeCase | None = None) -> dict[str, str]:
+    """Returns how often each kind of repair mended the fault in cases of the cluster: {"reboot": "12 of 15"}.
 
     The last repair of a case counts as one that mended if its node returned, and each other one as one that did not. A
-    retired case is left out without a test after its repair: its node may have left. One query, none without a finding.
+    retired case is left out without a test after its repair: its node may have left. One query.
     """
-    if case.finding is None:
-        return {}
     ended = Repair.objects.filter(answer=RepairAnswer.DONE, ended_at__isnull=False, case__state__in=(RETURNED | GONE))
-    same = ended.filter(case__cluster=case.cluster_id, case__finding__rule=case.finding.rule).exclude(case=case.pk)
-    if isinstance(xid := case.finding.facts.get("xid"), int):
+    same = ended.filter(case__cluster=finding.cluster_id, case__finding__rule=finding.rule)
+    same = same.exclude(case=but.pk) if but else same
+    if isinstance(xid := finding.facts.get("xid"), int):
         same = same.filter(case__finding__facts__xid=xid)
     untested = Q(case__state__in=GONE, case__failed_at=None)
     rows = same.exclude(untested).order_by("-pk").values_list("case", "kind", "case__state")[:MOST_REPAIRS]

@@ -13,11 +13,12 @@ from enum import StrEnum
 from wording.lists import names
 from wording.numbers import count
 
-VERSION = 1  # of the table; raise it with each change
+VERSION = 2  # of the table; raise it with each change
 DAY, HOUR = timedelta(hours=24), timedelta(hours=1)
 SETTLES = timedelta(minutes=1)  # a finding is open so long first: a common cause shows on several nodes
 YOUNG = timedelta(minutes=15)  # since the node joined or booted
 POOL_SHARE, PER_HOUR = 0.05, 3  # of a pool's nodes in automatic cases; new ones of a cluster
+NOT_READY_SHARE = 0.2  # of a cluster's GPU nodes; EKS and Karpenter stop their repairs there
 SAME_CAUSE, SAME_CAUSE_WITHIN = 3, timedelta(minutes=10)
 WATCHED = timedelta(minutes=30)  # after the first act of a half-open breaker
 
@@ -69,6 +70,7 @@ class Trigger:
     also: frozenset[str] = frozenset()  # rules of a second open finding; empty: none is needed
     times: int = 1
     is_critical: bool = False  # only a critical finding counts
+    source: str = "NVIDIA's Xid catalogue"
 
 
 XID = frozenset({"gpu-xid"})
@@ -78,15 +80,27 @@ TRIGGERS: Sequence[Trigger] = (
     Trigger("off-the-bus", "GPU off the bus", XID, frozenset({79}), also=LOST),
     Trigger(
         "gpu-lost", "GPU lost", frozenset({"gpu-silent"}), also=frozenset({"allocatable-below-expected"}),
-        is_critical=True,
+        is_critical=True, source="Kubernetes and the exporter agree",
     ),
-    Trigger("needs-reset", "GPU needs a reset or reboot", frozenset({"gpu-recovery-action"}), is_critical=True),
-    Trigger("remap-failed", "Memory row not remapped", frozenset({"gpu-row-remap"}), is_critical=True),
+    Trigger(
+        "needs-reset", "GPU needs a reset or reboot", frozenset({"gpu-recovery-action"}), is_critical=True,
+        source="the driver's recovery action",
+    ),
+    Trigger(
+        "remap-failed", "Memory row not remapped", frozenset({"gpu-row-remap"}), is_critical=True,
+        source="NVIDIA's guide to memory errors",
+    ),
     Trigger("memory", "Uncontained memory error", XID, frozenset({48, 64, 95, 140}), also=MEMORY),
     Trigger("gsp", "Repeated GSP or driver error", XID, frozenset({48, 62, 109, 119, 120}), times=2),
     Trigger("nvlink", "Repeated NVLink error", XID, frozenset({74, *range(144, 151)}), times=3),
-    Trigger("detector", "Hardware fault reported by a detector", frozenset({"node-conditions"}), is_critical=True),
-    Trigger("flapping", "Node flapping with GPU errors", frozenset({"node-flapping"}), also=XID),
+    Trigger(
+        "detector", "Hardware fault reported by a detector", frozenset({"node-conditions"}), is_critical=True,
+        source="the detector that wrote the condition",
+    ),
+    Trigger(
+        "flapping", "Node flapping with GPU errors", frozenset({"node-flapping"}), also=XID,
+        source="Quarterdeck's own rule",
+    ),
 )  # fmt: skip
 TITLES: Mapping[str, str] = {trigger.key: trigger.title for trigger in TRIGGERS}
 JUDGED_FIRST = frozenset({"nvlink", "detector", "flapping"})  # no repair mends them as such
@@ -155,6 +169,8 @@ class BreakerNumbers:
     last_hour: int  # automatic cases of the cluster in the last hour
     same_cause: Sequence[str] = field(default_factory=tuple)  # nodes of the cluster, the asked one among them
     shared: str = ""  # sentence: what these nodes share and others lack; blank: nothing, or unknown
+    not_ready: int = 0  # GPU nodes of the cluster
+    of_cluster: int = 0  # all of these
 
     @property
     def most_in_cases(self) -> int:
@@ -175,6 +191,9 @@ class BreakerNumbers:
         if self.is_systemic:
             same = f"{len(self.same_cause)} nodes have the same cause within 10 min"
             return f"{same}: {names(sorted(self.same_cause))}. {self.shared or 'Look for what they share.'}"
+        if self.not_ready >= max(SAME_CAUSE, self.of_cluster * NOT_READY_SHARE):
+            not_ready = f"{self.not_ready} of {count(self.of_cluster, 'GPU node')} of the cluster are not Ready."
+            return f"{not_ready} Look at the zone and the control plane."
         if self.in_cases >= self.most_in_cases:
             most = count(self.most_in_cases, "node")
             return f"Automatic cases hold {self.in_cases} of {count(self.nodes, 'node')} of the pool. At most {most}."
@@ -183,13 +202,19 @@ class BreakerNumbers:
         return ""
 
 
+def trigger_of(rule: str, xid: int | None) -> Trigger | None:
+    """Returns the row of the table for a finding of a node. None: the table leaves it to people."""
+    if rule in NEVER_RULES or xid in NEVER_XIDS:
+        return None
+    return next((each for each in TRIGGERS if rule in each.rules and (not each.xids or xid in each.xids)), None)
+
+
 def recommended_operation(rule: str, xid: int | None) -> str:
     """Returns the kind of operation that a finding of a node recommends. Blank: none (lifecycle, section 9).
 
     A fault that a repair mends is drained; where both ends or a detector have to be judged first, pods only stay off.
     """
-    trigger = next((each for each in TRIGGERS if rule in each.rules and (not each.xids or xid in each.xids)), None)
-    if trigger is None or rule in NEVER_RULES or xid in NEVER_XIDS:
+    if (trigger := trigger_of(rule, xid)) is None:
         return ""
     return "quarantine" if trigger.key in JUDGED_FIRST else "drain"
 

@@ -18,7 +18,7 @@ from maintenance import automatic, automatic_cases
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
 from maintenance.refusals import CaseRefused
 from maintenance.trials import TRIAL, Trial, acceptance_of, skipped_rules, trial_of, with_judgement
-from maintenance.triggers import MODE_MOVES, TITLES, TRIGGERS, BreakerState, Mode
+from maintenance.triggers import MODE_MOVES, TITLES, TRIGGERS, VERSION, BreakerState, Mode
 from people.rights import NotAllowed, Permission, require, why_not
 
 REFUSALS = (BadForm, NotAllowed, CaseRefused)
@@ -82,7 +82,7 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
         "rules": [
             (each, setting.mode_of(each.key) if setting else Mode.OFF, skipped.get(each.key)) for each in TRIGGERS
         ],
-        "all_modes": Mode,
+        "all_modes": Mode, "version": VERSION,
     }  # fmt: skip
     return render(request, "maintenance/automatic/page.html", context)
 

@@ -27,6 +27,7 @@ from maintenance.models import NodeCase
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
 from maintenance.repeat_offenders import results_of_repairs, why_replace
+from maintenance.triggers import TITLES
 from maintenance.web.case_strip import strip_of
 from operations.drain_offers import drain_offers_of
 from operations.models import OperationNode
@@ -169,6 +170,8 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
         "offers": drain_offers_of(drain, node, now=timezone.now()) if drain else (),
         "logs": _logs_of(row),
         "why_no_logs": next((entry.reason for entry in moves if entry.verb == f"case.{NO_LOGS}"), ""),
+        "decision": (decision := row.automatic_decisions.order_by("-pk").first()),
+        "rule": TITLES.get(decision.trigger, decision.trigger) if decision else "",
         "repairs": row.repairs.all(),
         "mended": results_of_repairs(row) if row.is_open else {},
         "why_replace": why_replace(row, viewer=request.user) if row.is_open else "",

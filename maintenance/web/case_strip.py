@@ -17,7 +17,8 @@ from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase
 from maintenance.probation import why_longer
 from maintenance.queries import facts_of, wanted_test
-from maintenance.triggers import recommended_operation
+from maintenance.repeat_offenders import results_for
+from maintenance.triggers import VERSION, recommended_operation, trigger_of
 from maintenance.web.states import GLYPHS
 from people.rights import Permission, why_not
 
@@ -36,10 +37,13 @@ def finding_part(request: PersonRequest, finding_id: int) -> HttpResponse:
     finding = get_object_or_404(Finding.objects.visible_to(request.user).select_related("cluster"), pk=finding_id)
     node = Node.objects.filter(findings=finding).only("uid", "name", "is_ready").first()
     case = NodeCase.objects.open().of_node(node.uid).first() if node else None
-    context = {"finding": finding, "node": node, "case": case, "kind": _kind_of(finding, node)} | _rights(
-        request, finding.cluster
-    )
-    return render(request, "maintenance/_finding_case.html", context)
+    xid = finding.facts.get("xid")
+    trigger = trigger_of(finding.rule, xid if isinstance(xid, int) else None) if node else None
+    context = {
+        "finding": finding, "node": node, "case": case, "kind": _kind_of(finding, node),
+        "trigger": trigger, "version": VERSION, "mended": results_for(finding) if trigger else {},
+    }  # fmt: skip
+    return render(request, "maintenance/_finding_case.html", context | _rights(request, finding.cluster))
 
 
 def _kind_of(finding: Finding, node: Node | None) -> str:

@@ -19,9 +19,6 @@ from maintenance.queries import why_no_release
 from maintenance.refusals import CaseRefused
 from maintenance.trials import TRIAL, Acceptance, Trial, acceptance_of, skipped_rules, trial_of
 from maintenance.triggers import (
-    NEVER_RULES,
-    NEVER_XIDS,
-    TRIGGERS,
     WATCHED,
     AutomaticVerdict,
     BreakerNumbers,
@@ -53,12 +50,6 @@ def sign(node: str = "gpu-1", rule: str = "gpu-xid", xid: int | None = 79, *, mi
 def key_of(*signs: Sign) -> str:
     match = next(matches_in(signs, now=NOON + timedelta(minutes=30)), None)
     return match.trigger.key if match else ""
-
-
-def test_no_trigger_names_what_never_quarantines():
-    """lifecycle R75."""
-    assert not NEVER_XIDS & {xid for trigger in TRIGGERS for xid in trigger.xids}
-    assert not NEVER_RULES & {rule for trigger in TRIGGERS for rule in (*trigger.rules, *trigger.also)}
 
 
 @pytest.mark.parametrize(
@@ -111,6 +102,9 @@ def test_a_backtest_acts_on_single_faults_and_on_no_node_of_a_storm():
         (BreakerNumbers(4, 0, 0), ""),
         (BreakerNumbers(4, 1, 0), "Automatic cases hold 1 of 4 nodes of the pool. At most 1 node."),
         (BreakerNumbers(100, 0, 3), "3 nodes of the cluster were quarantined automatically in the last hour."),
+        (BreakerNumbers(100, 0, 0, not_ready=19, of_cluster=100), ""),
+        (BreakerNumbers(100, 0, 0, not_ready=20, of_cluster=100), "20 of 100 GPU nodes of the cluster are not Ready."),
+        (BreakerNumbers(4, 0, 0, not_ready=2, of_cluster=4), ""),
         (BreakerNumbers(100, 0, 0, ("a", "b")), ""),
         (BreakerNumbers(100, 0, 0, ("a", "b", "c")), "3 nodes have the same cause within 10 min"),
     ],
@@ -237,6 +231,19 @@ def test_a_storm_over_two_pools_is_one_finding_and_names_the_switch_of_its_nodes
     assert (about, str(problem.title)) == (
         "automatic quarantine: GPU lost", "Automatic quarantine of pool b200 is stopped",
     )  # fmt: skip
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("is_ready", [False, None])
+def test_many_nodes_not_ready_open_the_breaker(is_ready: bool | None):
+    """lifecycle section 9: node NotReady; many switch the automation off."""
+    pool = a_pool_in(Mode.ACT)
+    Node.objects.filter(name__in=["gpu-5", "gpu-6", "gpu-7", "gpu-8"]).update(is_ready=is_ready)
+    strike(pool, 3)
+    run_automatic_quarantine(now=NOON)
+    assert AutomaticQuarantine.objects.get().breaker_reason.startswith(
+        "4 of 20 GPU nodes of the cluster are not Ready."
+    )
 
 
 @pytest.mark.django_db

@@ -23,7 +23,7 @@ from operations.models import Freeze, NodeTestJob, Operation, OperationNode, Qua
 from people.models import AuditEntry
 from tests.callers import calling
 from tests.maintenance.test_automatic import LONG_AGO, a_pool_in, acting_with, strike
-from tests.make import NOON, a_pod, a_user
+from tests.make import NOON, a_finding, a_pod, a_user
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
@@ -112,7 +112,13 @@ def test_a_case_is_drained_repaired_tested_and_returned_with_its_rule_and_switch
     at = LATER + timedelta(minutes=10)
     case = step(pool, at)
     assert (case.state, kinds()[-1]) == ("validating", "test")
+    remap = a_finding(
+        pool.cluster, node=Node.objects.get(name="gpu-3"), rule="gpu-row-remap", title="A remap is pending."
+    )
     passes(case, at=at + timedelta(minutes=1))
+    step(pool, at + timedelta(minutes=2))
+    assert kinds()[-1] == "test", "lifecycle section 9: no return without a look at the remap, or with a lower count"
+    remap.delete()
     step(pool, at + timedelta(minutes=2))
     assert kinds()[-1] == "release"
     entry = case.moves.get(verb="case.automatic-drain")
@@ -396,6 +402,8 @@ def test_the_case_page_shows_the_next_automatic_step_and_takes_it_over():
     text = page(ada, f"/cases/{case.pk}").text
     assert "Drain switched on by root" in text
     assert "Take over" in text
+    assert "GPU lost, version 2 of the rules. Source: Kubernetes and the exporter agree" in text  # lifecycle R58, R74
+    assert "closed. 0 of at most 1 node of the pool in automatic cases" in text
     ada.post(f"/cases/{case.pk}/take-over", {"reason": "I know this node."})
     assert "taken over by ada" in page(ada, f"/cases/{case.pk}").text
     told = calling(a_user("bob", role="operator")).get(f"/api/v1/cases/{case.pk}").json()

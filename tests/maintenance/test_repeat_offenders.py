@@ -70,7 +70,7 @@ def test_a_board_of_another_cluster_is_not_named():
 
 
 def test_the_page_and_rest_say_how_often_a_repair_mended_the_same_fault():
-    """lifecycle R76."""
+    """lifecycle R74, R76. The finding names it beside its recommendation, with the version and source of the rule."""
     cluster = a_cluster()
 
     def repaired(number: int, state: str, *kinds: str, xid: int = 79, **given):
@@ -92,5 +92,8 @@ def test_the_page_and_rest_say_how_often_a_repair_mended_the_same_fault():
 
     assert results_of_repairs(case) == {"hardware": "1 of 1", "reboot": "1 of 3"}
     assert "Same fault before hardware mended 1 of 1, reboot mended 1 of 3" in page(ada, f"/cases/{case.pk}").text
+    part = ada.get(f"/parts/findings/{case.finding_id}/case").content.decode()
+    assert "GPU off the bus, version 2 of the rules. Source: NVIDIA&#x27;s Xid catalogue." in part
+    assert "Same fault before: hardware mended 1 of 1, reboot mended 1 of 3." in part
     actors = ada.get(f"/api/v1/cases/{case.pk}/repair-actors").json()
     assert {actor["key"]: actor["mended"] for actor in actors}["nvsentinel-reboot"] == {"reboot": "1 of 3"}
