@@ -3,10 +3,12 @@
 import gc
 import weakref
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from django.core.signals import request_finished
 
+from config import process_cleanup
 from config.process_cleanup import ANSWERS, collect_after_answers, release_memory
 
 pytestmark = pytest.mark.django_db  # whoever hears that a request is over looks at its database connection
@@ -55,6 +57,22 @@ def test_it_is_not_looked_through_after_each(collecting: None):
         request_finished.send(sender=None)
 
     assert gc.get_stats()[2]["collections"] == before + 10
+
+
+def test_what_the_first_answers_load_is_frozen_and_not_looked_through_again(
+    collecting: None, monkeypatch: pytest.MonkeyPatch
+):
+    sent: list[int] = []
+    frozen_after: list[int] = []
+    monkeypatch.setattr(process_cleanup, "_answers", count(1))
+    monkeypatch.setattr(gc, "collect", lambda: 0)
+    monkeypatch.setattr(gc, "freeze", lambda: frozen_after.append(len(sent)))
+
+    for number in range(40 * ANSWERS):
+        sent.append(number)
+        request_finished.send(sender=None)
+
+    assert frozen_after == [ANSWERS, 16 * ANSWERS]
 
 
 def test_tidying_up_takes_what_is_in_a_cycle(collecting: None):
