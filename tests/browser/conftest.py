@@ -23,7 +23,7 @@ WIDE, PHONE = {"width": 1600, "height": 1000}, {"width": 390, "height": 844}
 USUAL: dict[str, Any] = {"viewport": WIDE, "reduced_motion": "reduce"}  # motion is drawn on the CPU
 
 Sessions = dict[str, tuple[float, Any]]  # role → when it signed in, and its cookies as the browser takes them
-RECENT_S = 120  # an approval asks for a sign-in of the last five minutes
+RECENT_S = 120  # an approval asks for a sign-in of the last five minutes; a viewer approves nothing
 
 NODES = int(os.environ.get("QUARTERDECK_TEST_NODES", "16"))
 
@@ -71,7 +71,9 @@ def chromium() -> Iterator[Browser]:
 class Watched:
     """One person's window, and everything it complained of."""
 
-    def __init__(self, chromium: Browser, stack: Stack, sessions: Sessions, role: str, **given) -> None:
+    def __init__(
+        self, chromium: Browser, stack: Stack, sessions: Sessions, role: str, at: str | None = "/", **given
+    ) -> None:
         self.context = chromium.new_context(base_url=stack.url, **USUAL | given)
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)
@@ -80,13 +82,14 @@ class Watched:
         self.page.on("console", lambda said: self._hear(said.type, said.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda asked: self._ask(asked.url, stack.url))
-        at, cookies = sessions.get(role, (0.0, None))
-        if cookies and monotonic() - at < RECENT_S:
+        since, cookies = sessions.get(role, (0.0, None))
+        if cookies and (role == "viewer" or monotonic() - since < RECENT_S):
             self.context.add_cookies(cookies)
-            self.page.goto("/")
         else:
             self._sign_in(role)
             sessions[role] = monotonic(), self.context.cookies()
+        if at and self.page.url != f"{stack.url}{at}":
+            self.page.goto(at)
 
     def _sign_in(self, role: str) -> None:
         self.page.goto("/sign-in")
@@ -130,11 +133,11 @@ def sessions() -> Sessions:
 
 @pytest.fixture
 def window(chromium: Browser, stack: Stack, sessions: Sessions) -> Iterator[Callable[..., Watched]]:
-    """Open a window as a role."""
+    """Open a window as a role, at an address. A page costs a second of CPU: None for a test that opens its own."""
     opened: list[Watched] = []
 
-    def open_as(role: str, **given) -> Watched:
-        opened.append(Watched(chromium, stack, sessions, role, **given))
+    def open_as(role: str, at: str | None = "/", **given) -> Watched:
+        opened.append(Watched(chromium, stack, sessions, role, at, **given))
         return opened[-1]
 
     yield open_as

@@ -10,14 +10,13 @@ from tests.browser.conftest import Watched
 
 @pytest.fixture
 def drafting(window) -> Watched:
-    return window("operator")
+    return window("operator", "/plans/new")
 
 
 @pytest.fixture
 def page(drafting: Watched) -> Page:
     """A draft of three stages: the canary, the pool, and one more."""
     page = drafting.page
-    page.goto("/plans/new")
     page.locator("a.plan-line").first.click()
     page.fill("#to_version", "580.126.20")
     page.click("text=Add a stage")
@@ -110,8 +109,7 @@ def test_an_order_that_cannot_be_is_refused_as_it_was_written(page: Page, drafti
 
 @pytest.mark.nightly
 def test_why_a_button_is_locked_shows_at_a_touch(window):
-    page = window("viewer").page
-    page.goto("/plans")
+    page = window("viewer", "/plans").page
     page.locator("tbody .name a").first.click()
     reason = page.locator("#why-not-abort, #why-not-discard").first
     locked = page.locator(f"[aria-describedby='{reason.get_attribute('id')}']")

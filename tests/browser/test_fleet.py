@@ -1,8 +1,10 @@
+import pytest
 from playwright.sync_api import expect
 
 from config import menu
 from tests.browser.conftest import PHONE
 from tests.browser.outside import cordoned, patch_node
+from tests.variants import nightly_but_first
 
 
 def first_node(page) -> str:
@@ -112,15 +114,20 @@ def test_a_redis_that_restarts_is_said_and_got_over(stack, window):
 LINKS = ["a[href^='/clusters/']", "a[href^='/pools/']", "a[href^='/nodes/']"]  # the first of each on the fleet page
 
 
-FORMS = ("/plans/new", "/pools/new", "/pools/file", "/account")
+# By day, those that are read most.
+ON_A_PHONE = {
+    "most read": ("/", "/findings", "/plans", "/plans/new"),
+    "others": ("/gpus", "/pools", "/segments", "/clusters", "/status", "/pools/new", "/pools/file", "/account"),
+}
 
 
-def test_every_page_fits_a_phone(window):
+@pytest.mark.parametrize("pages", nightly_but_first(ON_A_PHONE))
+def test_every_page_fits_a_phone(window, pages: str):
     """Wide pages are in test_accessibility."""
     watched = window("admin", viewport=PHONE, color_scheme="dark")
     linked = [watched.page.locator(link).first.get_attribute("href") for link in LINKS]
 
-    for path in ("/", "/findings", "/gpus", "/pools", "/segments", "/clusters", "/status", "/plans", *FORMS, *linked):
+    for path in (*ON_A_PHONE[pages], *linked):
         watched.page.goto(path)
         watched.is_drawn()
         assert watched.fits(), path

@@ -68,7 +68,7 @@ def show_loading(watched: Watched, place: Place) -> Page:
 
 
 def test_loading_says_that_it_connects_and_shows_what_there_is(window, place: Place):
-    page = show_loading(window("viewer"), place)
+    page = show_loading(window("viewer", None), place)
 
     expect(page.locator("#link")).to_have_text("connecting…")
     expect(page.locator("#link-bar")).to_be_hidden()
@@ -82,7 +82,7 @@ def show_a_part_that_loads(watched: Watched) -> Page:
 
 
 def test_a_part_that_loads_keeps_its_place_and_says_after_a_while_what_it_waits_for(window):
-    page = show_a_part_that_loads(window("viewer"))
+    page = show_a_part_that_loads(window("viewer", None))
 
     strip = page.locator("#plans-strip")
     expect(strip.locator(".skeleton").first).to_be_visible()
@@ -92,8 +92,7 @@ def test_a_part_that_loads_keeps_its_place_and_says_after_a_while_what_it_waits_
 
 
 def test_live_says_so_and_nothing_more(window, place: Place):
-    watched = window("viewer")
-    watched.page.goto(place.path)
+    watched = window("viewer", place.path)
 
     expect(watched.page.locator("#link")).to_have_text("live")
     expect(watched.page.locator("#link-bar")).to_be_hidden()
@@ -107,7 +106,7 @@ def show_stale(watched: Watched, place: Place) -> Page:
 
 
 def test_stale_keeps_what_was_seen_and_says_since_when(window, place: Place):
-    page = show_stale(window("viewer"), place)
+    page = show_stale(window("viewer", None), place)
 
     expect(page.locator("#link")).to_contain_text("stale since")
     expect(page.locator("#link-bar")).to_contain_text("Nothing received from the server since")
@@ -122,7 +121,7 @@ def show_lost(watched: Watched, place: Place) -> Page:
 
 
 def test_lost_says_when_it_tries_again_and_lets_a_person_try_now(window, place: Place):
-    page = show_lost(window("viewer"), place)
+    page = show_lost(window("viewer", None), place)
 
     expect(page.locator("#link")).to_have_text("link lost")
     expect(page.locator("#link-bar")).to_contain_text("next try in")
@@ -144,7 +143,7 @@ def show_error(watched: Watched, place: Place) -> Page:
 
 
 def test_an_error_is_said_over_what_was_there_and_goes_with_the_next_answer(window, place: Place):
-    watched = window("viewer")
+    watched = window("viewer", None)
     page = show_error(watched, place)
 
     said = page.locator(place.element).get_attribute("data-error") or ""
@@ -157,8 +156,7 @@ def test_an_error_is_said_over_what_was_there_and_goes_with_the_next_answer(wind
 
 
 def test_an_empty_fleet_page_says_what_keeps_it_empty_and_how_to_fill_it(window):
-    page = window("viewer").page
-    page.goto("/?q=no-such-node")
+    page = window("viewer", "/?q=no-such-node").page
 
     expect(page.locator("#nodes")).to_contain_text("GPU nodes match.")
     expect(page.locator("#nodes")).to_contain_text("Clear the filter")
@@ -166,7 +164,6 @@ def test_an_empty_fleet_page_says_what_keeps_it_empty_and_how_to_fill_it(window)
 
 @pytest.mark.nightly
 def test_an_empty_plan_page_says_that_nothing_was_touched(window, draft_id: int):
-    page = window("viewer").page
-    page.goto(f"/plans/{draft_id}")
+    page = window("viewer", f"/plans/{draft_id}").page
 
     expect(page.locator(".why-box")).to_contain_text("A draft")

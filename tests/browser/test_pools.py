@@ -5,8 +5,7 @@ NAME = "made-in-a-browser"
 
 
 def test_a_pool_is_made_from_what_was_chosen_and_deleted_again(window):
-    page = window("admin").page
-    page.goto("/segments")
+    page = window("admin", "/segments").page
     number = page.locator("#segments .sum a.fig b").first.inner_text()
     product = page.locator("section[aria-labelledby='facet-product'] .facet a").first
     product.click()
@@ -35,9 +34,8 @@ def test_a_pool_is_made_from_what_was_chosen_and_deleted_again(window):
 
 @pytest.mark.nightly
 def test_a_file_is_compared_before_it_is_taken_over(window):
-    watched = window("admin")
+    watched = window("admin", "/pools/file")
     page = watched.page
-    page.goto("/pools/file")
     text = page.locator("#text").input_value()
 
     page.fill("#text", f"{text}- name: from-a-file\n  selector: zone in a\n")
@@ -62,8 +60,6 @@ def test_a_file_is_compared_before_it_is_taken_over(window):
 
 @pytest.mark.nightly
 def test_suggestions_come_after_the_page(window):
-    page = window("admin").page
-
-    page.goto("/pools")
+    page = window("admin", "/pools").page
 
     expect(page.locator("#suggestions .skeleton")).to_have_count(0)

@@ -18,7 +18,7 @@ def fits_its_pages(watched: Watched, plan: str) -> None:
 
 
 def draft(page: Page, *, approvals: int = 1) -> None:
-    page.goto("/plans/new")
+    """From the page of a new plan on."""
     page.locator("a.plan-line").first.click()
     page.fill("#to_version", "580.126.20")
     for soak in page.locator("#stages input[name$='-soak_min']").all():
@@ -36,9 +36,8 @@ def tell(page: Page, verb: str) -> None:
 
 
 def test_a_wrong_version_is_said_beside_its_field(window):
-    watched = window("operator")
+    watched = window("operator", "/plans/new")
     page = watched.page
-    page.goto("/plans/new")
     page.locator("a.plan-line").first.click()
 
     page.fill("#to_version", "newest")
@@ -50,7 +49,7 @@ def test_a_wrong_version_is_said_beside_its_field(window):
 
 
 def test_one_drafts_another_approves_and_the_first_halts_and_goes_back(window):
-    ada, amy = window("operator"), window("approver")
+    ada, amy = window("operator", "/plans/new"), window("approver", None)
     draft(ada.page)
     plan = ada.page.url
     expect(ada.page.locator("#plan-preview")).to_contain_text("What it disrupts")
@@ -79,8 +78,7 @@ def test_one_drafts_another_approves_and_the_first_halts_and_goes_back(window):
 
 
 def test_a_viewer_sees_every_button_and_why_not(window):
-    page = window("viewer").page
-    page.goto("/plans")
+    page = window("viewer", "/plans").page
     page.locator("tbody .name a").first.click()
 
     for button in page.locator(".buttons button").all():

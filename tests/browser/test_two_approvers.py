@@ -14,7 +14,7 @@ def open_request(page: Page, reason: str) -> None:
 
 @pytest.mark.nightly
 def test_two_approvers_let_a_stage_go_and_neither_alone(window):
-    ada, amy, ann = window("operator"), window("approver"), window("admin")
+    ada, amy, ann = window("operator", "/plans/new"), window("approver", None), window("admin", None)
     draft(ada.page, approvals=2)
     tell(ada.page, "start")
     expect(ada.page.locator("#plan")).to_contain_text("Review approval")
