@@ -1,13 +1,15 @@
 """The causes in `data/*.toml`: schema, validation and the matcher.
 
 A file is a list of tables; the order of entries in a table is the order in which they are tried. `operands` at the top
-of a file applies to every entry without its own. All files are read, validated and compiled at import.
+of a file applies to every entry without its own. All files are read and validated at import. A pattern is compiled
+when it is first tried: each process would compile all 2485 at its start, and most need none.
 """
 
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from string import Formatter
 from typing import Any, Self
@@ -22,6 +24,7 @@ DATA = Path(__file__).parent / "data"
 QUOTED_IMAGE = re.compile(r'image \\?"([^"\\]+)\\?"')
 LONGEST_TEXT = {"title": 70, "summary": 140, "steps": 150}  # characters
 UNSAID = "(no line was read)"
+GROUP_NAME = re.compile(r"\(\?P<(\w+)>")
 REPEATED = re.compile("back-off ", re.IGNORECASE)  # the kubelet repeats it for each container that ends
 
 
@@ -125,38 +128,43 @@ QUOTES: Mapping[str, Callable[[Signs], str]] = {
 
 @dataclass(frozen=True)
 class CauseMatcher:
-    """An entry with its patterns compiled: returns a cause for signs that meet all its conditions."""
+    """An entry with its conditions: returns a cause for signs that meet all of them."""
 
     entry: CauseEntry
-    patterns: tuple[re.Pattern[str], ...]
-    facts: tuple[re.Pattern[str], ...]
     find: Predicate | None
 
     @classmethod
     def of(cls, entry: CauseEntry) -> Self:
-        """:raises ValueError: for an unknown predicate, quote or placeholder, or a pattern that does not compile."""
-        patterns, facts = (_compile(each) for each in (entry.patterns, entry.facts))
+        """:raises ValueError: for an unknown predicate, quote or placeholder."""
         if entry.when and entry.when not in PREDICATES:
             raise ValueError(f"no predicate {entry.when}")
         if unknown := {*entry.quotes, entry.quotes_else or "node"} - QUOTES.keys():
             raise ValueError(f"no quote {', '.join(sorted(unknown))}")
         find, given = PREDICATES[entry.when] if entry.when else (None, frozenset())
         known = BASE_FACTS | given | entry.defaults.keys()
-        known |= {name for pattern in (*patterns, *facts) for name in pattern.groupindex}
+        known |= {name for pattern in (*entry.patterns, *entry.facts) for name in GROUP_NAME.findall(pattern)}
         if unknown := set(_placeholders(entry)) - known:
             raise ValueError(f"no fact {', '.join(sorted(unknown))}")
-        return cls(entry, patterns, facts, find)
+        return cls(entry, find)
+
+    @cached_property
+    def patterns(self) -> tuple[re.Pattern[str], ...]:
+        return _compile(self.entry.patterns)
+
+    @cached_property
+    def facts(self) -> tuple[re.Pattern[str], ...]:
+        return _compile(self.entry.facts)
 
     def __call__(self, signs: Signs) -> Cause | None:
         found = self._found(signs) if self._applies(signs) else None
         if found is None:
             return None
-        match = self.match(self._lines(signs, found)) if self.patterns else None
-        if self.patterns and match is None:
+        match = self.match(self._lines(signs, found)) if self.entry.patterns else None
+        if self.entry.patterns and match is None:
             return None
         said = found.quote or (match.string if match else next(iter(found.lines or ()), "")) or self._quote(signs)
         facts = dict(found.facts) | _groups(match)
-        if self.facts and (more := next(_matches(self.facts, signs.all_lines()), None)):
+        if self.entry.facts and (more := next(_matches(self.facts, signs.all_lines()), None)):
             said, facts = more.string, facts | _groups(more)
         return self.cause(signs, said, facts, found.steps)
 
@@ -230,10 +238,7 @@ def _matches(patterns: Sequence[re.Pattern[str]], lines: Iterator[str] | Sequenc
 
 
 def _compile(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    try:
-        return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
-    except re.error as error:
-        raise ValueError(f"pattern {error.pattern!r}: {error}") from error
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
 
 
 def _placeholders(entry: CauseEntry) -> Iterator[str]:
