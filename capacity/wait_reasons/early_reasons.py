@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation, ScalingReport
+from capacity.wait_reasons.gang_message import incomplete_gang
 from capacity.wait_reasons.node_index import NodeIndex
 from capacity.wait_reasons.pod_volumes import ClaimState
 from capacity.wait_reasons.queue_place import QueuePlace
@@ -141,6 +142,8 @@ def _silent(pod: WaitingPod) -> PendingExplanation:
                 Change(f"Set schedulerName to {USUAL_SCHEDULER} in the pod template.", Actor.OWNER),
             ],
         )  # fmt: skip
+    if pod.pod_group:
+        return incomplete_gang(pod, is_reported=False)
     step = "Check that kube-scheduler runs, and that the ResourceClaims of the pod exist."
     return PendingExplanation(
         "silent", "The scheduler has not reported on this pod",

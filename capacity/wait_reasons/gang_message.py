@@ -1,7 +1,9 @@
 """The words of a scheduler of gangs or queues about a pod, where it counts no nodes. Pure.
 
 KAI, pkg/scheduler/api and pkg/scheduler/plugins/proportion; Volcano, pkg/scheduler/api and plugins/gang; YuniKorn,
-pkg/scheduler/objects. The texts are those of /kai-scheduler #577 and #2209, volcano #4479.
+pkg/scheduler/objects. The texts are those of /kai-scheduler #577 and #2209, volcano #4479. The gangs of kube-scheduler:
+kubernetes, pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go from 1.35 on. It reports no pod that waits
+for others of its gang (kubernetes/kubernetes#141900).
 """
 
 import re
@@ -25,15 +27,46 @@ NOT_ALL = re.compile(r"Waiting for (\d+) pods?, currently (\d+) exist")
 NO_QUOTA = re.compile(
     r"(?:queue resource quota insufficient|Not enough (?:queue|user) quota|does not fit in queue).*", re.DOTALL
 )
+TOO_FEW = re.compile(r"waiting for minCount pods from a gang")
+NO_GROUP = re.compile(
+    r"waiting for pods's (?:pod group|workload) \"([^\"]{1,253})\"|"
+    r"pod group \"([^\"]{1,253})\" doesn't exist for a workload"
+)
 SAME = 1e-6  # GPUs: fractions are compared as floats
 
 
 def reason_of_gang(pod: WaitingPod, verdict: SchedulerVerdict | None) -> PendingExplanation | None:
     """Returns the reason of a pod whose gang or queue keeps it waiting. None: its scheduler names no such reason."""
-    if verdict is None or pod.scheduler == USUAL_SCHEDULER:
+    if verdict is None:
         return None
     text = pod.message
+    if found := NO_GROUP.search(text):
+        return _without_group(found[1] or found[2])
+    if TOO_FEW.search(text):
+        return incomplete_gang(pod)
+    if pod.scheduler == USUAL_SCHEDULER:
+        return None
     return next((read(found) for pattern, read in MESSAGES if (found := pattern.search(text))), None)
+
+
+def incomplete_gang(pod: WaitingPod, *, is_reported: bool = True) -> PendingExplanation:
+    """Returns the reason of a pod whose gang has fewer pods than it needs, or may have where nothing is reported."""
+    group = pod.pod_group or "its PodGroup"
+    title = "Waits for other pods of its gang"
+    return _waits(
+        title if is_reported else "The scheduler has not reported: its gang may lack pods",
+        f"The scheduler ignores the pods of {group} until minCount of them exist.",
+        DecidingKind.POD_RULE, group,
+        Change("Find why the other pods do not exist: quota, webhook or a failing controller.", Actor.OWNER),
+        Change("Compare minCount of the PodGroup with the pods of its workload.", Actor.OWNER),
+    )  # fmt: skip
+
+
+def _without_group(name: str) -> PendingExplanation:
+    return _waits(
+        fit("PodGroup {} does not exist", name), "The scheduler ignores its pods until it is created.",
+        DecidingKind.POD_RULE, name, Change("Create it, or correct its name in the pod template.", Actor.OWNER),
+    )  # fmt: skip
 
 
 def _gang(found: re.Match[str]) -> PendingExplanation:

@@ -72,6 +72,7 @@ class WaitingPod:
     priority: int = 0
     never_preempts: bool = False
     gates: Sequence[str] = ()
+    pod_group: str = ""  # of kube-scheduler's own gangs
     nominated_node: str = ""
     rules: PodRules = NO_RULES  # about other pods
     volume_claims: Sequence[str] = ()
@@ -117,6 +118,7 @@ def read_pod(
         priority=placement.get("priority", 0),
         never_preempts=placement.get("preemption_policy") == NEVER_PREEMPTS,
         gates=tuple(placement.get("gates", ())),
+        pod_group=placement.get("pod_group", ""),
         nominated_node=placement.get("nominated_node", ""),
         rules=read_rules(placement, name.partition("/")[0], labels, namespaces),
         volume_claims=tuple(placement.get("volume_claims", ())),

@@ -65,5 +65,12 @@ class TopologySpread(Struct, frozen=True):
     match_label_keys: list[str] | None = None
 
 
+class GroupOfPod(Struct, frozen=True):
+    """The gang of a pod, as `schedulingGroup` (from 1.36) or `workloadRef` (1.35)."""
+
+    pod_group_name: str | None = ""
+    pod_group: str | None = ""
+
+
 class SchedulingGate(Struct, frozen=True):
     name: str = ""

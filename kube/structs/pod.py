@@ -70,6 +70,8 @@ class PodSpec(Struct, frozen=True):
     tolerations: msgspec.Raw = UNREAD
     topology_spread_constraints: msgspec.Raw = UNREAD
     scheduling_gates: msgspec.Raw = UNREAD
+    scheduling_group: msgspec.Raw = UNREAD  # from Kubernetes 1.36 on
+    workload_ref: msgspec.Raw = UNREAD  # of 1.35
 
 
 class ContainerStateWaiting(Struct, frozen=True):

@@ -355,6 +355,34 @@ def test_a_silent_scheduler():
     assert explained(pod, a_node("a")).title == "The scheduler has not reported on this pod"
 
 
+def test_a_silent_scheduler_may_wait_for_the_gang():
+    """From 1.35 on, kube-scheduler reports no pod whose gang is incomplete (kubernetes/kubernetes#141900)."""
+    pod = a_pod(placement={"pod_group": "pretrain"}, created_at=NOON - timedelta(minutes=3))
+
+    found = explained(pod, a_node("a"))
+
+    assert (found.key, found.title) == ("gang", "The scheduler has not reported: its gang may lack pods")
+    assert found.decided_by == "pretrain"
+
+
+@pytest.mark.parametrize(
+    ("message", "title"),
+    [
+        (
+            "waiting for minCount pods from a gang to appear in scheduling queue",
+            "Waits for other pods of its gang",
+        ),
+        ('waiting for pods\'s pod group "pg1" to appear in scheduling queue', "PodGroup pg1 does not exist"),
+        ('waiting for pods\'s workload "gang-wl" to appear in scheduling queue', "PodGroup gang-wl does not exist"),
+        ('pod group "pg1" doesn\'t exist for a workload "w"', "PodGroup pg1 does not exist"),
+    ],
+)  # fmt: skip
+def test_the_scheduler_names_its_own_gangs(message, title):
+    found = explained(a_pod(message=message), a_node("a"))
+
+    assert (found.key, found.title) == ("gang", title)
+
+
 def test_an_unbound_volume_claim():
     pod = a_pod(
         placement={"volume_claims": ["datasets"]},

@@ -15,7 +15,7 @@ from fleet.observer.mirror.rows.text import INTEGER_MOST, KEY_AT_MOST, fitted, f
 from fleet.states.pod import ENDED
 from kube.structs import PodSeen
 from kube.structs.meta import UNREAD, Condition, Struct
-from kube.structs.node_affinity import Affinity, PodAffinity, SchedulingGate, Toleration, TopologySpread
+from kube.structs.node_affinity import Affinity, GroupOfPod, PodAffinity, SchedulingGate, Toleration, TopologySpread
 from kube.structs.pod import Container
 
 T = TypeVar("T")
@@ -42,6 +42,7 @@ AFFINITY = msgspec.json.Decoder(Affinity | None)
 TOLERATIONS = msgspec.json.Decoder(list[Toleration] | None)
 SPREAD = msgspec.json.Decoder(list[TopologySpread] | None)
 GATES = msgspec.json.Decoder(list[SchedulingGate] | None)
+GROUP = msgspec.json.Decoder(GroupOfPod | None)
 PORTS = msgspec.json.Decoder(list[HostPort] | None)
 
 
@@ -62,6 +63,7 @@ def placement_of(seen: PodSeen) -> dict[str, Any]:
         "preemption_policy": NEVER_PREEMPTS if spec.preemption_policy == NEVER_PREEMPTS else "",
         "nominated_node": fitted(seen.status.nominated_node_name, 253),
         "gates": _fitted_names(gate.name for gate in _decode_part(GATES, spec.scheduling_gates, "gates", unread) or ()),
+        "pod_group": _pod_group(seen, unread),
         "node_selector": fitted_labels(_decode_part(SELECTOR, spec.node_selector, "node_selector", unread) or {}),
         "node_affinity": [term_of(term) for term in terms[:TERMS_AT_MOST]],
         "tolerations": [toleration_of(each) for each in tolerations[:TOLERATIONS_AT_MOST]],
@@ -76,6 +78,14 @@ def placement_of(seen: PodSeen) -> dict[str, Any]:
     if len(msgspec.json.encode(found["node_affinity"])) > AFFINITY_AT_MOST:
         found |= {"node_affinity": [], "unread": sorted({*unread, "affinity"})}
     return {name: value for name, value in found.items() if value}
+
+
+def _pod_group(seen: PodSeen, unread: list[str]) -> str:
+    """Returns the name of the gang of kube-scheduler. Blank: none."""
+    for raw in (seen.spec.scheduling_group, seen.spec.workload_ref):
+        if group := _decode_part(GROUP, raw, "pod_group", unread):
+            return fitted(group.pod_group_name or group.pod_group, 253)
+    return ""
 
 
 def exclusions_of(seen: PodSeen) -> dict[str, Any] | None:
