@@ -129,7 +129,7 @@ TENANTS_FIRST: tuple[CauseRule, ...] = (
 )  # fmt: skip
 BEFORE_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("gpu_lost"),
-    *table("tenants.kubelet", "tenants.cdi", "tenants.dra", "tenants.device", "tenants.volume"),
+    *table("kubelet.refused", "tenants.kubelet", "tenants.cdi", "tenants.dra", "tenants.device", "tenants.volume"),
     *table("runtime.first", "operands.hook", "runtime.rule", "configuration.known"),
     entry("devices_taken"),
 )
