@@ -158,6 +158,7 @@ ERROR = any_pattern(
     r"^E\d{4} \d\d:",
     r"^ERRO\[",
     r"^E: ",
+    r"^curl: \(\d+\) ",
     r"(?:^|[\]:\s\"*(])Err(?:or)?: ",
     r"(?:^|[\[\s-])(?-i:ERROR)[\]:\s]",
     r"^[\w.]+(?:Error|Exception): ",

@@ -38,6 +38,31 @@ def test_a_reason_decides_and_not_the_words_of_its_callers():
     assert cause.key == "unknown_timeout"
 
 
+@pytest.mark.parametrize(
+    ("line", "key", "names"),
+    [
+        (
+            '{"level":"error","msg":"Reconciler error","error":"open /host/x: operation not permitted"}',
+            "unknown_access",
+            "/host/x",
+        ),
+        (
+            '2026-11-30T10:00:00Z\tERROR\tsetup\trunning\t{"error": "open /a/tls.crt: no such file or directory"}',
+            "unknown_file",
+            "/a/tls.crt",
+        ),
+        ("/entrypoint.sh: line 3: nvidia-foo: command not found", "unknown_missing", "nvidia-foo"),
+        ("curl: (60) SSL certificate problem: self-signed certificate", "unknown_certificate", "the server"),
+        ("Error response from daemon: toomanyrequests: reached the rate limit", "unknown_quota", "limit"),
+    ],
+)
+def test_errors_of_other_formats_have_a_kind(line, key, names):
+    cause = cause_of(signs("amd-config-manager", crashing("starting up", line, container="ctr")))
+
+    assert cause.key == key
+    assert names in cause.action
+
+
 def test_a_tenants_line_of_no_known_cause_has_a_kind_too():
     cause = why_waits(signs("", crashing(last_words="fatal: mkdir /data/out: operation not permitted")))
 
