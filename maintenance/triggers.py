@@ -84,7 +84,7 @@ TRIGGERS: Sequence[Trigger] = (
     ),
     Trigger(
         "needs-reset", "GPU needs a reset or reboot", frozenset({"gpu-recovery-action"}), is_critical=True,
-        source="the driver's recovery action",
+        source="Driver's recovery action",
     ),
     Trigger(
         "remap-failed", "Memory row not remapped", frozenset({"gpu-row-remap"}), is_critical=True,
@@ -95,7 +95,7 @@ TRIGGERS: Sequence[Trigger] = (
     Trigger("nvlink", "Repeated NVLink error", XID, frozenset({74, *range(144, 151)}), times=3),
     Trigger(
         "detector", "Hardware fault reported by a detector", frozenset({"node-conditions"}), is_critical=True,
-        source="the detector that wrote the condition",
+        source="Detector that wrote the condition",
     ),
     Trigger(
         "flapping", "Node flapping with GPU errors", frozenset({"node-flapping"}), also=XID,
