@@ -65,7 +65,7 @@ def start(
 ) -> Operation:
     """Records the operation with its frozen list of nodes, and wakes a worker. Repeating the key returns the same one.
 
-    `seen`: the sentence of the preview that the asker saw; blank: not compared (lifecycle R49).
+    `seen`: the sentence of the preview that the asker saw; blank: not compared, unless a step needs it (lifecycle R49).
     Above 20 % of a production pool nothing runs before another person approves it (lifecycle R47). Operations of one
     person within 24 h count together. A node that was never in service needs no approval.
 
@@ -113,9 +113,11 @@ def start(
 
 
 def _check(impact: OperationImpact, *, typed_count: int | None, seen: str) -> None:
-    """:raises BadOperation: when the number of nodes is not confirmed
+    """:raises BadOperation: when the number of nodes is not confirmed, or `seen` is missing
     :raises OperationRefused: when the impact is another one than the asker saw, or bars the start
     """
+    if not seen and any(STEPS[key].needs_seen for key in impact.steps):
+        raise BadOperation(("seen", "Read the preview, and send its sentence."))
     if seen and seen != impact.sentence:
         raise OperationRefused(f"The impact changed since you saw it. It is now: {impact.sentence}")
     if vetoes := impact.vetoes:

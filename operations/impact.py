@@ -79,7 +79,7 @@ class OperationImpact:
         gpus = "GPUs unknown" if self.gpus is None else count(self.gpus, "GPU")
         what = f"{count(len(self.nodes), 'node')}, {gpus}"
         if not self.evicts:
-            return f"{what}. {STEPS[self.steps[-1]].effect}"
+            return f"{what}. {STEPS[self.steps[-1]].effect_on(self.nodes)}"
         others = f", at most {count(self.other_pods, 'other pod')}" if self.other_pods else ""
         worst = f" {self.services[0]}" if self.services else ""
         return f"{what}, {count(self.gpu_pods, 'GPU pod')} evicted{others}.{worst} {self.cost}".strip()

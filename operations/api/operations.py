@@ -116,7 +116,8 @@ class OperationRequest(OperationAsked):
     )  # fmt: skip
     seen = serializers.CharField(
         max_length=2000, required=False, default="", allow_blank=True,
-        help_text="The sentence of the preview. 409 with the impact now if it is another one. Blank: not compared.",
+        help_text="The sentence of the preview. 409 with the impact now if it is another one. Blank: not compared. "
+        "cancel-breakfix requires it.",
     )  # fmt: skip
     finding = serializers.IntegerField(
         min_value=1, max_value=KEY_MOST, required=False, default=None, allow_null=True,

@@ -97,6 +97,7 @@ class NodeStep(ABC):
     key: ClassVar[str]
     options: ClassVar[Sequence[StepOption]] = ()  # that it takes from whoever asks for it
     effect: ClassVar[str] = "Running pods stay."  # of the preview, after the nodes and GPUs
+    needs_seen: ClassVar[bool] = False  # a start names the impact that the asker saw
     evicts: ClassVar[bool] = False  # pods leave the node
     needs_place: ClassVar[bool] = False  # waits for a free place in the budgets of the node's failure domains
     is_dry_run: ClassVar[bool] = False  # it writes nothing, so the asker confirms no number of nodes
@@ -112,6 +113,10 @@ class NodeStep(ABC):
     minds_owner: ClassVar[bool] = True  # the preview names another controller that holds a node
     progress: ClassVar[str] = ""  # the fields of its progress, for REST
     template: ClassVar[str] = ""  # block of a node's progress on the operation's page; blank: the common one
+
+    def effect_on(self, nodes: Sequence[Node]) -> str:
+        """Returns the effect, with all that must not change between the preview and the start."""
+        return self.effect
 
     def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:  # noqa: B027
         """Records what the step will write. It runs in the transaction that starts the step."""

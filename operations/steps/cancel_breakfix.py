@@ -31,11 +31,11 @@ from operations.external_owner import external_owner_of, external_owner_on
 from operations.models import MaintenanceRequest, OperationNode, Quarantine
 from operations.restraints import release_vetoes
 from operations.steps.base import HELD, NodeStep, NodeWork, StepResult, done_result, failed, wait
-from operations.steps.uncordon import release_patch
+from operations.steps.uncordon import driver_change, release_patch
 from wording.lists import names
 
 EVENTS = "sentinel_events"  # option: digest of the events that the asker saw, by node UID; people cannot set it
-RECORDED_WITHIN = timedelta(minutes=5)  # NVSentinel watches the nodes
+RECORDED_WITHIN = timedelta(minutes=5)  # after the uncordon, until NVSentinel removed its annotation; it watches nodes
 
 
 def vetoes_of_quarantined(node_uids: Collection[str]) -> dict[str, str]:
@@ -46,9 +46,14 @@ def vetoes_of_quarantined(node_uids: Collection[str]) -> dict[str, str]:
 class CancelBreakfixStep(NodeStep):
     key: ClassVar[str] = "cancel_breakfix"
     effect: ClassVar[str] = "NVSentinel's cordon, drain and repair end. New pods start there."
+    needs_seen: ClassVar[bool] = True
     vetoes = (vetoes_of_quarantined,)
     minds_owner: ClassVar[bool] = False  # NVSentinel is the owner; `warnings` names another one
     progress: ClassVar[str] = "For a cancel of NVSentinel's break-fix: `uncordoned_at`."
+
+    def effect_on(self, nodes: Sequence[Node]) -> str:
+        by_node = {node.uid: sentinel_events(node.annotations) for node in nodes}
+        return f"{self.effect} Events: {sum(map(len, by_node.values()))} (digest {digest(by_node)[:12]})."
 
     def complete(self, options: Mapping[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
         return dict(options) | {EVENTS: {node.uid: digest(sentinel_events(node.annotations)) for node in nodes}}
@@ -75,18 +80,21 @@ class CancelBreakfixStep(NodeStep):
         if since := work.node.progress.get("uncordoned_at"):
             return _followed(work, datetime.fromisoformat(since), work.node.progress.get("taints", ""))
         row = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation").first()
-        taints = why = ""
+        taints = why = busy = ""
 
         def uncordoned(observed: NodeSeen) -> client.Patch:
-            nonlocal taints, why
+            nonlocal taints, why, busy
             taints, why = observed.annotations.get(SENTINEL_TAINTED, ""), _why_not(observed, work, row)
-            if why:
+            busy = driver_change(observed) if observed.is_unschedulable else ""
+            if why or busy:
                 return []
             return release_patch(row, observed) if row else client.node_patch(observed, is_unschedulable=False)
 
         work.change_node(uncordoned)
         if why:
             return failed(why)
+        if busy:
+            return wait(busy, again_after=timedelta(seconds=15))
         if row is not None:
             row.end(now=work.clock())
         now = work.clock().isoformat()
@@ -102,8 +110,11 @@ def _why_not(observed: NodeSeen, work: NodeWork, row: Quarantine | None) -> str:
         return f"NVSentinel validates the node ({SENTINEL_VALIDATES}): its break-fix is over. Wait for the result."
     if not is_in_breakfix(observed.annotations, is_unschedulable=observed.is_unschedulable):
         return f"NVSentinel does not quarantine the node. It is cordoned{_whose(observed)}."
-    events = digest(sentinel_events(kept_annotations(observed)))
-    if events != work.operation.options[EVENTS].get(work.node.node_uid):
+    if SENTINEL_EVENT not in kept_annotations(observed):
+        return (
+            f"NVSentinel's events are too long to compare. Read them: kubectl uncordon {work.node.node_name} cancels."
+        )
+    if digest(sentinel_events(observed.annotations)) != work.operation.options[EVENTS].get(work.node.node_uid):
         return "NVSentinel's events changed since you saw them. Read them, then cancel again."
     if request := MaintenanceRequest.objects.of_node(work.node.node_uid):
         return f"Operation {request.operation_id} asked NVSentinel for the maintenance. End maintenance gives it back."

@@ -38,8 +38,7 @@ class UncordonStep(NodeStep):
 
         def uncordoned(observed: NodeSeen) -> client.Patch:
             nonlocal busy, held
-            state = observed.labels.get(UPGRADE_STATE, "")
-            busy = "" if state in NOT_AT_WORK else state
+            busy = driver_change(observed)
             held = _why_held(observed, work.node.node_name)
             if row is None or busy or held:
                 return []
@@ -47,7 +46,7 @@ class UncordonStep(NodeStep):
 
         observed = work.change_node(uncordoned)
         if busy:
-            return wait(f"The GPU Operator is changing the driver ({busy}).", again_after=timedelta(seconds=15))
+            return wait(busy, again_after=timedelta(seconds=15))
         if held and row is not None:
             return yielded(f"{HELD}: {held}")
         left = whose_cordon(observed.cordoned_by, observed.labels) if observed.is_unschedulable else ""
@@ -56,6 +55,12 @@ class UncordonStep(NodeStep):
         if left:
             return failed(f"Cordoned{left}. Quarterdeck did not cordon it and does not remove it.")
         return done_result("Uncordoned. New pods may start here." if row else "It was not cordoned.")
+
+
+def driver_change(observed: NodeSeen) -> str:
+    """Returns a sentence about the change of the driver on the node. Blank: none is in progress."""
+    state = observed.labels.get(UPGRADE_STATE, "")
+    return "" if state in NOT_AT_WORK else f"The GPU Operator is changing the driver ({state})."
 
 
 def release_patch(row: Quarantine, observed: NodeSeen) -> client.Patch:

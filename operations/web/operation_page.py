@@ -119,6 +119,7 @@ def new_operation(request: PersonRequest) -> HttpResponse:
             if not is_dry_run(KINDS[kind].steps):
                 _require_same_impact(form, impact, missing, now=now)
             given = {name: form.cleaned_data[name] for name in ("reason", "typed_count", "key")}
+            given["seen"] = _seen_exactly(form, kind)
             operation = commands.start(cluster, kind, nodes, actor=actor, options=form.options, now=now, **given)
         except (NotAllowed, OperationRefused) as refusal:
             for problem in getattr(refusal, "problems", [{"field": None, "sentence": str(refusal)}]):
@@ -174,6 +175,11 @@ def _require_same_impact(form: OperationForm, impact: OperationImpact, missing: 
     is_old = seen_at is not None and now.timestamp() - seen_at > FRESH_FOR.total_seconds()
     if is_old and seen != impact.sentence:
         raise OperationRefused(f"The impact changed since you saw it. It was: {seen} Check it, then start again.")
+
+
+def _seen_exactly(form: OperationForm, kind: str) -> str:
+    """Returns the impact that the start compares, however new it is. Blank: the kind needs no such comparison."""
+    return form.cleaned_data["seen"] if any(STEPS[key].needs_seen for key in KINDS[kind].steps) else ""
 
 
 def _without_vetoes(kind: str, nodes: Sequence[Node]) -> str:

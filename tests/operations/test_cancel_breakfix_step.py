@@ -9,17 +9,19 @@ from django.urls import reverse
 
 from fleet.models import Node
 from gpu.labels import CORDONED_BY, SENTINEL_CORDON, SENTINEL_STATE
+from operations import commands
 from operations.impact import impact_of
 from operations.kinds import KINDS
 from operations.lifecycle import NodeProgress
 from operations.models import Disruption, Freeze, MaintenanceRequest, Operation, Quarantine
 from operations.operation_round import OperationRound
-from operations.refusals import OperationRefused
+from operations.refusals import BadOperation, OperationRefused
 from tests.make import a_user
 from tests.operations.test_rounds import begin, is_cordoned, node, rounds
 from tests.rollouts.engine.ground import CANARY, REST, Ground
 
 pytestmark = pytest.mark.django_db
+KIND = "cancel-breakfix"
 XID = {"checkName": "SysLogsXIDError", "errorCode": ["79"], "nodeName": CANARY, "isFatal": True}
 SESSION = ("quarantineHealthEvent", "quarantineHealthEventIsCordoned", "quarantineHealthEventAppliedTaints")
 
@@ -38,6 +40,15 @@ def sentinel_records(ground: Ground) -> None:
     ground.patch_node(CANARY, {"metadata": {"annotations": ended, "labels": {SENTINEL_STATE: None}}})
 
 
+def preview(ground: Ground, name: str = CANARY) -> str:
+    node = Node.objects.get(cluster=ground.cluster, name=name)
+    return commands.preview(ground.cluster, KIND, [node], actor="ada", now=ground.clock()).sentence
+
+
+def cancel(ground: Ground, name: str = CANARY, **given: Any) -> Operation:
+    return begin(ground, KIND, name, **({"seen": preview(ground, name)} | given))
+
+
 def result(operation: Operation) -> tuple[str, str]:
     row = node(operation)
     return row.state, row.reason
@@ -45,7 +56,7 @@ def result(operation: Operation) -> tuple[str, str]:
 
 def test_a_cancel_uncordons_and_is_done_once_nvsentinel_recorded_it(ground: Ground):
     sentinel_takes(ground, XID)
-    operation = rounds(ground, begin(ground, "cancel-breakfix", CANARY))
+    operation = rounds(ground, cancel(ground))
 
     assert not is_cordoned(ground)
     assert result(operation) == ("running", "Uncordoned. NVSentinel records the cancel next.")
@@ -59,12 +70,12 @@ def test_what_nvsentinel_leaves_or_does_again_is_said(ground: Ground):
     taints = {SESSION[2]: json.dumps([{"Key": "nvidia.com/gpu-error", "Effect": "NoSchedule"}])}
     sentinel_takes(ground, XID, **taints)
     ground.patch_node(CANARY, {"spec": {"taints": [{"key": "nvidia.com/gpu-error", "effect": "NoSchedule"}]}})
-    operation = rounds(ground, begin(ground, "cancel-breakfix", CANARY))
+    operation = rounds(ground, cancel(ground))
     sentinel_records(ground)
     assert result(rounds(ground, operation))[1].endswith(f"kubectl taint node {CANARY} nvidia.com/gpu-error-")
 
     sentinel_takes(ground, XID)
-    operation = rounds(ground, begin(ground, "cancel-breakfix", CANARY))
+    operation = rounds(ground, cancel(ground))
     sentinel_takes(ground, XID | {"errorCode": ["95"]})
     state, reason = result(rounds(ground, operation))
     assert (state, reason.startswith("Uncordoned, and cordoned again")) == ("failed", True)
@@ -72,7 +83,7 @@ def test_what_nvsentinel_leaves_or_does_again_is_said(ground: Ground):
 
 def test_a_silent_nvsentinel_is_not_waited_for_without_end(ground: Ground):
     sentinel_takes(ground, XID)
-    operation = rounds(ground, begin(ground, "cancel-breakfix", CANARY))
+    operation = rounds(ground, cancel(ground))
     ground.clock.move(seconds=timedelta(minutes=5).total_seconds())
 
     state, reason = result(rounds(ground, operation))
@@ -93,7 +104,7 @@ def test_a_silent_nvsentinel_is_not_waited_for_without_end(ground: Ground):
 )
 def test_a_cordon_that_is_not_nvsentinels_alone_stays(ground: Ground, change: dict[str, Any], why: str):
     sentinel_takes(ground, XID)
-    operation = begin(ground, "cancel-breakfix", CANARY)
+    operation = cancel(ground)
     ground.patch_node(CANARY, {"metadata": change})
 
     state, reason = result(rounds(ground, operation))
@@ -101,19 +112,52 @@ def test_a_cordon_that_is_not_nvsentinels_alone_stays(ground: Ground, change: di
     assert why in reason
 
 
+def test_events_that_came_after_the_preview_are_not_cancelled(ground: Ground):
+    sentinel_takes(ground, XID)
+    seen = preview(ground)
+    sentinel_takes(ground, XID, XID | {"errorCode": ["95"]})
+
+    with pytest.raises(
+        OperationRefused, match=r"The impact changed since you saw it\. It is now: .* Events: 2 \(digest"
+    ):
+        cancel(ground, seen=seen)
+    with pytest.raises(BadOperation, match="Read the preview"):
+        cancel(ground, seen="")
+    assert not Operation.objects.exists()
+
+
+def test_events_too_long_for_a_row_are_not_cancelled(ground: Ground):
+    sentinel_takes(ground, XID | {"message": "x" * 16_384})
+
+    assert "events are too long to compare" in result(rounds(ground, cancel(ground)))[1]
+    assert is_cordoned(ground)
+
+
+def test_it_waits_for_a_change_of_the_driver(ground: Ground):
+    sentinel_takes(ground, XID)
+    ground.set_state(CANARY, "pod-restart-required")
+    operation = rounds(ground, cancel(ground))
+    assert result(operation) == ("running", "The GPU Operator is changing the driver (pod-restart-required).")
+    assert is_cordoned(ground)
+
+    ground.set_state(CANARY, "upgrade-done")
+    rounds(ground, operation)
+    assert not is_cordoned(ground)
+
+
 def test_a_node_that_nvsentinel_only_tainted_is_not_changed(ground: Ground):
     marks = {SESSION[0]: json.dumps([XID])}
     ground.patch_node(CANARY, {"metadata": {"annotations": marks}})
     ground.look()
 
-    assert result(rounds(ground, begin(ground, "cancel-breakfix", CANARY))) == (
+    assert result(rounds(ground, cancel(ground))) == (
         "failed", "NVSentinel did not cordon the node: an uncordon cancels nothing.",
     )  # fmt: skip
 
 
 def test_maintenance_that_quarterdeck_asked_for_is_ended_by_its_request(ground: Ground):
     sentinel_takes(ground, XID)
-    operation = begin(ground, "cancel-breakfix", CANARY)
+    operation = cancel(ground)
     row = node(operation)
     MaintenanceRequest.objects.create(
         cluster=ground.cluster, operation=operation, node_uid=row.node_uid, node_name=CANARY, intended_at=ground.clock()
@@ -125,7 +169,7 @@ def test_maintenance_that_quarterdeck_asked_for_is_ended_by_its_request(ground: 
 
 def test_a_worker_that_dies_after_the_write_goes_on(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     sentinel_takes(ground, XID)
-    operation = begin(ground, "cancel-breakfix", CANARY)
+    operation = cancel(ground)
     with monkeypatch.context() as patched:
         patched.setattr(OperationRound, "_record", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -140,7 +184,7 @@ def test_a_worker_that_dies_after_the_write_goes_on(ground: Ground, monkeypatch:
 
 def test_a_stop_that_comes_before_the_write_keeps_the_cordon(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     sentinel_takes(ground, XID)
-    operation, guard = begin(ground, "cancel-breakfix", CANARY), OperationRound._guard
+    operation, guard = cancel(ground), OperationRound._guard
 
     def restrained(*given: Any) -> None:
         Freeze.objects.create(by="ada", reason="Demo.", at=ground.clock(), is_stop=True, binds_rollbacks=True)
@@ -160,10 +204,10 @@ def test_it_ends_a_quarantine_of_ours_and_only_where_a_release_may(ground: Groun
         vetoed = "operations.steps.cancel_breakfix.release_vetoes"
         patched.setattr(vetoed, lambda uids: dict.fromkeys(uids, "No validation has passed."))
         with pytest.raises(OperationRefused, match="No validation has passed"):
-            begin(ground, "cancel-breakfix", CANARY)
-        begin(ground, "cancel-breakfix", REST[0])  # Quarterdeck does not keep it
+            cancel(ground)
+        cancel(ground, REST[0])  # Quarterdeck does not keep it
 
-    operation = rounds(ground, begin(ground, "cancel-breakfix", CANARY))
+    operation = rounds(ground, cancel(ground))
     assert (is_cordoned(ground), Quarantine.objects.in_force().exists()) == (False, False)
     assert CORDONED_BY not in ground.node(CANARY)["metadata"]["annotations"]
     sentinel_records(ground)
@@ -174,7 +218,7 @@ def test_the_preview_names_the_events_and_what_does_not_come_back(ground: Ground
     sentinel_takes(ground, XID)
     nodes = list(Node.objects.filter(name__in=(CANARY, REST[0])).order_by("name"))
 
-    impact = impact_of(ground.cluster, nodes, KINDS["cancel-breakfix"].steps, actor="ada", now=ground.clock())
+    impact = impact_of(ground.cluster, nodes, KINDS[KIND].steps, actor="ada", now=ground.clock())
     said = " ".join(impact.warnings)
     assert "The same event does not cordon the node again." in said
     assert f"{CANARY}: NVSentinel cordoned it for SysLogsXIDError (79)." in said
@@ -188,3 +232,14 @@ def test_the_page_of_a_node_offers_it_for_nvsentinels_cordon_alone(ground: Groun
     assert "kind=cancel-breakfix" not in str(client.get(where).content)
     sentinel_takes(ground, XID)
     assert "kind=cancel-breakfix" in str(client.get(where).content)
+
+
+def test_the_form_refuses_events_that_it_did_not_show(ground: Ground, client: Any):
+    client.force_login(a_user(role="operator"))
+    sentinel_takes(ground, XID)
+    form = {"kind": KIND, "node": Node.objects.get(name=CANARY).pk, "reason": "A false alarm.", "seen": preview(ground)}
+    sentinel_takes(ground, XID, XID | {"errorCode": ["95"]})
+
+    assert client.post(reverse("new-operation"), form).status_code == 409
+    assert not Operation.objects.exists()
+    assert client.post(reverse("new-operation"), form | {"seen": preview(ground)}).status_code == 302
