@@ -72,11 +72,11 @@ def start(
     :raises BadOperation: when the input is invalid
     :raises OperationRefused: when the cluster may not be changed, or the key belongs to another command
     """
-    options = _complete(kind, options or {}, nodes)
-    finding = _finding_of(options, nodes)
-    asked = _key_of(kind, nodes, reason, options, actor=actor, key=key)
+    asked = _key_of(kind, nodes, reason, options or {}, actor=actor, key=key)
     if (earlier := _earlier(asked)) is not None:
         return earlier
+    options = _complete(kind, options or {}, nodes)
+    finding = _finding_of(options, nodes)
     if cluster.mode != ClusterMode.OPERATE:
         raise OperationRefused(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
     impact = preview(cluster, kind, nodes, actor=actor, now=now, options=options)
@@ -87,8 +87,8 @@ def start(
             state = OperationState.PROPOSED if needs_approval else OperationState.RUNNING
             operation = Operation.objects.create(
                 cluster=cluster, steps=list(KINDS[kind].steps), options=options, state=state, state_since=now,
-                reason=reason, asked_by=actor, asked_at=now, key=key, preview=impact.as_kept,
-                next_look_at=now, lease_until=now,
+                reason=reason, asked_by=actor, asked_at=now, key=key, body_digest=asked.body,
+                preview=impact.as_kept, next_look_at=now, lease_until=now,
             )  # fmt: skip
             OperationNode.objects.bulk_create(
                 OperationNode(
@@ -286,10 +286,8 @@ def _earlier(asked: IdempotencyKey) -> Operation | None:
     operation = Operation.objects.filter(asked_by=asked.person, key=asked.key).first()
     if operation is None:
         return None
-    nodes = list(operation.nodes.values_list("node_uid", flat=True))
-    body = {"nodes": sorted(nodes), "reason": operation.reason, "options": operation.options}
-    first = IdempotencyKey.of(asked.key, person=asked.person, verb=operation.kind, body=body)
-    undone = _why_undone(operation, nodes)
+    first = IdempotencyKey(asked.key, asked.person, operation.kind, operation.body_digest)
+    undone = _why_undone(operation, list(operation.nodes.values_list("node_uid", flat=True)))
     carried_out = CarriedOut(first, operation.asked_at, holds=not undone, now_is=lambda: undone)
     return operation if is_done(asked, carried_out, refusal=OperationRefused) else None
 

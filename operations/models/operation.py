@@ -63,6 +63,8 @@ class Operation(Leased):
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
     key = models.CharField(max_length=100, blank=True)  # idempotency key of the asker
+    # Of all that was asked with the key. Blank in rows from before it was stored.
+    body_digest = models.CharField(max_length=64, blank=True, default="", db_default="")
     preview = models.JSONField(default=dict)  # the impact that the asker saw
     state_reason = models.CharField(max_length=LONGEST_REASON, blank=True)  # of the last move
     waiting_for = models.CharField(max_length=LONGEST_REASON, blank=True)

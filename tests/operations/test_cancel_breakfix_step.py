@@ -126,6 +126,18 @@ def test_events_that_came_after_the_preview_are_not_cancelled(ground: Ground):
     assert not Operation.objects.exists()
 
 
+def test_a_repeated_key_returns_the_cancel_whatever_nvsentinel_wrote_since(ground: Ground):
+    sentinel_takes(ground, XID)
+    seen = preview(ground)
+    operation = rounds(ground, cancel(ground, seen=seen, key="k1"))
+    sentinel_records(ground)
+    ground.look()
+
+    assert cancel(ground, seen=seen, key="k1") == operation
+    with pytest.raises(OperationRefused, match="already used"):
+        cancel(ground, seen=seen, key="k1", reason="Another.")
+
+
 def test_events_too_long_for_a_row_are_not_cancelled(ground: Ground):
     sentinel_takes(ground, XID | {"message": "x" * 16_384})
 
