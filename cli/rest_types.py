@@ -20,7 +20,7 @@ DecidingObjectKindEnum = Literal["resource", "node label", "node affinity", "tai
 DecisionEnum = Literal["approve", "reject"]
 
 
-DomainEventKindEnum = Literal["case.blocked", "case.changed", "case.continued", "case.finished", "case.opened", "finding.accepted", "finding.acknowledged", "finding.assigned", "finding.assignee-removed", "finding.better", "finding.dismissed", "finding.muted", "finding.opened", "finding.opened-muted", "finding.resolved", "finding.unassigned", "finding.uncovered", "finding.worse", "operation.blocked", "operation.continued", "operation.finished", "operation.owners-asked", "operation.paused", "operation.started", "plan.aborting", "plan.approval-settled", "plan.approval-wanted", "plan.failures-used", "plan.finished", "plan.halted", "plan.resumed", "plan.rolling-back", "plan.started", "traffic.drain", "traffic.undrain"]
+DomainEventKindEnum = Literal["case.blocked", "case.changed", "case.continued", "case.finished", "case.opened", "finding.accepted", "finding.acknowledged", "finding.assigned", "finding.assignee-removed", "finding.better", "finding.dismissed", "finding.muted", "finding.opened", "finding.opened-muted", "finding.resolved", "finding.unassigned", "finding.uncovered", "finding.worse", "operation.blocked", "operation.continued", "operation.finished", "operation.owners-asked", "operation.paused", "operation.pods-block", "operation.started", "plan.aborting", "plan.approval-settled", "plan.approval-wanted", "plan.failures-used", "plan.finished", "plan.halted", "plan.resumed", "plan.rolling-back", "plan.started", "traffic.drain", "traffic.undrain"]
 
 
 FindingState = Literal["confirming", "open", "acknowledged", "muted", "resolved"]

@@ -40,6 +40,7 @@ OF_ACT = (*OF_FINDING, "actor", "reason")
 OF_PLAN = ("plan", "title", "severity", "from", "to", "actor", "reason")
 OF_STAGE = (*OF_PLAN, "stage", "stage_name")
 OF_OPERATION = ("operation", "title", "severity", "actor", "reason", "state")
+OF_REQUEST = (*OF_OPERATION, "jobs")  # by name: owner, asked_at, until, then
 OF_CASE = ("case", "severity", "actor", "reason", "state", "what")
 # `nodes` are the first names, `node_count` is the number of all.
 OF_TRAFFIC = ("plan", "title", "severity", "actor", "reason", "pool", "pool_name", "workload_class", "nodes",
@@ -137,7 +138,11 @@ EVENT_KINDS: Mapping[str, EventKind] = {
         ),
         # An owner acts in the cluster, not here. Each request of a drain is sent.
         EventKind(
-            "operation.owners-asked", "Owners asked to suspend their jobs", EventPhase.WORSE, OF_OPERATION,
+            "operation.owners-asked", "Owners asked to suspend their jobs", EventPhase.WORSE, OF_REQUEST,
+            "{title}: asks owners. {reason}", glyph="waiting",
+        ),
+        EventKind(
+            "operation.pods-block", "Owners asked about pods that block a drain", EventPhase.WORSE, OF_REQUEST,
             "{title}: asks owners. {reason}", glyph="waiting",
         ),
         EventKind(

@@ -15,7 +15,7 @@ from maintenance.models import NodeCase
 from notifications.channels.base import Notification
 from operations.lifecycle import NodeProgress
 from operations.models import Operation
-from operations.models.operation import BLOCKED, OWNERS_ASKED
+from operations.models.operation import BLOCKED, OWNERS_ASKED, PODS_BLOCK
 from rollouts.models import Plan
 from wording.lists import names
 from wording.numbers import count
@@ -33,10 +33,15 @@ NEXT_OF_PLAN = {
 NEXT_OF_OPERATION = {
     BLOCKED: "It waits, and its nodes stay as they are.",
     OWNERS_ASKED: "A drain evicts what is left at that time.",
+    PODS_BLOCK: "Each eviction is tried again. At that time the drain fails; nothing is forced.",
 }
 STEPS_OF_OPERATION = {
     BLOCKED: ("Open the operation, then approve, resume, retry or cancel it.",),
-    OWNERS_ASKED: ("Set spec.suspend of the Job or JobSet, or end it.",),
+    OWNERS_ASKED: ("Set spec.suspend of a Job or JobSet. End other work.",),
+    PODS_BLOCK: (
+        "If a budget refuses the eviction: start another replica elsewhere, or end the pod.",
+        "If a pod does not end: check its finalizers and its volumes.",
+    ),
 }
 STEPS_OF_PLAN = {
     "plan.approval-wanted": ("Open the stage, look at its bundle, and approve or reject it.",),
@@ -130,7 +135,12 @@ def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
 def _course_of(event: DomainEvent) -> str:
     """Returns what an operation or case does, as in "goes on"."""
     course = event.kind.partition(".")[2]
-    said = {"blocked": "waits for a person", "continued": "goes on", "owners-asked": "asks the owners of its jobs"}
+    said = {
+        "blocked": "waits for a person",
+        "continued": "goes on",
+        "owners-asked": "asks the owners of its jobs",
+        "pods-block": "asks the owners of pods that block it",
+    }
     return said.get(course) or f"is {event.facts['state']}"
 
 

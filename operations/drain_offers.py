@@ -79,7 +79,8 @@ def _owner(pod: Mapping[str, Any]) -> str:
     else:
         whom = " Neither pod nor namespace names a contact."
     belongs = f"{pod['name']} belongs to {pod['owner'] or 'no controller'}."
-    return f"Nothing is lost. A new drain asks by notifications, and waits. {belongs}{whom}"
+    evicted = "Jobs are evicted after 30 min, or after half of a shorter deadline."
+    return f"A new drain asks by notifications. {evicted} {belongs}{whom}"
 
 
 def _past_budget(

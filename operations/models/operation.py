@@ -13,6 +13,7 @@ from django.db.models import Case, Q, When
 
 from edges.transitions import write_move
 from fleet.models import Cluster, DomainEvent
+from fleet.models.domain_event import DomainEventQuerySet
 from fleet.models.visible import Visible
 from operations.kinds import ENDING_KINDS, KINDS, title_of
 from operations.lifecycle import (
@@ -31,7 +32,7 @@ MARK = "operation-"  # prefix of `Operation.mark`
 LONGEST_REASON = 1000
 ENGINE = "engine"  # the actor of moves that no person asked for
 STARTED, BLOCKED, PAUSED = "operation.started", "operation.blocked", "operation.paused"  # of `fleet.event_kinds`
-OWNERS_ASKED = "operation.owners-asked"  # likewise
+OWNERS_ASKED, PODS_BLOCK = "operation.owners-asked", "operation.pods-block"  # likewise
 EVENT_OF_STATE = {
     OperationState.RUNNING: "operation.continued",
     OperationState.PAUSED: BLOCKED,
@@ -128,14 +129,22 @@ class Operation(Leased):
             is_own_pause = to == OperationState.PAUSED and actor != ENGINE
             self.write_event(PAUSED if is_own_pause else EVENT_OF_STATE[to], now=now, actor=actor, reason=reason)
 
-    def write_event(self, kind: str, *, now: datetime, actor: str, reason: str) -> None:
-        """Writes a domain event. Call it in the transaction of the change."""
+    @property
+    def owner_events(self) -> DomainEventQuerySet:
+        """Returns the events that ask owners of jobs, oldest first."""
+        return DomainEvent.objects.filter(key=self.event_key, kind__in=(OWNERS_ASKED, PODS_BLOCK)).order_by("pk")
+
+    @property
+    def event_key(self) -> str:
+        return f"operation/{self.pk}"
+
+    def write_event(self, kind: str, *, now: datetime, actor: str, reason: str, **more: Any) -> None:
+        """Writes a domain event. Call it in the transaction of the change. `more`: further facts of its kind."""
         facts = {
             "operation": self.pk, "title": self.summary, "severity": "warning", "actor": actor, "reason": reason,
-            "state": self.state,
+            "state": self.state, **more,
         }  # fmt: skip
-        key = f"operation/{self.pk}"
-        DomainEvent.write([DomainEvent.of(kind, key, cluster_id=self.cluster_id, at=now, facts=facts)])
+        DomainEvent.write([DomainEvent.of(kind, self.event_key, cluster_id=self.cluster_id, at=now, facts=facts)])
 
     def give_back(self, node_uids: Collection[str], *, now: datetime) -> None:
         """Ends the ledger entries of nodes that it leaves without a quarantine."""

@@ -6,6 +6,7 @@ nothing is forced: the node fails with the pod that blocks it, and a person deci
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
@@ -23,7 +24,10 @@ from operations.steps.base import HELD, NodeStep, NodeWork, StepResult, done_res
 from operations.steps.evictions import ENDED, JOBS, Consent, Evictions, PodOnNode, evictions_of, next_turn
 from operations.steps.options import DurationOption, NumberOption, SwitchOption
 from operations.steps.owner_requests import (
+    KEY,
     LONGEST_CONTACT,
+    SUSPEND,
+    UNBLOCK,
     answers_of,
     ask_owners,
     contacts_of,
@@ -49,6 +53,8 @@ BLOCKED = ("refused", "stuck", "no answer")  # states of pods that keep a drain 
 # kubernetes, pkg/registry/core/pod/storage/eviction.go: the words of its two refusals by a budget.
 BUDGET = re.compile(r"disruption budget (\S+) (?:needs|is still)", re.IGNORECASE)
 ASK_FOR = timedelta(minutes=30)  # unless somebody says how long owners have
+ASK_BLOCKING_AFTER = timedelta(minutes=5)  # a budget that refuses for a moment is no matter for an owner
+EVICTED = "asked", "evicted, within its grace period"
 SHOWN = 100  # pods in the progress of a node
 
 
@@ -111,6 +117,11 @@ class DrainStep(NodeStep):
         return drain_times(cluster, nodes=len(nodes), at_once=AT_ONCE_MOST, now=now)
 
     def run(self, work: NodeWork) -> StepResult:
+        result = self._drain(work)
+        asked = {KEY: work.node.progress[KEY]} if KEY in work.node.progress else {}
+        return replace(result, progress=asked | result.progress)
+
+    def _drain(self, work: NodeWork) -> StepResult:
         deadline = deadline_of(work.operation.options)
         is_over = work.node.step_since is not None and work.clock() - work.node.step_since > deadline
         if stops := _what_stops(work.read_node(), work, is_over=is_over):
@@ -127,13 +138,15 @@ class DrainStep(NodeStep):
         is_asking = bool(work.operation.options.get("ask_owners")) and not is_over
         if is_asking and work.clock() < jobs_at(work):
             jobs = [pod for pod in evictions.to_evict if pod.turn == JOBS and pod.uid not in suspended]
-            ask_owners(work, jobs, until=jobs_at(work))
+            ask_owners(work, jobs, SUSPEND, until=jobs_at(work))
         held = held_jobs(work, [pod for pod in turn if pod.uid not in suspended], deadline=deadline)
         states = _evict(work, [pod for pod in turn if pod.uid not in held], is_dry_run=is_over)
-        if is_asking:
-            ask_owners(work, _blocking(evictions, states), until=(work.node.step_since or work.clock()) + deadline)
+        if is_asking and _is_long_blocked(work, deadline):
+            until = (work.node.step_since or work.clock()) + deadline
+            ask_owners(work, _blocking(evictions, states), UNBLOCK, until=until)
         progress = _progress(evictions, states, held, work)
-        progress |= answers_of(work, [*evictions.to_evict, *evictions.terminating, *evictions.stuck], suspended)
+        evicted = [uid for uid, state in states.items() if state == EVICTED]
+        progress |= answers_of(work, evictions, suspended, evicted)
         if blocked := next((reason for state, reason in states.values() if state == "never"), ""):
             return failed(blocked, **progress)
         if is_over:
@@ -159,8 +172,14 @@ def _what_stops(node: NodeSeen, work: NodeWork, *, is_over: bool) -> StepResult 
     return wait(f"{HELD}: {external.sentence}", again_after=WHILE_HELD, **work.node.progress)
 
 
+def _is_long_blocked(work: NodeWork, deadline: timedelta) -> bool:
+    since = work.node.blocked_since
+    return since is not None and work.clock() - since >= min(ASK_BLOCKING_AFTER, deadline / 4)
+
+
 def _blocking(evictions: Evictions, states: Mapping[str, tuple[str, str]]) -> Sequence[PodOnNode]:
-    refused = [pod for pod in evictions.to_evict if states.get(pod.uid, ("",))[0] in BLOCKED]
+    """Returns the pods that their owner can do something about."""
+    refused = [pod for pod in evictions.to_evict if states.get(pod.uid, ("",))[0] == "refused"]
     return [*refused, *evictions.stuck]
 
 
@@ -240,7 +259,7 @@ def ask_eviction(connection: client.Connection, pod: PodOnNode, *, is_dry_run: b
         return "never", f"{pod.title} cannot be evicted: {refusal}"
     except client.InternalError as failing:
         return "no answer", str(failing)
-    return "asked", "evicted, within its grace period"
+    return EVICTED
 
 
 def budget_in(reason: str) -> str:
@@ -251,7 +270,7 @@ def budget_in(reason: str) -> str:
 
 def _emptied(work: NodeWork, evictions: Evictions) -> StepResult:
     """Returns DONE once the node was empty twice, `EMPTY_FOR` apart (lifecycle of a node: drained)."""
-    now, requests = work.clock(), answers_of(work, (), ())
+    now, requests = work.clock(), answers_of(work, evictions)
     since = work.node.progress.get("empty_since")
     if since and now - datetime.fromisoformat(since) >= EMPTY_FOR:
         return done_result(_drained_text(evictions), gone=work.node.progress.get("of", 0), **requests)
@@ -295,8 +314,10 @@ def _progress(
     gpus = dict(Pod.objects.filter(uid__in=[pod.uid for pod, _, _ in rows]).values_list("uid", "gpus"))
     gpus_left = sum(gpus.get(pod.uid, 0) for pod, state, _ in rows if state != "gone")
     is_blocked = any(state in BLOCKED for _, state, _ in rows)
+    is_untried = any(state == "waiting" and pod.uid not in held for pod, state, _ in rows)
     rows += ((pod, "left alone", why) for pod, why in evictions.left_alone)
     before = work.node.progress
+    blocked_since = before.get("blocked_since") if is_blocked or is_untried else None
     contacts = {pod["name"]: pod["contact"] for pod in before.get("pods", ()) if "contact" in pod}
     blocking = [pod for pod, state, _ in rows[:SHOWN] if state in BLOCKED and pod.title not in contacts]
     contacts |= contacts_of(blocking, work)
@@ -307,7 +328,7 @@ def _progress(
         "of": max(left, before.get("of", 0)),
         "gpus_left": gpus_left,
         "gpus_of": max(gpus_left, before.get("gpus_of", 0)),
-        "blocked_since": (before.get("blocked_since") or now.isoformat()) if is_blocked else None,
+        "blocked_since": blocked_since or (now.isoformat() if is_blocked else None),
         "fails_at": ((work.node.step_since or now) + deadline_of(work.operation.options)).isoformat(),
         "asked": before.get("asked", 0) + len(states),
         "turn": min((pod.turn for pod in evictions.to_evict), default=JOBS),

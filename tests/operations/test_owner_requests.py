@@ -9,8 +9,9 @@ from fleet.models import DomainEvent, Node, Workload
 from operations import commands
 from operations.models import Operation
 from operations.steps import owner_requests
-from simulator.kinds import NAMESPACE, POD
+from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, POD
 from tests.make import NOON, a_user
+from tests.operations.test_quarantines import uncordon
 from tests.operations.test_rounds import a_budget, a_pod, begin, node, rounds, terminating
 from tests.operations.test_whole_jobs import OTHER, job  # noqa: F401 (fixture)
 from tests.pages import page, visiting
@@ -91,17 +92,63 @@ def test_without_a_contact_the_owner_label_names_the_owner(ground: Ground, setti
     assert [each["owner"] for each in requests(operation).values()] == [owner]
 
 
-def test_the_owner_of_a_pod_that_blocks_is_asked_with_the_deadline_of_the_drain(ground: Ground):
-    """lifecycle R29: the offer of a blocked drain."""
+def a_blocked_service(ground: Ground) -> None:
     for name in ("rank-0", "rank-1"):
         ground.store.delete(POD, name, "team-a", grace_s=0)
     a_pod(ground, "web-1")
     a_budget(ground)
+
+
+def test_the_owner_of_a_pod_that_blocks_for_minutes_is_asked_with_the_deadline_of_the_drain(ground: Ground):
+    """lifecycle R29: the offer of a blocked drain."""
+    a_blocked_service(ground)
+    operation = rounds(ground, begin(ground, "drain", CANARY, options=ASKING), 3)
+    assert "owner_requests" not in node(operation).progress, "a budget may refuse for a moment"
+    ground.clock.move(minutes=5)
+    operation = rounds(ground, operation, 2)
+    ((name, asked),) = requests(operation).items()
+    fails_at = node(operation).fails_at
+    assert fails_at
+    assert datetime.fromisoformat(asked["until"]) == fails_at
+    assert (name, asked["then"]) == ("ReplicaSet team-a/web", "the drain fails")
+    event = DomainEvent.objects.get(kind="operation.pods-block")
+    start = f"Pods on {CANARY} block its drain: ReplicaSet team-a/web (owner: nobody is named)."
+    end = f"The drain tries again until {fails_at:%Y-%m-%d %H:%M} UTC, then it fails. Nothing is forced."
+    assert event.facts["reason"] == f"{start} {end}"
+    assert events() == []
+
+    ground.store.delete(DISRUPTION_BUDGET, "web", "team-a")
+    operation = rounds(ground, operation)
+    assert evicted(ground) == {"web-1"}
+    assert [each["answer"] for each in requests(operation).values()] == ["none: this drain evicted its pods"]
+
+
+def test_every_job_is_named_in_a_request(ground: Ground):
+    """Owners beyond the third were recorded as asked, and no message named their jobs."""
+    jobs = [f"{number}-{'x' * 120}" for number in range(12)]
+    for name in jobs:
+        pod = a_pod(ground, "template", owner="Job")
+        ground.store.delete(POD, "template", "team-a", grace_s=0)
+        owners = [{**pod["metadata"]["ownerReferences"][0], "name": name}]
+        ground.store.seed(POD, {**pod, "metadata": {"name": name, "ownerReferences": owners}}, "team-a")
     operation = rounds(ground, begin(ground, "drain", CANARY, options=ASKING), 2)
-    (asked,) = requests(operation).items()
-    assert asked[0] == "ReplicaSet team-a/web"
-    assert datetime.fromisoformat(asked[1]["until"]) == node(operation).fails_at
-    rounds(ground, operation, 2)
+
+    asked = set(requests(operation))
+    assert asked == {"Job team-a/web", *(f"Job team-a/{name}" for name in jobs)}
+    assert {each for each in asked if any(f"{each} (owner" in text for text in events())} == asked
+    assert max(map(len, events())) <= 1000
+
+
+def test_a_drain_that_failed_keeps_its_requests_and_its_retry_asks_nobody_again(ground: Ground):
+    operation = rounds(ground, begin(ground, "drain", CANARY, options=ASKING), 2)
+    before = requests(operation)
+    uncordon(ground)
+    operation = rounds(ground, operation)
+    assert (node(operation).state, requests(operation)) == ("failed", before)
+
+    commands.retry(operation, actor="ada", reason="Again.", now=ground.clock())
+    operation = rounds(ground, operation, 3)
+    assert requests(operation) == before
     assert len(events()) == 1
 
 

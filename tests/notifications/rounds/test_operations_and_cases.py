@@ -78,7 +78,7 @@ def test_each_request_to_owners_is_sent_and_the_end_of_the_drain_resolves_it(pro
     message = Delivery.objects.filter(message__title__endswith="asks the owners of its jobs").earliest("pk").message
     assert "by 2026-01-08 12:30 UTC: Job team-a/llama (owner: #team)." in message["summary"]
     assert message["happens_next"] == "A drain evicts what is left at that time."
-    assert message["steps"] == ["Set spec.suspend of the Job or JobSet, or end it."]
+    assert message["steps"] == ["Set spec.suspend of a Job or JobSet. End other work."]
     assert sent()[-1][1] == "resolve"
 
 
