@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import Count, Min, Q
 
 from edges.transition_errors import LostRace
 from fleet.freshness.cluster import load_cluster_freshness, why_unseen
@@ -30,6 +30,7 @@ from maintenance.triggers import (
     MODE_MOVES,
     MODE_ORDER,
     RULES,
+    SAME_CAUSE_WITHIN,
     YOUNG,
     BreakerNumbers,
     BreakerState,
@@ -158,17 +159,31 @@ def set_breaker(
     now: datetime,
     **columns: datetime,
 ) -> None:
-    """Changes the breaker. `cause`: key of the trigger that several nodes of the cluster meet; blank: another reason.
+    """Changes the breaker. `cause`: key of CAUSES; blank: another reason.
+
+    A breaker belongs to the storm of a breaker of its cause that opened shortly before in the cluster and is still
+    open. So a reset of the first one does not make another storm of the others.
 
     :raises LostRace: when somebody changed the row first
     """
     was = row.breaker
+    columns["breaker_since"] = now
     with transaction.atomic():
-        row.change(breaker=to.value, breaker_since=now, breaker_reason=reason[:1000], breaker_cause=cause, **columns)
+        storm = _storm_of(row, cause, now=now) if cause else None
+        row.change(
+            breaker=to.value, breaker_reason=reason[:1000], breaker_cause=cause, storm_since=storm, **columns
+        )  # fmt: skip
         AuditEntry.record(
             row.mark, verb=f"automatic-quarantine.breaker-{to}", actor=actor, reason=reason[:1000],
             evidence={"from": was}, now=now,
         )  # fmt: skip
+
+
+def _storm_of(row: AutomaticQuarantine, cause: str, *, now: datetime) -> datetime:
+    """Returns when the first breaker of the storm opened. One query."""
+    others = AutomaticQuarantine.objects.filter(pool__cluster=row.pool.cluster_id, breaker=BreakerState.OPEN)
+    others = others.filter(breaker_cause=cause, breaker_since__gt=now - SAME_CAUSE_WITHIN)
+    return others.aggregate(first=Min("storm_since"))["first"] or now
 
 
 def signs_of(cluster: Cluster, *, since: datetime, now: datetime) -> list[Sign]:

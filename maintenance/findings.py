@@ -14,8 +14,9 @@ from maintenance.gate_steps import LIMITS
 from maintenance.lifecycle import FINAL, NEW, CaseFacts, CaseState
 from maintenance.models import AutomaticQuarantine, NewNodeGate, NodeCase
 from maintenance.queries import facts_of
-from maintenance.triggers import TITLES, BreakerState, Mode
+from maintenance.triggers import CAUSES, BreakerState, Mode
 from wording.durations import spell
+from wording.instants import to_the_minute
 from wording.lists import names
 from wording.numbers import count
 from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit, instant
@@ -86,16 +87,18 @@ WAITING = FindingSource(
 
 
 def open_breakers(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
-    """Yields the open breakers of automatic quarantine, those of one cause as one problem. One query.
+    """Yields the open breakers of automatic quarantine, those of one storm as one problem. One query.
 
     A driver that breaks nodes of several pools opens a breaker in each, and one person looks at it (lifecycle R52).
+    A later storm of the same cause is another problem: a finding that somebody acknowledged may not hide it.
     """
     rows = AutomaticQuarantine.objects.filter(pool__cluster=cluster, breaker=BreakerState.OPEN, breaker_since__lte=now)
     rows = rows.exclude(mode=Mode.OFF)
     together: dict[str, list[AutomaticQuarantine]] = defaultdict(list)
     for row in rows.select_related("pool").order_by("breaker_since", "pk"):
-        cause = TITLES.get(row.breaker_cause)
-        about = f"automatic quarantine: {cause}" if cause else f"automatic quarantine of pool {row.pool.name}"
+        about = f"automatic quarantine of pool {row.pool.name}"
+        if cause := CAUSES.get(row.breaker_cause):
+            about = f"automatic quarantine: {cause}, {to_the_minute(row.storm_since or row.breaker_since)}"
         together[about].append(row)
     for about, its in together.items():
         pools = [row.pool.name for row in its]

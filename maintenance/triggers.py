@@ -103,6 +103,9 @@ TRIGGERS: Sequence[Trigger] = (
     ),
 )  # fmt: skip
 TITLES: Mapping[str, str] = {trigger.key: trigger.title for trigger in TRIGGERS}
+NOT_READY = "not-ready"
+# The causes that breakers of several pools may share.
+CAUSES: Mapping[str, str] = {**TITLES, NOT_READY: "many nodes not Ready"}
 JUDGED_FIRST = frozenset({"nvlink", "detector", "flapping"})  # no repair mends them as such
 RULES = frozenset(rule for trigger in TRIGGERS for rule in (*trigger.rules, *trigger.also))
 # No trigger names these. A test compares.
@@ -186,12 +189,16 @@ class BreakerNumbers:
         return len(self.same_cause) >= SAME_CAUSE
 
     @property
+    def is_outage(self) -> bool:
+        return self.not_ready >= max(SAME_CAUSE, self.of_cluster * NOT_READY_SHARE)
+
+    @property
     def why_trip(self) -> str:
         """Returns why the breaker opens instead of the next act. Blank: it does not."""
         if self.is_systemic:
             same = f"{len(self.same_cause)} nodes have the same cause within 10 min"
             return f"{same}: {names(sorted(self.same_cause))}. {self.shared or 'Look for what they share.'}"
-        if self.not_ready >= max(SAME_CAUSE, self.of_cluster * NOT_READY_SHARE):
+        if self.is_outage:
             not_ready = f"{self.not_ready} of {count(self.of_cluster, 'GPU node')} of the cluster are not Ready."
             return f"{not_ready} Look at the zone and the control plane."
         if self.in_cases >= self.most_in_cases:

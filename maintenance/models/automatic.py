@@ -33,8 +33,9 @@ class AutomaticQuarantine(models.Model):
     breaker = models.CharField(max_length=16, default=BreakerState.CLOSED.value)
     breaker_since = models.DateTimeField()
     breaker_reason = models.CharField(max_length=LONGEST_REASON, blank=True)
-    # Key of the trigger that several nodes of the cluster meet at once; blank: open for another reason, or not open.
+    # Key of CAUSES: why several nodes of the cluster fail at once; blank: open for another reason, or not open.
     breaker_cause = models.CharField(max_length=32, db_default="", default="", blank=True)
+    storm_since = models.DateTimeField(null=True)  # the first breaker of this cause opened; null: no cause, or unknown
     evidence_after = models.DateTimeField()  # earlier findings start nothing: the last change of mode or reset
     epoch = models.PositiveBigIntegerField(default=0)  # counts the acts and the changes
     drain_since = models.DateTimeField(null=True)  # nodes are also drained automatically; null: they are not

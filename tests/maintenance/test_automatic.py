@@ -37,6 +37,7 @@ from tests.callers import calling
 from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pod, a_pool, a_user
 from tests.pages import page, visiting
 from wording.instants import to_the_minute
+from wording.reports import instant
 
 LONG_AGO = NOON - timedelta(days=20)
 
@@ -219,18 +220,48 @@ def test_a_storm_over_two_pools_is_one_finding_and_names_the_switch_of_its_nodes
         node.save(update_fields=["labels"])
     run_automatic_quarantine(now=NOON)
 
+    subject = f"automatic quarantine: GPU lost, {to_the_minute(NOON)}"
     ((about, problem),) = BREAKER.say(pool.cluster, now=NOON)
-    assert (about, str(problem.title)) == (
-        "automatic quarantine: GPU lost", "Automatic quarantine of 2 pools is stopped",
-    )  # fmt: skip
+    assert (about, str(problem.title)) == (subject, "Automatic quarantine of 2 pools is stopped")
     assert "They share switch leaf-1; " in problem.summary
 
     row = AutomaticQuarantine.objects.select_related("pool").get(pool=pool)
     automatic.reset_breaker(row, actor="ada", reason="x", now=NOON)
     ((about, problem),) = BREAKER.say(pool.cluster, now=NOON)
-    assert (about, str(problem.title)) == (
-        "automatic quarantine: GPU lost", "Automatic quarantine of pool b200 is stopped",
-    )  # fmt: skip
+    assert (about, str(problem.title)) == (subject, "Automatic quarantine of pool b200 is stopped")
+
+
+def trips(pool: Pool, *minutes: int, cause: str) -> list[AutomaticQuarantine]:
+    """Opens the breaker of another pool of the cluster for one cause, at each of these minutes after noon."""
+    rows = []
+    for minute in minutes:
+        since = {"mode_since": LONG_AGO, "breaker_since": LONG_AGO, "evidence_after": LONG_AGO}
+        other = a_pool(pool.cluster, f"pool-{minute}")
+        row = AutomaticQuarantine.objects.create(pool=other, mode=Mode.ACT, changed_by="root", reason="x", **since)
+        at, reason = NOON + timedelta(minutes=minute), f"Storm at {minute}."
+        automatic.set_breaker(row, BreakerState.OPEN, actor=automatic.ACTOR, reason=reason, cause=cause, now=at)
+        rows.append(row)
+    return rows
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("cause", ["off-the-bus", "not-ready"])
+def test_a_later_storm_of_the_same_cause_is_a_finding_of_its_own(cause: str):
+    """The finding of the earlier storm may be acknowledged, with its breaker still open."""
+    pool = a_pool_in(Mode.ACT)
+    first, *_ = trips(pool, 0, 9, 1440, 1445, cause=cause)
+    at = NOON + timedelta(days=2)
+    found = dict(BREAKER.say(pool.cluster, now=at))
+    assert [(str(each.title), each.summary) for each in found.values()] == [
+        ("Automatic quarantine of 2 pools is stopped", "Storm at 9."),
+        ("Automatic quarantine of 2 pools is stopped", "Storm at 1445."),
+    ]
+    assert [each.evidence[0] for each in found.values()] == [
+        instant("Breaker open since", NOON), instant("Breaker open since", NOON + timedelta(days=1)),
+    ]  # fmt: skip
+
+    automatic.reset_breaker(first, actor="ada", reason="x", now=at)
+    assert list(dict(BREAKER.say(pool.cluster, now=at))) == list(found), "a reset of the first pool is no new storm"
 
 
 @pytest.mark.django_db
@@ -241,9 +272,9 @@ def test_many_nodes_not_ready_open_the_breaker(is_ready: bool | None):
     Node.objects.filter(name__in=["gpu-5", "gpu-6", "gpu-7", "gpu-8"]).update(is_ready=is_ready)
     strike(pool, 3)
     run_automatic_quarantine(now=NOON)
-    assert AutomaticQuarantine.objects.get().breaker_reason.startswith(
-        "4 of 20 GPU nodes of the cluster are not Ready."
-    )
+    row = AutomaticQuarantine.objects.get()
+    assert row.breaker_reason.startswith("4 of 20 GPU nodes of the cluster are not Ready.")
+    assert row.breaker_cause == "not-ready", "breakers of several pools are one finding (lifecycle R52)"
 
 
 @pytest.mark.django_db
