@@ -49,6 +49,7 @@ class Mark:
     is_held: bool = True  # our annotation is beside the label, or where it was
     is_queued: bool = False  # in the operator's queue; only our label holds it there
     is_cordoned: bool = False  # until its test Job has completed, by its annotation
+    kept_by: str = ""  # mark by which NVSentinel keeps a node with our cordon out of service
     has_exclusions: bool = False
     exclusions: tuple[str, ...] = ()  # labels and annotations by which controllers leave it alone, as we wrote them
     unclear: tuple[str, ...] = ()  # marks that may be ours, but whose previous value is unreadable
@@ -116,8 +117,8 @@ def _remove(connection: client.Connection, mark: Mark) -> str:
         try:
             node = client.get_node(connection, mark.node)
             now = _mark_of_node(node)
-            if now and now.unclear:
-                return unclear_mark_text(now)
+            if now and (why_left := _why_left(now)):
+                return why_left
             if patch := _without_marks(node):
                 client.patch_node(connection, mark.node, patch)
         except client.Absent:
@@ -142,6 +143,17 @@ def unclear_mark_text(mark: Mark) -> str:
     return f"{PUT_BACK} does not contain the value before {there}: {by_hand}."
 
 
+def _why_left(mark: Mark) -> str:
+    if mark.unclear:
+        return unclear_mark_text(mark)
+    return kept_cordon_text(mark) if mark.kept_by else ""
+
+
+def kept_cordon_text(mark: Mark) -> str:
+    by_hand = f"If NVSentinel left the mark behind, remove it: kubectl annotate node {mark.node} {mark.kept_by}-"
+    return f"NVSentinel quarantines or validates the node ({mark.kept_by}). Wait for it, then run this again. {by_hand}"
+
+
 def _mark_of_node(node: NodeSeen) -> Mark | None:
     """Returns the node's mark; None if it has none. An annotation of our name without a plan is somebody else's."""
     has = node.annotations
@@ -163,6 +175,8 @@ def _mark_of_node(node: NodeSeen) -> Mark | None:
         is_queued=has_label
         and is_requeued(_metadata(node), is_unschedulable=node.is_unschedulable, is_our_cordon=is_cordoned),
         is_cordoned=is_cordoned,
+        # An uncordon would cancel NVSentinel's break-fix (lifecycle R2), and it never removes a cordon from before.
+        kept_by=sentinel_keeps(node.labels, has) if is_cordoned and node.is_unschedulable else "",
         has_exclusions=has_exclusions,
         exclusions=tuple(EXTERNAL_CONTROLLERS[key].mark for key in known),
         unclear=tuple(one.mark for one in left_alone) if has_exclusions and not known else (),
@@ -198,7 +212,6 @@ def _without_marks(node: NodeSeen) -> client.Patch:
         annotations |= {CORDONED_BY: None, WAS_CORDONED: None}
     # The operator has also cordoned nodes in its own upgrade states, and uncordons them itself.
     is_left = Driver("").phase(node.labels.get(UPGRADE_STATE, "")) in BEGUN
-    is_left = is_left or sentinel_keeps(node.labels, node.annotations) != ""  # an uncordon would cancel its break-fix
     is_unschedulable = False if uncordons and not is_left else None
     return client.node_patch(node, labels=labels, annotations=annotations, is_unschedulable=is_unschedulable)
 

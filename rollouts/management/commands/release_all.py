@@ -333,6 +333,8 @@ def _stopped(cluster: Cluster, connection: client.Connection) -> str:
 
 def _planned_changes(mark: Mark) -> list[str]:
     """Returns the planned changes of a node."""
+    if mark.kept_by:
+        return [f"its marks would stay: {cluster_cleanup.kept_cordon_text(mark)}"]
     lines = []
     if mark.is_held:
         held = "held" if mark.has_label else "annotated only"

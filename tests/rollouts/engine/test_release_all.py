@@ -534,18 +534,27 @@ def test_who_was_cordoned_before_its_turn_stays_so_and_leaves_no_note_behind(gro
     assert left["spec"]["unschedulable"]
 
 
-def test_a_cordon_of_a_node_that_nvsentinel_has_stays_and_loses_its_note(ground: Ground):
-    """lifecycle R2: NVSentinel takes any uncordon as the cancel of its break-fix."""
+def test_a_cordon_of_a_node_that_nvsentinel_has_keeps_its_note_until_a_run_may_remove_both(
+    ground: Ground, capsys: pytest.CaptureFixture[str]
+):
+    """lifecycle R2, R4: an uncordon cancels NVSentinel's break-fix, and it never removes a cordon from before."""
     held(ground)
     its = {"quarantineHealthEvent": '[{"checkName":"GpuMemWatch"}]', "quarantineHealthEventCordonPreExisting": "True"}
     marks = {"annotations": its | {CORDONED_BY: ground.plan.mark}}
     ground.patch_node(CANARY, {"metadata": marks, "spec": {"unschedulable": True}})
 
-    leave()
-
+    call_command("release_all", "north", "--dry-run", "--give-up-plans", "We leave.")
+    assert f"{CANARY}: its marks would stay: NVSentinel quarantines" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="1 node still carries a mark"):
+        leave()
+    assert f"{CANARY}: NVSentinel quarantines or validates the node (quarantineHealthEvent)." in capsys.readouterr().out
     left = ground.node(CANARY)
     assert left["spec"]["unschedulable"]
-    assert CORDONED_BY not in left["metadata"]["annotations"]
+    assert left["metadata"]["annotations"][CORDONED_BY] == ground.plan.mark
+
+    ground.patch_node(CANARY, {"metadata": {"annotations": dict.fromkeys(its)}})
+    leave()
+    assert (marked(ground), ground.node(CANARY)["spec"].get("unschedulable", False)) == (set(), False)
 
 
 def test_a_cordon_that_may_be_the_operators_own_keeps_its_node_in_the_queue(ground: Ground):
