@@ -128,6 +128,7 @@ class RepairKind(StrEnum):
     OTHER = "other"
 
 
+NOT_LOOKED = "not-looked"  # in the history of a case: whose work was unknown when a repair was sent
 NO_LOGS = "no-logs"  # in the history of a case: why no logs were collected before a repair
 
 

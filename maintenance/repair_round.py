@@ -11,6 +11,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any
 
 import structlog
 from django.conf import settings
@@ -42,13 +43,14 @@ from maintenance.actors.base import (
     ObjectStatus,
     RepairTask,
 )
-from maintenance.lifecycle import CaseState, RepairAnswer, RepairKind
+from maintenance.automatic import ACTOR
+from maintenance.lifecycle import NOT_LOOKED, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
 from maintenance.queries import other_owner, receiver_of
 from maintenance.receivers import REPAIR_SECRETS
 from maintenance.refusals import CaseRefused
 from maintenance.repair_logs import collect_logs
-from operations.external_owner import external_owner_on
+from operations.external_owner import external_owner_on, not_looked_sentences
 from operations.external_work import look_at_work
 from operations.node_writer import remade
 from operations.restraints import freezes_of, stop_reason
@@ -115,6 +117,7 @@ def _look_and_act(repair: Repair, *, clock: Callable[[], datetime]) -> ActorRepo
 class RepairRound:
     def __init__(self, repair: Repair, connection: client.Connection, clock: Callable[[], datetime]) -> None:
         self.repair, self.case, self.connection, self.clock = repair, repair.case, connection, clock
+        self.not_looked = ""  # whose work on the node is unknown
 
     def go(self) -> ActorReport:
         """:raises ClusterError: when the cluster does not answer"""
@@ -144,8 +147,10 @@ class RepairRound:
             return ActorReport(f"Somebody deleted {resource.title} {name} before it ended.", RepairAnswer.UNCLEAR)
         if observed is None:
             task = self._task()
-            if reason := actor.why_not_this(task) or self._why_wait():
+            if reason := actor.why_not_this(task):
                 return ActorReport(reason)
+            if unsent := self._why_unsent():
+                return unsent
             self._intend()
             metadata = {"name": name, "labels": {MANAGED_BY: OURS}, "annotations": {OWNER: self.repair.request}}
             manifest = {"metadata": metadata, "spec": actor.spec(task)}
@@ -190,8 +195,8 @@ class RepairRound:
             says = f"{resource.title} {namespace}/{name} has no request any more. The node has not booted yet."
             return ActorReport(says if has_it else ANNOTATION_UNCLEAR, is_accepted=has_it)
         if has is None:
-            if reason := self._why_wait():
-                return ActorReport(reason)
+            if unsent := self._why_unsent():
+                return unsent
             self._intend()
             patch = client.metadata_patch(host, annotations={actor.annotation: wanted})
             client.patch_custom(self.connection, resource, name, patch, namespace)
@@ -213,8 +218,8 @@ class RepairRound:
             headers = signed_headers(secret, self.repair.request, body, now=self.clock())
         except (NoSecret, BadSigningSecret) as error:
             return ActorReport(str(error))
-        if reason := self._why_wait():
-            return ActorReport(reason)
+        if unsent := self._why_unsent():
+            return unsent
         self._intend()
         try:
             answer = post_to(receiver.address, body, headers, secret=secret, ca_file=receiver.ca_file)
@@ -223,6 +228,17 @@ class RepairRound:
         except Unusable as error:
             return ActorReport(f"The receiver was not reached. {error}", RepairAnswer.REFUSED)
         return actor.outcome(answer.status, words_of(answer.body))
+
+    def _why_unsent(self) -> ActorReport | None:
+        """Returns the report of a request that is not sent now. None: it may be sent.
+
+        :raises ClusterError: when the cluster does not answer
+        """
+        if reason := self._why_wait():
+            return ActorReport(reason)
+        if self.not_looked and self.repair.asked_by == ACTOR:  # unknown work of others is not "no work"
+            return ActorReport(f"Not sent: {self.not_looked} A person decides.", RepairAnswer.REFUSED)
+        return None
 
     def _why_wait(self) -> str:
         """Returns why nothing may be written now, from the cluster itself. Blank: it may.
@@ -240,8 +256,10 @@ class RepairRound:
             return "The node booted since the reboot was asked for. It is not asked again."
         if (at_work := node.labels.get(SENTINEL_STATE, "")) in SENTINEL_WORKS:
             return f"NVSentinel works on the node ({at_work}). Wait for it, or answer the repair here."
-        if external := external_owner_on(node) or look_at_work(self.connection).by_node.get(node.name):
+        work = look_at_work(self.connection)
+        if external := external_owner_on(node) or work.by_node.get(node.name):
             return external.sentence
+        self.not_looked = " ".join(not_looked_sentences(work.not_looked))
         if (state := node.labels.get(UPGRADE_STATE, "")) not in NOT_AT_WORK:
             return f"The GPU Operator changes the driver of the node ({state}). Wait for it, or answer the repair here."
         return self._why_not_now() or collect_logs(self.repair, now=self.clock())
@@ -265,6 +283,9 @@ class RepairRound:
                 raise LostRace(reason)
             self.repair.mine().update(sent_at=now)
             self.repair.sent_at = now
+            if self.not_looked:
+                given: dict[str, Any] = {"actor": self.repair.asked_by, "evidence": {"repair": self.repair.pk}}
+                self.case.record(NOT_LOOKED, reason=self.not_looked, now=now, **given)
 
     def _task(self) -> RepairTask:
         repair, case = self.repair, self.case

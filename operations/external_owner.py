@@ -1,6 +1,6 @@
 """The other controller that works on a node now: from its row, the node itself, or the controller's objects."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from fleet.models import Node
 from gpu.external_owners import ExternalOwner, NodeMarks, announced_work, external_owner
@@ -41,10 +41,15 @@ def not_looked_at(nodes: Sequence[Node]) -> Iterator[str]:
     if row is None or row.looked_at is None:
         yield "The work of remediators and machine controllers was not looked at yet."
         return
-    yield from (f"{kind}s were not looked at: {why}." for kind, why in sorted(row.not_looked.items()))
+    yield from not_looked_sentences(row.not_looked)
     machines = [node.name for node in nodes if CAPI_MACHINE in node.annotations] if "Machine" in row.absent else []
     if machines:
         yield f"The Machines of {names(machines)} were not looked at: they are in another cluster."
+
+
+def not_looked_sentences(not_looked: Mapping[str, str]) -> list[str]:
+    """Returns a sentence for each kind whose objects were not read. `not_looked`: why, by kind."""
+    return [f"{kind}s were not looked at: {why}." for kind, why in sorted(not_looked.items())]
 
 
 def announced_work_of(node: Node) -> list[str]:

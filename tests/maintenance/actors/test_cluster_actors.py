@@ -8,7 +8,7 @@ from fleet.models import Gpu, Node
 from gpu.labels import SENTINEL_STATE, UPGRADE_STATE
 from kube import client
 from maintenance import commands, repair_logs, tasks
-from maintenance.automatic import other_quarantine
+from maintenance.automatic import ACTOR, other_quarantine
 from maintenance.case_round import follow_cases
 from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase, Repair
@@ -16,6 +16,7 @@ from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
 from maintenance.repair_kinds import discover
 from maintenance.repair_logs import LATE, collect_logs_for_people
+from operations import external_work
 from operations.models import OperationNode
 from simulator.actors.repairers import (
     BARE_METAL_HOST,
@@ -97,6 +98,31 @@ def test_a_reboot_waits_for_a_remediation_that_is_in_flight_now(ground: Ground, 
     ground.store.delete(NODE_HEALTH_CHECK, "workers")
     repair_rounds(ground, repair)
     assert len(objects(ground)) == 1
+
+
+@pytest.mark.parametrize("actor", ["ada", ACTOR])
+def test_a_repair_is_sent_despite_unknown_work_of_others_for_people_alone(
+    ground: Ground, case, actor: str, monkeypatch
+):
+    """lifecycle R18: a kind that may not be listed is no "nothing found"."""
+    for definition in remediation_definitions():
+        ground.store.create(DEFINITION, definition)
+    really = client.list_pages
+
+    def listed(connection, resource, **given):
+        if resource.title == "Machine":
+            raise client.Forbidden("machines.cluster.x-k8s.io is forbidden.")
+        return really(connection, resource, **given)
+
+    monkeypatch.setattr(external_work.client, "list_pages", listed)
+    repair = repair_rounds(ground, asked(case, ground, "nvsentinel-reboot", actor=actor), 2)
+    why = "Machines were not looked at: Quarterdeck may not list them."
+    if actor == ACTOR:
+        assert (objects(ground), repair.answer, state(repair)) == ([], "refused", CaseState.DRAINED)
+        assert repair.answer_note == f"Not sent: {why} A person decides."
+    else:
+        assert len(objects(ground)) == 1
+        assert [(entry.actor, entry.reason) for entry in case.moves.filter(verb="case.not-looked")] == [("ada", why)]
 
 
 def test_the_logs_are_collected_before_a_reboot_and_are_not_waited_for_long(ground: Ground, case):
