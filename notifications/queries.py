@@ -1,5 +1,6 @@
 """Channels, routes and deliveries, as pages and REST show them."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,9 @@ from django.db.models import Count, Q, QuerySet
 from fleet.models import Cluster, Pool
 from health.inbox.queries import titles
 from notifications.models import AuditFormat, Channel, ChannelState, Conversation, Delivery, DeliveryState, Route
+from notifications.models.delivery import KEEP_LOG
 from notifications.route_match import CASE, OPERATION, PLAN, TRAFFIC, EventProperties, first_match
+from operations.models import Operation
 from people.models import AuditEntry
 from rollouts.models import Plan
 from rollouts.models.traffic import traffic_key
@@ -133,6 +136,27 @@ def traffic_calls(plan: Plan) -> QuerySet[Delivery]:
     """Returns the calls of the traffic hook for a plan, newest first."""
     since = plan.sealed_at or plan.created_at
     return deliveries().filter(created_at__gte=since, key__startswith=traffic_key(plan.pk))
+
+
+def lost_requests(operation: Operation, *, now: datetime) -> Sequence[str]:
+    """Returns sentences about the requests of a drain to owners that reached no channel. Three queries.
+
+    Requests that are older than the log of deliveries are left out.
+    """
+    routed = dict(operation.owner_events.filter(at__gte=now - KEEP_LOG).values_list("pk", "routed_at"))
+    states: dict[int | None, set[str]] = defaultdict(set)
+    for event, state in Delivery.objects.filter(event__in=routed).order_by().values_list("event", "state"):
+        states[event].add(state)
+    digests = Conversation.objects.filter(key=operation.event_key).exclude(digest_key="")
+    without = [event for event, at in routed.items() if at and not states[event]]
+    dead = [event for event in routed if states[event] == {DeliveryState.DEAD.value}]
+    lost = {
+        "not sent yet": [event for event, at in routed.items() if at is None],
+        "no route sends them to a channel": [] if without and digests.exists() else without,
+        "no channel accepted them": dead,
+    }
+    total = count(len(routed), "request")
+    return [f"{len(events)} of {total} to owners: {why}." for why, events in lost.items() if events]
 
 
 def offered_places() -> list[tuple[str, str]]:
