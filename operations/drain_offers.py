@@ -35,7 +35,7 @@ def drain_offers_of(row: OperationNode, node: Node | None, *, now: datetime) -> 
     if _is_past(row):
         return ()
     if is_gone:
-        return _without_kubelet(node)
+        return _after_silence(node)
     gpus = row.progress.get("gpus_of", 0)
     asking = {"ask_owners": "on", "reason": row.operation.reason}
     return (
@@ -46,15 +46,17 @@ def drain_offers_of(row: OperationNode, node: Node | None, *, now: datetime) -> 
     )
 
 
-def _without_kubelet(node: Node) -> Sequence[DrainOffer]:
-    """Returns the offers for a node whose kubelet is gone: its actor, then the power (lifecycle R30)."""
+def _after_silence(node: Node) -> Sequence[DrainOffer]:
+    """Returns the offers for a node whose kubelet was gone: its actor, then the power, while it is (lifecycle R30)."""
+    address = reverse("node", args=[node.pk])
+    if node.is_ready:
+        return (DrainOffer("Drain again", "The kubelet is back and can end pods.", _address("drain", node)),)
+    if node.is_ready is False:
+        return (DrainOffer("Repair the node", "The kubelet reports again, but the node is not Ready.", address),)
     repair = DrainOffer(
-        "Repair the node", "Its pods stay until the kubelet is back. The case names who can reboot it.",
-        reverse("node", args=[node.pk]),
-    )  # fmt: skip
-    if node.is_ready is not None:
-        return (repair,)
-    cost = "Only with its power off: Kubernetes ends its pods by force. With the power on, volumes lose data."
+        "Repair the node", "Its pods stay until the kubelet is back. The case names who can reboot it.", address
+    )
+    cost = "Only with its power off: Kubernetes ends its pods. With it on, volumes lose data. An approver decides."
     return repair, DrainOffer("Mark out of service", cost, _address("out-of-service", node))
 
 

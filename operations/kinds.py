@@ -93,7 +93,7 @@ ALL = (
     ),
     OperationKind(
         "out-of-service", "Mark out of service", ("out_of_service",),
-        "For a node whose power is off: nobody else can end its pods. Ends when the node has booted and is Ready.",
+        "For a node whose power is off: nobody else can end its pods. Ends when the node has booted.",
         most_nodes=1, why_fewer="the power of each is checked by itself", icon="ban", on_silent=True,
     ),
     # In maintenance by NVSentinel, NVSentinel decides about pods: no case follows.

@@ -135,7 +135,7 @@ class OperationRound:
         """Runs the node's steps until one waits. One node's error never stops the others."""
         while node.state == NodeProgress.RUNNING and self.clock() - self.began < LONGEST:
             step = self.steps[node.step]
-            if held_back := self._held_back(step, node, frozen):
+            if held_back := self._held_back(step, node, {} if step.outlasts_freeze else frozen):
                 node.note(held_back)
                 self.waits.append(timedelta(seconds=2))
                 return
@@ -165,7 +165,7 @@ class OperationRound:
             raise LostRace(reason)
         if reason := reasons_of(step.vetoes, [node.node_uid]).get(node.node_uid, ""):
             raise NotWritten(reason)
-        if step.waits_for_freeze and (
+        if (step.waits_for_freeze and not step.outlasts_freeze) and (
             reason := freezes_of(self.operation.cluster_id, [node.node_uid], now=now).get(node.node_uid, "")
         ):
             raise LostRace(reason)

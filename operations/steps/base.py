@@ -105,6 +105,7 @@ class NodeStep(ABC):
     takes_node: ClassVar[bool] = True  # the node is its own in the ledger while it runs
     needs_approval: ClassVar[str] = ""  # why another person approves it, whatever the number of nodes; blank: nobody
     waits_for_freeze: ClassVar[bool] = False  # a freeze of the node's cluster or pool holds it back
+    outlasts_freeze: ClassVar[bool] = False  # a freeze holds back its start alone; it looks for one before it does harm
     # By these, apps above forbid its writes to a node. A veto fails the step, since a person has to lift it, or another
     # operation on the node. What ends by itself is waited for: a stop, a freeze, a place in the ledger.
     vetoes: ClassVar[Sequence[Veto]] = ()

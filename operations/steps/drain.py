@@ -107,7 +107,7 @@ class DrainStep(NodeStep):
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         if gone := [node.name for node in nodes if node.is_ready is None]:
-            yield f"{names(gone)}: nobody can end its pods, because the kubelet is gone. Repair it instead."
+            yield f"{names(gone)}: the kubelet is gone. Nobody can end pods there, so the drain fails. Repair first."
         if silent := [node.name for node in nodes if node.is_ready is False]:
             yield (
                 f"{names(silent)} {are(len(silent))} not Ready: the kubelet cannot end pods there, so the drain fails."

@@ -43,15 +43,24 @@ def test_a_drain_offers_nothing_once_the_node_was_released_or_drained_again(
 
 
 @pytest.mark.parametrize(
-    ("is_ready", "titles"), [(None, ["Repair the node", "Mark out of service"]), (True, ["Repair the node"])]
+    ("is_ready", "titles", "cost"),
+    [
+        (None, ["Repair the node", "Mark out of service"], "Its pods stay until the kubelet is back."),
+        (False, ["Repair the node"], "The kubelet reports again, but the node is not Ready."),
+        (True, ["Drain again"], "The kubelet is back and can end pods."),
+    ],
 )
-def test_without_its_kubelet_a_node_is_repaired_or_marked_out_of_service(is_ready: bool | None, titles: list[str]):
+def test_without_its_kubelet_a_node_is_repaired_or_marked_out_of_service(
+    is_ready: bool | None, titles: list[str], cost: str
+):
     """lifecycle R30: the actor first, and the taint only while the node does not report."""
     node = a_node(a_cluster(), "gpu-0", is_unschedulable=True, is_ready=is_ready)
     row = blocked_on(node)
     row.progress = {"kubelet_gone": True}
 
-    assert [offer.title for offer in drain_offers_of(row, node, now=NOON)] == titles
+    offers = drain_offers_of(row, node, now=NOON)
+    assert [offer.title for offer in offers] == titles
+    assert offers[0].cost.startswith(cost)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,9 @@ def test_a_node_whose_power_is_off_is_marked_until_it_boots(there: RealCluster, 
     refused = node_of(there.rounds(begin(there, "drain", gpu)))
     assert refused.reason.startswith("Nobody can end its pods: the kubelet is gone since")
 
-    operation = there.rounds(begin(there, "out-of-service", gpu, options={"powered_off": gpu}), 2)
+    operation = begin(there, "out-of-service", gpu, options={"powered_off": gpu})
+    commands.approve(operation, actor="ben", reason="The rack has no power.", now=there.clock())
+    operation = there.rounds(operation, 2)
     (taint,) = [each for each in there.state(gpu)["taints"] if each["key"] == OUT_OF_SERVICE]
     assert (taint["value"], taint["effect"]) == ("nodeshutdown", "NoExecute"), node_of(operation).reason
     if there.has_controllers:
