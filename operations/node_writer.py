@@ -12,6 +12,10 @@ class NotWritten(Exception):
     """The write is impossible now; the text says why, for a person."""
 
 
+class Vetoed(NotWritten):
+    """An app above forbids the write: a failure of this node alone, so it does not count towards a pause."""
+
+
 def read_node(connection: client.Connection, uid: str, name: str) -> NodeSeen:
     """Returns the node.
 

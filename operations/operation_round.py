@@ -21,7 +21,7 @@ from kube import client
 from operations.ledger.disruptions import NoPlace, record_disruptions
 from operations.lifecycle import AT_ONCE_MOST, NEW_NODE, NodeProgress, OperationState
 from operations.models import Operation, OperationNode, Quarantine
-from operations.node_writer import NotWritten
+from operations.node_writer import NotWritten, Vetoed
 from operations.restraints import freezes_of, reasons_of, stop_reason
 from operations.steps import STEPS
 from operations.steps.base import IS_EXPECTED, NodeStep, NodeWork, StepOutcome, StepResult, waits_for
@@ -145,6 +145,8 @@ class OperationRound:
                 result = step.run(work)
             except client.Absent:
                 result = StepResult(StepOutcome.FAILED, f"{node.node_name} is gone.")
+            except Vetoed as veto:
+                result = StepResult(StepOutcome.FAILED, str(veto), {IS_EXPECTED: True})
             except NotWritten as trouble:
                 result = StepResult(StepOutcome.FAILED, str(trouble))
             self._record(node, result)
@@ -157,14 +159,14 @@ class OperationRound:
 
         :raises LostRace: when the operation was paused or cancelled, a stop or freeze is in force, or another worker
             has the turn
-        :raises NotWritten: when a veto is in force. The step fails: another operation on the node may have to end it
+        :raises Vetoed: when a veto is in force. The step fails: another operation on the node may have to end it
         """
         now = self.clock()
         self.operation.keep_lease(now=now)
         if step.waits_for_stop and (reason := stop_reason(now=now)):
             raise LostRace(reason)
         if reason := reasons_of(step.vetoes, [node.node_uid]).get(node.node_uid, ""):
-            raise NotWritten(reason)
+            raise Vetoed(reason)
         if (step.waits_for_freeze and not step.outlasts_freeze) and (
             reason := freezes_of(self.operation.cluster_id, [node.node_uid], now=now).get(node.node_uid, "")
         ):

@@ -70,7 +70,7 @@ class NodeWork:
     connection: client.Connection
     clock: Callable[[], datetime]
     # Call it before each write. It raises `LostRace` if the operation was paused or cancelled, a stop or a freeze is in
-    # force, or another worker has the turn, and `NotWritten` for a veto.
+    # force, or another worker has the turn, and `Vetoed` for a veto.
     guard: Callable[[], None]
     beside: NodesInProgress  # the nodes of this round, this one among them: they share its evictions
 

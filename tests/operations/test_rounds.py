@@ -19,6 +19,7 @@ from operations.operation_round import OperationRound, run_operation
 from operations.refusals import OperationRefused
 from operations.steps.drain import ask_eviction
 from operations.steps.evictions import PodOnNode
+from operations.steps.uncordon import UncordonStep
 from operations.tasks import sweep_operations
 from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD
 from tests import make
@@ -523,6 +524,25 @@ def test_the_first_failure_pauses_the_rest_and_a_retry_starts_it_again(ground: G
 
     assert operation.state == OperationState.FINISHED
     assert set(operation.nodes.values_list("state", flat=True)) == {NodeProgress.DONE}
+
+
+def test_nodes_that_may_not_be_released_any_more_do_not_pause_the_release(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+):
+    names = [CANARY, *REST[:2]]
+    rounds(ground, begin(ground, "quarantine", *names))
+    operation = begin(ground, "release", *names)
+    faulty = set(Node.objects.filter(name__in=names[:2]).values_list("uid", flat=True))
+    monkeypatch.setattr(UncordonStep, "vetoes", [lambda uids: dict.fromkeys(faulty & set(uids), "A new fault.")])
+    monkeypatch.setattr(UncordonStep, "at_once", 1)
+    operation = rounds(ground, operation, 4)
+
+    assert operation.state == OperationState.FINISHED
+    results = {row.node_name: (row.state, row.reason) for row in operation.nodes.all()}
+    assert results == {
+        **dict.fromkeys(names[:2], (NodeProgress.FAILED, "A new fault.")),
+        names[2]: (NodeProgress.DONE, "Uncordoned. New pods may start here."),
+    }
 
 
 def test_a_key_of_an_operation_that_was_undone_is_refused_with_what_is_so_now(ground: Ground):
