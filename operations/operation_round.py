@@ -21,10 +21,11 @@ from kube import client
 from operations.ledger.disruptions import NoPlace, record_disruptions
 from operations.lifecycle import AT_ONCE_MOST, NEW_NODE, NodeProgress, OperationState
 from operations.models import Operation, OperationNode, Quarantine
+from operations.models.operation import HELD_SINCE
 from operations.node_writer import NotWritten, Vetoed
 from operations.restraints import freezes_of, reasons_of, stop_reason
 from operations.steps import STEPS
-from operations.steps.base import IS_EXPECTED, NodeStep, NodeWork, StepOutcome, StepResult, waits_for
+from operations.steps.base import HELD, IS_EXPECTED, NodeStep, NodeWork, StepOutcome, StepResult, waits_for
 from operations.steps.nodes_in_progress import NodesInProgress
 from operations.stop_switch import stopped_by_switch
 from operations.writer_lease import Forfeit, take_writer_lease
@@ -262,9 +263,12 @@ class OperationRound:
         )  # fmt: skip
 
     def _note_pending(self, node: OperationNode, reason: str) -> None:
-        OperationNode.objects.filter(pk=node.pk, state=NodeProgress.PENDING).exclude(reason=reason).update(
-            reason=reason
-        )
+        """Records why the node does not begin, and since when another controller has held it."""
+        since = node.progress.get(HELD_SINCE) or self.clock().isoformat()
+        progress = {HELD_SINCE: since} if reason.startswith(HELD) else {}
+        if (node.reason, node.progress) != (reason, progress):
+            rows = OperationNode.objects.filter(pk=node.pk, state=NodeProgress.PENDING)
+            rows.update(reason=reason, progress=progress)
 
     def _pause_after_failures(self) -> bool:
         """Pauses the operation after its first surprises; returns whether it did."""

@@ -33,6 +33,7 @@ LONGEST_REASON = 1000
 ENGINE = "engine"  # the actor of moves that no person asked for
 STARTED, BLOCKED, PAUSED = "operation.started", "operation.blocked", "operation.paused"  # of `fleet.event_kinds`
 OWNERS_ASKED, PODS_BLOCK = "operation.owners-asked", "operation.pods-block"  # likewise
+HELD_SINCE = "held_since"  # in the progress of a pending node: since when another controller has held it back
 EVENT_OF_STATE = {
     OperationState.RUNNING: "operation.continued",
     OperationState.PAUSED: BLOCKED,

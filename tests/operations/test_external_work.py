@@ -64,6 +64,8 @@ def test_a_drain_waits_for_the_work_of_another_controller_and_names_it(ground: G
     operation = rounds(ground, begin(ground, "drain", CANARY))
     assert node(operation).reason.startswith(f"Held by another: {why}.")
     assert (node(operation).state, is_cordoned(ground), terminating(ground)) == ("pending", False, [])
+    held_since = node(operation).progress["held_since"]
+    assert node(rounds(ground, operation)).progress == {"held_since": held_since}
 
     take_away(ground, kind, given[0])
     rounds(ground, operation)

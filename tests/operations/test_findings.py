@@ -1,13 +1,17 @@
 """The finding about an operation that waits for a person."""
 
+from datetime import timedelta
+
 import pytest
 
 from fleet.models import Cluster
 from operations import commands
-from operations.findings import WAITING
-from operations.lifecycle import OperationState
+from operations.findings import STALLED, WAITING
+from operations.kinds import KINDS
+from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation
-from tests.make import NOON, a_cluster, a_node, a_pool
+from operations.steps.out_of_service import POWERED
+from tests.make import NOON, a_cluster, a_node, a_pool, an_operation
 
 pytestmark = pytest.mark.django_db
 
@@ -41,3 +45,30 @@ def test_a_paused_operation_says_why():
     operation.move(OperationState.PAUSED, now=NOON, reason="1 node of 3 failed.")
 
     assert said(operation.cluster) == [("Drain of 3 nodes waits for a person", "1 node of 3 failed.")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "after", "said"),
+    [
+        ("drain", {"state": NodeProgress.PENDING, "progress": {"held_since": NOON.isoformat()}}, 4, "Held by CAPI."),
+        ("drain", {"state": NodeProgress.PENDING, "progress": {}}, None, ""),
+        ("out-of-service", {"state": NodeProgress.RUNNING, "step_since": NOON}, 24, "Held by CAPI."),
+        ("out-of-service", {"state": NodeProgress.RUNNING, "progress": {"trouble": POWERED}}, 0, POWERED),
+        ("out-of-service", {"state": NodeProgress.FAILED, "progress": {"trouble": POWERED}}, None, ""),
+    ],
+)
+def test_an_operation_whose_node_waits_too_long_is_stalled(kind: str, columns: dict, after: int | None, said: str):
+    node = a_node(a_cluster(), "gpu-0")
+    operation = an_operation(node.cluster, node.name, steps=KINDS[kind].steps)
+    operation.nodes.update(reason="Held by CAPI.", **columns)
+
+    def stalled(hours: float) -> list[str]:
+        found = list(STALLED.say(node.cluster, now=NOON + timedelta(hours=hours)))
+        assert all(STALLED.page(problem.facts) == f"/operations/{operation.pk}" for _, problem in found)
+        return [problem.summary for _, problem in found]
+
+    assert stalled(1000) == ([said] if said else [])
+    if after is not None:
+        assert stalled(after) == [said]
+    if after:
+        assert stalled(after - 0.01) == []

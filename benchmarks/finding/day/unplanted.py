@@ -27,6 +27,7 @@ UNPLANTED = {
     "notification-undelivered": "a day has no receivers: `bin/bench notify` tries them",
     "quarantine-removed": "nobody quarantines a node in a day",
     "new-node-not-held": "no pool of a day has a gate of new nodes",
+    "operation-stalled": "nobody starts an operation in a day",
     "operation-waits": "nobody starts an operation in a day",
     "plan-cordon-removed": NO_PLANS,
     "device-unhealthy": "what is called unhealthy in a day is taken off what can be allocated",
