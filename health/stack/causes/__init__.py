@@ -54,7 +54,7 @@ CONFIGURATION: tuple[CauseRule, ...] = (
     _if("container_not_made", "configuration.known", "runtime.first", "operands.hook", "runtime.rule", "runtime.pod"),
     *table("configuration.not_made"),
 )
-MIG_STATE: tuple[CauseRule, ...] = (_if("mig_failed", "mig.rule", "operands.rule"), *table("mig.state"))
+MIG_FAILED: tuple[CauseRule, ...] = (_if("mig_failed", "mig.rule", "operands.rule"), *table("mig.state"))
 CC_STATE: tuple[CauseRule, ...] = (_if("cc_failed", "confidential.rule"), *table("confidential.state"))
 
 # A ready driver writes the errors that its installer survived: only these take its GPUs away.
@@ -92,7 +92,8 @@ WHEN_READY: tuple[CauseRule, ...] = (
     ),
     _when_useless,
     *table("device_plugin.lost", "device_plugin.never", "device_plugin.unlabelled"),
-    *MIG_STATE,
+    *MIG_FAILED,
+    *table("mig.changing"),
     *CC_STATE,
     _if("vgpu_failed", "sandbox.vgpu"),
     *table("sandbox.state"),
@@ -116,11 +117,11 @@ NOT_READY: tuple[CauseRule, ...] = (
     entry("api_unreachable"),
     *table("operands.rule", "validator.rule", "validator.step", "cluster.rule"),
     *table("crash.before", "runtime.ended", "runtime.last", "cluster.last", "operands.general"),
-    kind_of_line,
-    *table("crash.rule"),
+    # a state that failed tells more than the kind of an error, and a crash more than a change that goes on
     *CC_STATE,
-    *MIG_STATE,
-    *table("waiting.last", "crash.ended", "crash.last"),
+    *MIG_FAILED,
+    kind_of_line,
+    *table("crash.rule", "mig.changing", "waiting.last", "crash.ended", "crash.last"),
 )
 
 TENANTS_FIRST: tuple[CauseRule, ...] = (

@@ -131,8 +131,8 @@ class PodSigns:
 
     @property
     def is_coming_up(self) -> bool:
-        """Returns whether the pod has not crashed and may need more time."""
-        return not self.reason and not self.is_overdue
+        """Returns whether the pod has not ended or crashed and may need more time."""
+        return self.phase in ("Pending", "Running") and not self.reason and not self.is_overdue
 
 
 @dataclass(frozen=True)

@@ -227,16 +227,17 @@ def held_by_validator(signs: Signs) -> PredicateAnswer | None:
 @predicate()
 def mig_failed(signs: Signs) -> PredicateAnswer | None:
     """Every change of a layout begins with a failed assertion, which is no reason."""
-    if signs.operand != MIG_MANAGER or signs.mig_state != "failed":
-        return None
     pod = signs.pod
+    if signs.operand != MIG_MANAGER or signs.mig_state != "failed" or (pod and pod.has_no_log):
+        return None
     lines = [line for line in pod.log if "selected configuration not currently" not in line.lower()] if pod else []
     return PredicateAnswer(quote=decisive_line(lines) or (pod.last_words if pod else ""))
 
 
 @predicate()
 def cc_failed(signs: Signs) -> PredicateAnswer | None:
-    return _if(signs.operand == "cc-manager" and signs.labels.get(CC_STATE) == "failed")
+    has_run = signs.pod is None or not signs.pod.has_no_log
+    return _if(signs.operand == "cc-manager" and signs.labels.get(CC_STATE) == "failed" and has_run)
 
 
 @predicate()

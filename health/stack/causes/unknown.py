@@ -15,8 +15,11 @@ PARTS_AT_MOST = 12  # parts of an error that are read, the innermost first
 
 
 def kind_of_line(signs: Signs) -> Cause | None:
-    """Returns the kind of the line that decides: of the log, else of how the container ended or did not start."""
-    line = _line(signs.pod) if signs.pod else ""
+    """Returns the kind of the line that decides: of the log, else of how the container ended or did not start.
+
+    None while the pod is coming up: a program repeats its first requests until they are answered.
+    """
+    line = _line(signs.pod) if signs.pod and not signs.pod.is_coming_up else ""
     for part in _parts(line):
         if kind := next((each for each in KINDS if each.match([part])), None):
             return kind.cause(signs, line, _object(kind, line))

@@ -34,7 +34,7 @@ UNVERIFIED = {
     "crash.rule.crashed",
     "dra.imex.imex_failed",
     "images.other.image_pull",
-    "mig.state.mig_changing",
+    "mig.changing.mig_changing",
     "mig.state.mig_failed",
     "missing.rule.cannot_be_made",
     "missing.rule.missing",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from health.stack.causes import cause_of, why_waits
+from health.stack.causes import Weight, cause_of, why_waits
 from tests.health.stack.signs import a_pod, crashing, signs
 
 FATAL = 'time="2026-11-30T10:00:00Z" level=fatal msg="starting the thing: {}"'
@@ -109,3 +109,41 @@ def test_a_cause_that_names_no_reason_gives_way_to_a_line_that_does():
     )
 
     assert why_waits(signs("", pod)).key != "cuda_unknown"
+
+
+@pytest.mark.parametrize(
+    ("operand", "given", "key"),
+    [
+        ("mig-manager", {"mig_state": "failed", "mig_config": "all-1g.10gb"}, "mig_failed"),
+        ("mig-manager", {"mig_state": "pending", "mig_config": "all-1g.10gb"}, "unknown_timeout"),
+        ("cc-manager", {"labels": {"nvidia.com/cc.mode.state": "failed"}, "selector": {}}, "cc_failed"),
+    ],
+)
+def test_a_state_that_failed_is_told_before_the_kind_of_an_error(operand, given, key):
+    said = 'time="2026-11-30T10:00:00Z" level=error msg="waiting for pods to go: timed out waiting for the condition"'
+    cause = cause_of(signs(operand, crashing(said), **given))
+
+    assert (cause.key, cause.quote) == (key, said)
+
+
+@pytest.mark.parametrize("operand", ["mig-manager", "cc-manager"])
+def test_a_manager_that_cannot_start_is_told_before_the_state_that_it_left(operand):
+    pod = a_pod(reason="StartError", last_words="something that nobody has heard of")
+    given = {"labels": {"nvidia.com/cc.mode.state": "failed"}, "selector": {}, "mig_state": "failed"}
+
+    assert cause_of(signs(operand, pod, **given)).key == "crashed"
+
+
+def test_a_line_of_a_pod_that_is_coming_up_has_no_kind():
+    retry = 'time="2026-11-30T10:00:00Z" level=error msg="pushing the first samples: connection refused, retrying"'
+    cause = cause_of(signs("dcgm-exporter", a_pod(log=[retry])))
+
+    assert (cause.key, cause.weight) == ("not_ready_yet", Weight.WAITING)
+    assert why_waits(signs("", a_pod(last_words="ERROR: health check timeout, retrying", container="main"))) is None
+
+
+@pytest.mark.parametrize("given", [{"is_overdue": True}, {"phase": "Failed"}, {"phase": ""}])
+def test_a_line_of_a_pod_that_is_late_or_has_ended_has_a_kind(given):
+    pod = a_pod(**{"last_words": "RuntimeError: etcd rendezvous failed: timeout", "container": "main"} | given)
+
+    assert why_waits(signs("", pod)).key == "unknown_timeout"
