@@ -237,29 +237,27 @@ def _explain_other_amounts(obstacles: Obstacles, resource: str) -> PendingExplan
         (name for name in (CPU, MEMORY, PODS) if pod.requests.get(name)),
         key=lambda name: (nodes & ~index.with_free(name, pod.requests[name])).bit_count(),
     )
-    most = max(0, index.room(name, nodes).most)
-    number = nodes.bit_count()
-    whose = (
-        f"{count(number, 'node')} {either(number, 'has', 'have')} the {_noun(resource)}s free"
-        if resource
-        else "Nodes qualify"
-    )
+    short = nodes & ~index.with_free(name, pod.requests[name])
+    most = max(0, index.room(name, short).most)
+    number, lacking, amount = nodes.bit_count(), short.bit_count(), amount_text(name, pod.requests[name])
+    noun = _noun(resource)
+    whose = f"{count(number, 'node')} {either(number, 'has', 'have')} the {noun}s free" if resource else "Nodes qualify"
+    title = f"No node with free {noun}s has {amount} free"
+    have = f"{whose}, with at most {amount_text(name, most)} free."
     if name == PODS:
-        return PendingExplanation(
-            "too_many_pods", f"No node with free {_noun(resource)}s has room for one more pod",
-            f"{whose}, but as many pods as its kubelet allows." if number == 1 else
-            f"{whose}, but as many pods as their kubelets allow.",
-            "maxPods", DecidingKind.NODE,
-        )  # fmt: skip
+        title = f"No node with free {noun}s has room for one more pod"
+        have = f"{whose}, but as many pods as {either(number, 'its kubelet allows', 'their kubelets allow')}."
+    if lacking < number:
+        others = number - lacking
+        title = f"{lacking} of {number} nodes with free {noun}s {either(lacking, 'lacks', 'lack')} {amount}"
+        have = f"The other {either(others, 'node lacks', f'{others} nodes lack')} something else that the pod requests."
+    if name == PODS:
+        return PendingExplanation("too_many_pods", title, have, "maxPods", DecidingKind.NODE)
     step = f"Request less {'CPU' if name == CPU else 'memory'} per pod: at most {amount_text(name, most)}."
     return PendingExplanation(
-        f"no_{name}",
-        f"No node with free {_noun(resource)}s has {amount_text(name, pod.requests[name])} free",
-        f"{whose}, with at most {amount_text(name, most)} free.",
-        name,
-        DecidingKind.RESOURCE,
-        changes=[Change(step, Actor.OWNER, 0, number)] if most else [],
-    )
+        f"no_{name}", title, have, name, DecidingKind.RESOURCE,
+        changes=[Change(step, Actor.OWNER, 0, lacking)] if most else [],
+    )  # fmt: skip
 
 
 def _noun(resource: str) -> str:

@@ -220,6 +220,25 @@ def test_gpus_are_free_but_their_node_has_as_many_pods_as_its_kubelet_allows():
     ]
 
 
+@pytest.mark.parametrize(
+    ("own", "others", "key", "title"),
+    [
+        ({MEMORY: 999 * GIB}, {PODS: 110}, "too_many_pods", "3 of 4 nodes with free GPUs lack room for 1 more pod"),
+        ({PODS: 110}, {MEMORY: 999 * GIB}, "no_memory", "3 of 4 nodes with free GPUs lack 32 GiB of memory"),
+    ],
+)
+def test_nodes_with_free_gpus_that_lack_different_amounts_are_counted_apart(own, others, key, title):
+    room = {GPU: 8, CPU: 128_000, MEMORY: 1000 * GIB, PODS: 110}
+    crowd = [a_node(name, allocatable=room, requested=others) for name in "abc"]
+    pod = a_pod(requests={GPU: 4, MEMORY: 32 * GIB, PODS: 1})
+
+    found = explained(pod, *crowd, a_node("own", allocatable=room, requested=own))
+
+    assert (found.key, said(found)) == (
+        key, f"{title}. The other node lacks something else that the pod requests.",
+    )  # fmt: skip
+
+
 def test_the_limit_of_pods_of_a_node_that_reports_none_is_not_checked():
     room = {GPU: 8, CPU: 128_000, MEMORY: 1000 * GIB, PODS: UNKNOWN_LIMIT}
     found = explained(a_pod(requests={GPU: 4, PODS: 1}), a_node("a", allocatable=room, requested={PODS: 300}))
