@@ -4,7 +4,8 @@ A chain ends where an owner is not mirrored, so that a kind that a cluster lacks
 Workers of a LeaderWorkerSet belong to a StatefulSet of their leader pod; a label of the pods names the set.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from django.db.models import Q
@@ -25,6 +26,7 @@ GROUPED = frozenset(
     each.struct.kind for each in (JOB_SETS, LEADER_WORKER_SETS, RAY_CLUSTERS, RAY_JOBS, PYTORCH_JOBS, MPI_JOBS)
 )
 POD = "Pod"
+AT_ONCE = 5000  # owners in one query; SQLite takes 32766 parameters
 SETS_AT_MOST = 100  # LeaderWorkerSets of one owner
 LEADER_WORKER_SET = LEADER_WORKER_SETS.struct.kind
 SET_LABEL = "leaderworkerset.sigs.k8s.io/name"  # of pods: kubernetes-sigs/lws@47a6181f, leaderworkerset_types.go
@@ -68,7 +70,7 @@ def chains_above(uids: Any, *, clusters: Any) -> Mapping[OwnerKey, Sequence[PodO
     """Returns the owners of these owners, the topmost last, by cluster and UID; none for an owner without an owner.
 
     A circle of owners ends before it repeats one. One query; one more for each further step, and two if there are
-    workers of LeaderWorkerSets.
+    workers of LeaderWorkerSets; as many again for each further 5000 owners. `uids` may be a query.
     """
     chains: dict[OwnerKey, list[PodOwner]] = {}
     ends: dict[OwnerKey, tuple[PodOwner, str]] = {}
@@ -87,10 +89,11 @@ def chains_above(uids: Any, *, clusters: Any) -> Mapping[OwnerKey, Sequence[PodO
         if not ends:
             break
     of_leaders = {key for key, chain in chains.items() if chain[-1].kind == POD}
-    for key, name, owner in _sets_of_workers(of_leaders):
-        chains[key].append(PodOwner(LEADER_WORKER_SET, name))
-        if owner.kind:
-            chains[key].append(owner)
+    for some in _slices(of_leaders):
+        for key, name, owner in _sets_of_workers(some):
+            chains[key].append(PodOwner(LEADER_WORKER_SET, name))
+            if owner.kind:
+                chains[key].append(owner)
     return chains
 
 
@@ -109,19 +112,22 @@ def belongs_to(kind: str, name: str, **where: str) -> Q:
 
 
 def _owners_of(uids: Any, clusters: Any) -> Iterable[tuple[OwnerKey, PodOwner, str]]:
-    if isinstance(uids, set) and not uids:
-        return
-    rows = Workload.objects.filter(cluster__in=clusters, uid__in=uids).exclude(owner_kind="").order_by()
-    for cluster, uid, kind, name, above in rows.values_list(
-        "cluster_id", "uid", "owner_kind", "owner_name", "owner_uid"
-    ):
-        yield (cluster, uid), PodOwner(kind, name), above
+    for some in _slices(uids) if isinstance(uids, set) else (uids,):
+        rows = Workload.objects.filter(cluster__in=clusters, uid__in=some).exclude(owner_kind="").order_by()
+        for cluster, uid, kind, name, above in rows.values_list(
+            "cluster_id", "uid", "owner_kind", "owner_name", "owner_uid"
+        ):
+            yield (cluster, uid), PodOwner(kind, name), above
+
+
+def _slices(rows: set[Any]) -> Iterator[set[Any]]:
+    left = iter(rows)
+    while some := set(islice(left, AT_ONCE)):
+        yield some
 
 
 def _sets_of_workers(wanted: Collection[OwnerKey]) -> Iterable[tuple[OwnerKey, str, PodOwner]]:
     """Yields the LeaderWorkerSets by the StatefulSets of their workers, each with its own owner; blank: none."""
-    if not wanted:
-        return
     clusters = {cluster for cluster, _ in wanted}
     pods = Pod.objects.filter(
         cluster__in=clusters, owner_uid__in={uid for _, uid in wanted}, labels__has_key=SET_LABEL

@@ -68,6 +68,8 @@ def groups_of(table: PodTable) -> list[WorkloadGroup]:
     desired = _desired_pods(clusters, {row[1] for row in sums})
     found: dict[GroupKey, WorkloadGroup] = {}
     for cluster_id, namespace, kind, name, uid, code, number, gpus, oldest in sums:
+        if cluster_id not in clusters:  # deleted since the sums were read
+            continue
         chain = above.get((cluster_id, uid))
         kind, name = chain[-1] if chain else (kind, name)
         key = cluster_id, namespace, kind, name

@@ -5,6 +5,7 @@ import pytest
 from capacity.pods.pod_filter import PodFilter
 from capacity.pods.rows import table_of
 from capacity.pods.workload_groups import groups_of
+from fleet import owner_chains as owner_chains_module
 from fleet.gpu_pods import owner_chains, top_owners
 from fleet.models import Workload
 from fleet.owner_chains import SET_LABEL
@@ -50,6 +51,17 @@ def pods(cluster):
             a_pod_of(node, "StatefulSet", "vllm", **label), a_pod_of(node, "StatefulSet", "vllm-0", **label),
         ],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_owners_are_asked_for_in_slices(pods, monkeypatch, django_assert_max_num_queries, at_once):
+    monkeypatch.setattr(owner_chains_module, "AT_ONCE", at_once)
+    every = [pod for those in pods.values() for pod in those]
+    with django_assert_max_num_queries(30) as asked:
+        owners = top_owners(every)
+
+    assert {"/".join(owners[pod.pk]) for pod in every} == set(pods)
+    assert len(asked) > len({pod.owner_uid for pod in every}) / at_once
 
 
 def test_every_pod_belongs_to_its_topmost_owner_and_is_found_by_it(pods):

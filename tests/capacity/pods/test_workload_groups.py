@@ -9,10 +9,11 @@ from io import StringIO
 import pytest
 from django.db import connection
 
+from capacity.pods import workload_groups
 from capacity.pods.pod_filter import PodFilter
 from capacity.pods.rows import table_of
 from capacity.pods.workload_groups import WITHOUT_GPUS, group_sums, groups_of
-from fleet.models import Node, Pod, Workload
+from fleet.models import Cluster, Node, Pod, Workload
 from fleet.states.pod import PodState
 from tests import make
 from tests.callers import calling
@@ -99,6 +100,15 @@ def test_page_file_and_rest_have_the_sums_of_the_rows(fleet, bob):
     ]
     rows = list(csv.DictReader(StringIO(visiting(bob).get("/pods.csv?by=workload").content.decode())))
     assert [(row["pods"], row["gpus"]) for row in rows] == [(str(each.pods), str(each.gpus)) for each in groups]
+
+
+def test_a_cluster_that_was_deleted_since_the_sums_has_no_group(fleet, bob, monkeypatch):
+    table = table_of(bob, PodFilter(), now=NOON)
+    sums = list(group_sums(table.pods))
+    west = Cluster.objects.get(name="west").pk
+    monkeypatch.setattr(workload_groups, "group_sums", lambda _: [(west + 99, *row[1:]) for row in sums] + sums)
+
+    assert {each.cluster for each in groups_of(table)} == {"east", "west"}
 
 
 def test_sums_read_their_index_alone(fleet, bob):
