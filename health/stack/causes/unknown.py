@@ -4,6 +4,7 @@ An error of Go has its reason last, after the errors of all its callers: its inn
 decides. The object is the one that is nearest to it.
 """
 
+import re
 from collections.abc import Iterator
 
 from health.stack.causes.base import Cause, PodSigns, Signs
@@ -11,6 +12,8 @@ from health.stack.causes.entries import CauseMatcher, table
 from kube.log_lines import LONGEST, LineWeight, message_of, weight
 
 KINDS = table("unknown.kind")
+# Python's exceptions for faults of a program itself: a name in their message, such as "timeout", is no kind.
+OWN_FAULT = re.compile(r"(?:^|[\]\s(:|])(?:Key|Type|Value|Attribute|Index|Name)Error: ")
 PARTS_AT_MOST = 12  # parts of an error that are read, the innermost first
 
 
@@ -28,7 +31,7 @@ def kind_of_line(signs: Signs) -> Cause | None:
 
 def _line(pod: PodSigns) -> str:
     line = pod.decisive_line or (pod.message if pod.has_no_log else "")
-    return line if weight(line) >= LineWeight.SECONDHAND else ""
+    return line if weight(line) >= LineWeight.SECONDHAND and not OWN_FAULT.search(line[:LONGEST]) else ""
 
 
 def _parts(line: str) -> Iterator[str]:

@@ -147,3 +147,52 @@ def test_a_line_of_a_pod_that_is_late_or_has_ended_has_a_kind(given):
     pod = a_pod(**{"last_words": "RuntimeError: etcd rendezvous failed: timeout", "container": "main"} | given)
 
     assert why_waits(signs("", pod)).key == "unknown_timeout"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "BrokenPipeError: [Errno 32] Broken pipe",
+        "KeyError: 'timeout'",
+        "TypeError: connect() got an unexpected keyword argument 'timeout'",
+        "ValueError: invalid value for the option depth",
+        "RuntimeError: step 404 of 500 diverged",
+        "RuntimeError: shape 403 x 12 and batch of 401",
+        "RuntimeError: bad parameter timeout",
+        "RuntimeError: Client(timeout=30) broke",
+    ],
+)
+def test_a_name_or_a_number_in_an_error_is_no_kind(line):
+    assert not why_waits(signs("", crashing(last_words=line, container="main"))).key.startswith("unknown_")
+
+
+@pytest.mark.parametrize(
+    ("error", "key"),
+    [
+        ("unexpected HTTP status 403", "unknown_rights"),
+        ("HTTP/1.1 401", "unknown_rights"),
+        ("refused: code=403", "unknown_rights"),
+        ("status code: 404", "unknown_missing"),
+        ("connection timeout", "unknown_timeout"),
+        ("the read timed-out", "unknown_timeout"),
+    ],
+)
+def test_a_status_of_an_answer_and_a_timeout_have_a_kind(error, key):
+    assert cause_of(signs("dcgm-exporter", crashing(FATAL.format(error), container="ctr"))).key == key
+
+
+@pytest.mark.parametrize(
+    ("error", "key", "names"),
+    [
+        (f"{'/' * 60}: permission denied", "unknown_access", "the object in the line"),
+        (f"open {'/' * 60}: permission denied", "unknown_access", "the object in the line"),
+        ("open /.cache/x: permission denied", "unknown_access", "/.cache/x"),
+        (f"unknown flag: {'-' * 60}", "unknown_setting", "the setting in the line"),
+        ("unknown flag: --depth", "unknown_setting", "--depth"),
+        (f"{'-' * 60} not found", "unknown_missing", "the object in the line"),
+    ],
+)
+def test_a_ruler_in_a_line_is_no_object(error, key, names):
+    cause = cause_of(signs("dcgm-exporter", crashing(FATAL.format(error), container="ctr")))
+
+    assert (cause.key, names in cause.action) == (key, True)
