@@ -27,6 +27,7 @@ from maintenance.trials import ACCEPTED_RATIO, POOL, acceptance_of, move_trial
 from maintenance.triggers import (
     DAY,
     HOUR,
+    LONG_DOWN,
     MODE_MOVES,
     MODE_ORDER,
     RULES,
@@ -42,7 +43,7 @@ from maintenance.triggers import (
     replay,
 )
 from operations.external_owner import external_owner_of
-from operations.models import Disruption
+from operations.models import Disruption, Quarantine
 from operations.restraints import freezes_of, stop_reason
 from people.models import AuditEntry
 from people.roster.accounts import CONSOLE
@@ -226,20 +227,23 @@ def numbers_of(
     """Returns the numbers of the breaker now. `alike`: nodes with the same cause; `shared`: what they share.
     Four queries.
 
-    A node on probation is in service, and takes no place of the pool's limit.
+    A node on probation is in service, and takes no place of the pool's limit. A node in a case, in quarantine (such as
+    a retired one) or down for long says nothing about an outage of now.
     """
-    held = NodeCase.objects.open().exclude(state=CaseState.PROBATION).filter(opened_by=ACTOR)
+    held = NodeCase.objects.open().exclude(state=CaseState.PROBATION)
     automatic = AutomaticDecision.objects.filter(automatic__pool__cluster=row.pool.cluster_id, case__isnull=False)
-    gpu_nodes = Node.objects.filter(cluster=row.pool.cluster_id, is_gpu_node=True).aggregate(
-        of_cluster=Count("pk"), not_ready=Count("pk", filter=Q(is_ready=False) | Q(is_ready=None))
-    )
+    is_down = Q(is_ready=False) | Q(is_ready=None)
+    gpu_nodes = Node.objects.filter(cluster=row.pool.cluster_id, is_gpu_node=True)
+    gpu_nodes = gpu_nodes.exclude(is_down, ready_since__lt=now - LONG_DOWN)
+    gpu_nodes = gpu_nodes.exclude(uid__in=held.values("node_uid"))
+    gpu_nodes = gpu_nodes.exclude(uid__in=Quarantine.objects.in_force().values("node_uid"))
     return BreakerNumbers(
         nodes=row.pool.nodes.count(),
-        in_cases=held.filter(node_uid__in=row.pool.nodes.values("uid")).count(),
+        in_cases=held.filter(opened_by=ACTOR, node_uid__in=row.pool.nodes.values("uid")).count(),
         last_hour=automatic.filter(at__gt=now - HOUR).count(),
         same_cause=alike,
         shared=shared,
-        **gpu_nodes,
+        **gpu_nodes.aggregate(in_service=Count("pk"), not_ready=Count("pk", filter=is_down)),
     )
 
 

@@ -38,7 +38,7 @@ class Trial:
 
     def why_too_short(self, name: str, to: Mode, *, now: datetime) -> str:
         """Returns why the mode needs more of it. Blank: it does not."""
-        if to not in NEEDS_TRIAL or (self.ends_at and self.ends_at <= now):
+        if to not in NEEDS_TRIAL or self.skipped_by or (self.ends_at and self.ends_at <= now):
             return ""
         needs = f"Mode {to} needs {TRIAL.days} days of shadow mode first."
         skip = "An admin may skip the rest with a reason."

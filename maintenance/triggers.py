@@ -18,7 +18,8 @@ DAY, HOUR = timedelta(hours=24), timedelta(hours=1)
 SETTLES = timedelta(minutes=1)  # a finding is open so long first: a common cause shows on several nodes
 YOUNG = timedelta(minutes=15)  # since the node joined or booted
 POOL_SHARE, PER_HOUR = 0.05, 3  # of a pool's nodes in automatic cases; new ones of a cluster
-NOT_READY_SHARE = 0.2  # of a cluster's GPU nodes; EKS and Karpenter stop their repairs there
+NOT_READY_SHARE = 0.2  # of a cluster's GPU nodes in service; EKS and Karpenter stop their repairs there
+LONG_DOWN = timedelta(days=7)  # a node that is not Ready for longer tells nothing about an outage of now
 SAME_CAUSE, SAME_CAUSE_WITHIN = 3, timedelta(minutes=10)
 WATCHED = timedelta(minutes=30)  # after the first act of a half-open breaker
 
@@ -172,8 +173,8 @@ class BreakerNumbers:
     last_hour: int  # automatic cases of the cluster in the last hour
     same_cause: Sequence[str] = field(default_factory=tuple)  # nodes of the cluster, the asked one among them
     shared: str = ""  # sentence: what these nodes share and others lack; blank: nothing, or unknown
-    not_ready: int = 0  # GPU nodes of the cluster
-    of_cluster: int = 0  # all of these
+    not_ready: int = 0  # GPU nodes of the cluster in service
+    in_service: int = 0  # all of these
 
     @property
     def most_in_cases(self) -> int:
@@ -190,7 +191,7 @@ class BreakerNumbers:
 
     @property
     def is_outage(self) -> bool:
-        return self.not_ready >= max(SAME_CAUSE, self.of_cluster * NOT_READY_SHARE)
+        return self.not_ready >= max(SAME_CAUSE, self.in_service * NOT_READY_SHARE)
 
     @property
     def why_trip(self) -> str:
@@ -199,7 +200,7 @@ class BreakerNumbers:
             same = f"{len(self.same_cause)} nodes have the same cause within 10 min"
             return f"{same}: {names(sorted(self.same_cause))}. {self.shared or 'Look for what they share.'}"
         if self.is_outage:
-            not_ready = f"{self.not_ready} of {count(self.of_cluster, 'GPU node')} of the cluster are not Ready."
+            not_ready = f"{self.not_ready} of {count(self.in_service, 'GPU node')} in service are not Ready."
             return f"{not_ready} Look at the zone and the control plane."
         if self.in_cases >= self.most_in_cases:
             most = count(self.most_in_cases, "node")

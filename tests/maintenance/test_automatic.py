@@ -29,12 +29,12 @@ from maintenance.triggers import (
     replay,
 )
 from operations import commands as operations
-from operations.models import Freeze, Operation
+from operations.models import Freeze, Operation, Quarantine
 from operations.restraints import AFTER_RESTORE
 from people.models import AuditEntry
 from people.roster.accounts import CONSOLE
 from tests.callers import calling
-from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pod, a_pool, a_user
+from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pod, a_pool, a_user, an_operation
 from tests.pages import page, visiting
 from wording.instants import to_the_minute
 from wording.reports import instant
@@ -103,9 +103,9 @@ def test_a_backtest_acts_on_single_faults_and_on_no_node_of_a_storm():
         (BreakerNumbers(4, 0, 0), ""),
         (BreakerNumbers(4, 1, 0), "Automatic cases hold 1 of 4 nodes of the pool. At most 1 node."),
         (BreakerNumbers(100, 0, 3), "3 nodes of the cluster were quarantined automatically in the last hour."),
-        (BreakerNumbers(100, 0, 0, not_ready=19, of_cluster=100), ""),
-        (BreakerNumbers(100, 0, 0, not_ready=20, of_cluster=100), "20 of 100 GPU nodes of the cluster are not Ready."),
-        (BreakerNumbers(4, 0, 0, not_ready=2, of_cluster=4), ""),
+        (BreakerNumbers(100, 0, 0, not_ready=19, in_service=100), ""),
+        (BreakerNumbers(100, 0, 0, not_ready=20, in_service=100), "20 of 100 GPU nodes in service are not Ready."),
+        (BreakerNumbers(4, 0, 0, not_ready=2, in_service=4), ""),
         (BreakerNumbers(100, 0, 0, ("a", "b")), ""),
         (BreakerNumbers(100, 0, 0, ("a", "b", "c")), "3 nodes have the same cause within 10 min"),
     ],
@@ -273,8 +273,30 @@ def test_many_nodes_not_ready_open_the_breaker(is_ready: bool | None):
     strike(pool, 3)
     run_automatic_quarantine(now=NOON)
     row = AutomaticQuarantine.objects.get()
-    assert row.breaker_reason.startswith("4 of 20 GPU nodes of the cluster are not Ready.")
+    assert row.breaker_reason.startswith("4 of 20 GPU nodes in service are not Ready.")
     assert row.breaker_cause == "not-ready", "breakers of several pools are one finding (lifecycle R52)"
+
+
+@pytest.mark.django_db
+def test_nodes_in_cases_in_quarantine_or_down_for_long_are_no_outage():
+    """Three dead nodes of a small cluster would stop automatic quarantine for ever."""
+    pool = a_pool_in(Mode.ACT, nodes=15)
+    row = AutomaticQuarantine.objects.select_related("pool").get()
+    down = [Node.objects.get(name=f"gpu-{number}") for number in range(5, 9)]
+    Node.objects.filter(pk__in=[node.pk for node in down]).update(is_ready=False, ready_since=NOON)
+    assert automatic.numbers_of(row, now=NOON).why_trip.startswith("4 of 15 GPU nodes in service are not Ready.")
+
+    a_case(down[0])
+    operation = an_operation(pool.cluster)
+    Quarantine.objects.create(
+        cluster=pool.cluster, operation=operation, node_uid=down[1].uid, node_name=down[1].name, wanted_since=NOON
+    )  # fmt: skip
+    Node.objects.filter(pk=down[2].pk).update(is_ready=None, ready_since=NOON - timedelta(days=8))
+    Node.objects.filter(name="gpu-0").update(ready_since=NOON - timedelta(days=90))
+    numbers = automatic.numbers_of(row, now=NOON)
+    assert (numbers.not_ready, numbers.in_service, numbers.why_trip) == (1, 12, "")
+    Node.objects.filter(pk=down[2].pk).update(ready_since=None)
+    assert automatic.numbers_of(row, now=NOON).not_ready == 2, "nobody knows since when"
 
 
 @pytest.mark.django_db
@@ -523,9 +545,6 @@ def test_mode_suggest_needs_14_days_of_shadow_mode_or_a_reason_that_is_shown():
     with pytest.raises(CaseRefused, match=r"Mode suggest needs 14 days of shadow mode first\. Pool h200 has 13 d, and"):
         automatic.change_mode(pool, mode="suggest", now=early, **given)
     row = automatic.change_mode(pool, mode="suggest", skip_trial=True, now=early, **given)
-    with pytest.raises(CaseRefused, match="Mode act needs 14 days"):
-        automatic.change_mode(pool, mode="act", now=early, **given)
-
     assert trial_of(row) == Trial(NOON, "root", "We know this rule.")
     entry = AuditEntry.objects.filter(verb="automatic-quarantine.suggest").get()
     assert entry.evidence["trial"] == {
@@ -534,12 +553,17 @@ def test_mode_suggest_needs_14_days_of_shadow_mode_or_a_reason_that_is_shown():
     text = page(visiting(a_user(role="viewer")), f"/maintenance/automatic/{pool.pk}").text
     assert "root skipped the rest: We know this rule." in text
 
-    automatic.change_mode(pool, mode="shadow", now=early, **given)
-    for mode in ("suggest", "act"):
-        automatic.change_mode(pool, mode=mode, now=ends, **given)
+    assert "over since" not in text
+    row = automatic.change_mode(pool, mode="act", now=early + timedelta(hours=1), **given)
+    assert trial_of(row).skipped_by == "root", "the skipped rest is over for mode act, too"
+
     automatic.change_mode(pool, mode="off", now=ends, **given)
     row = automatic.change_mode(pool, mode="shadow", now=ends, **given)
     assert trial_of(row) == Trial(ends)
+    with pytest.raises(CaseRefused, match="Mode suggest needs 14 days"):
+        automatic.change_mode(pool, mode="suggest", now=ends + timedelta(days=1), **given)
+    for mode in ("suggest", "shadow", "suggest", "act"):
+        automatic.change_mode(pool, mode=mode, now=ends + TRIAL, **given)
 
 
 @pytest.mark.django_db
