@@ -72,6 +72,14 @@ def sentinel_keeps(labels: Mapping[str, str], annotations: Mapping[str, str]) ->
     return SENTINEL_EVENT if has_event and (is_its or SENTINEL_PRE_EXISTING in annotations) else ""
 
 
+def sentinel_holds(labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
+    """Returns whether NVSentinel has the node in its hands.
+
+    Its label `cordon-by` is no evidence: it counts only beside the event (lifecycle R1), which is enough.
+    """
+    return SENTINEL_EVENT in annotations or bool(labels.get(SENTINEL_STATE))
+
+
 def is_in_breakfix(annotations: Mapping[str, str], *, is_unschedulable: bool) -> bool:
     """Returns whether an uncordon cancels NVSentinel's break-fix: it counts the cordon as its own, and has an event.
 

@@ -13,8 +13,8 @@ from edges.transition_errors import LostRace
 from fleet.freshness.cluster import load_cluster_freshness, why_unseen
 from fleet.freshness.kinds import PODS
 from fleet.models import Cluster, Node, Pool
-from gpu.cordons import SENTINEL_EVENT
-from gpu.labels import SENTINEL_CORDON, SENTINEL_STATE
+from gpu.cordons import SENTINEL_EVENT, sentinel_holds
+from gpu.labels import SENTINEL_STATE
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
 from health.evaluation.node_properties import NodeProperties
 from health.models import Finding
@@ -274,7 +274,7 @@ def why_wait(node: Node, *, now: datetime) -> str:
         return f"The node joined or booted less than {spell(YOUNG)} ago."
     if node.upgrade_state not in AT_REST or node.is_paused or node.reconfiguring:
         return "The node is being changed."
-    if SENTINEL_EVENT in node.annotations or node.labels.get(SENTINEL_STATE) or node.labels.get(SENTINEL_CORDON):
+    if sentinel_holds(node.labels, node.annotations):
         return "NVSentinel quarantines the node."
     if external := external_owner_of(node):
         return external.sentence
@@ -288,9 +288,7 @@ def why_wait(node: Node, *, now: datetime) -> str:
 
 def other_quarantine(cluster: Cluster) -> str:
     """Returns who else quarantines nodes of the cluster (lifecycle R14). Blank: nobody is known to. Two queries."""
-    marks = (
-        Q(annotations__has_key=SENTINEL_EVENT) | Q(labels__has_key=SENTINEL_STATE) | Q(labels__has_key=SENTINEL_CORDON)
-    )
+    marks = Q(annotations__has_key=SENTINEL_EVENT) | Q(labels__has_key=SENTINEL_STATE)
     if nodes := cluster.nodes.filter(marks).count():
         return f"NVSentinel quarantines {count(nodes, 'node')} of this cluster. Quarterdeck leaves them to it."
     seen_at = RepairKinds.objects.filter(cluster=cluster).values_list("sentinel_seen_at", flat=True).first()

@@ -8,9 +8,8 @@ from datetime import datetime, timedelta
 from django.db.models import QuerySet
 
 from fleet.models import Cluster, ClusterMode, Node, Pod, PodPlacement
-from gpu.cordons import SENTINEL_EVENT
+from gpu.cordons import sentinel_holds
 from gpu.external_owners import ExternalOwner
-from gpu.labels import SENTINEL_CORDON, SENTINEL_STATE
 from health.stack import ChecklistAnswer, ChecklistItem, checklist_of, read_stacks
 from maintenance.automatic import AT_REST, why_not_now
 from maintenance.gate_steps import GateFacts
@@ -110,7 +109,7 @@ def _owner_of(node: Node, external: ExternalOwner | None) -> str:
     """Returns who else works on the node. Blank: nobody."""
     if external:
         return external.sentence
-    if SENTINEL_EVENT in node.annotations or node.labels.get(SENTINEL_STATE) or node.labels.get(SENTINEL_CORDON):
+    if sentinel_holds(node.labels, node.annotations):
         return "NVSentinel quarantines the node."
     if node.upgrade_state not in AT_REST or node.is_paused or node.reconfiguring:
         return "The node is being changed."

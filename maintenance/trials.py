@@ -88,7 +88,7 @@ def _stored(row: AutomaticQuarantine, key: str) -> Trial | None:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The last decisions that people judged, and the number of those that nobody judged."""
+    """The last decisions that people judged, and the number of those that they can still judge."""
 
     accepted: int
     judged: int  # at most `JUDGED`
@@ -112,7 +112,8 @@ def acceptance_of(row: AutomaticQuarantine) -> Acceptance:
     """
     decisions = with_judgement(row.decisions.exclude(verdict=AutomaticVerdict.BLOCKED))
     judged = decisions.filter(is_judged=True).order_by("-pk").values_list("is_accepted", flat=True)[:JUDGED]
-    return Acceptance(sum(judged), len(judged), decisions.filter(is_judged=False).count())
+    nobody_can = Q(finding=None, case=None)  # a rule that acts took the finding over, or it was deleted
+    return Acceptance(sum(judged), len(judged), decisions.filter(is_judged=False).exclude(nobody_can).count())
 
 
 def with_judgement(decisions: QuerySet[Any]) -> QuerySet[Any]:

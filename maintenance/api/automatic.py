@@ -61,7 +61,7 @@ class AutomaticDetailSerializer(AutomaticSerializer):
     trial_skip_reason = serializers.CharField()
     accepted = serializers.IntegerField(help_text="Of the last judged decisions: those that people accepted.")
     judged = serializers.IntegerField(help_text="The last decisions that people judged, at most 20.")
-    not_judged = serializers.IntegerField(help_text="Decisions that nobody judged. Blocked ones do not count.")
+    not_judged = serializers.IntegerField(help_text="Decisions that people can still judge. Blocked ones do not count.")
     drain_since = serializers.DateTimeField(allow_null=True, help_text="Null: no node is drained automatically.")
     drain_by = serializers.CharField(help_text="Who switched it on.")
     repair_since = serializers.DateTimeField(allow_null=True, help_text="Null: no node is repaired automatically.")
@@ -243,7 +243,8 @@ class AutomaticRules(AutomaticEdge):
     @extend_schema(request=RuleModeRequest, responses=AutomaticDetailSerializer)
     def post(self, request, pool_id: int) -> Response:
         """Limits one rule to a mode, up one step at a time. Earlier findings of a raised rule start nothing. 409 before
-        the first mode of the pool, or for more than one step up."""
+        the first mode of the pool, for more than one step up, and before 14 days of shadow mode of a rule that was off,
+        unless the rest is skipped."""
         pool = self.pool(pool_id)
         where = f"cluster {pool.cluster.name}"
         require(self.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where)

@@ -8,13 +8,15 @@ import pytest
 
 from edges.transition_errors import LostRace
 from fleet.models import Node, Pool
+from gpu.labels import SENTINEL_CORDON
 from health.evaluation.node_properties import properties_of
 from health.models import EvaluationRun, Finding
-from maintenance import automatic, automatic_round
+from maintenance import automatic, automatic_round, commands
 from maintenance.automatic_round import PoolRound, run_automatic_quarantine
 from maintenance.findings import BREAKER
 from maintenance.lifecycle import CaseState
 from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase, RepairKinds
+from maintenance.new_nodes import why_not_free
 from maintenance.queries import why_no_release
 from maintenance.refusals import CaseRefused
 from maintenance.trials import TRIAL, Acceptance, Trial, acceptance_of, skipped_rules, trial_of
@@ -385,6 +387,41 @@ def test_a_node_that_is_changed_held_or_not_seen_is_left_alone(hinder):
 
 
 @pytest.mark.django_db
+def test_a_label_that_nvsentinel_left_on_a_node_keeps_no_machine_away():
+    """lifecycle R1: its label stays after a manual uncordon (NVIDIA/NVSentinel #1872)."""
+    pool = a_pool_in(Mode.ACT)
+    strike(pool, 3)
+    marked = Node.objects.filter(name="gpu-3")
+    marked.update(labels={SENTINEL_CORDON: "NVSentinel"})
+    assert why_not_free(list(marked), now=NOON) == {}, "for the gate of new nodes"
+    run_automatic_quarantine(now=NOON)
+    assert verdicts() == ["acted"]
+
+
+@pytest.mark.django_db
+def test_a_node_has_at_most_one_automatic_case_in_24_hours():
+    """lifecycle R57."""
+    pool = a_pool_in(Mode.SUGGEST, nodes=80)
+    strike(pool, 3)
+    run_automatic_quarantine(now=NOON)
+    first = NodeCase.objects.get()
+    commands.close(first, actor="ada", reason="It is well.", now=NOON)
+    Finding.objects.update(resolved_at=NOON, state="resolved")
+    later = AutomaticDecision.objects.get().at + timedelta(hours=24)
+    for now, cases in ((later - timedelta(minutes=1), 1), (later, 2)):
+        a_finding(
+            pool.cluster, f"GPU 3 at {now}", node=Node.objects.get(name="gpu-3"), rule="gpu-recovery-action",
+            severity="critical", opened_at=now - timedelta(minutes=2), facts={},
+        )  # fmt: skip
+        pool.cluster.bookmarks.update(last_seen_at=now)
+        run_automatic_quarantine(now=now)
+        assert NodeCase.objects.count() == cases
+
+    assert verdicts() == ["suggested", "blocked", "suggested"]
+    assert AutomaticDecision.objects.order_by("pk")[1].reason == "The node had an automatic case in the last 24 h."
+
+
+@pytest.mark.django_db
 def test_a_full_failure_domain_blocks_and_a_young_sign_waits():
     pool = a_pool_in(Mode.ACT)
     strike(pool, 3, opened_at=NOON - timedelta(seconds=30))
@@ -579,6 +616,24 @@ def test_a_rule_that_was_off_has_14_days_of_its_own():
 
 
 @pytest.mark.django_db
+def test_a_row_from_before_trials_and_limits_counts_from_its_mode():
+    pool = a_pool_in(Mode.SHADOW)
+    row = AutomaticQuarantine.objects.get()
+    assert (row.trials, row.rule_modes, row.rules_raised_at, row.storm_since) == ({}, {}, {}, None)
+    assert (trial_of(row), skipped_rules(row)) == (Trial(LONG_AGO), {})
+
+    given = {"actor": "root", "reason": "x", "now": NOON}
+    assert automatic.change_rule(pool, rule="gsp", mode="shadow", **given).trials == {}, "tried with its pool"
+    assert automatic.change_rule(pool, rule="gsp", mode="suggest", **given).trials == {}
+    row = automatic.change_mode(pool, mode="suggest", **given)
+    assert trial_of(row) == Trial(LONG_AGO), "kept at the first change"
+
+    AutomaticQuarantine.objects.update(breaker=BreakerState.OPEN, breaker_reason="Storm.", breaker_cause="gsp")
+    ((subject, _),) = BREAKER.say(pool.cluster, now=NOON)
+    assert subject.endswith(to_the_minute(LONG_AGO))
+
+
+@pytest.mark.django_db
 def test_a_pool_whose_decisions_people_dismiss_in_shadow_mode_may_not_act():
     pool = a_pool_in(Mode.SUGGEST)
     row = AutomaticQuarantine.objects.get()
@@ -699,6 +754,7 @@ def test_a_record_of_a_rule_in_shadow_mode_does_not_decide_the_finding():
 
     assert verdicts() == ["would-act", "acted"]
     assert [each.finding is None for each in AutomaticDecision.objects.order_by("pk")] == [True, False]
+    assert acceptance_of(AutomaticQuarantine.objects.get()) == Acceptance(0, 0, 1), "nobody can judge the record"
 
 
 @pytest.mark.django_db
@@ -764,5 +820,6 @@ def test_a_page_names_who_else_quarantines_nodes_of_the_cluster():
     )
     Node.objects.filter(name="gpu-1").update(labels={"dgxc.nvidia.com/nvsentinel-state": "quarantined"})
     Node.objects.filter(name="gpu-2").update(annotations={"quarantineHealthEvent": "[]"})
+    Node.objects.filter(name="gpu-0").update(labels={SENTINEL_CORDON: "NVSentinel"})  # of an earlier quarantine
     sentence = "NVSentinel quarantines 2 nodes of this cluster."
     assert sentence in page(visiting(a_user(role="viewer")), f"/maintenance/automatic/{pool.pk}").text
