@@ -50,10 +50,12 @@ class ExternalOwner:
     name: str
     does: str  # a verb and its object
     mark: str  # that is on the node while it works
+    seen_at: datetime | None = None  # when its object was last listed, where that is no longer now
 
     @property
     def sentence(self) -> str:
-        return f"{self.name} {self.does} ({self.mark}). Wait until the mark is gone, or ask its owner."
+        as_of = f" As of {to_the_minute(self.seen_at)}: its objects were not listed since." if self.seen_at else ""
+        return f"{self.name} {self.does} ({self.mark}). Wait until the mark is gone, or ask its owner.{as_of}"
 
 
 def external_owner(marks: NodeMarks) -> ExternalOwner | None:

@@ -276,7 +276,7 @@ def why_wait(node: Node, *, now: datetime) -> str:
         return "The node is being changed."
     if sentinel_holds(node.labels, node.annotations):
         return "NVSentinel quarantines the node."
-    if external := external_owner_of(node):
+    if external := external_owner_of(node, now=now):
         return external.sentence
     if NodeCase.objects.open().of_node(node.uid).exists():
         return "The node has an open case."

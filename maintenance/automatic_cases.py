@@ -192,7 +192,7 @@ def _why_wait(case: NodeCase, *, now: datetime) -> str:
     if state in SENTINEL_WORKS:
         return f"NVSentinel works on the node ({state})."
     frozen = freezes_of(case.cluster_id, [case.node_uid], now=now).get(case.node_uid, "")
-    return why_not_now(case.cluster, now=now) or frozen or other_owner(case.node_uid)
+    return why_not_now(case.cluster, now=now) or frozen or other_owner(case.node_uid, now=now)
 
 
 def _facts_of(case: NodeCase, row: AutomaticQuarantine | None, decision: AutomaticDecision | None) -> AutomaticFacts:

@@ -70,7 +70,7 @@ def ask_repair(
         mend it (lifecycle R7)
     """
     with changed(case, "repair", seen=seen) as facts:
-        refuse_unable(case, RepairKind(kind), by)
+        refuse_unable(case, RepairKind(kind), by, now=now)
         reboots = case.repairs.filter(kind=RepairKind.REBOOT).exclude(answer=RepairAnswer.REFUSED).count()
         if kind == RepairKind.REBOOT and reboots >= MOST_REBOOTS:
             raise CaseRefused("Two reboots did not mend the node. Ask for a hardware repair, or retire it.")
@@ -86,14 +86,14 @@ def ask_repair(
         Repair.queue_round(repair.pk)
 
 
-def refuse_unable(case: NodeCase, kind: RepairKind, by: str) -> None:
+def refuse_unable(case: NodeCase, kind: RepairKind, by: str, *, now: datetime) -> None:
     """:raises CaseRefused: when the actor cannot be asked for this repair, or another owner changes the node"""
     its = ACTORS[by]
     if kind not in its.kinds:
         raise CaseRefused(f"{its.title} does not do this repair. It does: {names(sorted(its.kinds))}.")
     if reason := its.why_not(repair_scope(case)):
         raise CaseRefused(reason)
-    if reason := other_owner(case.node_uid):
+    if reason := other_owner(case.node_uid, now=now):
         raise CaseRefused(f"{reason} Ask again when that change ended.")
 
 

@@ -97,7 +97,7 @@ def why_not_free(nodes: Sequence[Node], *, now: datetime) -> dict[str, str]:
     frozen = freezes_of(nodes[0].cluster_id, uids, now=now)
     taken = Disruption.objects.in_force().filter(node_uid__in=uids)
     others = {row.node_uid: row.not_free for row in taken if row.taken_by != own.get(row.node_uid)}
-    works = external_owners(nodes)
+    works = external_owners(nodes, now=now)
     found = {
         node.uid: _owner_of(node, works.get(node.uid)) or others.get(node.uid, "") or frozen.get(node.uid, "")
         for node in nodes

@@ -301,14 +301,14 @@ def receiver_of(case: NodeCase) -> RepairReceiver | None:
     return rows.order_by(F("pool").asc(nulls_last=True)).first()
 
 
-def other_owner(node_uid: str) -> str:
+def other_owner(node_uid: str, *, now: datetime) -> str:
     """Returns who else changes the node now. Blank: nobody. Four queries."""
     own = [row.operation.mark for row in Quarantine.objects.of_nodes([node_uid]).select_related("operation")]
     other = Disruption.objects.in_force().filter(node_uid=node_uid).exclude(taken_by__in=own).first()
     if other:
         return other.not_free
     node = Node.objects.filter(uid=node_uid).first()
-    external = node and external_owner_of(node)
+    external = node and external_owner_of(node, now=now)
     return external.sentence if external else ""
 
 

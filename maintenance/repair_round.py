@@ -267,7 +267,7 @@ class RepairRound:
     def _why_not_now(self) -> str:
         now = self.clock()
         frozen = freezes_of(self.case.cluster_id, [self.case.node_uid], now=now)
-        return stop_reason(now=now) or frozen.get(self.case.node_uid, "") or other_owner(self.case.node_uid)
+        return stop_reason(now=now) or frozen.get(self.case.node_uid, "") or other_owner(self.case.node_uid, now=now)
 
     def _intend(self) -> None:
         """Records that the request is being sent, under everything that could forbid it.

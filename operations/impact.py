@@ -152,7 +152,7 @@ def impact_of(
         waits=list(_waits(cluster, nodes, steps, now=now)),
         warnings=[
             *_unseen(cluster, with_pods=is_evicting or bool(named), now=now),
-            *_warnings(nodes, steps, options or {}),
+            *_warnings(nodes, steps, options or {}, now=now),
             *(_jobs_in_turns(drained, (options or {}).get("at_once") or AT_ONCE_MOST) if "drain" in steps else ()),
         ],
         approvals=[
@@ -306,11 +306,12 @@ def _unseen(cluster: Cluster, *, with_pods: bool, now: datetime):
             yield f"The impact may differ: {found.sentence}"
 
 
-def _warnings(nodes: Sequence[Node], steps: Sequence[str], options: Mapping[str, Any]):
+def _warnings(nodes: Sequence[Node], steps: Sequence[str], options: Mapping[str, Any], *, now: datetime):
     if all(STEPS[key].minds_owner for key in steps):
-        held = external_owners(nodes)
+        acts_on = {STEPS[key].acts_on for key in steps}
+        held = {uid: owner for uid, owner in external_owners(nodes, now=now).items() if owner.name not in acts_on}
         yield from (f"{node.name} is held by another: {held[node.uid].sentence}" for node in nodes if node.uid in held)
-        yield from not_looked_at(nodes)
+        yield from not_looked_at(nodes, now=now)
         yield from (f"{node.name}: {work}" for node in nodes for work in announced_work_of(node))
     for key in steps:
         yield from STEPS[key].warnings(nodes)

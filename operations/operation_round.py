@@ -209,11 +209,12 @@ class OperationRound:
         room = most - len(running)
         pending = list(self._nodes(NodeProgress.PENDING)[: max(0, room) * 4])
         frozen = self._frozen(pending)
+        held = [(step, step.why_not_begin(pending, now=self.clock())) for step in self.steps]
         started: list[OperationNode] = []
         for node in pending:
             if room <= 0 or self.clock() - self.began >= LONGEST:
                 break
-            held_back = (self._held_back(step, node, frozen) or step.why_not_begin(node) for step in self.steps)
+            held_back = (self._held_back(step, node, frozen) or why.get(node.node_uid, "") for step, why in held)
             if reason := next(filter(None, held_back), ""):
                 self._note_pending(node, reason)
             elif self._start(node):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -13,7 +13,7 @@ from fleet.models import Cluster, Node
 from kube import client
 from kube.structs import NodeSeen
 from operations import node_writer
-from operations.external_owner import external_owner_of
+from operations.external_owner import external_owners
 from operations.models import Operation, OperationNode
 from operations.restraints import Veto
 from operations.steps.nodes_in_progress import NodesInProgress
@@ -111,6 +111,7 @@ class NodeStep(ABC):
     vetoes: ClassVar[Sequence[Veto]] = ()
     waits_for_stop: ClassVar[bool] = True  # the stop of the fleet holds it back
     waits_for_others: ClassVar[bool] = False  # it does not begin while another controller works on the node
+    acts_on: ClassVar[str] = ""  # the controller whose work it changes, so that it does not wait for that one
     minds_owner: ClassVar[bool] = True  # the preview names another controller that holds a node
     progress: ClassVar[str] = ""  # the fields of its progress, for REST
     template: ClassVar[str] = ""  # block of a node's progress on the operation's page; blank: the common one
@@ -122,11 +123,12 @@ class NodeStep(ABC):
     def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:  # noqa: B027
         """Records what the step will write. It runs in the transaction that starts the step."""
 
-    def why_not_begin(self, node: OperationNode) -> str:
-        """Returns why the step does not begin on the node now, so that the node stays free. Blank: it may."""
-        row = Node.objects.filter(uid=node.node_uid).first() if self.waits_for_others else None
-        external = external_owner_of(row) if row else None
-        return f"{HELD}: {external.sentence}" if external else ""
+    def why_not_begin(self, nodes: Collection[OperationNode], *, now: datetime) -> dict[str, str]:
+        """Returns why the step does not begin on nodes now, so that they stay free, by UID. Two queries."""
+        if not self.waits_for_others:
+            return {}
+        owners = external_owners(list(Node.objects.filter(uid__in=[node.node_uid for node in nodes])), now=now)
+        return {uid: f"{HELD}: {owner.sentence}" for uid, owner in owners.items() if owner.name != self.acts_on}
 
     def suggest(self, nodes: Sequence[Node]) -> dict[str, Any]:
         """Returns options as they are usual for the nodes."""

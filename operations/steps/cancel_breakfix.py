@@ -27,8 +27,8 @@ from gpu.external_owners import SENTINEL
 from gpu.labels import CORDONED_BY, SENTINEL_STATE
 from kube import client
 from kube.structs import NodeSeen
-from operations.external_owner import external_owner_of, external_owner_on
-from operations.models import MaintenanceRequest, OperationNode, Quarantine
+from operations.external_owner import external_owner_on
+from operations.models import MaintenanceRequest, Quarantine
 from operations.restraints import release_vetoes
 from operations.steps.base import HELD, NodeStep, NodeWork, StepResult, done_result, failed, wait
 from operations.steps.uncordon import driver_change, release_patch
@@ -48,7 +48,8 @@ class CancelBreakfixStep(NodeStep):
     effect: ClassVar[str] = "NVSentinel's cordon, drain and repair end. New pods start there."
     needs_seen: ClassVar[bool] = True
     vetoes = (vetoes_of_quarantined,)
-    minds_owner: ClassVar[bool] = False  # NVSentinel is the owner; `warnings` names another one
+    waits_for_others: ClassVar[bool] = True
+    acts_on: ClassVar[str] = SENTINEL
     progress: ClassVar[str] = "For a cancel of NVSentinel's break-fix: `uncordoned_at`."
 
     def effect_on(self, nodes: Sequence[Node]) -> str:
@@ -68,13 +69,6 @@ class CancelBreakfixStep(NodeStep):
             yield f"{node.name}: NVSentinel cordoned it for {names(titles)}."
             if node.labels.get(SENTINEL_STATE) == "remediating":
                 yield f"{node.name}: a reboot or reset that NVSentinel requested already may still come."
-            if (owner := external_owner_of(node)) and owner.name != SENTINEL:
-                yield f"{node.name} is held by another: {owner.sentence}"
-
-    def why_not_begin(self, node: OperationNode) -> str:
-        row = Node.objects.filter(uid=node.node_uid).first()
-        owner = external_owner_of(row) if row else None
-        return f"{HELD}: {owner.sentence}" if owner and owner.name != SENTINEL else ""
 
     def run(self, work: NodeWork) -> StepResult:
         if since := work.node.progress.get("uncordoned_at"):

@@ -1,7 +1,7 @@
 """Release from quarantine: removes what an operation wrote, and nothing else."""
 
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from fleet.models import Node
@@ -22,14 +22,14 @@ class UncordonStep(NodeStep):
     vetoes = RELEASE_VETOES
     waits_for_others: ClassVar[bool] = True
 
-    def why_not_begin(self, node: OperationNode) -> str:
-        row = Node.objects.filter(uid=node.node_uid).first()
-        if row is None or not Quarantine.objects.of_nodes([node.node_uid]).exists():
-            return ""
-        if held := super().why_not_begin(node):
-            return held
-        kept = _kept_by_sentinel(row.name, row.labels, row.annotations) if row.is_unschedulable else ""
-        return f"{HELD}: {kept}" if kept else ""
+    def why_not_begin(self, nodes: Collection[OperationNode], *, now: datetime) -> dict[str, str]:
+        uids = set(Quarantine.objects.of_nodes([node.node_uid for node in nodes]).values_list("node_uid", flat=True))
+        held = {
+            row.uid: f"{HELD}: {kept}"
+            for row in Node.objects.filter(uid__in=uids, is_unschedulable=True)
+            if (kept := _kept_by_sentinel(row.name, row.labels, row.annotations))
+        }
+        return held | super().why_not_begin([node for node in nodes if node.node_uid in uids], now=now)
 
     def run(self, work: NodeWork) -> StepResult:
         rows = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation")

@@ -2,6 +2,7 @@
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
 from edges.parts import part_response
 from edges.requests import PersonRequest
@@ -36,7 +37,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
         "is_in_breakfix": is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable),
         "quarantine": quarantine,
         "holding": _holding(node),
-        "external": external_owner_of(node),
+        "external": external_owner_of(node, now=timezone.now()),
         "announced": announced_work_of(node),
         "is_busy": any(
             row.state in (NodeProgress.PENDING, NodeProgress.RUNNING) and row.operation.is_in_progress for row in last

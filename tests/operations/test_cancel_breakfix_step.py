@@ -13,7 +13,7 @@ from operations import commands
 from operations.impact import impact_of
 from operations.kinds import KINDS
 from operations.lifecycle import NodeProgress
-from operations.models import Disruption, Freeze, MaintenanceRequest, Operation, Quarantine
+from operations.models import Disruption, ExternalWork, Freeze, MaintenanceRequest, Operation, Quarantine
 from operations.operation_round import OperationRound
 from operations.refusals import BadOperation, OperationRefused
 from tests.make import a_user
@@ -155,6 +155,19 @@ def test_it_waits_for_a_change_of_the_driver(ground: Ground):
     ground.set_state(CANARY, "upgrade-done")
     rounds(ground, operation)
     assert not is_cordoned(ground)
+
+
+def test_it_waits_for_another_controller_that_has_no_mark_on_the_node(ground: Ground):
+    sentinel_takes(ground, XID)
+    work = {CANARY: ["Cluster API", "deletes the machine of the node", "Machine a/b"]}
+    ExternalWork.objects.create(cluster=ground.cluster, by_node=work, looked_at=ground.clock())
+    operation = rounds(ground, cancel(ground))
+
+    held = "by another: Cluster API deletes the machine of the node (Machine a/b)."
+    assert result(operation)[0] == "pending"
+    assert result(operation)[1].startswith(f"Held {held}")
+    assert any(each.startswith(f"{CANARY} is held {held}") for each in operation.preview["warnings"])
+    assert is_cordoned(ground)
 
 
 def test_a_node_that_nvsentinel_only_tainted_is_not_changed(ground: Ground):

@@ -2,13 +2,14 @@
 
 import pytest
 
-from fleet.models import Node
+from fleet.models import Cluster, ClusterMode, Node
 from kube import client
 from operations import external_work
-from operations.external_owner import not_looked_at
+from operations.external_owner import external_owner_of, not_looked_at
 from operations.external_work import queue_looks, record_work
 from operations.impact import impact_of
 from operations.models import ExternalWork
+from operations.steps.uncordon import UncordonStep
 from simulator.actors.repairers import (
     FENCE_AGENTS_REMEDIATION,
     MACHINE,
@@ -18,9 +19,10 @@ from simulator.actors.repairers import (
 )
 from simulator.kinds import DEFINITION, NAMESPACE
 from tests.operations.test_rounds import a_pod, begin, is_cordoned, node, rounds, terminating
-from tests.rollouts.engine.ground import CANARY, Ground
+from tests.rollouts.engine.ground import CANARY, REST, Ground
 
 pytestmark = pytest.mark.django_db
+NOT_YET = "The work of remediators and machine controllers was not looked at yet."
 STARTED = {"resource": {"kind": "SelfNodeRemediation", "name": CANARY}, "started": "2026-11-30T12:00:00Z"}
 CHECKED = {"name": "workers"}, {"unhealthyNodes": [{"name": CANARY, "remediations": [STARTED]}]}
 REMEDIATED = {"name": CANARY, "namespace": "medik8s"}, {"conditions": [{"type": "Processing", "status": "True"}]}
@@ -110,18 +112,20 @@ def test_a_kind_that_may_not_be_listed_is_not_looked_at(ground: Ground, monkeypa
 
     monkeypatch.setattr(external_work.client, "list_pages", listed)
     nodes = list(Node.objects.filter(name=CANARY))
-    assert list(not_looked_at(nodes)) == ["The work of remediators and machine controllers was not looked at yet."]
+    assert list(not_looked_at(nodes, now=ground.clock())) == [NOT_YET]
     record_work(ground.cluster.pk, now=ground.clock())
-    assert list(not_looked_at(nodes)) == ["Machines were not looked at: Quarterdeck may not list them."]
+    assert list(not_looked_at(nodes, now=ground.clock())) == [
+        "Machines were not looked at: Quarterdeck may not list them."
+    ]
     assert list(ExternalWork.objects.get().by_node) == [CANARY], "the other kinds were"
 
 
 def test_machines_of_a_management_cluster_are_not_looked_at(ground: Ground):
     ground.store.delete(DEFINITION, MACHINE.resource)
     record_work(ground.cluster.pk, now=ground.clock())
-    assert list(not_looked_at(list(Node.objects.filter(name=CANARY)))) == []
+    assert list(not_looked_at(list(Node.objects.filter(name=CANARY)), now=ground.clock())) == []
     Node.objects.filter(name=CANARY).update(annotations={"cluster.x-k8s.io/machine": "md-0-abc"})
-    (said,) = not_looked_at(list(Node.objects.filter(name=CANARY)))
+    (said,) = not_looked_at(list(Node.objects.filter(name=CANARY)), now=ground.clock())
     assert said == f"The Machines of {CANARY} were not looked at: they are in another cluster."
 
 
@@ -135,6 +139,46 @@ def test_a_silent_cluster_forgets_no_work(ground: Ground, monkeypatch: pytest.Mo
     monkeypatch.setattr(external_work.client, "find_kinds", silent)
     record_work(ground.cluster.pk, now=ground.clock())
     assert list(ExternalWork.objects.get().by_node) == [CANARY]
+
+
+def test_work_that_was_not_listed_for_minutes_carries_its_time(ground: Ground):
+    """Z42."""
+    put(ground, MACHINE, *REPLACED)
+    record_work(ground.cluster.pk, now=ground.clock())
+    nodes = list(Node.objects.filter(name=CANARY))
+    assert "As of" not in external_owner_of(nodes[0], now=ground.clock()).sentence
+    seen_at = f"{ground.clock():%Y-%m-%d %H:%M} UTC"
+    ground.clock.move(minutes=6)
+
+    assert external_owner_of(nodes[0], now=ground.clock()).sentence.endswith(
+        f" As of {seen_at}: its objects were not listed since."
+    )
+    assert list(not_looked_at(nodes, now=ground.clock())) == [
+        f"The work of remediators and machine controllers was last looked at {seen_at}."
+    ]
+
+
+def test_work_in_a_cluster_that_nobody_lists_any_more_is_unknown(ground: Ground):
+    put(ground, MACHINE, *REPLACED)
+    record_work(ground.cluster.pk, now=ground.clock())
+    Cluster.objects.update(mode=ClusterMode.OBSERVE_ONLY)
+    nodes = list(Node.objects.filter(name=CANARY))
+
+    assert external_owner_of(nodes[0], now=ground.clock()) is None
+    assert list(not_looked_at(nodes, now=ground.clock())) == [NOT_YET]
+
+
+def test_the_work_on_pending_nodes_is_read_at_once(ground: Ground, django_assert_num_queries):
+    names = (CANARY, *REST)
+    rounds(ground, begin(ground, "quarantine", *names), 2)
+    ground.look()
+    put(ground, MACHINE, *REPLACED)
+    record_work(ground.cluster.pk, now=ground.clock())
+    pending = list(begin(ground, "release", *names).nodes.all())
+
+    with django_assert_num_queries(4):
+        held = UncordonStep().why_not_begin(pending, now=ground.clock())
+    assert [node.node_name for node in pending if node.node_uid in held] == [CANARY]
 
 
 def test_a_cluster_is_looked_at_once_a_minute(ground: Ground, monkeypatch: pytest.MonkeyPatch):
