@@ -151,12 +151,11 @@ def lost_requests(operation: Operation, *, now: datetime) -> Sequence[str]:
     without = [event for event, at in routed.items() if at and not states[event]]
     dead = [event for event in routed if states[event] == {DeliveryState.DEAD.value}]
     lost = {
-        "not sent yet": [event for event, at in routed.items() if at is None],
-        "no route sends them to a channel": [] if without and digests.exists() else without,
-        "no channel accepted them": dead,
+        "are not sent yet": [event for event, at in routed.items() if at is None],
+        "no route sends to a channel": [] if without and digests.exists() else without,
+        "no channel accepted": dead,
     }
-    total = count(len(routed), "request")
-    return [f"{len(events)} of {total} to owners: {why}." for why, events in lost.items() if events]
+    return [f"Messages to owners that {why}: {len(events)} of {len(routed)}." for why, events in lost.items() if events]
 
 
 def offered_places() -> list[tuple[str, str]]:

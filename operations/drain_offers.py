@@ -81,7 +81,7 @@ def _owner(pod: Mapping[str, Any]) -> str:
     else:
         whom = " Neither pod nor namespace names a contact."
     belongs = f"{pod['name']} belongs to {pod['owner'] or 'no controller'}."
-    evicted = "Jobs are evicted after 30 min, or after half of a shorter deadline."
+    evicted = "Jobs are evicted after 30 min, or after half of the deadline if that is less."
     return f"A new drain asks by notifications. {evicted} {belongs}{whom}"
 
 

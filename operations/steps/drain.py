@@ -75,7 +75,9 @@ class DrainStep(NodeStep):
             "Seconds from the start of a node's drain until jobs are evicted. Null: 0.", least_s=0,
         ),
         SwitchOption(
-            "ask_owners", "Ask the owners to suspend or end their jobs, by notifications, and wait for them",
+            "ask_owners",
+            "Ask the owners to suspend or end their jobs, by notifications. Blank minutes are then 30, at most half of "
+            "the deadline",
             "Ask the owners of jobs, and of pods that block the drain, by notifications. Jobs are evicted after "
             "`jobs_wait_s`, which then is 30 min or half of the deadline.", is_linked=True,
         ),

@@ -27,16 +27,16 @@ def drain() -> Operation:
 
 
 def test_a_request_that_is_not_routed_yet_is_not_sent(drain):
-    assert lost_requests(drain, now=NOON) == ["2 of 2 requests to owners: not sent yet."]
+    assert lost_requests(drain, now=NOON) == ["Messages to owners that are not sent yet: 2 of 2."]
 
 
 def test_requests_without_a_channel_are_shown_on_the_page_of_the_drain(drain, clock):
     catch_all(a_channel("ops", "slack", is_on=False))
     run_router(KEY, owner="worker-1", clock=clock)
 
-    assert lost_requests(drain, now=NOON) == ["2 of 2 requests to owners: no route sends them to a channel."]
+    assert lost_requests(drain, now=NOON) == ["Messages to owners that no route sends to a channel: 2 of 2."]
     text = page(visiting(a_user("vera", role="viewer")), f"/operations/{drain.pk}").text
-    assert "no route sends them to a channel" in text
+    assert "no route sends to a channel: 2 of 2" in text
     assert lost_requests(drain, now=NOON + timedelta(days=91)) == [], "the log of that time is deleted"
 
 
@@ -46,7 +46,7 @@ def test_requests_that_a_channel_got_are_not_lost_unless_it_accepted_none(drain,
 
     assert lost_requests(drain, now=NOON) == []
     Delivery.objects.filter(event__kind="operation.pods-block").update(state="dead")
-    assert lost_requests(drain, now=NOON) == ["1 of 2 requests to owners: no channel accepted them."]
+    assert lost_requests(drain, now=NOON) == ["Messages to owners that no channel accepted: 1 of 2."]
 
 
 def test_requests_in_a_digest_of_quiet_hours_are_not_lost(drain):

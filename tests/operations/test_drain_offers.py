@@ -76,3 +76,4 @@ def test_a_contact_that_was_not_read_is_unknown(given: dict[str, str], said: str
     (ask,) = [each for each in drain_offers_of(blocked_on(node, **given), node, now=NOON) if "Ask" in each.title]
 
     assert said in ask.cost
+    assert "Jobs are evicted after 30 min, or after half of the deadline if that is less." in ask.cost
