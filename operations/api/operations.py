@@ -18,6 +18,7 @@ from operations.api.option_fields import field_of
 from operations.kinds import KINDS
 from operations.lifecycle import OperationState
 from operations.models import Operation, OperationNode
+from operations.models.operation import HELD_SINCE
 from operations.refusals import BadOperation
 from operations.steps import OPTIONS, STEPS
 from people.rights import Permission, require, require_somewhere
@@ -26,6 +27,7 @@ from people.sign_in.step_up import require_recent_sign_in
 KEY_MOST = 2**53
 STATES = [(state.value, state.value) for state in OperationState]
 KIND_CHOICES = [(kind, kind) for kind in KINDS]
+HELD_PROGRESS = f"Pending, while another controller has the node: `{HELD_SINCE}`."
 
 
 class OperationSerializer(RowSerializer):
@@ -44,7 +46,9 @@ class OperationSerializer(RowSerializer):
 
 class OperationNodeSerializer(RowSerializer):
     step = serializers.SerializerMethodField(help_text="The step in progress, or the last step.")
-    progress = serializers.DictField(help_text=" ".join(step.progress for step in STEPS.values() if step.progress))
+    progress = serializers.DictField(
+        help_text=" ".join((HELD_PROGRESS, *(step.progress for step in STEPS.values() if step.progress)))
+    )
 
     class Meta:
         model = OperationNode
