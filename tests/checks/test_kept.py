@@ -56,6 +56,7 @@ CONTAINERS = {
     "fleet/web/node_gpus.py:SICKNESSES": REGISTERED,
     "health/gpus/roster_cache.py:_kept": A_CLUSTER,
     "health/evaluation/finding_sources.py:SOURCES": REGISTERED,
+    "health/evaluation/node_properties.py:FROM_ABOVE": REGISTERED,
     "health/sources/snapshots.py:_clients": "an address of Redis",
     "health/sources/snapshots.py:_exporters": "so many, and the oldest goes",
     "health/sources/snapshots.py:_orders": "so many, and the oldest goes",
