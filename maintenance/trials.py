@@ -11,7 +11,7 @@ from django.db.models import Case, Q, QuerySet, When
 
 from health.inbox.acts import ACCEPTED, DISMISSED
 from maintenance.lifecycle import CaseState
-from maintenance.models import AutomaticQuarantine
+from maintenance.models import AutomaticQuarantine, NodeCase
 from maintenance.refusals import CaseRefused
 from maintenance.triggers import MODE_ORDER, AutomaticVerdict, Mode
 from wording.durations import spell
@@ -112,8 +112,10 @@ def acceptance_of(row: AutomaticQuarantine) -> Acceptance:
     """
     decisions = with_judgement(row.decisions.exclude(verdict=AutomaticVerdict.BLOCKED))
     judged = decisions.filter(is_judged=True).order_by("-pk").values_list("is_accepted", flat=True)[:JUDGED]
-    nobody_can = Q(finding=None, case=None)  # a rule that acts took the finding over, or it was deleted
-    return Acceptance(sum(judged), len(judged), decisions.filter(is_judged=False).exclude(nobody_can).count())
+    waiting = decisions.filter(is_judged=False).filter(
+        Q(finding__isnull=False, finding__resolved_at=None) | Q(case__in=NodeCase.objects.open())
+    )
+    return Acceptance(sum(judged), len(judged), waiting.count())
 
 
 def with_judgement(decisions: QuerySet[Any]) -> QuerySet[Any]:

@@ -649,6 +649,9 @@ def test_a_pool_whose_decisions_people_dismiss_in_shadow_mode_may_not_act():
 
     Finding.objects.filter(feedback="dismissed").update(feedback="")
     assert acceptance_of(row) == Acceptance(17, 17, 3)
+    over = Finding.objects.filter(feedback="").first()
+    Finding.objects.filter(pk=over.pk).update(resolved_at=NOON, state="resolved")
+    assert acceptance_of(row) == Acceptance(17, 17, 2), "a resolved finding takes no judgement"
     automatic.change_mode(pool, mode="act", actor="root", reason="x", now=NOON)
 
 
