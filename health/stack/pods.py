@@ -137,7 +137,7 @@ class _PodSurroundings:
                 last_at__gte=self.now - RECENT,
             )  # fmt: skip
             for event in about.order_by("-last_at", "-pk")[:ENOUGH]:
-                found[event.about_uid].append(Event(event.reason, event.message))
+                found[event.about_uid].append(Event(event.reason, event.message, event.last_at))
         return found
 
     def _room_for(self, pod: Pod) -> FreeRoom | None:

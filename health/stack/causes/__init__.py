@@ -160,7 +160,8 @@ OF_NO_PROGRAM: tuple[CauseRule, ...] = (
 LAST = table("tenants.last")
 ENDS = LAST.index(entry("not_started"))  # those before it are about a container that ended
 TENANTS_LAST: tuple[CauseRule, ...] = (
-    *CONFIGURATION, *LAST[:ENDS], *table("events.reason"), *LAST[ENDS:], *table("crash.ended", "tenants.unready"),
+    *CONFIGURATION, *LAST[:ENDS], *table("events.reason"), entry("tenant_not_ready"), *table("events.past"),
+    *LAST[ENDS:], *table("crash.ended", "tenants.unready"),
 )  # fmt: skip
 
 

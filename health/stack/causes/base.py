@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -65,6 +66,7 @@ class Event:
 
     reason: str
     message: str
+    last_at: datetime | None = field(default=None, compare=False, repr=False)  # pods that differ in it are alike
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from gpu.entry_files import entry_of, make_entries, read_file
 from gpu.versions import parse_version, tag_of
-from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Signs, Weight
+from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Event, Signs, Weight
 from health.stack.causes.predicates import PREDICATES, Predicate, PredicateAnswer
 from kube.log_lines import LONGEST, LineWeight, decisive_line, message_of, weight
 
@@ -107,8 +107,14 @@ def _base_facts(signs: Signs) -> dict[str, str]:
         "image": image,
         "image_kernel": parse_version(tag_of(image)).kernel,
         "said": UNSAID,  # the message of the quoted line
-        "event": "",  # reason of the Event that an entry asks for
+        "event": "",  # reason of the Event that an entry asks for, and when it was last reported
+        "event_at": "at an unknown time",
     }
+
+
+def _event_facts(event: Event) -> dict[str, str]:
+    at = {"event_at": f"at {event.last_at:%H:%M} UTC"} if event.last_at else {}
+    return {"event": event.reason, **at}
 
 
 BASE_FACTS = frozenset(_base_facts(Signs("", "", "", {})))
@@ -218,7 +224,7 @@ class CauseMatcher:
         if reasons := self.entry.event_reasons:
             events = signs.pod.events if signs.pod else ()
             event = next((each for each in events if each.reason in reasons), None)
-            return PredicateAnswer({"event": event.reason}, event.message, [event.message]) if event else None
+            return PredicateAnswer(_event_facts(event), event.message, [event.message]) if event else None
         return self.find(signs) if self.find else PredicateAnswer()
 
     def _lines(self, signs: Signs, found: PredicateAnswer) -> Iterator[str]:

@@ -1,8 +1,10 @@
 """Events of tenants' pods whose message no pattern knows: their reason tells, and an unknown one is shown."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from health.stack.causes import why_waits
+from health.stack.causes import Event, Weight, why_waits
 from tests.health.stack.signs import a_pod, an_event, signs
 
 
@@ -28,6 +30,16 @@ def test_a_reason_tells_where_its_message_is_unknown(phase, reason, key):
     assert cause.quote == said
     assert cause.action
     assert "{" not in cause.sentence + cause.action
+
+
+@pytest.mark.parametrize(("reason", "key"), [("NodeNotReady", "event_node"), ("Evicted", "event_evicted")])
+def test_an_event_of_the_past_has_its_time_and_calls_no_pod_wrong(reason, key):
+    event = Event(reason, "words that nobody has heard of", datetime(2026, 11, 30, 9, 41, tzinfo=UTC))
+    cause = why_waits(signs("", a_pod(is_overdue=True, events=[event])))
+    probe = an_event("Readiness probe failed: connection refused", "Unhealthy")
+
+    assert (cause.key, cause.weight, "last at 09:41 UTC: words" in cause.summary) == (key, Weight.WAITING, True)
+    assert why_waits(signs("", a_pod(is_overdue=True, events=[event, probe]))).key == "tenant_not_ready"
 
 
 @pytest.mark.parametrize(("phase", "key"), [("Pending", "not_started"), ("Running", "tenant_not_ready")])
