@@ -8,7 +8,7 @@ import pytest
 from fleet.models import DomainEvent, Node, Workload
 from operations import commands
 from operations.models import Operation
-from operations.steps import owner_requests
+from operations.steps import drain, owner_requests
 from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, POD
 from tests.make import NOON, a_user
 from tests.operations.test_quarantines import uncordon
@@ -121,6 +121,19 @@ def test_the_owner_of_a_pod_that_blocks_for_minutes_is_asked_with_the_deadline_o
     operation = rounds(ground, operation)
     assert evicted(ground) == {"web-1"}
     assert [each["answer"] for each in requests(operation).values()] == ["none: this drain evicted its pods"]
+
+
+def test_a_round_without_an_eviction_is_no_end_of_the_block(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    """Beside many nodes a round may ask for none, and nobody would ever be asked."""
+    a_blocked_service(ground)
+    operation = rounds(ground, begin(ground, "drain", CANARY, options=ASKING), 2)
+    since = node(operation).blocked_since
+    assert since
+    with monkeypatch.context() as patched:
+        patched.setattr(drain, "take_evictions", lambda *_, **__: 0)
+        assert node(rounds(ground, operation)).blocked_since == since
+    ground.store.delete(DISRUPTION_BUDGET, "web", "team-a")
+    assert node(rounds(ground, operation)).blocked_since is None
 
 
 def test_every_job_is_named_in_a_request(ground: Ground):
