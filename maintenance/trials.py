@@ -25,7 +25,7 @@ ACCEPTED_IN = (CaseState.IN_REPAIR, CaseState.RETIRED)
 
 
 @dataclass(frozen=True)
-class Trial:
+class ShadowTrial:
     """The trial of a pool, or of a rule that was off while the others of its pool were tried."""
 
     since: datetime | None  # its decisions are recorded since then; None: they are not
@@ -47,12 +47,12 @@ class Trial:
         return f"{needs} {name} has {spell(now - self.since)}, and all on {to_the_minute(self.ends_at)}. {skip}"
 
 
-def trial_of(row: AutomaticQuarantine) -> Trial:
+def trial_of(row: AutomaticQuarantine) -> ShadowTrial:
     """Returns the trial of a pool. Without a stored one it began with the mode at the latest."""
-    return _stored(row, POOL) or Trial(None if row.mode == Mode.OFF else row.mode_since)
+    return _stored(row, POOL) or ShadowTrial(None if row.mode == Mode.OFF else row.mode_since)
 
 
-def skipped_rules(row: AutomaticQuarantine) -> dict[str, Trial]:
+def skipped_rules(row: AutomaticQuarantine) -> dict[str, ShadowTrial]:
     """Returns the trials of rules of which somebody skipped the rest, by rule."""
     stored = {rule: _stored(row, rule) for rule in row.trials if rule != POOL}
     return {rule: trial for rule, trial in stored.items() if trial and trial.skipped_by}
@@ -69,25 +69,25 @@ def move_trial(
     trials = {each: trial for each, trial in row.trials.items() if each != key}
     if to == Mode.OFF:
         return trials
-    trial = Trial(now) if was == Mode.OFF else _stored(row, key) if rule else trial_of(row)
+    trial = ShadowTrial(now) if was == Mode.OFF else _stored(row, key) if rule else trial_of(row)
     if trial is None:
         return trials  # the rule was tried with its pool
     if MODE_ORDER.index(to) > MODE_ORDER.index(was) and (too_short := trial.why_too_short(name, to, now=now)):
         if not skip_reason:
             raise CaseRefused(too_short)
-        trial = Trial(trial.since or now, actor, skip_reason)
+        trial = ShadowTrial(trial.since or now, actor, skip_reason)
     since = (trial.since or now).isoformat()
     return trials | {key: {"since": since, "skipped_by": trial.skipped_by, "skip_reason": trial.skip_reason}}
 
 
-def _stored(row: AutomaticQuarantine, key: str) -> Trial | None:
+def _stored(row: AutomaticQuarantine, key: str) -> ShadowTrial | None:
     if (kept := row.trials.get(key)) is None:
         return None
-    return Trial(datetime.fromisoformat(kept["since"]), kept["skipped_by"], kept["skip_reason"])
+    return ShadowTrial(datetime.fromisoformat(kept["since"]), kept["skipped_by"], kept["skip_reason"])
 
 
 @dataclass(frozen=True)
-class Acceptance:
+class DecisionAcceptance:
     """The last decisions that people judged, and the number of those that they can still judge."""
 
     accepted: int
@@ -103,7 +103,7 @@ class Acceptance:
         return f"People accepted {self.accepted} of the last {self.judged} judged decisions."
 
 
-def acceptance_of(row: AutomaticQuarantine) -> Acceptance:
+def acceptance_of(row: AutomaticQuarantine) -> DecisionAcceptance:
     """Returns how often people agreed with what it did, suggested, or would have done. Two queries.
 
     A person who accepts or dismisses the action of the finding judges the decision, in shadow mode too. Else the case
@@ -115,7 +115,7 @@ def acceptance_of(row: AutomaticQuarantine) -> Acceptance:
     waiting = decisions.filter(is_judged=False).filter(
         Q(finding__isnull=False, finding__resolved_at=None) | Q(case__in=NodeCase.objects.open())
     )
-    return Acceptance(sum(judged), len(judged), waiting.count())
+    return DecisionAcceptance(sum(judged), len(judged), waiting.count())
 
 
 def with_judgement(decisions: QuerySet[Any]) -> QuerySet[Any]:

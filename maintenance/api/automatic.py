@@ -15,7 +15,7 @@ from fleet.models import Pool
 from maintenance import automatic
 from maintenance.automatic_cases import MACHINES, machines_of, set_switches, would_do
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
-from maintenance.trials import Acceptance, Trial, acceptance_of, trial_of
+from maintenance.trials import DecisionAcceptance, ShadowTrial, acceptance_of, trial_of
 from maintenance.triggers import TRIGGERS, AutomaticVerdict, BreakerState, Mode
 from people.rights import Permission, require
 
@@ -161,10 +161,10 @@ class ShownDetail(ShownAutomatic):
         row = getattr(pool, "automatic_quarantine", None)
         self.status = automatic.status_of(row, pool, now=timezone.now())
         self.numbers = automatic.numbers_of(row, now=timezone.now()).sentence if row else ""
-        trial = trial_of(row) if row else Trial(None)
+        trial = trial_of(row) if row else ShadowTrial(None)
         self.trial_since, self.trial_ends_at = trial.since, trial.ends_at
         self.trial_skipped_by, self.trial_skip_reason = trial.skipped_by, trial.skip_reason
-        accepted = acceptance_of(row) if row else Acceptance(0, 0, 0)
+        accepted = acceptance_of(row) if row else DecisionAcceptance(0, 0, 0)
         self.accepted, self.judged, self.not_judged = accepted.accepted, accepted.judged, accepted.waiting
         self.drain_since = row.drain_since if row else None
         self.drain_by = row.drain_by if row else ""

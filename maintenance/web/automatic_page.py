@@ -17,7 +17,7 @@ from fleet.models import Pool
 from maintenance import automatic, automatic_cases
 from maintenance.models import AutomaticDecision, AutomaticQuarantine
 from maintenance.refusals import CaseRefused
-from maintenance.trials import TRIAL, Trial, acceptance_of, skipped_rules, trial_of, with_judgement
+from maintenance.trials import TRIAL, ShadowTrial, acceptance_of, skipped_rules, trial_of, with_judgement
 from maintenance.triggers import MODE_MOVES, TITLES, TRIGGERS, VERSION, BreakerState, Mode
 from people.rights import NotAllowed, Permission, require, why_not
 
@@ -61,7 +61,7 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
     where, mode = f"cluster {row.cluster.name}", Mode(setting.mode) if setting else Mode.OFF
     would = automatic_cases.would_do(row, through=setting.repair_through if setting else "", now=now)
     decisions = AutomaticDecision.objects.filter(automatic__pool=row).order_by("-at", "-pk")
-    trial = trial_of(setting) if setting else Trial(None)
+    trial = trial_of(setting) if setting else ShadowTrial(None)
     skipped = skipped_rules(setting) if setting else {}
     context: dict[str, Any] = {
         "pool": row, "setting": setting, "mode": mode.value, "status": automatic.status_of(setting, row, now=now),

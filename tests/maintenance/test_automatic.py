@@ -19,7 +19,7 @@ from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase,
 from maintenance.new_nodes import why_not_free
 from maintenance.queries import why_no_release
 from maintenance.refusals import CaseRefused
-from maintenance.trials import TRIAL, Acceptance, Trial, acceptance_of, skipped_rules, trial_of
+from maintenance.trials import TRIAL, DecisionAcceptance, ShadowTrial, acceptance_of, skipped_rules, trial_of
 from maintenance.triggers import (
     WATCHED,
     AutomaticVerdict,
@@ -582,7 +582,7 @@ def test_mode_suggest_needs_14_days_of_shadow_mode_or_a_reason_that_is_shown():
     with pytest.raises(CaseRefused, match=r"Mode suggest needs 14 days of shadow mode first\. Pool h200 has 13 d, and"):
         automatic.change_mode(pool, mode="suggest", now=early, **given)
     row = automatic.change_mode(pool, mode="suggest", skip_trial=True, now=early, **given)
-    assert trial_of(row) == Trial(NOON, "root", "We know this rule.")
+    assert trial_of(row) == ShadowTrial(NOON, "root", "We know this rule.")
     entry = AuditEntry.objects.filter(verb="automatic-quarantine.suggest").get()
     assert entry.evidence["trial"] == {
         "since": NOON.isoformat(), "skipped_by": "root", "skip_reason": "We know this rule.",
@@ -596,7 +596,7 @@ def test_mode_suggest_needs_14_days_of_shadow_mode_or_a_reason_that_is_shown():
 
     automatic.change_mode(pool, mode="off", now=ends, **given)
     row = automatic.change_mode(pool, mode="shadow", now=ends, **given)
-    assert trial_of(row) == Trial(ends)
+    assert trial_of(row) == ShadowTrial(ends)
     with pytest.raises(CaseRefused, match="Mode suggest needs 14 days"):
         automatic.change_mode(pool, mode="suggest", now=ends + timedelta(days=1), **given)
     for mode in ("suggest", "shadow", "suggest", "act"):
@@ -620,13 +620,13 @@ def test_a_row_from_before_trials_and_limits_counts_from_its_mode():
     pool = a_pool_in(Mode.SHADOW)
     row = AutomaticQuarantine.objects.get()
     assert (row.trials, row.rule_modes, row.rules_raised_at, row.storm_since) == ({}, {}, {}, None)
-    assert (trial_of(row), skipped_rules(row)) == (Trial(LONG_AGO), {})
+    assert (trial_of(row), skipped_rules(row)) == (ShadowTrial(LONG_AGO), {})
 
     given = {"actor": "root", "reason": "x", "now": NOON}
     assert automatic.change_rule(pool, rule="gsp", mode="shadow", **given).trials == {}, "tried with its pool"
     assert automatic.change_rule(pool, rule="gsp", mode="suggest", **given).trials == {}
     row = automatic.change_mode(pool, mode="suggest", **given)
-    assert trial_of(row) == Trial(LONG_AGO), "kept at the first change"
+    assert trial_of(row) == ShadowTrial(LONG_AGO), "kept at the first change"
 
     AutomaticQuarantine.objects.update(breaker=BreakerState.OPEN, breaker_reason="Storm.", breaker_cause="gsp")
     ((subject, _),) = BREAKER.say(pool.cluster, now=NOON)
@@ -643,15 +643,15 @@ def test_a_pool_whose_decisions_people_dismiss_in_shadow_mode_may_not_act():
         AutomaticDecision.objects.create(
             automatic=row, at=LONG_AGO, node_uid="x", node_name="x", trigger="gsp", verdict="would-act", finding=finding
         )  # fmt: skip
-    assert acceptance_of(row) == Acceptance(17, 20, 0)
+    assert acceptance_of(row) == DecisionAcceptance(17, 20, 0)
     with pytest.raises(CaseRefused, match="accepted 17 of the last 20 judged decisions"):
         automatic.change_mode(pool, mode="act", actor="root", reason="x", skip_trial=True, now=NOON)
 
     Finding.objects.filter(feedback="dismissed").update(feedback="")
-    assert acceptance_of(row) == Acceptance(17, 17, 3)
+    assert acceptance_of(row) == DecisionAcceptance(17, 17, 3)
     over = Finding.objects.filter(feedback="").first()
     Finding.objects.filter(pk=over.pk).update(resolved_at=NOON, state="resolved")
-    assert acceptance_of(row) == Acceptance(17, 17, 2), "a resolved finding takes no judgement"
+    assert acceptance_of(row) == DecisionAcceptance(17, 17, 2), "a resolved finding takes no judgement"
     automatic.change_mode(pool, mode="act", actor="root", reason="x", now=NOON)
 
 
@@ -757,7 +757,9 @@ def test_a_record_of_a_rule_in_shadow_mode_does_not_decide_the_finding():
 
     assert verdicts() == ["would-act", "acted"]
     assert [each.finding is None for each in AutomaticDecision.objects.order_by("pk")] == [True, False]
-    assert acceptance_of(AutomaticQuarantine.objects.get()) == Acceptance(0, 0, 1), "nobody can judge the record"
+    assert acceptance_of(AutomaticQuarantine.objects.get()) == DecisionAcceptance(0, 0, 1), (
+        "nobody can judge the record"
+    )
 
 
 @pytest.mark.django_db

@@ -16,7 +16,7 @@ from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase,
 from maintenance.refusals import CaseRefused
 from maintenance.step_choice import DRAINED_AFTER
 from maintenance.step_round import run_automatic_steps
-from maintenance.trials import Acceptance, acceptance_of
+from maintenance.trials import DecisionAcceptance, acceptance_of
 from maintenance.triggers import BreakerState, Mode
 from operations import commands as operations
 from operations.models import Freeze, NodeTestJob, Operation, OperationNode, Quarantine
@@ -323,9 +323,9 @@ def test_what_a_person_could_not_ask_for_is_handed_over_with_the_refusal():
 def test_a_case_that_no_person_had_is_no_accepted_one():
     row = acting_with([])
     NodeCase.objects.update(automatic_at=NOON)
-    assert acceptance_of(row) == Acceptance(0, 0, 17)
+    assert acceptance_of(row) == DecisionAcceptance(0, 0, 17)
     NodeCase.objects.update(handed_over_at=NOON)
-    assert acceptance_of(row) == Acceptance(17, 17, 0)
+    assert acceptance_of(row) == DecisionAcceptance(17, 17, 0)
 
 
 def test_the_switches_need_mode_act_an_actor_and_each_other():
