@@ -61,7 +61,7 @@ class WorkloadGroup:
 
 
 def groups_of(table: PodTable) -> list[WorkloadGroup]:
-    """Returns the workloads of the pods of a table, in its order. Seven queries at most, however many pods."""
+    """Returns the workloads of the pods of a table, in its order. Seven queries at most up to 5000 owners."""
     sums = list(group_sums(table.pods))
     clusters = dict(Cluster.objects.filter(pk__in={row[0] for row in sums}).values_list("pk", "name"))
     above = chains_above({uid for *_, uid, _, _, _, _ in sums if uid}, clusters=clusters)
