@@ -6,7 +6,7 @@ Each step has its intent in a row before its first write, and is repeated until 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -37,6 +37,7 @@ log = structlog.get_logger()
 
 NOT_SOON, AT_ONCE = timedelta(seconds=10), timedelta(seconds=1)
 AFTER_A_BUG = timedelta(seconds=30)
+TRIES, WINDOW = 4, 200  # pending nodes that are tried for each that may begin, and that are read together
 LONGEST = timedelta(seconds=12)  # of a round's steps; the lease is longer
 LONGEST_CAUSE = 300  # characters of a node's failure in the reason of a pause
 FAILURES, FAILURES_RATIO = 2, 0.05  # as many failed nodes, or as large a share, pause an operation: 1 of 20, 2 of more
@@ -207,24 +208,41 @@ class OperationRound:
         quiet = min(step.at_once for step in self.steps)
         most = self.operation.options.get("at_once", AT_ONCE_MOST) if is_disruptive else quiet
         room = most - len(running)
-        pending = list(self._nodes(NodeProgress.PENDING)[: max(0, room) * 4])
-        frozen = self._frozen(pending)
-        held = [(step, step.why_not_begin(pending, now=self.clock())) for step in self.steps]
+        tries = max(0, room) * TRIES
         started: list[OperationNode] = []
-        for node in pending:
-            if room <= 0 or self.clock() - self.began >= LONGEST:
+        for node in self._startable() if room > 0 else ():
+            if room <= 0 or tries <= 0 or self.clock() - self.began >= LONGEST:
+                self.waits.extend([AT_ONCE] if room > 0 else [])
                 break
-            held_back = (self._held_back(step, node, frozen) or why.get(node.node_uid, "") for step, why in held)
-            if reason := next(filter(None, held_back), ""):
-                self._note_pending(node, reason)
-            elif self._start(node):
+            tries -= 1
+            if self._start(node):
                 room -= 1
                 started.append(node)
-        beside = NodesInProgress(self.operation, [*running, *started])
+        beside, frozen = NodesInProgress(self.operation, [*running, *started]), self._frozen(started)
         for node in started:  # after all have begun: a job ends on its nodes together
             self._run(node, frozen, beside)
-        if pending:
-            self.waits.append(AT_ONCE if room > 0 and len(pending) > room else timedelta(seconds=5))
+
+    def _startable(self) -> Iterator[OperationNode]:
+        """Yields the pending nodes that nothing holds back, in order, and records why the others wait.
+
+        Nodes that are held back use up no try: those behind them have a turn.
+        """
+        last = -1
+        while self.clock() - self.began < LONGEST:
+            pending = list(self._nodes(NodeProgress.PENDING).filter(position__gt=last)[:WINDOW])
+            if not pending:
+                return
+            last, frozen = pending[-1].position, self._frozen(pending)
+            self.waits.append(timedelta(seconds=5))
+            held = [(step, step.why_not_begin(pending, now=self.clock())) for step in self.steps]
+            for node in pending:
+                held_back = (self._held_back(step, node, frozen) or why.get(node.node_uid, "") for step, why in held)
+                if reason := next(filter(None, held_back), ""):
+                    self._note_pending(node, reason)
+                else:
+                    yield node
+            if self.stopped:  # no node begins under it
+                return
 
     def _start(self, node: OperationNode) -> bool:
         """Records that the node is being changed, and takes its place in the ledger. False: there is no place now."""

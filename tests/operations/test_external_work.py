@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import Cluster, ClusterMode, Node
 from kube import client
-from operations import external_work
+from operations import external_work, operation_round
 from operations.external_owner import external_owner_of, not_looked_at
 from operations.external_work import queue_looks, record_work
 from operations.impact import impact_of
@@ -83,6 +83,16 @@ def test_a_release_waits_too_and_the_preview_says_why(ground: Ground):
     nodes = list(Node.objects.filter(name=CANARY))
     impact = impact_of(ground.cluster, nodes, ("cordon", "drain"), actor="ada", now=ground.clock())
     assert any(each.startswith(f"{CANARY} is held by another: Self Node") for each in impact.warnings)
+
+
+def test_nodes_behind_held_ones_have_a_turn(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(operation_round, "WINDOW", 1)
+    monkeypatch.setattr(operation_round, "TRIES", 1)
+    put(ground, MACHINE, *REPLACED)
+    record_work(ground.cluster.pk, now=ground.clock())
+    operation = rounds(ground, begin(ground, "drain", CANARY, *REST, options={"at_once": 1}), 2)
+    states = dict(operation.nodes.values_list("node_name", "state"))
+    assert (states[CANARY], sorted(states[name] for name in REST)) == ("pending", ["pending", "running"])
 
 
 @pytest.mark.parametrize("is_over", [False, True])
