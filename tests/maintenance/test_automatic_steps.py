@@ -323,7 +323,7 @@ def test_what_a_person_could_not_ask_for_is_handed_over_with_the_refusal():
 def test_a_case_that_no_person_had_is_no_accepted_one():
     row = acting_with([])
     NodeCase.objects.update(automatic_at=NOON)
-    assert acceptance_of(row) == DecisionAcceptance(0, 0, 17)
+    assert acceptance_of(row) == DecisionAcceptance(0, 0, 0), "the cases are over: nobody judges them any more"
     NodeCase.objects.update(handed_over_at=NOON)
     assert acceptance_of(row) == DecisionAcceptance(17, 17, 0)
 

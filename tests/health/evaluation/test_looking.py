@@ -241,7 +241,7 @@ def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert
         evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=10))
     nodes(*range(1, 50))
 
-    assert len(one) <= 55
+    assert len(one) <= 56
     with django_assert_num_queries(len(one)):
         evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=20))
 
@@ -256,8 +256,8 @@ def a_crashing_pod(node, name="infer", **given):
     [
         (
             "level=fatal msg=failed to unload driver: resource temporarily unavailable",
-            "Driver: failed to unload driver: resource temporarily unavailable",
-            "logs infer -c main --previous",
+            "Driver: Something that the program needs is in use: failed to unload driver",
+            "lsof, fuser",
         ),
         ("ERROR: The Nouveau kernel driver is currently in use by your system.", "Driver: The nouveau", "Blacklist"),
     ],
