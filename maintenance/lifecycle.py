@@ -207,6 +207,8 @@ class CaseFacts:
         if self.state in NEW:
             return "" if self.waits_for else NEXT[self.state]
         may_return = self.state in CORDONED - {CaseState.DRAINING} and not self.why_no_return
+        if may_return and self.is_fault_open:
+            return "The finding that opened the case is still open. Look at it before you release the node."
         if may_return:
             return "The node may return. Release it."
         is_tested_next = self.state in (CaseState.DRAINED, CaseState.VALIDATING)

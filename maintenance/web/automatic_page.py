@@ -82,7 +82,7 @@ def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
         "rules": [
             (each, setting.mode_of(each.key) if setting else Mode.OFF, skipped.get(each.key)) for each in TRIGGERS
         ],
-        "all_modes": Mode, "version": VERSION,
+        "all_modes": Mode, "rules_version": VERSION,
     }  # fmt: skip
     return render(request, "maintenance/automatic/page.html", context)
 

@@ -41,7 +41,7 @@ def finding_part(request: PersonRequest, finding_id: int) -> HttpResponse:
     trigger = trigger_of(finding.rule, xid if isinstance(xid, int) else None) if node else None
     context = {
         "finding": finding, "node": node, "case": case, "kind": _kind_of(finding, node),
-        "trigger": trigger, "version": VERSION, "mended": results_for(finding) if trigger else {},
+        "trigger": trigger, "rules_version": VERSION, "mended": results_for(finding) if trigger else {},
     }  # fmt: skip
     return render(request, "maintenance/_finding_case.html", context | _rights(request, finding.cluster))
 

@@ -167,3 +167,10 @@ def test_a_case_does_not_stay_in_a_drain_that_another_operation_followed(progres
 
     assert move is not None
     assert move.to == CaseState.QUARANTINED
+
+
+def test_a_case_whose_finding_is_still_open_does_not_ask_for_a_release():
+    case = CaseFacts(CaseState.DRAINED, NOON, "gpu-1", has_quarantine=True, passed_at=NOON)
+    assert case.next_step == "The node may return. Release it."
+    still = "The finding that opened the case is still open. Look at it before you release the node."
+    assert replace(case, is_fault_open=True).next_step == still
