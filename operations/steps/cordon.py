@@ -29,7 +29,8 @@ class CordonStep(NodeStep):
     waits_for_stop: ClassVar[bool] = False  # it moves no pod and changes no driver
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
-        if cordoned := [node.name for node in nodes if node.is_unschedulable]:
+        own = set(Quarantine.objects.of_nodes([node.uid for node in nodes]).values_list("node_uid", flat=True))
+        if cordoned := [node.name for node in nodes if node.is_unschedulable and node.uid not in own]:
             yield f"{names(cordoned)} {are(len(cordoned))} cordoned already. A foreign cordon stays."
 
     def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:

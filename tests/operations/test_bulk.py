@@ -11,7 +11,7 @@ from kube.resources import DISRUPTION_BUDGETS
 from operations import commands
 from operations.impact import UNKNOWN
 from operations.kinds import KINDS
-from operations.models import DomainBudget, ExternalWork, Operation
+from operations.models import DomainBudget, ExternalWork, Operation, Quarantine
 from people.models import User
 from tests.callers import calling
 from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, a_user, an_operation
@@ -317,3 +317,14 @@ def test_rest_refuses_a_start_whose_impact_is_not_the_one_that_was_seen(cluster)
     assert "It is now: 1 node, 8 GPUs. Running pods stay." in answer.content.decode()
     seen = previewed(cluster, "quarantine", one)["sentence"]
     assert ada.post("/api/v1/operations", asked | {"seen": seen}, format="json").status_code == 202
+
+
+def test_a_cordon_of_ours_is_no_foreign_one(cluster):
+    own, foreign = (a_node(cluster, name, is_unschedulable=True) for name in ("gpu-8", "gpu-9"))
+    operation = an_operation(cluster, "quarantine")
+    Quarantine.objects.create(
+        cluster=cluster, operation=operation, node_uid=own.uid, node_name=own.name, wanted_since=NOON
+    )
+    warnings = " ".join(previewed(cluster, "drain", own, foreign)["warnings"])
+    assert "gpu-9 is cordoned already. A foreign cordon stays." in warnings
+    assert "gpu-8 is cordoned already" not in warnings
