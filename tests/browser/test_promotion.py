@@ -80,7 +80,9 @@ def test_one_drafts_another_approves_and_the_first_halts_and_goes_back(window):
 def test_a_viewer_sees_every_button_and_why_not(window):
     page = window("viewer", "/plans").page
     page.locator("tbody .name a").first.click()
+    page.wait_for_url(re.compile(r"/plans/\d+$"))
 
-    for button in page.locator(".buttons button").all():
+    expect(page.locator("#plan .buttons button").first).to_be_visible()
+    for button in page.locator("#plan .buttons button").all():
         assert button.get_attribute("aria-disabled") == "true"
         assert button.get_attribute("title")
