@@ -168,11 +168,11 @@ def set_breaker(
     :raises LostRace: when somebody changed the row first
     """
     was = row.breaker
-    columns["breaker_since"] = now
     with transaction.atomic():
         storm = _storm_of(row, cause, now=now) if cause else None
         row.change(
-            breaker=to.value, breaker_reason=reason[:1000], breaker_cause=cause, storm_since=storm, **columns
+            breaker=to.value, breaker_since=now, breaker_reason=reason[:1000], breaker_cause=cause, storm_since=storm,
+            **columns,
         )  # fmt: skip
         AuditEntry.record(
             row.mark, verb=f"automatic-quarantine.breaker-{to}", actor=actor, reason=reason[:1000],
