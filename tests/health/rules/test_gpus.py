@@ -404,7 +404,7 @@ def test_a_154_names_its_recovery_action():
 
     assert wrong.severity == Severity.CRITICAL
     assert wrong.title == "GPU 3 of gpu-1: Xid 154 (GPU recovery action: OS Reboot)"
-    assert "Reboot the node." in wrong.steps
+    assert "Reboot the node: ask for it in its case." in wrong.steps
 
 
 def test_a_154_without_its_text_says_where_the_text_is():

@@ -123,7 +123,7 @@ def test_an_imex_daemon_that_is_not_ready_is_not_critical_whatever_is_recommende
         (a_condition("GPUMissing", message="Expected to see 8 GPUs but found 7. FaultCode: NHC2009"),
          Severity.CRITICAL, "Reported by AKS: Expected to see 8", "kernel log"),
         (a_condition("XIDErrors", message="XID error-codes found: 48, 56. FaultCode: NHC2001"),
-         Severity.CRITICAL, "codes found: 48, 56", "Reset the GPU, or reboot the node."),
+         Severity.CRITICAL, "codes found: 48, 56", "Reset the GPU, or reboot the node: ask for it in its case."),
         (a_condition("XIDErrors", message="XID error-codes found: 13, 31. FaultCode: NHC2001"),
          Severity.NOTE, "codes found: 13, 31", "The hardware needs no action"),
         (a_condition("AcceleratedHardwareReady", "False", "NvidiaXID48Error", "detected XID-48 on the instance"),

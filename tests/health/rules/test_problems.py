@@ -102,5 +102,5 @@ def test_steps_name_the_node():
 
     signal = Signal(Subject("node gpu-001", 1, "uid", "gpu-001"), rule, problem)
 
-    assert "If the reason persists, cordon the node again: kubectl cordon gpu-001" in signal.steps
+    assert "If the reason persists, quarantine the node again here. By hand: kubectl cordon gpu-001" in signal.steps
     assert signal.evidence == problem.evidence
