@@ -340,7 +340,8 @@ class GpuEvaluator:
         if at != at:  # the gauge was missing for a while, but the Xid is the same
             at = self.kept.snapshot.past_xids.get(self._device(place).key, {}).get(number, PastXid(math.nan)).since
         since = datetime.fromtimestamp(at, UTC) if at == at else None
-        return XidSeen(number, since, told.words if told and told.xid == number else "")
+        words, sampled_at = told.words if told and told.xid == number else "", column.times[place]
+        return XidSeen(number, since, words, sampled_at=datetime.fromtimestamp(sampled_at, UTC))
 
     def _past_xids(self, device: GpuDevice) -> tuple[XidSeen, ...]:
         past = self.kept.snapshot.past_xids.get(device.key, {})

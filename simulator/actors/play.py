@@ -137,7 +137,7 @@ class Play:
             DevicePlugins(world, hosts, self._durations, faults),
             FeatureDiscovery(world, hosts, self._durations, faults),
             MigManagers(
-                world, hosts, self._durations, Reboots(world, self.heartbeats, self._durations, faults), faults
+                world, hosts, self._durations, Reboots(world, hosts, self.heartbeats, self._durations, faults), faults
             ),
             Drivers(world, release),
             PolicyDriver(world),
@@ -158,7 +158,7 @@ class Play:
         )
         if has_janitor:
             self.actors += (LifecycleManager(world),)
-            self.actors += (Janitor(world, Reboots(world, self.heartbeats, self._durations, faults)),)
+            self.actors += (Janitor(world, Reboots(world, hosts, self.heartbeats, self._durations, faults)),)
         if tells_devices:
             self._tell_devices(faults)
 
@@ -168,7 +168,7 @@ class Play:
             LoadedDrivers(world, hosts),
             DevicePlugins(world, hosts, durations, faults),
             FeatureDiscovery(world, hosts, durations, faults),
-            MigManagers(world, hosts, durations, Reboots(world, self.heartbeats, durations, faults), faults),
+            MigManagers(world, hosts, durations, Reboots(world, hosts, self.heartbeats, durations, faults), faults),
             Flapping(world, self.heartbeats, faults),
             Ailments(world, hosts, faults),
             RuntimeRaces(world, self.kubelets.holdings, faults),

@@ -24,6 +24,7 @@ class XidSeen:
     since: datetime | None  # None: it was there when Quarterdeck first looked
     words: str = ""  # the exporter's own
     is_counted: bool = False  # not the last Xid: the exporter counted it recently, within its window
+    sampled_at: datetime | None = None  # last sample of the gauge with it; None: the gauge shows another Xid, or none
 
 
 @dataclass(frozen=True)

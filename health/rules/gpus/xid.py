@@ -198,7 +198,9 @@ def counted_in(parts: Mapping[str, Mapping[str, float]]) -> dict[int, int]:
 
 def _xids_of_gpu(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
     last = [gpu.xid] if gpu.xid is not None and gpu.xid.number >= 1 else []
-    came_again = [replace(seen, is_counted=seen.number in counted) for seen in last]
+    came_again = [
+        replace(seen, is_counted=seen.number in counted) for seen in last if not _is_of_earlier_boot(gpu, seen)
+    ]
     others = sorted(set(counted) - {seen.number for seen in last})
     there = {seen.number for seen in last} | set(counted)
     past = [seen for seen in gpu.past_xids if seen.number not in there and not _has_restarted(gpu, seen)]
@@ -208,6 +210,11 @@ def _xids_of_gpu(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
 def _has_restarted(gpu: GpuFacts, seen: XidSeen) -> bool:
     """Returns whether the driver changed or the node booted since, for GPUs whose counters did not show it."""
     return any(at is not None and _is_earlier_xid(seen, at) for at in (gpu.driver_changed_at, gpu.booted_at))
+
+
+def _is_of_earlier_boot(gpu: GpuFacts, seen: XidSeen) -> bool:
+    """Returns whether the node booted since the gauge's last sample with the Xid. A boot loads the driver anew."""
+    return gpu.booted_at is not None and seen.sampled_at is not None and seen.sampled_at < gpu.booted_at
 
 
 def _is_earlier_xid(seen: XidSeen, at: datetime) -> bool:

@@ -46,6 +46,10 @@ class Host:
         self.driver = self.digest = ""
         self.unloads += 1
 
+    def boot(self) -> None:
+        """Loads its driver anew, if it has one."""
+        self.unloads += 1
+
     def next_pod_ip(self) -> str:
         self.pods_started += 1
         return f"{self.pod_prefix}.{self.pods_started % 250 + 2}"

@@ -1,7 +1,10 @@
 """A machine that is started anew: silent for a while, then back without the devices that its pods had held."""
 
+from collections.abc import Mapping
+
 from simulator.actors.durations import Durations
 from simulator.actors.kubelet.heartbeat import Heartbeats
+from simulator.actors.kubelet.host import Host
 from simulator.actors.kubelet.readiness import GONE, WELL, say
 from simulator.actors.kubelet.sandbox import rejected
 from simulator.actors.kubelet.script import Script, Wait
@@ -14,8 +17,11 @@ NO_DEVICES = "Allocate failed due to no healthy devices present; cannot allocate
 
 
 class Reboots:
-    def __init__(self, world: World, heartbeats: Heartbeats, durations: Durations, faults: Board) -> None:
+    def __init__(
+        self, world: World, hosts: Mapping[str, Host], heartbeats: Heartbeats, durations: Durations, faults: Board
+    ) -> None:
         self._world = world
+        self._hosts = hosts
         self._faults = faults
         self._heartbeats = heartbeats
         self._durations = durations
@@ -26,6 +32,8 @@ class Reboots:
         say(self._world, node_name, GONE)
         yield Wait(self._durations.reboot)
         self._faults.reboot(node_name)
+        if (host := self._hosts.get(node_name)) is not None:
+            host.boot()
         self._heartbeats.silence(node_name, is_silent=False)
         say(self._world, node_name, WELL)
         now = self._world.loop.clock.now()

@@ -415,6 +415,21 @@ def test_a_154_without_its_text_says_where_the_text_is():
     assert "kernel log" in steps(wrong)
 
 
+@pytest.mark.parametrize(
+    ("sampled_after", "is_told"), [(timedelta(minutes=-1), False), (timedelta(minutes=1), True), (None, True)]
+)
+def test_an_xid_ends_with_a_boot_after_the_last_sample_of_its_gauge(sampled_after: timedelta | None, is_told: bool):
+    """A boot loads the driver anew: a gauge with the Xid after it shows a new one. Unknown is never over."""
+    boot = NOON - timedelta(minutes=5)
+    sampled_at = boot + sampled_after if sampled_after is not None else None
+    seen = XidSeen(79, NOON - timedelta(minutes=20), sampled_at=sampled_at)
+    past = (XidSeen(79, seen.since),)
+
+    told = LastXid().evaluate(replace(WELL, now={}, xid=seen, past_xids=past, booted_at=boot))
+    assert (told is not None) == is_told
+    assert LastXid().evaluate(replace(WELL, now={}, xid=seen, past_xids=past)) is not None
+
+
 HIDDEN = "It may hide an earlier Xid"
 
 
