@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.figures import Figures
 from benchmarks.pending_cases import NOW, a_node, a_pod, compared, read
-from benchmarks.pending_rules import neighbours_of, pods_around, with_rules, with_volumes
+from benchmarks.pending_rules import csi_nodes, neighbours_of, pods_around, with_rules, with_volumes
 from benchmarks.real_scheduler import compare_with_scheduler
 from capacity.wait_reasons.early_reasons import WaitFacts
 from capacity.wait_reasons.explanation import explain
@@ -42,7 +42,8 @@ def main() -> None:
     nodes = [a_node(dice, number) for number in range(asked.nodes)]
     pods = [with_volumes(read(with_rules(dice, a_pod(dice, number)))) for number in range(asked.pods + 1)]
     places = {node["metadata"]["name"]: compared(node).key for node in nodes}
-    around = neighbours_of(pods_around(dice, nodes), pods, places)
+    on_nodes = pods_around(dice, nodes)
+    around = neighbours_of(on_nodes, pods, places, csi_nodes(dice, nodes, on_nodes))
 
     began = time.process_time()
     index = NodeIndex(map(compared, nodes), around)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.pending_cases import GIB, GPU, MIB, MIG
+from benchmarks.pending_rules import REACHED_IN
 from capacity.wait_reasons.requirements import NodeTaint
 
 Object = dict[str, Any]
@@ -129,8 +130,18 @@ def _drop_pod_affinity(fix: Fix, found: re.Match[str]) -> None:
 
 
 def _drop_volume(fix: Fix, found: re.Match[str]) -> None:
+    _drop_claim(fix, found[1])
+
+
+def _drop_claim(fix: Fix, claim: str) -> None:
     volumes = fix.pod["spec"]["volumes"]
-    fix.pod["spec"]["volumes"] = [each for each in volumes if each["persistentVolumeClaim"]["claimName"] != found[1]]
+    fix.pod["spec"]["volumes"] = [each for each in volumes if each["persistentVolumeClaim"]["claimName"] != claim]
+
+
+def _drop_volumes_of(fix: Fix, found: re.Match[str]) -> None:
+    for claim, its in REACHED_IN.items():
+        if its.get("driver") == found[1]:
+            _drop_claim(fix, claim)
 
 
 def _relax_other(fix: Fix, found: re.Match[str]) -> None:
@@ -162,6 +173,7 @@ ACTS: tuple[tuple[str, Callable[[Fix, re.Match[str]], None]], ...] = (
     (r"Remove the host port (\S+) from the pod template\.", _remove_port),
     (r"Set whenUnsatisfiable of the spread over (\S+) to ScheduleAnyway\.", _relax_spread),
     (r"Use a claim whose volume these nodes reach, in place of (\S+)\.", _drop_volume),
+    (r"Use fewer volumes of (\S+) in the pod template\.", _drop_volumes_of),
     (r"Make the pod (affinity|anti-affinity) \(.*\) preferred, not required\.", _drop_pod_affinity),
     (r"Make the anti-affinity of (\S+) preferred, not required: it excludes this pod\.", _relax_other),
     (r"Wait until other pods end, or add nodes\.", _wait),

@@ -32,6 +32,7 @@ from benchmarks.pending_rules import (
     KEPT,
     NAMESPACE,
     bound,
+    csi_nodes,
     neighbours_of,
     pods_around,
     volume_objects,
@@ -47,6 +48,7 @@ from kube.client.connection import Connection, connect
 from kube.client.errors import Absent, Conflict
 from kube.structs import PodSeen
 
+CSI_NODES_PATH = "/apis/storage.k8s.io/v1/csinodes"
 NODES_PATH, PODS_PATH = "/api/v1/nodes", f"/api/v1/namespaces/{NAMESPACE}/pods"
 CLAIMS_PATH = f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims"
 KEPT_KINDS = ("Namespace", "PersistentVolume", "PersistentVolumeClaim")
@@ -103,12 +105,14 @@ class Batch:
     nodes: Mapping[str, Object]  # the generated ones by name
     seen: Sequence[ComparedNode]
     around: Mapping[str, Object]  # pods on them that hold no amounts, by name
+    csi: Sequence[Object]  # CSINodes
 
     @classmethod
     @contextmanager
     def create(cls, connection: Connection, dice: random.Random) -> Iterator[Self]:
         nodes = {node["metadata"]["name"]: node for node in (a_node(dice, place) for place in range(BATCH_NODES))}
         around = {pod["metadata"]["name"]: pod for pod in pods_around(dice, list(nodes.values()))}
+        csi = csi_nodes(dice, list(nodes.values()), list(around.values()))
         _limit_pods(nodes, around.values())
         _create(connection, "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": NAMESPACE}})
         for claim, volume in volume_objects():  # kept: the API server protects them from deletion
@@ -120,13 +124,15 @@ class Batch:
                 _create(connection, PODS_PATH, _resident(name, node["requested"]))
                 # Admission taints a new node as not ready, and no controller runs that removes the taint.
                 _patch_node(connection, name, {"taints": node["spec"]["taints"]})
+            for document in csi:
+                _create(connection, CSI_NODES_PATH, document)
             for pod in around.values():
                 _create(connection, PODS_PATH, _on_node(pod))
             time.sleep(SETTLED_S)
             seen = [observed_node(connection.get(f"{NODES_PATH}/{name}"), node) for name, node in nodes.items()]
-            yield cls(connection, nodes, seen, around)
+            yield cls(connection, nodes, seen, around, csi)
         finally:
-            for path in (PODS_PATH, NODES_PATH):
+            for path in (PODS_PATH, NODES_PATH, CSI_NODES_PATH):
                 connection.request("DELETE", path, AT_ONCE)
 
     def compare(self, pods: list[Object], found: RealAgreement) -> None:
@@ -175,7 +181,7 @@ class Batch:
         verdict = msgspec.json.decode(answer, type=PodSeen)
         pod = with_volumes(observed_pod(_without_verdict(answer)))
         places = {node.name: node.key for node in self.seen}
-        index = NodeIndex(self.seen, neighbours_of(self.around.values(), [pod], places))
+        index = NodeIndex(self.seen, neighbours_of(self.around.values(), [pod], places, self.csi))
         ours = explain(pod, index, WAITS, now=NOW)
         if verdict.spec.node_name:
             return ours, verdict, ours.key == "fits", True

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from threading import Lock
 from typing import Any, NamedTuple
@@ -13,12 +14,11 @@ from django.db.models.functions import Cast
 
 from capacity.device_rows import DeviceCounts, devices_of_nodes
 from capacity.rule_rows import LABELS_AT_MOST, read_neighbours, rules_wanted
-from capacity.wait_reasons.device_requests import DeviceDemand
+from capacity.volume_rows import volumes_of_drivers
 from capacity.wait_reasons.label_requirements import LabelRequirement
 from capacity.wait_reasons.neighbours import Neighbours
 from capacity.wait_reasons.node_index import UNKNOWN_LIMIT, ComparedNode, NodeIndex
 from capacity.wait_reasons.obstacles import CPU, MEMORY, PODS
-from capacity.wait_reasons.pod_rules import WantedPods
 from capacity.wait_reasons.pod_volumes import ZONE_LABELS
 from capacity.wait_reasons.requirements import WaitingPod, read_taint
 from fleet.allocation.cpu_memory import WHOSE
@@ -41,12 +41,12 @@ class KeptIndex(NamedTuple):
 
 
 _lock = Lock()
-_kept: dict[tuple[int, frozenset[str], frozenset[WantedPods], int, frozenset[DeviceDemand]], KeptIndex] = {}
+_kept: dict[tuple[Any, ...], KeptIndex] = {}  # by cluster and what the pods mention
 
 
 def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
     """Returns the nodes of a cluster with the labels that these pods mention. Five queries, or six with rules; three
-    more with devices of claims.
+    more with devices of claims, and six at most with volumes of CSI drivers.
 
     It is remembered until the next flush of the observer, which writes all that is read here, and `SHARED_S` beyond:
     on a busy cluster every flush makes every open page ask.
@@ -56,16 +56,19 @@ def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
     keys |= {key for pod in pods if any(each.zones for each in pod.volumes or ()) for key in ZONE_LABELS}
     wanted, below = rules_wanted(pods), max((pod.priority for pod in pods), default=0)
     devices = frozenset(each for pod in pods for each in pod.devices or ())
+    drivers = frozenset(each.driver for pod in pods for each in pod.volumes or () if each.driver)
+    asked = (cluster_id, keys, wanted, below, devices, drivers)
     mark = Observer.objects.filter(cluster=cluster_id).values_list("epoch", "batch").first()
     with _lock:
-        kept = _kept.get((cluster_id, keys, wanted, below, devices))
+        kept = _kept.get(asked)
     if kept and time.monotonic() - kept.at < (KEPT_S if kept.mark == mark else SHARED_S):
         return kept.nodes
-    around = read_neighbours(cluster_id, wanted, below=below)
+    volumes = volumes_of_drivers(cluster_id, drivers)
+    around = replace(read_neighbours(cluster_id, wanted, below=below), volumes=volumes)
     counts = devices_of_nodes(cluster_id, devices)
     read = KeptIndex(mark, time.monotonic(), _read_index(cluster_id, keys, around, counts))
     with _lock:
-        _kept[cluster_id, keys, wanted, below, devices] = read
+        _kept[asked] = read
         while len(_kept) > INDEXES_AT_MOST:
             _kept.pop(min(_kept, key=lambda key: _kept[key].at))
     return read.nodes

@@ -20,6 +20,7 @@ from fleet.models import Bookmark, Pod, PriorityClass
 from fleet.models.pod import PodQuerySet
 from kube.resources import PRIORITY_CLASSES
 
+EXCLUDING = ("anti_affinity", "host_ports")
 LABELS_AT_MOST = 12  # labels that are read one by one; with more, whole sets of labels are read
 
 
@@ -56,7 +57,9 @@ def read_neighbours(cluster_id: int, wanted: frozenset[WantedPods], *, below: in
     without GPUs count by their anti-affinity and host ports on GPU nodes alone: their labels are not mirrored.
     """
     rows = Pod.objects.filter(cluster=cluster_id, node__isnull=False).not_done()
-    excluding = rows.filter(exclusions__isnull=False).values_list("node_id", "namespace", "name", "exclusions")
+    excluding = rows.filter(exclusions__has_any_keys=EXCLUDING).values_list(
+        "node_id", "namespace", "name", "exclusions"
+    )
     terms: dict[PodTerm, tuple[str, set[int]]] = {}
     ports: dict[PodPort, set[int]] = defaultdict(set)
     known = cache(lambda: labels_of_namespaces(cluster_id))

@@ -43,7 +43,7 @@ def is_waiting(pod: Pod) -> bool:
 
 
 def explanations_of(pods: Iterable[Pod], *, now: datetime) -> Mapping[str, PendingExplanation]:
-    """Returns the explanations by UID, of pods that wait for a node. Twenty-eight queries for each cluster at most."""
+    """Returns the explanations by UID, of pods that wait for a node. Thirty-four queries for each cluster at most."""
     by_cluster: dict[int, list[Pod]] = defaultdict(list)
     for pod in pods:
         if is_waiting(pod):

@@ -14,7 +14,7 @@ CaseState = Literal["provisioned", "stack-validated", "labelled", "tested", "sus
 CatchAnswerEnum = Literal["fail", "wait"]
 
 
-DecidingObjectKindEnum = Literal["resource", "node label", "node affinity", "taint", "node", "pod", "rule about other pods", "scheduling gate", "namespace", "queue", "PersistentVolumeClaim", "ResourceClaim", "DeviceClass", "scheduler"]
+DecidingObjectKindEnum = Literal["resource", "node label", "node affinity", "taint", "node", "pod", "rule about other pods", "scheduling gate", "namespace", "queue", "PersistentVolumeClaim", "CSI driver", "ResourceClaim", "DeviceClass", "scheduler"]
 
 
 DecisionEnum = Literal["approve", "reject"]

@@ -30,7 +30,7 @@ from kube.structs.pod_groups import (
     RayJobSeen,
 )
 from kube.structs.queues import KueueWorkloadSeen, PodGroupSeen, QueueSeen
-from kube.structs.storage import PersistentVolumeSeen, StorageClassSeen, VolumeClaimSeen
+from kube.structs.storage import CsiNodeSeen, PersistentVolumeSeen, StorageClassSeen, VolumeClaimSeen
 from kube.structs.topology import NodeTopologySeen
 from kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
 
@@ -106,6 +106,7 @@ PRIORITY_CLASSES = Resource("scheduling.k8s.io/v1", "priorityclasses", "Priority
 VOLUME_CLAIMS = Resource("v1", "persistentvolumeclaims", "PersistentVolumeClaims", VolumeClaimSeen)
 PERSISTENT_VOLUMES = Resource("v1", "persistentvolumes", "PersistentVolumes", PersistentVolumeSeen)
 STORAGE_CLASSES = Resource("storage.k8s.io/v1", "storageclasses", "StorageClasses", StorageClassSeen)
+CSI_NODES = Resource("storage.k8s.io/v1", "csinodes", "CSINodes", CsiNodeSeen)
 EVENTS = Resource("v1", "events", "Events", EventSeen)
 
 OLDER_DRA = ("v1beta2", "v1beta1")

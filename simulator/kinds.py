@@ -118,6 +118,7 @@ DISRUPTION_BUDGET = Kind(
 )
 LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
 PRIORITY_CLASS = Kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False, short=("pc",))
+CSI_NODE = Kind("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=False)
 STORAGE_CLASS = Kind("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False, short=("sc",))
 
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")
@@ -156,6 +157,7 @@ BUILT_IN: tuple[Kind, ...] = (
     LIMIT_RANGE,
     VOLUME_CLAIM,
     VOLUME,
+    CSI_NODE,
     STORAGE_CLASS,
     DAEMON_SET,
     REPLICA_SET,

@@ -31,6 +31,7 @@ class DecidingKind(StrEnum):
     NAMESPACE = "namespace"
     QUEUE = "queue"
     VOLUME_CLAIM = "PersistentVolumeClaim"
+    CSI_DRIVER = "CSI driver"
     RESOURCE_CLAIM = "ResourceClaim"
     DEVICE_CLASS = "DeviceClass"
     SCHEDULER = "scheduler"

@@ -27,6 +27,7 @@ RELAX_SPREAD = "Set whenUnsatisfiable of the spread over {} to ScheduleAnyway."
 RULE_CHANGES: Mapping[ObstacleKind, tuple[str, Actor]] = {
     ObstacleKind.PORT: ("Remove the host port {} from the pod template.", Actor.OWNER),
     ObstacleKind.VOLUME: ("Use a claim whose volume these nodes reach, in place of {}.", Actor.OWNER),
+    ObstacleKind.VOLUME_LIMIT: ("Use fewer volumes of {} in the pod template.", Actor.OWNER),
     ObstacleKind.SPREAD: (RELAX_SPREAD, Actor.OWNER),
     ObstacleKind.SPREAD_LABEL: (RELAX_SPREAD, Actor.OWNER),
     ObstacleKind.POD_AFFINITY: ("Make the pod affinity ({}) preferred, not required.", Actor.OWNER),

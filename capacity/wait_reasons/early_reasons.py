@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation, ScalingReport
 from capacity.wait_reasons.gang_message import incomplete_gang
 from capacity.wait_reasons.node_index import NodeIndex
-from capacity.wait_reasons.pod_volumes import ClaimState
+from capacity.wait_reasons.pod_volumes import ClaimState, by_driver
 from capacity.wait_reasons.queue_place import QueuePlace
 from capacity.wait_reasons.queue_reasons import queued_reason
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
@@ -219,13 +219,15 @@ def unchecked_parts(pod: WaitingPod, index: NodeIndex | None) -> list[str]:
     """
     around = index.neighbours if index else None
     rules = pod.rules
+    undriven = [each.claim for each in pod.volumes or () if each.driver is None]
     is_unknown = around is not None and is_far_from_unknown_pods(pod, around)
     found = {
         "topology spread constraints": around is None and rules.spread,
         "affinity to other pods": around is None and (rules.affinity or rules.anti_affinity),
         "host ports": around is None and rules.ports,
         "volumes": pod.volume_claims and pod.volumes is None,
-        "volumes per node": pod.volume_claims and pod.volumes is not None,
+        "volumes per node": pod.volumes and (around is None or (around.volumes is None and by_driver(pod.volumes))),
+        f"volumes per node of claims with an unknown CSI driver ({names(undriven)})": around is not None and undriven,
         "pods per node, where a node reports no limit": index is not None and index.without_pod_limit,
         "volumes that no claim has yet": any(each.state is ClaimState.WAITS_FOR_NODE for each in pod.volumes or ()),
         f"affinity to pods without GPUs ({rules.affinity[0].text if rules.affinity else ''})": is_unknown,

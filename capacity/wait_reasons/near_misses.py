@@ -14,6 +14,7 @@ BEFORE_AMOUNTS = (
     (ObstacleKind.PORT, "Have the host ports free"),
 )
 AFTER_AMOUNTS = (
+    (ObstacleKind.VOLUME_LIMIT, "Have room for more volumes"),
     (ObstacleKind.VOLUME, "Reach its volumes"),
     (ObstacleKind.SPREAD_LABEL, "Have the labels of the topology spread"),
     (ObstacleKind.SPREAD, "Are in a domain with few enough of these pods"),
@@ -116,6 +117,7 @@ def _nearest_nodes(obstacles: Obstacles) -> NodeSet:
 
 
 def _missing_requirements(obstacles: Obstacles, node: ComparedNode) -> Iterator[str]:
+    around = obstacles.index.neighbours
     for each in (*obstacles.fixed, *obstacles.room):
         if not obstacles.index.has(each.nodes, node):
             continue
@@ -128,6 +130,9 @@ def _missing_requirements(obstacles: Obstacles, node: ComparedNode) -> Iterator[
             case ObstacleKind.ROOM:
                 wanted = obstacles.pod.requests[each.name]
                 yield f"{amount_text(each.name, max(0, node.free(each.name)))} free of {amount_text(each.name, wanted)}"
+            case ObstacleKind.VOLUME_LIMIT if around and around.volumes:
+                used = around.volumes[each.name].text(node.name)
+                yield f"room for more volumes of {each.name}: it has {used}"
             case kind:
                 yield LACKS[kind].format(each.name)
 

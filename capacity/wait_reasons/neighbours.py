@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from capacity.wait_reasons.pod_rules import PodPort, PodTerm, WantedPods
+from capacity.wait_reasons.pod_volumes import DriverVolumes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Neighbours:
     exclusions: Sequence[PodExclusion] = ()
     ports: Mapping[PodPort, frozenset[int]] | None = None  # nodes on which pods have it
     preemptible: Sequence[PreemptiblePods] | None = None  # below the highest priority that waits; None: not read
+    volumes: Mapping[str, DriverVolumes] | None = None  # by CSI driver of the waiting pods; None: limits were not read
 
     @cached_property
     def label_keys(self) -> frozenset[str]:

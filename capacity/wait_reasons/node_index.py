@@ -124,6 +124,9 @@ class NodeIndex:
     def set_of_keys(self, keys: Iterable[int]) -> NodeSet:
         return self._set_of(place for key in keys if (place := self.place_of(key)) is not None)
 
+    def set_of_names(self, names: Iterable[str]) -> NodeSet:
+        return self._set_of(place for name in names if (place := self._places.get(name)) is not None)
+
     def having(self, key: str) -> NodeSet:
         """Returns the nodes with a label, whatever its value."""
         if key not in self._having:

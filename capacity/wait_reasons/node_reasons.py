@@ -17,10 +17,11 @@ from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE, clip, fit
 # Fixed obstacles in the order in which they are explained: the first that leaves no node.
 IN_ORDER = (
     ObstacleKind.SELECTOR, ObstacleKind.AFFINITY, ObstacleKind.TAINT, ObstacleKind.CORDON,
-    ObstacleKind.VOLUME, ObstacleKind.SPREAD_LABEL, ObstacleKind.POD_AFFINITY,
+    ObstacleKind.VOLUME_LIMIT, ObstacleKind.VOLUME, ObstacleKind.SPREAD_LABEL, ObstacleKind.POD_AFFINITY,
 )  # fmt: skip
 KEYS = {
     ObstacleKind.VOLUME: "volume",
+    ObstacleKind.VOLUME_LIMIT: "volume_limit",
     ObstacleKind.PORT: "host_port",
     ObstacleKind.SPREAD: "spread",
     ObstacleKind.SPREAD_LABEL: "spread",
@@ -28,6 +29,7 @@ KEYS = {
 
 ABOUT_PODS = {
     ObstacleKind.VOLUME: DecidingKind.VOLUME_CLAIM,
+    ObstacleKind.VOLUME_LIMIT: DecidingKind.CSI_DRIVER,
     ObstacleKind.SPREAD_LABEL: DecidingKind.LABEL,
     ObstacleKind.EXCLUSION: DecidingKind.POD,
 }
@@ -107,6 +109,9 @@ def _excluded_by(
         where = names([f"{each.name}: {each.detail}" for each in own])
         title = f"No qualifying node reaches the volume of claim {name}"
         return _about_pods(kind, title, f"{nodes} otherwise {qualify}. Volumes are in {where}.", name)
+    if kind is ObstacleKind.VOLUME_LIMIT:
+        title = f"No qualifying node may have as many volumes of {name}"
+        return _about_pods(kind, title, f"{own[0].detail} {nodes} otherwise {qualify}.", name)
     if kind is ObstacleKind.SPREAD_LABEL:
         title = f"No qualifying node has the label of the topology spread: {name}"
         return _about_pods(kind, title, f"{nodes} otherwise {qualify}.", name)
@@ -134,12 +139,14 @@ def _explain_other_pods(obstacles: Obstacles) -> PendingExplanation:
     whose = f"{number} of {count(total, 'node')} with room" if total > 1 else "the only node with room"
     titles = {
         ObstacleKind.PORT: f"Host port {rule.name} is in use on {whose}",
+        ObstacleKind.VOLUME_LIMIT: f"Volume limit of {rule.name} excludes {whose}",
         ObstacleKind.SPREAD: f"Spread over {rule.name} excludes {whose}",
         ObstacleKind.ANTI_AFFINITY: f"Its anti-affinity excludes {whose}: {rule.name}",
         ObstacleKind.EXCLUSION: f"The anti-affinity of {rule.name} excludes {whose}",
     }
     details = {
         ObstacleKind.PORT: "Only one pod on a node can have a host port.",
+        ObstacleKind.VOLUME_LIMIT: rule.detail,
         ObstacleKind.SPREAD: rule.detail,
         ObstacleKind.ANTI_AFFINITY: "Its anti-affinity excludes nodes with these pods.",
         ObstacleKind.EXCLUSION: f"It excludes pods with {rule.detail}.",

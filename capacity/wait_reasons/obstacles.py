@@ -17,6 +17,7 @@ from capacity.wait_reasons.pod_volumes import ZONE_LABELS
 from capacity.wait_reasons.requirements import NodeTaint, WaitingPod
 from capacity.wait_reasons.rule_nodes import (
     RuleNodes,
+    beyond_volume_limits,
     excluded_by_pods,
     far_from_pods,
     is_far_from_unknown_pods,
@@ -39,6 +40,7 @@ class ObstacleKind(StrEnum):
     ROOM = "room"  # others have it now
     PORT = "port"  # a pod there has the host port
     VOLUME = "volume"  # the node does not reach it
+    VOLUME_LIMIT = "volume limit"  # its CSI driver permits no more volumes on the node
     SPREAD_LABEL = "spread label"  # the node has no domain
     SPREAD = "spread"  # its domain has too many of the pods
     POD_AFFINITY = "pod affinity"  # the pods that the pod must be near are elsewhere
@@ -47,7 +49,10 @@ class ObstacleKind(StrEnum):
 
 
 # Obstacles made by other pods: they may end with these pods.
-RULES_OF_OTHERS = (ObstacleKind.PORT, ObstacleKind.SPREAD, ObstacleKind.ANTI_AFFINITY, ObstacleKind.EXCLUSION)
+RULES_OF_OTHERS = (
+    ObstacleKind.PORT, ObstacleKind.VOLUME_LIMIT, ObstacleKind.SPREAD, ObstacleKind.ANTI_AFFINITY,
+    ObstacleKind.EXCLUSION,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,7 @@ class Obstacles:
             (scheduler_message.PORTS, (ObstacleKind.PORT,)),
         )
         after = (
+            (scheduler_message.VOLUMES_PER_NODE, (ObstacleKind.VOLUME_LIMIT,)),
             (scheduler_message.VOLUME, (ObstacleKind.VOLUME,)),
             (scheduler_message.SPREAD, (ObstacleKind.SPREAD_LABEL, ObstacleKind.SPREAD)),
             (
@@ -151,6 +157,9 @@ def find_obstacles(pod: WaitingPod, index: NodeIndex) -> Obstacles:
         allowed, untainted = index.every & ~union(labels), index.every & ~union(taints)
         full = with_too_many_pods(pod, index, around, allowed=allowed, untainted=untainted)
         room += _obstacles_of_kind(ObstacleKind.PORT, with_ports_in_use(pod, index, around))
+        for too_low, full_nodes in beyond_volume_limits(pod, index, around):
+            fixed += _obstacles_of_kind(ObstacleKind.VOLUME_LIMIT, [too_low])
+            room += _obstacles_of_kind(ObstacleKind.VOLUME_LIMIT, [full_nodes])
         room += _obstacles_of_kind(ObstacleKind.SPREAD, full)
         room += _obstacles_of_kind(ObstacleKind.ANTI_AFFINITY, near_pods(pod, index, around))
         room += _obstacles_of_kind(ObstacleKind.EXCLUSION, excluded_by_pods(pod, index, around))

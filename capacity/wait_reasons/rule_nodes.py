@@ -1,7 +1,7 @@
 """The nodes that rules about other pods keep from a pod. Pure.
 
 kubernetes, pkg/scheduler/framework/plugins at 1.34: podtopologyspread/filtering.go, interpodaffinity/filtering.go,
-nodeports/node_ports.go.
+nodeports/node_ports.go, nodevolumelimits/csi.go.
 """
 
 from collections import Counter
@@ -18,7 +18,9 @@ from capacity.wait_reasons.pod_rules import (
     pods_of_spread,
     pods_of_term,
 )
+from capacity.wait_reasons.pod_volumes import by_driver
 from capacity.wait_reasons.requirements import WaitingPod
+from wording.numbers import count
 
 REMEMBERED_AT_MOST = 256  # counts by domain; by host, each has an entry for every node with such pods
 EXCLUSIONS_AT_MOST = 20  # exclusions that are listed for one pod
@@ -34,6 +36,25 @@ class RuleNodes:
 def with_ports_in_use(pod: WaitingPod, index: NodeIndex, around: Neighbours) -> Iterator[RuleNodes]:
     for port in pod.rules.ports:
         yield RuleNodes(port.text, index.set_of_keys(around.nodes_with_port(port)))
+
+
+def beyond_volume_limits(
+    pod: WaitingPod, index: NodeIndex, around: Neighbours
+) -> Iterator[tuple[RuleNodes, RuleNodes]]:
+    """Yields by CSI driver the nodes that may never have the pod's volumes, and those without room for them now."""
+    for driver, own in by_driver(pod.volumes or ()).items():
+        its = (around.volumes or {}).get(driver)
+        if its is None:
+            continue
+        full = its.full_nodes(own)
+        too_low = {node for node in full if its.limits[node] < len(own)}
+        has = f"The pod has {count(len(own), 'volume')} of this driver."
+        example = "".join(f"For example, {node} has {its.text(node)}." for node in sorted(full - too_low)[:1])
+        most = max((its.limits[node] for node in too_low), default=0)
+        yield (
+            RuleNodes(driver, index.set_of_names(too_low), f"{has} These nodes may have at most {most}."),
+            RuleNodes(driver, index.set_of_names(full - too_low), f"{has} {example}"),
+        )
 
 
 def without_topology_labels(pod: WaitingPod, index: NodeIndex) -> Iterator[RuleNodes]:

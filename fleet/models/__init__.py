@@ -15,7 +15,7 @@ from fleet.models.pod import OtherPod, Pod, PodPlacement
 from fleet.models.pool import Pool
 from fleet.models.queues import QueuedWorkload, QueueSystem, WorkloadQueue
 from fleet.models.segment_sums import SegmentSums
-from fleet.models.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from fleet.models.storage import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from fleet.models.sums import NodeSums
 from fleet.models.topology import NodeTopology
 from fleet.models.workload import (
@@ -38,6 +38,7 @@ __all__ = [
     "ClusterEvent",
     "ClusterMode",
     "ClusterNamespace",
+    "CsiNode",
     "DeviceClass",
     "DisruptionBudget",
     "DomainEvent",

@@ -15,7 +15,7 @@ from fleet.models.namespaces import ClusterNamespace
 from fleet.models.node import Node
 from fleet.models.pod import Pod
 from fleet.models.queues import QueuedWorkload, QueueSystem, WorkloadQueue
-from fleet.models.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from fleet.models.storage import CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from fleet.models.topology import NodeTopology
 from fleet.models.workload import (
     ClusterEvent,
@@ -71,6 +71,7 @@ MIRRORED: dict[str, MirroredKind] = {
         MirroredKind(resources.VOLUME_CLAIMS, PersistentVolumeClaim),
         MirroredKind(resources.PERSISTENT_VOLUMES, PersistentVolume),
         MirroredKind(resources.STORAGE_CLASSES, StorageClass),
+        MirroredKind(resources.CSI_NODES, CsiNode),
         MirroredKind(resources.KUEUE_WORKLOADS, QueuedWorkload, (("system", QueueSystem.KUEUE.value),)),
         MirroredKind(resources.CLUSTER_QUEUES, WorkloadQueue, (("kind", "ClusterQueue"),)),
         MirroredKind(resources.LOCAL_QUEUES, WorkloadQueue, (("kind", "LocalQueue"),)),

@@ -95,7 +95,7 @@ class Pod(Namespaced):
     required_cuda = models.CharField(max_length=253, blank=True, default="")  # cuda>=12.8, by NVIDIA_REQUIRE_CUDA
     # Requirements on its node, and its conditions (`fleet.observer.mirror.rows.placement`). Empty once it has a node.
     placement = models.JSONField(default=dict)
-    # Once it has a node: its host ports and its anti-affinity, which keep other pods away. Null: none, or not read yet.
+    # Once it has a node: host ports, anti-affinity and volume claims, which keep other pods away. Null: none or unread.
     exclusions = models.JSONField(null=True)
     # How its containers get GPUs, and the last failed end of one (`fleet.observer.mirror.rows.container_settings`).
     container_settings = models.JSONField(default=dict)

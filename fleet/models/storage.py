@@ -19,12 +19,13 @@ class PersistentVolumeClaim(Namespaced):
 
 
 class PersistentVolume(Mirrored):
-    """A PersistentVolume that only some nodes reach. Others have no row."""
+    """A PersistentVolume that only some nodes reach, or whose driver no StorageClass names. Others have no row."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="persistent_volumes", db_index=False)
     name = models.CharField(max_length=253)
     node_affinity = models.JSONField(default=list)  # terms, one is enough, as `Operand.node_affinity`
     zones = models.JSONField(default=dict)  # its zone labels, each with the permitted values
+    driver = models.CharField(max_length=253, blank=True, default="", db_default="")  # of CSI; blank: none
 
     class Meta:
         constraints = [one_per_uid("persistent_volume")]
@@ -37,11 +38,27 @@ class PersistentVolume(Mirrored):
 class StorageClass(Mirrored):
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="storage_classes")
     name = models.CharField(max_length=253)
+    provisioner = models.CharField(max_length=253, blank=True, default="", db_default="")
     waits_for_pod = models.BooleanField(default=False)  # WaitForFirstConsumer
     topologies = models.JSONField(default=list)  # terms of labels where it makes volumes; empty: anywhere
 
     class Meta:
         constraints = [one_per_uid("storage_class")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CsiNode(Mirrored):
+    """A CSINode whose drivers limit the volumes of the node. Others have no row."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="csi_nodes", db_index=False)
+    name = models.CharField(max_length=253)  # of the node
+    limits = models.JSONField(default=dict)  # volumes by driver
+
+    class Meta:
+        constraints = [one_per_uid("csi_node")]
+        indexes = [models.Index(fields=["cluster", "name"])]
 
     def __str__(self) -> str:
         return self.name

@@ -1,4 +1,6 @@
-"""PersistentVolumeClaims, PersistentVolumes and StorageClasses. From kubernetes/api, v1 and storage/v1 types.go."""
+"""PersistentVolumeClaims, PersistentVolumes, StorageClasses and CSINodes. From kubernetes/api, v1 and storage/v1
+types.go.
+"""
 
 from kube.structs.meta import Seen, Struct
 from kube.structs.node_affinity import NodeSelector
@@ -17,7 +19,13 @@ class VolumeNodeAffinity(Struct, frozen=True):
     required: NodeSelector | None = None
 
 
+class CsiSource(Struct, frozen=True):
+    driver: str = ""
+
+
 class VolumeSpec(Struct, frozen=True):
+    csi: CsiSource | None = None
+    storage_class_name: str | None = ""
     node_affinity: VolumeNodeAffinity | None = None
 
 
@@ -35,5 +43,23 @@ class TopologyTerm(Struct, frozen=True):
 
 
 class StorageClassSeen(Seen, frozen=True):
+    provisioner: str = ""
     volume_binding_mode: str | None = ""  # Immediate, WaitForFirstConsumer
     allowed_topologies: list[TopologyTerm] | None = None
+
+
+class VolumeAmount(Struct, frozen=True):
+    count: int | None = None  # None: the driver has no limit
+
+
+class CsiDriverOfNode(Struct, frozen=True):
+    name: str = ""
+    allocatable: VolumeAmount | None = None
+
+
+class CsiNodeSpec(Struct, frozen=True):
+    drivers: list[CsiDriverOfNode] | None = None
+
+
+class CsiNodeSeen(Seen, frozen=True):
+    spec: CsiNodeSpec = CsiNodeSpec()

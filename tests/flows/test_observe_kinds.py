@@ -15,6 +15,7 @@ from fleet.models import (
     Cluster,
     ClusterEvent,
     ClusterNamespace,
+    CsiNode,
     DeviceClass,
     DisruptionBudget,
     DriverObject,
@@ -61,6 +62,7 @@ WISH = {"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com", "allocat
 DEVICE = {"name": "gpu-0", "attributes": {"type": {"string": "gpu"}, "uuid": {"string": "GPU-1"}}}
 SLICE = {"driver": "gpu.nvidia.com", "nodeName": "gpu-001", "devices": [DEVICE]}
 SLICE |= {"pool": {"name": "gpu-001", "generation": 1, "resourceSliceCount": 1}}
+DISKS = {"drivers": [{"name": "example.com/disks", "nodeID": "gpu-001", "allocatable": {"count": 25}}]}
 
 
 def a_definition(kind: str, plural: str, version: str) -> dict[str, Any]:
@@ -131,6 +133,7 @@ def create_everything(api: ApiServer) -> None:
             "/apis/storage.k8s.io/v1/storageclasses",
             an_object("StorageClass", "storage.k8s.io/v1", "fast", provisioner="example.com/disks"),
         ),
+        ("/apis/storage.k8s.io/v1/csinodes", an_object("CSINode", "storage.k8s.io/v1", "gpu-001", spec=DISKS)),
         (f"{core}/events", an_object("Event", "v1", "train.1", **told)),
         (f"{core}/events", an_object("Event", "v1", "train.2", **strange)),
         (
@@ -193,6 +196,7 @@ def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api)
     assert PersistentVolumeClaim.objects.get().volume == ""  # no controller has bound it
     assert PersistentVolume.objects.get().node_affinity == [[IN_ZONE]]
     assert not StorageClass.objects.get().waits_for_pod
+    assert CsiNode.objects.get().limits == {"example.com/disks": 25}
     assert ResourceSlice.objects.get().devices[0]["uuid"] == "GPU-1"
     assert ResourceClaim.objects.get().requests[0]["device_class"] == "gpu.nvidia.com"
     assert DeviceClass.objects.get().name == "gpu.nvidia.com"

@@ -26,7 +26,7 @@ from fleet.observer.mirror.rows.operator_config import config_row
 from fleet.observer.mirror.rows.pod import is_kept, pod_row
 from fleet.observer.mirror.rows.policy import budget_row
 from fleet.observer.mirror.rows.queues import kueue_workload_row, pod_group_row, queue_row
-from fleet.observer.mirror.rows.storage import storage_class_row, volume_claim_row, volume_row
+from fleet.observer.mirror.rows.storage import csi_node_row, storage_class_row, volume_claim_row, volume_row
 from fleet.observer.mirror.rows.topology import topology_row
 from fleet.observer.mirror.rows.workload import grouped_row, workload_row
 from fleet.observer.mirror.watch_scope import MIG, SHARING, USUAL_NAMESPACE, WatchScope
@@ -34,6 +34,7 @@ from kube.client.discovery import NotServed
 from kube.resources import (
     CLUSTER_POLICIES,
     CLUSTER_QUEUES,
+    CSI_NODES,
     DAEMON_SETS,
     DEPLOYMENTS,
     DEVICE_CLASSES,
@@ -183,6 +184,7 @@ KINDS: dict[str, Kind] = {
         _read(VOLUME_CLAIMS, lambda seen, _: volume_claim_row(seen), moves_plans=False),
         _read(PERSISTENT_VOLUMES, lambda seen, _: volume_row(seen), moves_plans=False),
         _read(STORAGE_CLASSES, lambda seen, _: storage_class_row(seen), moves_plans=False),
+        _read(CSI_NODES, lambda seen, _: csi_node_row(seen), moves_plans=False),
         _read(KUEUE_WORKLOADS, lambda seen, _: kueue_workload_row(seen), moves_plans=False),
         *(_read(each, partial(_queue, kind=kind), moves_plans=False) for each, kind in QUEUES.items()),
         *(_read(each, partial(_pod_group, system=system), moves_plans=False) for each, system in POD_GROUPS.items()),

@@ -89,7 +89,7 @@ def _pod_group(seen: PodSeen, unread: list[str]) -> str:
 
 
 def exclusions_of(seen: PodSeen) -> dict[str, Any] | None:
-    """Returns the host ports and the anti-affinity by which a pod on a node keeps others away. None: it has neither."""
+    """Returns host ports, anti-affinity and claims, by which a pod on a node keeps others away. None: it has none."""
     if not seen.spec.node_name or seen.status.phase in ENDED:
         return None
     unread = list[str]()
@@ -98,6 +98,7 @@ def exclusions_of(seen: PodSeen) -> dict[str, Any] | None:
     found: dict[str, Any] = {
         "anti_affinity": _pod_terms(affinity.pod_anti_affinity, unread),
         "host_ports": sorted(set(_host_ports(seen, unread)))[:AT_MOST],
+        "volume_claims": _fitted_names(_volume_claims(seen)),
         "unread": sorted(set(unread)),
     }
     return {name: value for name, value in found.items() if value} or None
