@@ -1,10 +1,11 @@
 """GPU pods of tenants: their states and filters, for the page, its file and REST."""
 
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, F, Min, Q, QuerySet, Sum, Value
 
-from fleet.models import Node, Pod, Pool
+from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.node import members_of
 from fleet.models.pod import PodQuerySet
 from fleet.owner_chains import PodOwner, chains_above
@@ -19,6 +20,24 @@ def visible_pods(user, *, now: datetime) -> PodQuerySet:
     """Returns the visible pods with `shown_state`. One query for nodes with silent kubelets."""
     silent = Node.objects.filter(is_ready=None).order_by().values_list("pk", flat=True)
     return Pod.objects.visible_to(user).with_state(now=now, silent_nodes=list(silent))
+
+
+def sums_by_state(pods: PodQuerySet, *columns: str) -> QuerySet[Any, Any]:
+    """Returns rows of these columns, `shown_state`, number, GPUs and oldest creation. Add up rows of one key.
+
+    An index has pods by owner and by state in the order of `state_code`. Those that are shown otherwise are few: a
+    negative row takes each from there. One query, so that all rows are of one moment.
+    """
+    every: Any = pods.order_by()
+    otherwise = every.filter(is_shown_otherwise=True, cluster__in=Cluster.objects.order_by().values("pk"))
+    sums = every.values_list(*columns, "state_code").annotate(n=Count("*"), held=Sum("gpus"), oldest=Min("created_at"))
+    moved = (
+        otherwise.annotate(n=Value(sign), held=Value(sign) * F("gpus")).values_list(
+            *columns, code, "n", "held", "created_at"
+        )
+        for code, sign in (("state_code", -1), ("shown_state", 1))
+    )
+    return sums.union(*moved, all=True)
 
 
 def in_state(name: str) -> Q:

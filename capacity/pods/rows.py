@@ -1,17 +1,17 @@
 """The rows of the list of GPU pods, for its page and file."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
 
-from django.db.models import Count, QuerySet, prefetch_related_objects
+from django.db.models import QuerySet, prefetch_related_objects
 
 from capacity.pods.addresses import namespace_page, workload_page
 from capacity.pods.pod_filter import PodFilter
 from fleet.freshness.kinds import Freshness
-from fleet.gpu_pods import top_owners, visible_pods
+from fleet.gpu_pods import sums_by_state, top_owners, visible_pods
 from fleet.models import Pod, Pool
 from fleet.models.pod import PodQuerySet
 from fleet.pod_reasons import PodReason
@@ -76,10 +76,19 @@ class PodTable:
     """The GPU pods that a user sees and that match a filter."""
 
     pods: PodQuerySet  # that match, in their order
-    counts: Mapping[PodState, int]  # by state, of pods that match the rest of the filter
+    every: PodQuerySet  # that the user sees
     wanted: PodFilter
     pools: QuerySet[Pool]  # visible
     now: datetime
+
+    @cached_property
+    def counts(self) -> Mapping[PodState, int]:
+        """Returns the pods by state that match the rest of the filter, the worst first. One query."""
+        found = Counter[int]()
+        rows = self.wanted.without("state").narrow(self.every, pools=self.pools)
+        for _, code, number, *_ in sums_by_state(rows, "cluster_id"):
+            found[code] += number
+        return {state: found[code] for state, code in CODES.items() if found[code]}
 
     def __len__(self) -> int:
         if not self.wanted.state:
@@ -101,14 +110,11 @@ class PodTable:
 
 
 def table_of(user: User, wanted: PodFilter, *, now: datetime) -> PodTable:
-    """Returns the table. Two queries, and those of the user's roles."""
+    """Returns the table. One query, and those of the user's roles."""
     prefetch_related_objects([user], "bindings")
     pools = Pool.objects.visible_to(user)
     pods = visible_pods(user, now=now).tenants()
-    in_any_state: QuerySet[Any] = wanted.without("state").narrow(pods, pools=pools).order_by()
-    codes = dict(in_any_state.values_list("shown_state").annotate(number=Count("*")))
-    counts = {state: codes[code] for state, code in CODES.items() if code in codes}
-    return PodTable(wanted.ordered(wanted.narrow(pods, pools=pools)), counts, wanted, pools, now)
+    return PodTable(wanted.ordered(wanted.narrow(pods, pools=pools)), pods, wanted, pools, now)
 
 
 def titled(counts: Mapping[PodState, int]) -> list[tuple[PodState, str, int]]:

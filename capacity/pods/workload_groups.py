@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Min, QuerySet, Sum
+from django.db.models import QuerySet
 
 from capacity.pods.addresses import workload_page
 from capacity.pods.pod_filter import NO_OWNER, WORST_FIRST, PodFilter
 from capacity.pods.rows import PodTable
+from fleet.gpu_pods import sums_by_state
 from fleet.models import Cluster, Workload
 from fleet.models.pod import PodQuerySet
 from fleet.owner_chains import GROUPED, chains_above
@@ -21,7 +22,7 @@ STATES = {code: state for state, code in CODES.items()}
 RAY_JOB = RAY_JOBS.struct.kind
 WITHOUT_GPUS = frozenset({PodState.PENDING, PodState.REJECTED, PodState.FAILED, PodState.DONE})
 GroupKey = tuple[int, str, str, str]  # cluster, namespace, kind, name
-COLUMNS = ("cluster_id", "namespace", "owner_kind", "owner_name", "owner_uid", "shown_state")
+COLUMNS = ("cluster_id", "namespace", "owner_kind", "owner_name", "owner_uid")
 
 
 @dataclass
@@ -80,14 +81,15 @@ def groups_of(table: PodTable) -> list[WorkloadGroup]:
         group.oldest = min(group.oldest, oldest)
         group.gpus += 0 if state in WITHOUT_GPUS else gpus
         group.waiting_gpus += gpus if state is PodState.PENDING else 0
+    for group in found.values():
+        group.states = +group.states  # without those that no pod is left in
     by_name = sorted(found.values(), key=lambda each: (each.namespace, each.name, each.kind, each.cluster))
     return sorted(by_name, key=_ORDERS[table.wanted.ordering])
 
 
 def group_sums(pods: PodQuerySet) -> QuerySet[Any, Any]:
     """Returns number, GPUs and oldest creation by owner and state. The columns are those of the index for it."""
-    rows: Any = pods.order_by().values_list(*COLUMNS)
-    return rows.annotate(number=Count("*"), held=Sum("gpus"), oldest=Min("created_at"))
+    return sums_by_state(pods, *COLUMNS)
 
 
 def _desired_pods(clusters: Iterable[int], namespaces: Collection[str]) -> Mapping[GroupKey, int]:

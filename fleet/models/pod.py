@@ -2,7 +2,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from django.db import models
-from django.db.models import Case, F, IntegerField, Q, Value, When
+from django.db.models import BooleanField, Case, ExpressionWrapper, F, IntegerField, Q, Value, When
 
 from fleet.models.mirrored import Mirrored, Namespaced, one_per_uid
 from fleet.models.node import members_of
@@ -11,7 +11,8 @@ from fleet.models.visible import Visible
 from fleet.states.pod import CODES, ENDED, OFTEN, SETTLED_AFTER, PodState, pod_state
 
 LASTING = [CODES[state] for state in (PodState.DONE, PodState.FAILED, PodState.REJECTED)]
-NOT_CRASHING = [*LASTING, CODES[PodState.UNKNOWN], CODES[PodState.TERMINATING]]
+# Pods of these states are shown as failing while they crash. Named, so that an index finds them.
+MAY_CRASH = [CODES[each] for each in (PodState.PENDING, PodState.NOT_READY, PodState.STARTING, PodState.READY)]
 COMPLETED = ("Completed", "Succeeded")  # how a placement ended whose pod ran to its end
 
 
@@ -33,7 +34,7 @@ class PodQuerySet(Visible["Pod"]):
 
         `silent_nodes` are the keys of nodes whose kubelets are silent. Read before, since a join would read every node.
         """
-        is_crashing = Q(restarts__gte=OFTEN, crashed_at__gt=now - SETTLED_AFTER) & ~Q(state_code__in=NOT_CRASHING)
+        is_crashing = Q(restarts__gte=OFTEN, crashed_at__gt=now - SETTLED_AFTER, state_code__in=MAY_CRASH)
         is_silent = Q(node__in=silent_nodes) & ~Q(state_code__in=LASTING)
         return self.annotate(
             shown_state=Case(
@@ -42,7 +43,7 @@ class PodQuerySet(Visible["Pod"]):
                 default=F("state_code"),
                 output_field=IntegerField(),
             )
-        )
+        ).alias(is_shown_otherwise=ExpressionWrapper(is_silent | is_crashing, output_field=BooleanField()))
 
 
 class Pod(Namespaced):
