@@ -21,6 +21,7 @@ from config.garbage import freeze_collector
 from fleet.messages import wake
 from health.gpus import roster_cache
 from health.sources import history, snapshots
+from health.stack.pods import forget_kept
 from health.telemetry.prometheus import client
 from tests import (
     make,
@@ -64,6 +65,7 @@ def _rows_by_hand(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         return
     roster_cache.forget()  # keys of rows that a test before this one rolled back
     forget_indexes()
+    forget_kept()
     ask = Client.request
     is_counted = False
 
@@ -72,6 +74,7 @@ def _rows_by_hand(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
         if changes_fleet(sql):
             is_counted = False
             forget_indexes()
+            forget_kept()
         return execute(sql, params, many, context)
 
     def counted_first(client: Client, **asked: Any) -> Any:

@@ -1,12 +1,15 @@
 """The reasons why tenants' pods do not run, from rows: their status, Events, claims, and the room on nodes."""
 
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
+from threading import Lock
+from typing import Any, NamedTuple, Self
 
-from django.db.models import IntegerField
+from django.db.models import Count, IntegerField, Max
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
@@ -39,6 +42,10 @@ NODES_AT_MOST = 5  # nodes whose GPU stack is read to explain waiting pods
 AT_ONCE = 500  # keys in one query
 PLACED_SINCE = frozenset({"FailedScheduling", "NotTriggerScaleUp", "Unschedulable"})  # over once a pod has a node
 WHOLE = "/gpu"
+# Nodes with room are read once for all pages that ask together, and the rules of pods that are alike are remembered.
+KEPT_S, OFFERS_AT_MOST, RULES_AT_MOST = 3, 64, 256
+_lock = Lock()
+_kept: dict[tuple[int, str], tuple[float, Sequence["NodesWithRoom"]]] = {}  # with the time, monotonic
 DOMAIN_NOT_READY = entry("compute_domain_not_ready")
 
 
@@ -63,15 +70,29 @@ def is_troubled(pod: Pod) -> bool:
 
 def causes_of(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> Iterator[tuple[Pod, Cause]]:
     around = _PodSurroundings(cluster_id, pods, now)
-    rules: dict[str, CauseRule | None] = {}  # most pods of one owner differ in their names alone
     for pod in pods:
         signs = around.signs_of(pod)
-        likeness = repr(replace(signs, pod=replace(signs.pod, name=""))) if signs.pod else ""
-        if likeness not in rules:
-            rules[likeness] = waiting_rule(signs)
-        rule = rules[likeness]
+        rule = _rule_of(_AlikeSigns.of(signs))
         if cause := rule(signs) if rule else None:
             yield pod, cause
+
+
+@dataclass(frozen=True)
+class _AlikeSigns:
+    """The signs of pods that differ in their names alone, as most pods of one owner do."""
+
+    text: str
+    signs: Signs = field(compare=False)
+
+    @classmethod
+    def of(cls, signs: Signs) -> Self:
+        nameless = replace(signs, pod=replace(signs.pod, name="")) if signs.pod else signs
+        return cls(repr(nameless), signs)
+
+
+@lru_cache(maxsize=RULES_AT_MOST)
+def _rule_of(alike: _AlikeSigns) -> CauseRule | None:
+    return waiting_rule(alike.signs)
 
 
 def _reason(cause: Cause) -> PodReason:
@@ -89,7 +110,6 @@ class _PodSurroundings:
     cluster_id: int
     pods: Sequence[Pod]
     now: datetime
-    _offered: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
     _rooms: dict[tuple[str, int], FreeRoom] = field(default_factory=dict)  # pods of one owner ask for the same
     _stacks: dict[int, Mapping[str, Cause]] = field(default_factory=dict)
 
@@ -151,23 +171,16 @@ class _PodSurroundings:
         return self._rooms[name, asks]
 
     def _free_room(self, name: str, asks: int) -> FreeRoom:
-        nodes = self._offers(name)
-        free = [(max(0, has - taken), node) for node, has, taken in nodes]
-        most, node = max(free, default=(0, ""))
+        nodes = offers_of(self.cluster_id, name)
+        most, node = max(((each.free, each.node) for each in nodes), default=(0, ""))
         return FreeRoom(
             noun="GPU" if name.endswith(WHOLE) else name,
             asks=asks,
-            free=sum(each for each, _ in free),
+            free=sum(each.free * each.number for each in nodes),
             most=most,
             node=node if most else "",
-            largest=max((has for _, has, _ in nodes), default=0),
+            largest=max((each.has for each in nodes), default=0),
         )
-
-    def _offers(self, name: str) -> list[tuple[str, int, int]]:
-        """Returns (name, offered, taken) of a resource for each node that accepts pods."""
-        if name not in self._offered:
-            self._offered[name] = offers(self.cluster_id, name)
-        return self._offered[name]
 
     def _claims_of(self, pod: Pod) -> tuple[ClaimSigns, ...]:
         rows = [self._claims[pod.namespace, name] for name in pod.claims if (pod.namespace, name) in self._claims]
@@ -235,15 +248,45 @@ class _PodSurroundings:
         return self._stacks[node.pk]
 
 
-def offers(cluster_id: int, name: str) -> list[tuple[str, int, int]]:
-    """Returns (name, offered, taken) of a resource for each node that accepts pods. One query."""
+class NodesWithRoom(NamedTuple):
+    """Nodes that offer as much of a resource as each other, and have as much of it left."""
+
+    has: int
+    free: int
+    number: int
+    node: str  # one of them
+
+
+def offers_of(cluster_id: int, name: str) -> Sequence[NodesWithRoom]:
+    """Returns the nodes that accept pods and offer a resource, as they were at most `KEPT_S` before. One query."""
+    with _lock:
+        at, kept = _kept.get((cluster_id, name), (0.0, ()))
+    if at and time.monotonic() - at < KEPT_S:
+        return kept
+    at, read = time.monotonic(), _read_offers(cluster_id, name)
+    with _lock:
+        _kept[cluster_id, name] = at, read
+        while len(_kept) > OFFERS_AT_MOST:
+            _kept.pop(min(_kept, key=lambda key: _kept[key][0]))
+    return read
+
+
+def forget_kept() -> None:
+    _rule_of.cache_clear()
+    with _lock:
+        _kept.clear()
+
+
+def _read_offers(cluster_id: int, name: str) -> Sequence[NodesWithRoom]:
     nodes = Node.objects.filter(cluster=cluster_id, is_ready=True, is_unschedulable=False).with_gpus()
-    return list(
+    amounts: Any = (
         nodes.filter(allocatable__has_key=name)
         .annotate(has=_amount_column(name, "allocatable"), taken=Coalesce(_amount_column(name, "requested"), 0))
-        .order_by("name")
-        .values_list("name", "has", "taken")
+        .order_by()
+        .values_list("has", "taken")
     )
+    groups = amounts.annotate(Count("pk"), Max("name"))
+    return [NodesWithRoom(has, max(0, has - taken), number, node) for has, taken, number, node in groups]
 
 
 def _amount_column(name: str, column: str) -> Cast:
