@@ -8,9 +8,6 @@ from typing import Any, Literal, TypedDict
 ActorEnum = Literal["pod owner", "cluster admin", "nobody"]
 
 
-CaseState = Literal["provisioned", "stack-validated", "labelled", "tested", "suspect", "quarantined", "draining", "drain-blocked", "drained", "in-repair", "validating", "probation", "closed", "retired"]
-
-
 CatchAnswerEnum = Literal["fail", "wait"]
 
 
@@ -18,12 +15,6 @@ DecidingObjectKindEnum = Literal["resource", "node label", "node affinity", "tai
 
 
 DecisionEnum = Literal["approve", "reject"]
-
-
-DomainEventKindEnum = Literal["case.blocked", "case.changed", "case.continued", "case.finished", "case.opened", "finding.accepted", "finding.acknowledged", "finding.assigned", "finding.assignee-removed", "finding.better", "finding.dismissed", "finding.muted", "finding.opened", "finding.opened-muted", "finding.resolved", "finding.unassigned", "finding.uncovered", "finding.worse", "operation.blocked", "operation.continued", "operation.finished", "operation.owners-asked", "operation.paused", "operation.pods-block", "operation.started", "plan.aborting", "plan.approval-settled", "plan.approval-wanted", "plan.failures-used", "plan.finished", "plan.halted", "plan.resumed", "plan.rolling-back", "plan.started", "traffic.drain", "traffic.undrain"]
-
-
-FindingState = Literal["confirming", "open", "acknowledged", "muted", "resolved"]
 
 
 GateAnswer = Literal["pass", "wait", "fail"]
@@ -45,9 +36,6 @@ ReportedByEnum = Literal["kubelet", "claim", "scheduler", "metrics", "count"]
 
 
 ScalingReportVerdictEnum = Literal["asked for a node", "added a node", "could not add a node", "is at its maximum", "has no group of nodes that fits", "adds no node", "has not reported on this pod", "has no recent status here", "writes no status any more"]
-
-
-SeverityEnum = Literal["critical", "warning", "note"]
 
 
 StageKind = Literal["canary", "pool", "rollback"]
@@ -122,42 +110,6 @@ class Button(TypedDict):
     seen: str
 
 
-class Case(TypedDict):
-    id: int
-    cluster: Ref
-    node_name: str
-    node_uid: str
-    state: CaseState
-    state_since: str
-    state_reason: str
-    moved_by: str
-    obstacle: str
-    acts: list[CaseAct]
-    opened_at: str
-    opened_by: str
-    reason: str
-    finding: int | None
-    fault_at: str
-    repaired_at: str | None
-    passed_at: str | None
-    failed_at: str | None
-    test: str
-    why_no_return: str
-    overridden_at: str | None
-    overridden_by: str
-    override_reason: str
-    is_new: bool
-    automatic_at: str | None
-    handed_over_at: str | None
-    handed_over_to: str
-    handed_over_reason: str
-
-
-class CaseAct(TypedDict):
-    act: str
-    operation: str
-
-
 class Catch(TypedDict):
     gate: str
     gate_title: str
@@ -193,20 +145,6 @@ class Difference(TypedDict):
     document: Any
 
 
-class DomainEvent(TypedDict):
-    id: int
-    at: str
-    cluster: Ref
-    kind: DomainEventKindEnum
-    severity: str
-    object: str
-    node: str
-    actor: str
-    sentence: str
-    facts: dict[str, Any]
-    page: str
-
-
 class EvidenceItem(TypedDict):
     label: str
     value: str | float
@@ -216,40 +154,6 @@ class EvidenceItem(TypedDict):
 class Excluded(TypedDict):
     node: str
     reason: str
-
-
-class Finding(TypedDict):
-    id: int
-    cluster: Ref
-    node: Ref | None
-    subject: str
-    rule: str
-    severity: SeverityEnum
-    state: FindingState
-    title: str
-    summary: str
-    evidence: list[EvidenceItem]
-    causes: list[str]
-    steps: list[str]
-    since: str
-    confirmed_at: str
-    opened_at: str | None
-    first_opened_at: str | None
-    times: int
-    updated_at: str
-    resolved_at: str | None
-    resolved_reason: str
-    is_shadow: bool
-    listed_under: int | None
-    acknowledged_at: str | None
-    acknowledged_by: str
-    assigned_to: str
-    feedback: str
-    feedback_by: str
-    feedback_reason: str
-    impact: Impact | None
-    is_seen: bool
-    seen_until: str | None
 
 
 class Forecast(TypedDict):
@@ -332,53 +236,10 @@ class Holds(TypedDict):
     foreign: int
 
 
-class Impact(TypedDict):
-    is_known: bool
-    is_one_of: bool
-    pods: int
-    jobs: int
-    gpus: int
-    uncounted_pods: int
-    perhaps_pods: int
-    names: list[str]
-    seen_until: str | None
-    namespaces: list[str]
-    sentence: str
-
-
 class IsolatedCanary(TypedDict):
     reason: str
     steps: list[Step]
     rollback: list[Step]
-
-
-class ListedPlan(TypedDict):
-    id: int
-    cluster: Ref
-    title: str
-    component: str
-    object_kind: str
-    object_name: str
-    from_version: str
-    to_version: str
-    state: str
-    state_since: str
-    reason: str
-    waiting_for: str
-    author: str
-    last_editor: str
-    created_at: str
-    edited_at: str
-    revision: int
-    cordon_affected: bool
-    sealed_at: str | None
-    content_hash: str
-    is_armed: bool
-    armed_since: str | None
-    put_back_at: str | None
-    looked_at: str | None
-    why: str
-    pending_stop: str
 
 
 class LiveAnswer(TypedDict):
@@ -493,32 +354,6 @@ class Operation(TypedDict):
     looked_at: str | None
 
 
-class OperationImpact(TypedDict):
-    sentence: str
-    nodes: int
-    gpus: int | None
-    gpu_pods: int
-    other_pods: int
-    cost: str
-    jobs: list[str]
-    services: list[str]
-    pools: list[str]
-    domains: list[str]
-    losses: list[str]
-    unmanaged: list[str]
-    empty_dir: list[str]
-    budgets: list[str]
-    vetoes: list[str]
-    approvals: list[str]
-    waits: list[str]
-    warnings: list[str]
-    products: list[str]
-    headroom: str
-    pending: list[str]
-    duration: str
-    needs_typed_count: bool
-
-
 class OperationNode(TypedDict):
     node_name: str
     node_uid: str
@@ -528,69 +363,6 @@ class OperationNode(TypedDict):
     step_since: str | None
     reason: str
     progress: dict[str, Any]
-
-
-class PaginatedCaseList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[Case]
-
-
-class PaginatedDomainEventList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[DomainEvent]
-
-
-class PaginatedFindingList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[Finding]
-
-
-class PaginatedGpuList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[Gpu]
-
-
-class PaginatedListedPlanList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[ListedPlan]
-
-
-class PaginatedNodeRowList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[NodeRow]
-
-
-class PaginatedOperationList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[Operation]
-
-
-class PaginatedOperationNodeList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[OperationNode]
-
-
-class PaginatedPodRowList(TypedDict):
-    count: int
-    next: str | None
-    previous: str | None
-    results: list[PodRow]
 
 
 class Pause(TypedDict):

@@ -1,28 +1,12 @@
 # ruff: noqa: INP001 - the folder holds scripts
 """Types of the answers that the command line reads, as Python's TypedDicts, from the OpenAPI schema."""
 
+import ast
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
-# The command line reads the answers of these, of the first status that has a body.
-OPERATIONS = (
-    ("get", "nodes"),
-    ("get", "gpus"),
-    ("get", "findings"),
-    ("get", "plans"),
-    ("get", "plans/{plan_id}"),
-    ("get", "plans/{plan_id}/live-checks"),
-    ("post", "plan-documents"),
-    ("get", "pods"),
-    ("get", "pods/{pod_id}/why-pending"),
-    ("get", "cases"),
-    ("get", "operations"),
-    ("get", "events"),
-    ("post", "operations/previews"),
-    ("get", "operations/{operation_id}/nodes"),
-    ("get", "usage/report"),
-)
 HEAD = '''"""Types of the answers of REST. `bin/tables` writes them from the schema, and `bin/check` compares them."""
 
 from __future__ import annotations
@@ -33,13 +17,13 @@ SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "boo
 LONGEST_ENUM = 40  # values; a longer one, as that of time zones, is plain text
 
 
-def rest_types(schema: dict[str, Any]) -> str:
-    """Returns the module: a TypedDict for each object that an answer has, in the order of names.
+def rest_types(schema: dict[str, Any], roots: Iterable[str]) -> str:
+    """Returns the module: a TypedDict for each root and for each object in it, in the order of names.
 
-    :raises KeyError: for an operation that the schema does not have
+    :raises KeyError: for a root that the schema does not have
     """
     components, needed = schema["components"]["schemas"], {}
-    waiting = [name for method, path in OPERATIONS for name in _names_in(_answer(schema, method, path))]
+    waiting = [*roots]
     while waiting:
         name = waiting.pop()
         if name not in needed:
@@ -48,9 +32,15 @@ def rest_types(schema: dict[str, Any]) -> str:
     return HEAD + "".join(f"\n\n{_definition(name, needed[name])}\n" for name in _ordered(needed))
 
 
-def _answer(schema: dict[str, Any], method: str, path: str) -> Any:
-    answers = schema["paths"][f"/api/v1/{path}"][method]["responses"]
-    return next(answer["content"] for status, answer in answers.items() if status[0] == "2" and "content" in answer)
+def imported_types(folder: Path) -> list[str]:
+    """Returns the names that the modules of a folder import from `rest_types`."""
+    return [
+        alias.name
+        for path in sorted(folder.glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "cli.rest_types"
+        for alias in node.names
+    ]
 
 
 def _names_in(part: Any) -> Iterator[str]:

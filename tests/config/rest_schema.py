@@ -6,6 +6,11 @@ from drf_spectacular.generators import SchemaGenerator
 
 
 @cache
+def rest_schema() -> dict[str, dict]:
+    """Returns the whole schema. Do not change it."""
+    return SchemaGenerator().get_schema(request=None, public=True)
+
+
 def rest_paths() -> dict[str, dict]:
     """Returns the operations by path and method. Do not change them."""
-    return SchemaGenerator().get_schema(request=None, public=True)["paths"]
+    return rest_schema()["paths"]
