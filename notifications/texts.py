@@ -104,6 +104,21 @@ def _next_of_finding(finding: Finding, case: NodeCase | None, quarantining: Sequ
     return NEXT_OF_RULE.get(finding.rule, UNTOUCHED)
 
 
+def _message_of(event: DomainEvent, page: str, row: Plan | Operation | NodeCase, **told: Any) -> Notification:
+    """Returns the message about a row with a page of this name. Its conversation begins with the event."""
+    return Notification(
+        key=key_of(event),
+        kind=event.kind,
+        severity=event.facts["severity"],
+        at=event.at,
+        since=event.at,
+        cluster=row.cluster.name,
+        subject=f"{page} {row.pk}",
+        link=link_to(reverse(page, args=[row.pk])),
+        **told,
+    )
+
+
 def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
     """Returns the message. The plan needs its cluster loaded."""
     facts = event.facts
@@ -114,19 +129,14 @@ def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
         "plan.failures-used": f"has used up the tolerated failures of {facts.get('stage_name')}",
         "plan.finished": f"is finished: {facts.get('state')}",
     }[event.kind]
-    return Notification(
-        key=key_of(event),
-        kind=event.kind,
+    return _message_of(
+        event,
+        "plan",
+        plan,
         title=f"{plan.cluster.name}: plan #{plan.pk} “{plan.title}” {what}",
-        severity=facts["severity"],
-        at=event.at,
-        since=event.at,
-        cluster=plan.cluster.name,
-        subject=f"plan {plan.pk}",
         summary=f"{plan.component} {plan.from_version} → {plan.to_version}. {facts['reason']}".strip(),
         happens_next=NEXT_OF_PLAN.get(event.kind, ""),
         steps=STEPS_OF_PLAN.get(event.kind, ()),
-        link=link_to(reverse("plan", args=[plan.pk])),
         happened=_happened(event.kind, facts),
         labels={"kind": "plan", "severity": facts["severity"]},
     )
@@ -148,20 +158,15 @@ def message_of_operation(event: DomainEvent, operation: Operation) -> Notificati
     """Returns the message. The operation needs its cluster loaded. Two queries."""
     facts = event.facts
     failed = operation.nodes.filter(state=NodeProgress.FAILED).count()
-    return Notification(
-        key=key_of(event),
-        kind=event.kind,
+    return _message_of(
+        event,
+        "operation",
+        operation,
         title=f"{operation.cluster.name}: {operation.summary} {_course_of(event)}",
-        severity=facts["severity"],
-        at=event.at,
-        since=event.at,
-        cluster=operation.cluster.name,
-        subject=f"operation {operation.pk}",
         summary=f"{facts['reason']} Asked by {operation.asked_by}: {operation.reason}".strip(),
         happens_next=NEXT_OF_OPERATION.get(event.kind, ""),
         details=(f"Failed nodes: {failed}",) if failed else (),
         steps=STEPS_OF_OPERATION.get(event.kind, ()),
-        link=link_to(reverse("operation", args=[operation.pk])),
         labels={"kind": "operation", "severity": facts["severity"]},
     )
 
@@ -170,20 +175,15 @@ def message_of_case(event: DomainEvent, case: NodeCase) -> Notification:
     """Returns the message. The case needs its cluster loaded."""
     facts = event.facts
     is_blocked = event.kind == "case.blocked"
-    return Notification(
-        key=key_of(event),
-        kind=event.kind,
+    return _message_of(
+        event,
+        "case",
+        case,
         title=f"{case.cluster.name}: case of {case.node_name} {_course_of(event)}",
-        severity=facts["severity"],
-        at=event.at,
-        since=event.at,
-        cluster=case.cluster.name,
-        subject=f"case {case.pk}",
         summary=facts["reason"],
         happens_next="It waits, and the node stays as it is." if is_blocked else "",
         details=(f"Reason of the case: {case.reason}",) if is_blocked else (),
         steps=(NEXT[CaseState(facts["state"])],) if is_blocked else (),
-        link=link_to(reverse("case", args=[case.pk])),
         labels={"kind": "case", "severity": facts["severity"], "node": case.node_name},
     )
 
@@ -193,18 +193,13 @@ def message_of_traffic(event: DomainEvent, plan: Plan) -> Notification:
     facts = event.facts
     action = event.kind.removeprefix("traffic.")
     where = f"{plan.cluster.name}/{facts['pool_name']}"
-    return Notification(
-        key=key_of(event),
-        kind=event.kind,
+    return _message_of(
+        event,
+        "plan",
+        plan,
         title=f"{where}: {action} traffic, {count(facts['node_count'], 'node')}",
-        severity=facts["severity"],
-        at=event.at,
-        since=event.at,
-        cluster=plan.cluster.name,
-        subject=f"plan {plan.pk}",
         summary=facts["reason"],
         details=tuple(facts["nodes"]),
-        link=link_to(reverse("plan", args=[plan.pk])),
         labels={"kind": "traffic", "action": action, "pool": where, "plan": str(plan.pk)},
     )
 
