@@ -53,10 +53,6 @@ class AuditFilters(filters.FilterSet):
     after = KeyFilter(lookup_expr="gt", label="Entries with a greater id.")
     before = KeyFilter(lookup_expr="lt", label="Entries with a smaller id.")
 
-    class Meta:
-        model = AuditEntry
-        fields: list[str] = []
-
     def of_kind(self, entries: QuerySet[AuditEntry], name: str, kind: str) -> QuerySet[AuditEntry]:
         of_one = Q(subject__startswith=f"{kind}:") | Q(subject__startswith=f"{kind}-")
         return entries.filter(of_one | Q(subject=kind))

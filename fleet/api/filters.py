@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 
 from fleet import gpu_pods
 from fleet.allocation.amounts import allocated_of
-from fleet.models import Gpu, Node, Pod, Pool
+from fleet.models import Pool
 from fleet.models.state_column import LACKS_UNITS
 from fleet.segments.facets import BY_KEY, LAYOUTS, UNKNOWN, in_pools
 from fleet.segments.label_conditions import labelled
@@ -81,10 +81,6 @@ class PoolFilters(filters.FilterSet):
     environment = Text()
     ordering = ordering("name")
 
-    class Meta:
-        model = Pool
-        fields: list[str] = []
-
 
 class NodeFilters(filters.FilterSet):
     search = Text(method="search_for", label="Text in name, product, driver version, kernel or zone.")
@@ -137,10 +133,6 @@ class NodeFilters(filters.FilterSet):
         "gpu_allocated", driver_version="reported_driver", gpu_allocated="shown_allocated",
     )  # fmt: skip
 
-    class Meta:
-        model = Node
-        fields: list[str] = []
-
     def filter_queryset(self, nodes: QuerySet) -> QuerySet:
         return super().filter_queryset(nodes.alias(shown_allocated=allocated_of("gpu")))
 
@@ -170,10 +162,6 @@ class GpuFilters(filters.FilterSet):
     product = Text()
     uuid = Text()
 
-    class Meta:
-        model = Gpu
-        fields: list[str] = []
-
 
 class PodFilters(filters.FilterSet):
     cluster = Text(field_name="cluster__name", label="Name of the cluster.")
@@ -195,10 +183,6 @@ class PodFilters(filters.FilterSet):
     )
     owner = Text(field_name="owner_name", label="Name of the pod's direct owner.")
     ordering = ordering("name", "namespace", "created_at", "gpus", "restarts", "state", state="shown_state")
-
-    class Meta:
-        model = Pod
-        fields: list[str] = []
 
     def in_state(self, pods: QuerySet, name: str, state: str) -> QuerySet:
         return pods.filter(gpu_pods.in_state(state))

@@ -52,10 +52,6 @@ class FindingFilters(filters.FilterSet):
     open = YesNo(field_name="resolved_at", lookup_expr="isnull", label="Findings that are not resolved.")
     ordering = ordering("opened_at", "resolved_at")
 
-    class Meta:
-        model = Finding
-        fields: list[str] = []
-
     def filter_pool(self, rows, _name, value):
         pool = Pool.objects.visible_to(self.request.user).filter(pk=value)
         return rows.filter(rows.in_pools(pool.values("pk")))

@@ -67,10 +67,6 @@ class MuteFilters(filters.FilterSet):
     rule = Text()
     is_in_force = filters.BooleanFilter(method="in_force", label="true: only mutes that are in force now.")
 
-    class Meta:
-        model = Mute
-        fields: list[str] = []
-
     def in_force(self, mutes: QuerySet[Mute], _name: str, wanted: bool) -> QuerySet[Mute]:  # noqa: FBT001 - as django-filter calls it
         standing = Mute.objects.in_force(now=timezone.now()).values("pk")
         return mutes.filter(pk__in=standing) if wanted else mutes.exclude(pk__in=standing)

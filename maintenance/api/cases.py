@@ -177,10 +177,6 @@ class CaseFilters(filters.FilterSet):
     state = filters.ChoiceFilter(choices=STATES)
     node = filters.CharFilter(field_name="node_name", max_length=253, label="Name of a node.")
 
-    class Meta:
-        model = NodeCase
-        fields: ClassVar[list[str]] = []
-
 
 class CaseList(CaseEdge, Listing):
     """Lists cases, the newest first."""

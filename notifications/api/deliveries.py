@@ -54,10 +54,6 @@ class DeliveryFilters(filters.FilterSet):
     event = KeyFilter(field_name="event_id", label="Id of an event.")
     key = Text(label="Key of the subject.")
 
-    class Meta:
-        model = Delivery
-        fields: list[str] = []
-
 
 class DeliveryList(NotificationEdge, Listing):
     """Lists deliveries, newest first. They are kept for 90 days."""

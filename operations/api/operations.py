@@ -159,10 +159,6 @@ class OperationFilters(filters.FilterSet):
     state = filters.ChoiceFilter(choices=STATES)
     node = filters.CharFilter(field_name="nodes__node_name", max_length=253, label="Name of a node.", distinct=True)
 
-    class Meta:
-        model = Operation
-        fields: ClassVar[list[str]] = []
-
 
 class OperationList(OperationEdge, Listing):
     """Lists operations, the newest first."""

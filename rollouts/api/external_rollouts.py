@@ -22,10 +22,6 @@ class ExternalRolloutFilters(filters.FilterSet):
     cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
     state = filters.ChoiceFilter(choices=[(state.value, state.value) for state in TOLD])
 
-    class Meta:
-        model = ExternalRollout
-        fields: list[str] = []
-
 
 class ExternalRolloutProgressSerializer(serializers.Serializer):
     """The number of nodes in each state; the parts add up to `total`."""

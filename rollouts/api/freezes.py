@@ -97,10 +97,6 @@ class FreezeFilters(filters.FilterSet):
     cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
     is_in_force = filters.BooleanFilter(method="in_force", label="true: only freezes that are in force now.")
 
-    class Meta:
-        model = Freeze
-        fields: list[str] = []
-
     def in_force(self, freezes: QuerySet[Freeze], _name: str, wanted: bool) -> QuerySet[Freeze]:  # noqa: FBT001 - as django-filter calls it
         standing = Freeze.objects.in_force(now=timezone.now()).values("pk")
         return freezes.filter(pk__in=standing) if wanted else freezes.exclude(pk__in=standing)

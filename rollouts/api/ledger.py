@@ -40,10 +40,6 @@ class DisruptionFilters(filters.FilterSet):
     cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
     is_in_force = filters.BooleanFilter(field_name="ended_at", lookup_expr="isnull", label="true: unavailable now.")
 
-    class Meta:
-        model = Disruption
-        fields: list[str] = []
-
 
 class DisruptionList(Listing):
     """Lists nodes that are or were unavailable, one entry from each release until the node was back."""

@@ -43,10 +43,6 @@ class PlanFilters(filters.FilterSet):
     state = filters.ChoiceFilter(choices=[(state.value, state.value) for state in PlanState])
     author = filters.CharFilter(max_length=150)
 
-    class Meta:
-        model = Plan
-        fields: list[str] = []
-
 
 class PlanList(PlanEdge, Listing):
     serializer_class = ListedPlanSerializer

@@ -46,10 +46,6 @@ class StageFilters(filters.FilterSet):
     plan = filters.NumberFilter(field_name="plan_id", min_value=1, max_value=KEY_MOST, decimal_places=0)
     state = filters.ChoiceFilter(choices=[(state.value, state.value) for state in StageState])
 
-    class Meta:
-        model = Stage
-        fields: list[str] = []
-
 
 class WayOutSerializer(serializers.Serializer):
     key = serializers.CharField()

@@ -107,10 +107,6 @@ class WindowPreviewSerializer(serializers.Serializer):
 class WindowFilters(filters.FilterSet):
     cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
 
-    class Meta:
-        model = MaintenanceWindow
-        fields: list[str] = []
-
 
 class WindowEdge(FreezeEdge):
     def window(self, window_id: int) -> MaintenanceWindow:
