@@ -10,9 +10,3 @@ from health.models.rule_shadow import RuleShadow
 from health.models.saved_view import SavedView
 from health.models.telemetry_source import SourceState, TelemetrySource, TelemetryTrial, TrialState
 from health.models.usage import NamespaceUsage, OwnerUsage, UsageDay, WorkloadActivity
-
-__all__ = [
-    "CrashLog", "EvaluationRun", "Finding", "FindingAct", "GpuHour", "GpuMinuteBlock", "Mute", "NamespaceUsage",
-    "OwnerUsage", "PoolLimits", "RuleShadow", "SavedView", "SourceState", "TelemetrySource", "TelemetryTrial",
-    "TrialState", "UsageDay", "WorkloadActivity",
-]  # fmt: skip

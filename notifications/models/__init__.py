@@ -4,8 +4,3 @@ from notifications.models.delivery import Delivery, DeliveryState
 from notifications.models.preference import Preference
 from notifications.models.route import Route
 from notifications.models.router import Router
-
-__all__ = [
-    "AuditFormat", "Channel", "ChannelState", "Conversation", "Delivery", "DeliveryState", "Preference", "Route",
-    "Router",
-]  # fmt: skip

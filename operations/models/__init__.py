@@ -5,16 +5,3 @@ from operations.models.maintenance_request import MaintenanceRequest
 from operations.models.operation import Operation, OperationNode, Quarantine
 from operations.models.test_job import NodeTestJob
 from operations.models.writer_lease import WriterLease
-
-__all__ = [
-    "Disruption",
-    "DomainBudget",
-    "ExternalWork",
-    "Freeze",
-    "MaintenanceRequest",
-    "NodeTestJob",
-    "Operation",
-    "OperationNode",
-    "Quarantine",
-    "WriterLease",
-]

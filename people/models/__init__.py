@@ -4,15 +4,3 @@ from people.models.browser_session import BrowserSession
 from people.models.device_authorization import DeviceAuthorization
 from people.models.mapped_group import GroupMapping
 from people.models.user import Role, RoleBinding, SignInTries, User
-
-__all__ = [
-    "ApiToken",
-    "AuditEntry",
-    "BrowserSession",
-    "DeviceAuthorization",
-    "GroupMapping",
-    "Role",
-    "RoleBinding",
-    "SignInTries",
-    "User",
-]

@@ -16,34 +16,3 @@ from rollouts.models.service_level_sample import ServiceLevelSample
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.target import Target, Wave
 from rollouts.models.test_job import TestJob
-
-__all__ = [
-    "Approval",
-    "Command",
-    "Cordon",
-    "Exclusion",
-    "ExternalGateAnswer",
-    "ExternalRollout",
-    "ExternalRolloutNode",
-    "GateAnswer",
-    "GateLook",
-    "GateOverride",
-    "Hold",
-    "LiveCheck",
-    "MaintenanceWindow",
-    "PendingCommand",
-    "Plan",
-    "PlanEvent",
-    "PlanPull",
-    "PoolGates",
-    "Rehearsal",
-    "Rollout",
-    "ServiceLevelSample",
-    "ShownBundle",
-    "Stage",
-    "StageKind",
-    "Target",
-    "TestJob",
-    "Verb",
-    "Wave",
-]
