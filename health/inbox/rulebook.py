@@ -185,7 +185,7 @@ def _entry(rule: Any, of: str, reads: tuple[str, ...]) -> RuleEntry:
     every: tuple[AnyRule, ...] = (*RULES, *GPU_RULES)
     titles = {each.key: each.title for each in every}
     causes = tuple(titles.get(key, key) for key in EXPLAINED_BY.get(rule.key, ()))
-    written = inspect.getdoc(inspect.getmodule(rule.evaluate)) or rule.title
+    written = inspect.getdoc(inspect.getmodule(type(rule))) or rule.title
     says = FOR_DEVELOPERS.sub("", " ".join(written.split("\n\n")[0].split()))
     return RuleEntry(
         *(rule.key, rule.title, says, "each node" if of == NODE else of, rule.after, reads, causes),
