@@ -1,9 +1,12 @@
 # ruff: noqa: INP001 - the folder holds scripts
-"""Types of the answers that the command line reads, as Python's TypedDicts, from the OpenAPI schema."""
+"""Types of the answers that the command line reads, as Python's TypedDicts, from the OpenAPI schema.
+
+A type has only the fields that some module reads: another one is unknown to mypy until `bin/tables` runs again.
+"""
 
 import ast
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +20,39 @@ SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "boo
 LONGEST_ENUM = 40  # values; a longer one, as that of time zones, is plain text
 
 
-def rest_types(schema: dict[str, Any], roots: Iterable[str]) -> str:
-    """Returns the module: a TypedDict for each root and for each object in it, in the order of names.
+def rest_types(schema: dict[str, Any], folder: Path) -> str:
+    """Returns the module: a TypedDict for each type that a module of the folder imports, and for each object in it.
 
-    :raises KeyError: for a root that the schema does not have
+    :raises KeyError: for a type that the schema does not have
     """
+    readers = (path for path in sorted(folder.glob("*.py")) if path.stem != "rest_types")
+    nodes = [node for path in readers for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    keys = {key for node in nodes for key in _keys_in(node)}
     components, needed = schema["components"]["schemas"], {}
-    waiting = [*roots]
+    waiting = [name for node in nodes for name in _imports_in(node)]
     while waiting:
         name = waiting.pop()
         if name not in needed:
-            needed[name] = components[name]
-            waiting += _names_in(components[name])
+            part = dict(components[name])
+            if "properties" in part:
+                part["properties"] = {field: kind for field, kind in part["properties"].items() if field in keys}
+            needed[name] = part
+            waiting += _names_in(part)
     return HEAD + "".join(f"\n\n{_definition(name, needed[name])}\n" for name in _ordered(needed))
 
 
-def imported_types(folder: Path) -> list[str]:
-    """Returns the names that the modules of a folder import from `rest_types`."""
-    return [
-        alias.name
-        for path in sorted(folder.glob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module == "cli.rest_types"
-        for alias in node.names
-    ]
+def _imports_in(node: ast.AST) -> list[str]:
+    is_of_types = isinstance(node, ast.ImportFrom) and node.module == "cli.rest_types"
+    return [alias.name for alias in node.names] if is_of_types else []  # type: ignore[attr-defined]
+
+
+def _keys_in(node: ast.AST) -> list[str]:
+    """Returns the key of `row["key"]` and of `row.get("key", …)`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        places = node.args[:1]
+    else:
+        places = [node.slice] if isinstance(node, ast.Subscript) else []
+    return [place.value for place in places if isinstance(place, ast.Constant) and isinstance(place.value, str)]
 
 
 def _names_in(part: Any) -> Iterator[str]:
@@ -62,11 +74,10 @@ def _ordered(needed: dict[str, Any]) -> list[str]:
 
 def _definition(name: str, part: dict[str, Any]) -> str:
     fields = part.get("properties")
-    if not fields:
+    if fields is None:
         return f"{name} = {_type_of(part)}"
-    return "\n".join(
-        [f"class {name}(TypedDict):", *(f"    {field}: {_type_of(kind)}" for field, kind in fields.items())]
-    )
+    lines = [f"    {field}: {_type_of(kind)}" for field, kind in fields.items()] or ["    pass"]
+    return "\n".join([f"class {name}(TypedDict):", *lines])
 
 
 def _type_of(part: dict[str, Any]) -> str:

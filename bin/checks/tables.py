@@ -25,7 +25,7 @@ django.setup()
 from drf_spectacular.generators import SchemaGenerator  # noqa: E402
 
 from benchmarks import results  # noqa: E402
-from bin.checks.rest_types import imported_types, rest_types  # noqa: E402
+from bin.checks.rest_types import rest_types  # noqa: E402
 from health.inbox.rulebook import FOR_DEVELOPERS, every_rule  # noqa: E402
 from health.telemetry.service_levels.indicators import INDICATORS  # noqa: E402
 from rollouts.external_rollouts.gate_options import ASKED, LEFT_OUT  # noqa: E402
@@ -212,7 +212,7 @@ def main() -> int:
         stale.append(f"{path}: the table of {name} differs from the code")
         if is_writing:
             document.write_text(fresh, encoding="utf-8")
-    module, types = ROOT / "cli" / "rest_types.py", rest_types(schema(), imported_types(ROOT / "cli"))
+    module, types = ROOT / "cli" / "rest_types.py", rest_types(schema(), ROOT / "cli")
     if not module.exists() or module.read_text(encoding="utf-8") != types:
         stale.append("cli/rest_types.py: the types of the command line differ from the schema of REST")
         if is_writing:
