@@ -9,7 +9,9 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Listing
+from people.rights import Permission
 from rollouts.api.base import PlanEdge
+from rollouts.api.commands import ReasonRequest
 from rollouts.api.previews import PreflightCheckSerializer
 from rollouts.api.serializers import (
     KEY_MOST,
@@ -21,6 +23,7 @@ from rollouts.api.serializers import (
     WaveSerializer,
 )
 from rollouts.approvals.shown_bundles import show
+from rollouts.commands.test_jobs import add_test_jobs
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
 from rollouts.preflight.canary_proof import proof_for
@@ -206,3 +209,13 @@ class StageChecks(PlanEdge):
         said = {name: sealed.get(name, nothing) for name, nothing in empty.items()}
         ahead = vars(ahead_of(stage, now=timezone.now()))
         return Response(ChecksNowSerializer({**ahead, "at_start": {"at": plan.sealed_at, **said}}).data)
+
+
+class StageTestJobs(PlanEdge):
+    @extend_schema(request=ReasonRequest, responses={204: None})
+    def post(self, request, stage_id: int) -> Response:
+        """Adds a test Job to each changed node of a stage in progress. The gate `test_job` then counts."""
+        stage = self.stage(stage_id)
+        self.may(Permission.RUN, stage.plan)
+        add_test_jobs(stage, actor=self.user, now=timezone.now(), **self.read(ReasonRequest))
+        return Response(status=204)

@@ -14,8 +14,7 @@ from rollouts.api.live_checks import LiveChecks
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.pool_gates import PoolGatesDetail, PoolGatesPreviews
 from rollouts.api.rehearsals import Rehearsals
-from rollouts.api.stages import StageBundle, StageChecks, StageDetail, StageList
-from rollouts.api.test_jobs import StageTestJobs
+from rollouts.api.stages import StageBundle, StageChecks, StageDetail, StageList, StageTestJobs
 from rollouts.api.test_results import NodeTestResults
 from rollouts.api.windows import WindowDetail, WindowList, WindowPreviews, WindowRemovals
 from rollouts.verbs import VERBS

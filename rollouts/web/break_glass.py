@@ -16,7 +16,7 @@ from people.sign_in.step_up import NotConfirmed, require_recent_sign_in
 from rollouts.commands.break_glass import acknowledge, override_gate
 from rollouts.commands.refusals import Refusal
 from rollouts.models import GateOverride
-from rollouts.web.kept_input import kept_if_refused
+from rollouts.web.command_forms import kept_if_refused
 from rollouts.web.visible_objects import stage_for
 from wording.instants import moment
 

@@ -1,20 +1,26 @@
 """The forms of a plan's buttons: the reason, and what the page showed when the button was pressed.
 
-The command itself refuses an outdated revision or state.
+The command itself refuses an outdated revision or state. The next page shows the input of a refused one again.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django import forms
 
+from edges import kept_input
 from edges.fields import Reason, WholeNumber
 from edges.reason_form import WhyForm
+from edges.requests import PersonRequest
 from rollouts.commands.image_pulls import HOW_MANY
 from rollouts.commands.plan_approvals import WHY_REJECT
+from rollouts.models import Plan
 from rollouts.rehearsal.faults import FAULTS, MOST_SEED
 
 NO_REVISION = "The revision of the plan is missing. Open its page again and start the plan there."
 
+OF_A_PLAN = ("reason", "override_reason", "hours", "nodes_each")
 NO_OBJECT = "The version and template of this page are unknown. Open the plan's page again and hand over there."
 
 
@@ -81,3 +87,20 @@ class DecisionForm(forms.Form):
         if self.cleaned_data.get("decision") == "reject" and not reason:
             raise forms.ValidationError(WHY_REJECT)
         return reason
+
+
+@contextmanager
+def kept_if_refused(
+    request: PersonRequest, plan: Plan, verb: str, refusals: tuple[type[Exception], ...]
+) -> Iterator[None]:
+    with kept_input.kept_if_refused(request, _input_key(plan), *OF_A_PLAN, refusals=refusals, verb=verb):
+        yield
+
+
+def pop_plan_input(request: PersonRequest, plan: Plan) -> dict[str, Any]:
+    """Returns the kept input of this plan; empty if there is none."""
+    return kept_input.pop_kept_input(request, _input_key(plan))
+
+
+def _input_key(plan: Plan) -> str:
+    return f"plan-{plan.pk}"

@@ -7,12 +7,14 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from edges.fields import DateAndTime, Reason
 from edges.kept_input import BadForm
 from edges.parts import part_response
 from edges.reason_form import reason_of
@@ -22,12 +24,56 @@ from people.rights import NotAllowed, Permission, Scope, scope_of
 from rollouts.commands import fleet_freezes
 from rollouts.commands.fleet_freezes import BoundPlan, Where, bound_by, freeze_scope, plans_bound
 from rollouts.commands.maintenance_windows import MAY
-from rollouts.commands.refusals import Refusal
+from rollouts.commands.refusals import BadFreeze, Refusal
 from rollouts.models import MaintenanceWindow
 from rollouts.queries.restraints import restraint_by
-from rollouts.web.freeze_form import FreezeForm
-from rollouts.web.scopes import places_for
+from rollouts.web.scopes import PlacedForm, places_for
 from rollouts.web.windows_page import window_rows
+
+
+class FreezeForm(PlacedForm):
+    on = forms.CharField(
+        label="Scope",
+        error_messages={"required": "Choose what to freeze."},
+        widget=forms.Select,
+        help_text="The freeze applies to the present nodes of the pool at each moment.",
+    )
+    until = DateAndTime(label="Until (UTC)", required=False, help_text="Empty: until a person lifts the freeze.")
+    reason = Reason(
+        label="Reason (stored permanently, and shown by all plans that wait)",
+        error_messages={"required": "Give a reason. Every waiting plan shows it."},
+    )
+    binds_rollbacks = forms.BooleanField(
+        label="Bind rollbacks as well",
+        required=False,
+        help_text="If not selected, rollbacks continue, so that one operator can always roll back without help.",
+    )
+
+    @property
+    def look(self) -> str:
+        """Returns the previewed scope and rule; another one is previewed again."""
+        return f"{self['on'].value()} {bool(self['binds_rollbacks'].value())}"
+
+    def clean_until(self) -> datetime | None:
+        """Returns the end; None until somebody lifts it."""
+        until = self.cleaned_data["until"]
+        try:
+            fleet_freezes.refuse_end(until, now=self.now)
+        except BadFreeze as refusal:
+            raise forms.ValidationError(str(refusal)) from refusal
+        return until
+
+    def freeze(self, *, key: str) -> None:
+        """Creates the freeze.
+
+        :raises Refusal: when the key made another one
+        """
+        given = self.cleaned_data
+        fleet_freezes.freeze(
+            given["on"], actor=self.user.username, reason=given["reason"], until=given["until"],
+            binds_rollbacks=given["binds_rollbacks"], key=key, now=self.now,
+        )  # fmt: skip
+
 
 PAST = 20
 

@@ -13,8 +13,7 @@ from rollouts.commands.image_pulls import MOST_EACH, ask
 from rollouts.commands.refusals import Refusal
 from rollouts.models import Plan
 from rollouts.queries.image_pulls import newest_pull, why_no_pull, why_no_pull_by
-from rollouts.web.command_forms import PullForm
-from rollouts.web.kept_input import kept_if_refused
+from rollouts.web.command_forms import PullForm, kept_if_refused
 from rollouts.web.visible_objects import plan_for
 
 REFUSALS = (BadForm, NotAllowed, Refusal)

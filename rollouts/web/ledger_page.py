@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpResponse
@@ -9,18 +10,43 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from edges.digits import whole_number
+from edges.fields import Reason
 from edges.kept_input import BadForm, cleaned_input, kept_if_refused, pop_kept_input
 from edges.parts import part_response
+from edges.reason_form import SAY_WHY
 from edges.requests import PersonRequest, report_act
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import Cluster, Pool
+from operations.failure_domains import DomainKind
 from operations.models import Disruption
 from people.rights import NotAllowed, require, why_not
-from rollouts.commands.domain_budgets import EACH, MAY, budgets_of, set_budget
+from rollouts.commands.domain_budgets import EACH, MAY, budgets_of, kind_named, set_budget
 from rollouts.commands.refusals import Refusal
 from rollouts.models import Plan
 from rollouts.models.plan import plan_of_mark
-from rollouts.web.budget_form import BudgetForm
+
+
+class BudgetForm(forms.Form):
+    kind = forms.CharField(required=False)
+    max_unavailable = forms.CharField(required=False)
+    label = forms.CharField(required=False)
+    reason = Reason(error_messages={"required": SAY_WHY})
+
+    def clean_kind(self) -> DomainKind:
+        try:
+            return kind_named(self.cleaned_data["kind"])
+        except Refusal as refusal:
+            raise forms.ValidationError(str(refusal)) from refusal
+
+    def clean_max_unavailable(self) -> int | None:
+        """Returns the number; None for any number."""
+        written = self.cleaned_data["max_unavailable"]
+        most = whole_number(written)
+        if written and most is None:
+            raise forms.ValidationError(f"“{written[:20]}” is not a number. Leave the field empty for no limit.")
+        return most
+
 
 SHOWN = 200  # disruptions; more are in REST
 PAST = 20

@@ -21,8 +21,7 @@ from rollouts.commands.test_jobs import add_test_jobs
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan
 from rollouts.verbs import VERBS
-from rollouts.web.command_forms import CompleteForm, HandOverForm, ResumeForm, StartForm
-from rollouts.web.kept_input import kept_if_refused
+from rollouts.web.command_forms import CompleteForm, HandOverForm, ResumeForm, StartForm, kept_if_refused
 from rollouts.web.visible_objects import plan_for, stage_for, target_for
 from wording.numbers import either
 

@@ -24,10 +24,10 @@ from rollouts.preflight.rollback import rollback_checks
 from rollouts.queries.gate_plots import drawn_stages
 from rollouts.queries.plan_view import PlanOnPage, buttons, plan_on_page
 from rollouts.web.board import Column, column_of, soak_until
+from rollouts.web.command_forms import pop_plan_input
 from rollouts.web.gate_reviews import is_reviewed
 from rollouts.web.history import history_of
 from rollouts.web.image_pulls import panel
-from rollouts.web.kept_input import pop_plan_input
 from rollouts.web.live_checks import panel as live_panel
 from rollouts.web.preview import GonePreview, preview_of
 from rollouts.web.rehearsals import panel as rehearsal_panel

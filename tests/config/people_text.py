@@ -100,11 +100,11 @@ from rollouts.components.driver import is_version
 from rollouts.gates import GATES
 from rollouts.gates.options import BadGate, kinds_of, read_gates, wire_name
 from rollouts.web.break_glass import OverrideForm
-from rollouts.web.budget_form import BudgetForm
 from rollouts.web.command_forms import CompleteForm, DecisionForm, PullForm, RehearsalForm, ResumeForm, StartForm
 from rollouts.web.draft_form import DraftForm
-from rollouts.web.freeze_form import FreezeForm
+from rollouts.web.freezes_page import FreezeForm
 from rollouts.web.gate_reviews import GateForm, TrialForm
+from rollouts.web.ledger_page import BudgetForm
 from rollouts.web.pool_gates import GatesForm
 from rollouts.web.window_form import WindowForm
 from rollouts.windows.rules import BadWindow, read_rule
