@@ -65,7 +65,12 @@ def with_xid(number: int, *, ago=timedelta(minutes=1), words: str = "", **given)
 
 
 def test_every_file_is_in_the_table():
-    files = {path.stem for path in (Path("health/rules/gpus")).glob("*.py")} - {"__init__", "base", "counters", "shares"}
+    files = {path.stem for path in (Path("health/rules/gpus")).glob("*.py")} - {
+        "__init__",
+        "base",
+        "counters",
+        "shares",
+    }
 
     assert {type(rule).__module__.rpartition(".")[2] for rule in GPU_RULES} == files
     assert len({rule.key for rule in GPU_RULES}) == len(GPU_RULES)
