@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpu.xids import WORKFLOWS, XIDS, XidAction, XidPattern, verdict_of, workflow_of
+from health.inbox.rulebook import every_rule
 from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts, XidSeen, is_any_metric_exported
@@ -62,6 +63,13 @@ def grown(**amounts: float) -> GpuFacts:
 
 def with_xid(number: int, *, ago=timedelta(minutes=1), words: str = "", **given) -> GpuFacts:
     return replace(WELL, xid=XidSeen(number, NOON - ago if ago is not None else None, words), **given)
+
+
+def test_rules_with_a_common_base_have_texts_of_their_own():
+    says = {entry.key: entry.says for entry in every_rule()}
+
+    assert says["gpu-power-near-limit"].startswith("Power near its limit.")
+    assert says["gpu-pcie-replays"].startswith("A GPU's PCIe link retransmits")
 
 
 def test_every_file_is_in_the_table():
