@@ -73,7 +73,7 @@ UNSAID = re.compile(
     r"|.{0,120}\bWorkerProc failed to start\.)\s*$"
 )
 ECHOED = re.compile(r"\++ ")  # a shell's trace of its commands (set -x)
-TRACED = any_pattern(r"[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace
+TRACED = any_pattern(r"(?<![,\s])[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace
 GENERAL = any_pattern(r"encountered a failure\b", r"observed a panic\b")  # the next line has the details
 # A process or a rank before the line (torchrun, vLLM, Ray, mpirun), and vLLM's own head of each line of a traceback.
 PROCESS = re.compile(

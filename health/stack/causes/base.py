@@ -1,19 +1,22 @@
 """The signs of an operand or a pod on a node, and the cause that a rule returns. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.operands import AMD_DRA, DRA_DRIVER, INTEL_DRA
+from kube.line_patterns import LINE_READ
 from kube.log_lines import LineWeight, decisive_line, is_echo, is_informational, weight
 from wording.numbers import count
 
 PUBLISHES = {DRA_DRIVER: "gpu.nvidia.com", AMD_DRA: "gpu.amd.com", INTEL_DRA: "gpu.intel.com"}
 DRIVERS = {driver: operand for operand, driver in PUBLISHES.items()}  # by the name in claims
+READ_AT_MOST = 10_000  # characters about one pod: a stored log has 4096, its end and its status 500 each
 CC_MODE, CC_STATE = "nvidia.com/cc.mode", "nvidia.com/cc.mode.state"
 VGPU_CONFIG, VGPU_STATE = "nvidia.com/vgpu.config", "nvidia.com/vgpu.config.state"
 CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
@@ -208,14 +211,19 @@ class Signs:
         """Returns whether no driver pod is expected, since the driver is the host's."""
         return self.is_driver_off or self.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED
 
-    def all_lines(self) -> Iterator[str]:
-        """Every line about the pod, the one that tells most first."""
+    def all_lines(self) -> Sequence[str]:
+        """Every line about the pod, the one that tells most first. No more than `READ_AT_MOST` characters."""
+        return self._lines
+
+    @cached_property
+    def _lines(self) -> Sequence[str]:
         if self.pod is None:
-            return
-        yield from self.pod.telling_lines
+            return ()
         of_end = (self.pod.last_words, "" if self.is_of_program else self.pod.message)
-        yield from filter(None, of_end)
-        yield from (event.message for event in self.pod.events)
+        events = dict.fromkeys(event.message for event in self.pod.events)
+        lines = (*self.pod.telling_lines, *filter(None, of_end), *events)
+        read = accumulate(min(len(line), LINE_READ) for line in lines)
+        return tuple(line for line, so_far in zip(lines, read, strict=True) if so_far <= READ_AT_MOST)
 
 
 CauseRule = Callable[[Signs], Cause | None]

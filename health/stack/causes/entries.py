@@ -2,12 +2,12 @@
 
 A file is a list of tables; the order of entries in a table is the order in which they are tried. `operands` at the top
 of a file applies to every entry without its own. All files are read and validated at import. A pattern is compiled
-when it is first tried: each process would compile all 2485 at its start, and most need none.
+when a line first has its words: each process would compile all of them at its start, and most need none.
 """
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,8 @@ from gpu.entry_files import entry_of, make_entries, read_file
 from gpu.versions import parse_version, tag_of
 from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Event, Signs, Weight
 from health.stack.causes.predicates import PREDICATES, Predicate, PredicateAnswer
-from kube.log_lines import LONGEST, LineWeight, decisive_line, message_of, weight
+from kube.line_patterns import LINE_READ, LinePattern
+from kube.log_lines import LineWeight, decisive_line, message_of, weight
 
 DATA = Path(__file__).parent / "data"
 QUOTED_IMAGE = re.compile(r'image \\?"([^"\\]+)\\?"')
@@ -93,7 +94,7 @@ def _base_facts(signs: Signs) -> dict[str, str]:
     }
     pod = signs.pod
     namespace, _, name = pod.name.partition("/") if pod else ("", "", "")
-    quoted = QUOTED_IMAGE.search(pod.message[:LONGEST]) if pod else None
+    quoted = QUOTED_IMAGE.search(pod.message[:LINE_READ]) if pod else None
     image = quoted[1] if quoted else pod.image if pod else ""
     return facts | {
         "namespace": namespace,
@@ -154,12 +155,12 @@ class CauseMatcher:
         return cls(entry, find)
 
     @cached_property
-    def patterns(self) -> tuple[re.Pattern[str], ...]:
-        return _compile(self.entry.patterns)
+    def patterns(self) -> tuple[LinePattern, ...]:
+        return tuple(map(LinePattern, self.entry.patterns))
 
     @cached_property
-    def facts(self) -> tuple[re.Pattern[str], ...]:
-        return _compile(self.entry.facts)
+    def facts(self) -> tuple[LinePattern, ...]:
+        return tuple(map(LinePattern, self.entry.facts))
 
     def __call__(self, signs: Signs) -> Cause | None:
         found = self._found(signs) if self._applies(signs) else None
@@ -174,7 +175,7 @@ class CauseMatcher:
             said, facts = more.string, facts | _groups(more)
         return self.cause(signs, said, facts, found.steps)
 
-    def match(self, lines: Iterator[str] | Sequence[str]) -> re.Match[str] | None:
+    def match(self, lines: Iterable[str]) -> re.Match[str] | None:
         """The match in the first line that a pattern matches."""
         return next(_matches(self.patterns, lines), None)
 
@@ -182,7 +183,7 @@ class CauseMatcher:
         self, signs: Signs, said: str = "", facts: Mapping[str, str] | None = None, steps: Sequence[str] = ()
     ) -> Cause:
         entry, filled = self.entry, _base_facts(signs) | dict(self.entry.defaults) | dict(facts or {})
-        filled = dict.fromkeys((name for pattern in self.patterns for name in pattern.groupindex), "") | filled
+        filled = dict.fromkeys((name for pattern in self.patterns for name in pattern.compiled.groupindex), "") | filled
         own = entry.steps if signs.has_operator else entry.steps_alone or entry.steps
         own = own if said else entry.steps_unquoted or own
         quote = said.strip() or (QUOTES[entry.quotes_else](signs) if entry.quotes_else else "")
@@ -227,24 +228,22 @@ class CauseMatcher:
             return PredicateAnswer(_event_facts(event), event.message, [event.message]) if event else None
         return self.find(signs) if self.find else PredicateAnswer()
 
-    def _lines(self, signs: Signs, found: PredicateAnswer) -> Iterator[str]:
-        lines = signs.all_lines() if found.lines is None else iter(found.lines)
-        return (line for line in lines if not self.entry.needs_error_level or weight(line) >= LineWeight.WORDED)
+    def _lines(self, signs: Signs, found: PredicateAnswer) -> Iterable[str]:
+        lines = signs.all_lines() if found.lines is None else found.lines
+        if not self.entry.needs_error_level:
+            return lines
+        return (line for line in lines if weight(line) >= LineWeight.WORDED)
 
     def _quote(self, signs: Signs) -> str:
         return next((line for name in self.entry.quotes if (line := QUOTES[name](signs))), "")
 
 
-def _matches(patterns: Sequence[re.Pattern[str]], lines: Iterator[str] | Sequence[str]) -> Iterator[re.Match[str]]:
+def _matches(patterns: Sequence[LinePattern], lines: Iterable[str]) -> Iterator[re.Match[str]]:
     for line in lines:
         for pattern in patterns:
-            if match := pattern.search(line[:LONGEST]):
+            if match := pattern.search(line):
                 yield match
                 break
-
-
-def _compile(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
 
 
 def _placeholders(entry: CauseEntry) -> Iterator[str]:
