@@ -31,6 +31,7 @@ def signs_of(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
         is_node_ready=node.is_ready,
         is_gpu_node=node.is_gpu_node and node.gpu_vendor in ("", "nvidia"),
         is_of_vendor=node.is_gpu_node and node.gpu_vendor not in ("", "nvidia"),
+        vendor=node.gpu_vendor if node.gpu_vendor != "nvidia" else "",
         not_ready_message=node.not_ready_reason,
         kernel=node.kernel,
         os_image=node.os_image,

@@ -188,6 +188,7 @@ class Signs:
     is_held_by_validator: bool = False  # its init container waits for a step of the validator
     is_gpu_node: bool = True  # somebody sees GPUs of NVIDIA here
     is_of_vendor: bool = False  # somebody sees GPUs of another vendor here
+    vendor: str = ""  # that other vendor (`Vendor`); blank: it has no name here
     claims: Sequence[ClaimSigns] = ()  # of a tenant's pod
     room: FreeRoom | None = None  # for a tenant's pod without a node
     is_placed: bool = True  # False: it has no node

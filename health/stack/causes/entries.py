@@ -18,6 +18,8 @@ from gpu.entry_files import entry_of, make_entries, read_file
 from gpu.versions import parse_version, tag_of
 from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Event, Signs, Weight
 from health.stack.causes.predicates import PREDICATES, Predicate, PredicateAnswer
+from health.stack.causes.premises import PREMISES
+from health.stack.causes.vendor_words import in_words_of, steps_for, vendor_of
 from kube.line_patterns import LINE_READ, LinePattern
 from kube.log_lines import LineWeight, decisive_line, message_of, weight
 
@@ -47,6 +49,7 @@ class CauseEntry:
     quotes: tuple[str, ...] = ()  # sources of the quoted line without a pattern, best first
     quotes_else: str = ""  # source that is quoted if no other has a line; the steps stay `steps_unquoted`
     when: str = ""  # a predicate
+    premises: tuple[str, ...] = ()  # what a fact of the node may contradict
     reasons: tuple[str, ...] = ()  # of the pod
     event_reasons: tuple[str, ...] = ()  # an Event of the pod has one; its message is quoted
     phases: tuple[str, ...] = ()
@@ -145,6 +148,8 @@ class CauseMatcher:
         """:raises ValueError: for an unknown predicate, quote or placeholder."""
         if entry.when and entry.when not in PREDICATES:
             raise ValueError(f"no predicate {entry.when}")
+        if unknown := {*entry.premises} - PREMISES.keys():
+            raise ValueError(f"no premise {', '.join(sorted(unknown))}")
         if unknown := {*entry.quotes, entry.quotes_else or "node"} - QUOTES.keys():
             raise ValueError(f"no quote {', '.join(sorted(unknown))}")
         find, given = PREDICATES[entry.when] if entry.when else (None, frozenset())
@@ -169,6 +174,8 @@ class CauseMatcher:
         match = self.match(self._lines(signs, found)) if self.entry.patterns else None
         if self.entry.patterns and match is None:
             return None
+        if not all(PREMISES[name](signs, _groups(match)) for name in self.entry.premises):
+            return None
         said = found.quote or (match.string if match else next(iter(found.lines or ()), "")) or self._quote(signs)
         facts = dict(found.facts) | _groups(match)
         if self.entry.facts and (more := next(_matches(self.facts, signs.all_lines()), None)):
@@ -189,13 +196,13 @@ class CauseMatcher:
         quote = said.strip() or (QUOTES[entry.quotes_else](signs) if entry.quotes_else else "")
         if quote and not REPEATED.match(quote):
             filled["said"] = message_of(quote, LONGEST_TEXT["summary"] - len(entry.summary.replace("{said}", "")))
-        has_said = "{said}" in entry.summary and filled["said"] != UNSAID
+        has_said, vendor = "{said}" in entry.summary and filled["said"] != UNSAID, vendor_of(signs)
         return Cause(
             entry.key,
             entry.weight,
-            _fill_text(entry.title, filled),
-            _fill_text(entry.summary, filled),
-            tuple(steps) or tuple(_fill_text(step, filled) for step in own),
+            _fill_text(in_words_of(vendor, entry.title), filled),
+            _fill_text(in_words_of(vendor, entry.summary), filled),
+            tuple(_fill_text(step, filled) for step in steps_for(vendor, own)) if not steps else tuple(steps),
             quote,
             filled["said"] if has_said else "",
         )

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from gpu import labels as keys
-from gpu.compatibility import the_matrix
-from gpu.compatibility.ranges import is_older, order
 from gpu.operands import (
     AMD_PLUGIN,
     COMPUTE_DOMAIN,
@@ -25,7 +23,6 @@ from gpu.operands import (
 from gpu.rejections import ENDED_BY_PROBE
 from gpu.resources import is_gpu_resource
 from gpu.resources.names import profile_in
-from gpu.versions import version_of
 from health.rules.pods_failing import BY_KUBELET
 from health.stack.causes.base import CC_STATE, CRASHES, PUBLISHES, VGPU_STATE, Cause, ClaimSigns, PodSigns, Signs
 from health.stack.causes.placement import differing, is_selected
@@ -318,27 +315,6 @@ def no_host_engine(signs: Signs) -> PredicateAnswer | None:
     if not said and not (asked and answered < 0 and pod.reason in CRASHES):
         return None
     return PredicateAnswer({"at": f" at {asked['at']}" if asked else ""}, said.strip() or pod.decisive_line)
-
-
-@predicate()
-def test_supports_driver(signs: Signs) -> PredicateAnswer | None:
-    """CUDA reports the same for an old driver and for one that the container lacks (gpu-operator #1947)."""
-    return _if(signs.runs_version and not is_older(signs.runs_version, _needed_by_test(signs)))
-
-
-def _needed_by_test(signs: Signs) -> str:
-    """The oldest driver for the newest CUDA that the validator's release can run."""
-    matrix = the_matrix()
-    validator = version_of(signs.pod.image).removeprefix("v") if signs.pod else ""
-    shipped = next((each.driver for each in matrix.releases if each.version == validator), matrix.newest.driver)
-    floors = [each.driver for each in matrix.cuda if not is_older(shipped, each.driver)]
-    return max(floors, key=order)
-
-
-@predicate()
-def driver_runs_newest_cuda(signs: Signs) -> PredicateAnswer | None:
-    newest = max((each.driver for each in the_matrix().cuda), key=order)
-    return _if(signs.runs_version and not is_older(signs.runs_version, newest))
 
 
 HOST_DRIVER = re.compile(r"no pre-installed driver detected on the host", re.IGNORECASE)

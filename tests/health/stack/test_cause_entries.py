@@ -19,7 +19,7 @@ from tests.health.stack.signs import a_pod, an_event, crashing, signs
 from tests.search_steps import steps_of_search
 
 RULES = [(table, rule) for table, rules in TABLES.items() for rule in rules]
-MATCHED = [(table, rule) for table, rule in RULES if rule.entry.example and rule.find is None]
+MATCHED = [(table, rule) for table, rule in RULES if rule.entry.example and not (rule.find or rule.entry.premises)]
 
 OF_TENANTS = ("tenants", "programs", "kubelet")
 HOSTILE = (
@@ -106,7 +106,7 @@ def signs_of_example(table: str, rule: CauseMatcher) -> Signs:
         pod = crashing(*log, last_words=line, container="main")
     given = {"mig_state": "failed"} if operand == "mig-manager" else {}
     found = signs(operand, pod, is_placed=entry.is_placed is not False, **given)
-    return replace(found, labels={**found.labels, **entry.labels})
+    return replace(found, labels={**found.labels, **entry.labels}, kernel="")  # no fact contradicts it
 
 
 def test_every_entry_says_where_it_is_from_and_is_short():
@@ -115,7 +115,8 @@ def test_every_entry_says_where_it_is_from_and_is_short():
         assert entry.unverified or date(2026, 1, 1) <= entry.date <= timezone.now().date(), which
         assert not entry.title.endswith("."), which
         assert entry.summary.endswith((".", "}")), which
-        assert bool(entry.example) or not entry.patterns or rule.find is not None or entry.is_leaving, which
+        has_conditions = rule.find is not None or entry.premises or entry.is_leaving
+        assert bool(entry.example) or not entry.patterns or has_conditions, which
 
 
 def test_every_entry_without_a_source_is_listed():
@@ -168,6 +169,7 @@ def test_every_table_is_tried():
         ({"patterns": "x"}, "not of the type list"),
         ({"title": "{gpu}"}, "no fact gpu"),
         ({"when": "never_written"}, "no predicate never_written"),
+        ({"premises": ["never written"]}, "no premise never written"),
         ({"quotes": ["rumour"]}, "no quote rumour"),
         ({"weight": "heavy"}, "heavy"),
         ({"date": "yesterday"}, "not of the type date"),

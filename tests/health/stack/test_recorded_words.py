@@ -23,7 +23,7 @@ HOOK = (
 def test_what_was_said_is_understood(said):
     lines = logged(said["log"]) if "log" in said else said.get("lines", ())
     mig = {"mig_state": "failed", "mig_config": "all-1g.10gb"} if said["operand"] == "mig-manager" else {}
-    cause = cause_of(signs(said["operand"], crashing(*lines, **said.get("pod", {})), **mig))
+    cause = cause_of(signs(said["operand"], crashing(*lines, **said.get("pod", {})), **mig, **said.get("signs", {})))
 
     assert cause is not None
     assert cause.key == said["key"]

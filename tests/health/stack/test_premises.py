@@ -1,0 +1,93 @@
+"""A cause is not said where a fact of the node contradicts it, and speaks of the node's own vendor."""
+
+import pytest
+
+from health.stack.causes import cause_of, why_waits
+from health.stack.causes.entries import TABLES
+from health.stack.causes.premises import PREMISES
+from health.stack.causes.vendor_words import WORDS, steps_for
+from tests.health.stack.signs import crashing, signs
+
+TOO_OLD = "RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your driver"
+DETECTED = "       version 510.85.02 was detected and compatibility mode is UNAVAILABLE."
+BUILT_FOR = "ERROR: This container was built for NVIDIA Driver Release 535.86 or later, but"
+INSUFFICIENT = "CUDA driver version is insufficient for CUDA runtime version"
+LOST = "ncclUnhandledCudaError: Call to CUDA library function failed."
+NO_MODULE = (
+    "modprobe: ERROR: ctx=0x1 path=/opt/lib/modules/6.14.0-29-generic/kernel/drm.ko error=No such file or directory"
+)
+
+
+def said_of_a_tenant(line: str, **given):
+    return why_waits(signs("", crashing(container="main", restarts=3, last_words=line), **given))
+
+
+@pytest.mark.parametrize(
+    ("line", "driver", "key"),
+    [
+        (TOO_OLD, "580.95.05", "cuda_other_driver"),
+        (TOO_OLD, "470.82.01", "cuda_driver_old"),
+        (TOO_OLD, "", "cuda_driver_old"),
+        (DETECTED, "580.95.05", "cuda_other_driver"),
+        (BUILT_FOR, "580.95.05", "cuda_driver_not_given"),
+        (BUILT_FOR, "510.85.02", "cuda_driver_old"),
+        (INSUFFICIENT, "580.95.05", "cuda_driver_not_given"),
+        (INSUFFICIENT, "550.54.15", "cuda_driver_old"),
+    ],
+)
+def test_an_old_driver_is_not_blamed_where_the_node_runs_a_newer_one(line, driver, key):
+    assert said_of_a_tenant(line, runs_version=driver).key == key
+
+
+@pytest.mark.parametrize(("image", "driver", "key"), [
+    ("nvcr.io/nvidia/gpu-operator:v25.10.0", "580.82.07", "cuda_driver_not_mounted"),
+    ("nvcr.io/nvidia/gpu-operator:v25.10.0", "470.82.01", "cuda_too_new"),
+])  # fmt: skip
+def test_the_release_of_a_test_decides_which_driver_it_needs(image, driver, key):
+    pod = crashing(f"Failed to allocate device vector A (error code {INSUFFICIENT})!", image=image)
+
+    assert cause_of(signs("cuda-test", pod, runs_version=driver)).key == key
+
+
+@pytest.mark.parametrize(
+    ("kernel", "key"),
+    [("6.8.0-60-generic", "kmm_other_kernel"), ("6.14.0-29-generic", "kmm_not_loaded"), ("", "kmm_not_loaded")],
+)
+def test_a_module_of_the_nodes_own_kernel_is_not_called_one_of_another(kernel, key):
+    assert cause_of(signs("kernel-module", crashing(NO_MODULE), kernel=kernel)).key == key
+
+
+@pytest.mark.parametrize(
+    ("vendor", "line", "told"),
+    [
+        ("amd", LOST, ("RCCL",)),
+        ("", f"{LOST} amdgpu", ("RCCL",)),
+        ("habana", LOST, ("HCCL",)),
+        ("intel", LOST, ("oneCCL",)),
+        ("", LOST, ("the collective library",)),
+    ],
+)
+def test_a_general_cause_speaks_of_the_vendor_of_the_node(vendor, line, told):
+    cause = said_of_a_tenant(line, is_gpu_node=False, is_of_vendor=True, vendor=vendor)
+    words = cause.sentence + cause.action
+
+    assert all(each in words for each in told)
+    assert not any(
+        each in words.replace("NCCL_", "").replace("RCCL", "") for each in ("NCCL", "NVLink", "Xid", "nvidia")
+    )
+
+
+def test_a_cause_on_an_nvidia_node_keeps_its_words():
+    cause = said_of_a_tenant(LOST)
+
+    assert "NCCL" in cause.sentence
+
+
+def test_every_vendor_has_steps_for_every_cause():
+    entries = [rule.entry for rules in TABLES.values() for rule in rules]
+    for steps in (each for entry in entries for each in (entry.steps, entry.steps_alone, entry.steps_unquoted)):
+        assert {bool(steps_for(vendor, steps)) for vendor in WORDS} == {bool(steps)}
+
+
+def test_every_premise_is_one_of_a_cause():
+    assert {name for rules in TABLES.values() for rule in rules for name in rule.entry.premises} == set(PREMISES)
