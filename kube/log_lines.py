@@ -81,6 +81,7 @@ PROCESS = re.compile(
         \[(?:rank|Rank)\ ?\d+\]:?\ ?
       | \([\w.:/\ -]{1,60}\b(?:pid|rank)[=\ ]\d+[^)]{0,40}\)\ ?
       | \[\d+(?:,\d+)?\]\ ?<std(?:err|out)>:\ ?
+      | \d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d)\ std(?:err|out)\ [FP]\   # of a container runtime (CRI)
       | (?:ERROR|CRITICAL)\ \d\d-\d\d\ \d\d:\d\d:\d\d\ \[[^\]]{1,80}\]
         [ ](?=[ ]|[\w\ ]{0,60}\b(?:Error|Exception)\b|Traceback|$)
     )*""",
@@ -203,6 +204,14 @@ LEVELS = (
     (WARNING, LineWeight.WARNING),
     (EXCEPTION, LineWeight.ERROR),
 )
+
+
+ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def as_shown(line: str) -> str:
+    """Returns a line as a terminal shows it: without colours, and the last text that was written over it."""
+    return ESCAPES.sub("", line.rstrip("\r").rpartition("\r")[2]).rstrip()
 
 
 def decisive_line(lines: Sequence[str]) -> str:

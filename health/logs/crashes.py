@@ -22,7 +22,7 @@ from health.stack.causes.images import PULLING
 from health.stack.missed_work import MAIN_CONTAINER, MISSED, OFFERS
 from kube import client
 from kube.client.single_requests import last_lines
-from kube.log_lines import LineWeight, decisive_index, is_frame, weight
+from kube.log_lines import LineWeight, as_shown, decisive_index, is_frame, weight
 from kube.redaction import redacted
 
 AT_MOST = 20  # logs a run
@@ -46,7 +46,6 @@ FAILS_BY_LABEL = {
 SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR, COMPUTE_DOMAIN)
 # Init containers of the other operands that only wait for these, of NVIDIA's and AMD's operators.
 WAIT_FOR_OTHERS = Q(stuck_container__endswith="-validation") | Q(stuck_container="driver-init")
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 PROGRESS = re.compile(r"^[\s.]*(?:\[[#=>\s.-]*\]\s*\d+\s*%[\s.]*)?$")
 
 log = structlog.get_logger(__name__)
@@ -200,7 +199,7 @@ def _read_one(connection: client.Connection, one: Due, forbidden: dict[str, str]
 
 def lines_to_store(lines: Iterable[str]) -> str:
     """Returns the lines of a log to store: the last ones, and errors before them, without secrets."""
-    said = (_first_words(ESCAPES.sub("", line.rpartition("\r")[2] or line).rstrip()) for line in lines)
+    said = (_first_words(as_shown(line)) for line in lines)
     worth = [redacted(line)[:LINE_CHARS] for line in said if not PROGRESS.match(line)]
     worth = _lines_to_store([line for line in worth if not is_frame(line)] or worth)
     while len("\n".join(worth)) > KEPT_CHARS:

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from fleet.models import Pod
-from health.logs.crashes import ESCAPES
 from health.sources.pod_log_answers import PodLogAnswer, answer_for, save_answer
 from kube import client
 from kube.client.single_requests import last_lines
+from kube.log_lines import ESCAPES
 from kube.redaction import redacted
 
 LINES_AT_MOST = 200

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.logs.crashes import lines_to_store
-from kube.log_lines import LineWeight, decisive_line, is_frame, message_of, other_lines, weight
+from kube.log_lines import LineWeight, as_shown, decisive_line, is_frame, message_of, other_lines, weight
 from kube.redaction import redacted
 from tests.health.logs import logged
 
@@ -269,3 +269,25 @@ def test_the_reason_of_an_exception_of_cpp_is_below_its_announcement():
 
     assert decisive_line(said) == reason.strip()
     assert decisive_line(said[:1]) == said[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("\x1b[31m\x1b[1mRuntimeError: no GPU\x1b[0m", "RuntimeError: no GPU"),
+        ("loading 10 %\rloading 100 %", "loading 100 %"),
+        ("an end of DOS\r", "an end of DOS"),
+        ("\x1b]8;;https://x.example\x07a link\x1b]8;;\x07", "a link"),
+        ("a plain line", "a plain line"),
+    ],
+)
+def test_a_line_is_read_as_a_terminal_shows_it(line, shown):
+    assert as_shown(line) == shown
+
+
+def test_what_a_container_runtime_puts_before_a_line_has_no_weight():
+    before = "2025-03-01T10:00:00.123456789Z stderr F "
+    lines = ["Traceback (most recent call last):", '  File "/app/x.py", line 1, in <module>', "ValueError: no", "bye"]
+
+    assert decisive_line([f"{before}{line}" for line in lines]) == f"{before}ValueError: no"
+    assert is_frame(f"{before}{lines[1]}")

@@ -142,7 +142,7 @@ AFTER_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("container_not_created"),
     entry("disk_full"),
 )
-OF_A_PROGRAM = table("programs.rule", "tenants.program")
+OF_A_PROGRAM = table("accelerators.program", "programs.rule", "tenants.program")
 GENERAL: tuple[CauseRule, ...] = (*table("programs.general", "tenants.general"), kind_of_line, *table("tenants.error"))
 # causes that are tried before messages of a parent process about its child
 OF_A_WORKER = GENERAL[: GENERAL.index(entry("engine_failed"))]

@@ -108,9 +108,9 @@ class PodSigns:
         return tuple(line for line in lines if not is_informational(line))
 
     @property
-    def event_message(self) -> str:
-        """Returns the newest Event's message that says more than a repeated try; empty if none does."""
-        return next((event.message for event in self.events if event.reason not in SAYS_NOTHING), "")
+    def event(self) -> Event | None:
+        """The newest Event that says more than a repeated try."""
+        return next((event for event in self.events if event.message and event.reason not in SAYS_NOTHING), None)
 
     @property
     def unhealthy(self) -> str:

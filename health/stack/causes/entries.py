@@ -130,7 +130,7 @@ QUOTES: Mapping[str, Callable[[Signs], str]] = {
     "decisive_line": lambda signs: signs.pod.decisive_line if signs.pod else "",
     "log": lambda signs: decisive_line(signs.pod.log) if signs.pod else "",
     "last_line": lambda signs: "".join(signs.pod.log[-1:]) if signs.pod else "",
-    "event": lambda signs: signs.pod.event_message if signs.pod else "",
+    "event": lambda signs: signs.pod.event.message if signs.pod and signs.pod.event else "",
     "unhealthy": lambda signs: signs.pod.unhealthy if signs.pod else "",
     "words": lambda signs: signs.pod.own_words if signs.pod else "",
 }

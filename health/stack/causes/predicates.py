@@ -506,21 +506,16 @@ def in_container(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.pod and signs.pod.container)
 
 
-@predicate()
+@predicate("event")
 def warned_by_event(signs: Signs) -> PredicateAnswer | None:
-    said = signs.pod.event_message if signs.pod else ""
-    return PredicateAnswer(quote=said) if said else None
-
-
-@predicate()
-def has_event(signs: Signs) -> PredicateAnswer | None:
-    return _if(signs.pod and signs.pod.event_message)
+    event = signs.pod.event if signs.pod else None
+    return PredicateAnswer({"event": event.reason}, event.message) if event else None
 
 
 @predicate("refused")
 def fits_nowhere(signs: Signs) -> PredicateAnswer | None:
     """The scheduler counts the nodes that refuse the pod. What it says of preemption would hide the counts."""
-    words = signs.pod.event_message if signs.pod else ""
+    words = signs.pod.event.message if signs.pod and signs.pod.event else ""
     counted = words.partition(" preemption: ")[0].rstrip(". ")
     return PredicateAnswer({"refused": counted}, words) if " nodes are available: " in counted else None
 

@@ -21,7 +21,7 @@ from tests.search_steps import steps_of_search
 RULES = [(table, rule) for table, rules in TABLES.items() for rule in rules]
 MATCHED = [(table, rule) for table, rule in RULES if rule.entry.example and not (rule.find or rule.entry.premises)]
 
-OF_TENANTS = ("tenants", "programs", "kubelet")
+OF_TENANTS = ("tenants", "programs", "kubelet", "accelerators")
 HOSTILE = (
     " ", "x", "1.", "/a", "a: ", "[(", '"\\', "error ", "failed to ", "CUDA error: ", "NCCL WARN ",
     "no such file or directory: ", "rpc error: code = Unknown desc = ", "cannot allocate memory cuda ",
@@ -102,7 +102,7 @@ def signs_of_example(table: str, rule: CauseMatcher) -> Signs:
     elif table.startswith("kubelet") or table in ("operands.hook", "runtime.pod", "runtime.rule", "runtime.first"):
         pod = a_pod(phase="Pending", events=[an_event(line)])
     else:
-        log = () if table.startswith(("tenants", "runtime.last")) else (line,)
+        log = () if table.startswith(("tenants", "accelerators", "runtime.last")) else (line,)
         pod = crashing(*log, last_words=line, container="main")
     given = {"mig_state": "failed"} if operand == "mig-manager" else {}
     found = signs(operand, pod, is_placed=entry.is_placed is not False, **given)

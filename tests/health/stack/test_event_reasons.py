@@ -17,6 +17,11 @@ from tests.health.stack.signs import a_pod, an_event, signs
         ("FailedPodSandBoxStatus", "event_runtime"),
         ("InspectFailed", "event_image"),
         ("ExceededGracePeriod", "event_end"),
+        ("FailedPostStartHook", "event_hook"),
+        ("FailedBinding", "event_scheduler"),
+        ("ErrWorkloadCompose", "event_queue"),
+        ("InvalidDoNotDisruptAnnotation", "event_settings"),
+        ("Disrupted", "event_evicted"),
         ("TaintManagerEviction", "event_node"),
         ("EvictionThresholdMet", "event_evicted"),
         ("ResizeInfeasible", "event_resize"),
@@ -48,6 +53,7 @@ def test_a_warning_with_an_unknown_reason_is_shown(phase, key):
     cause = why_waits(signs("", a_pod(phase=phase, is_overdue=True, events=[an_event(said, "NeverHeardOf")])))
 
     assert (cause.key, cause.quote) == (key, said)
+    assert "The Event NeverHeardOf" in cause.sentence
     assert said in cause.sentence
 
 

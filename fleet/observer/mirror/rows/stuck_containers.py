@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fleet.observer.mirror.rows.text import both_ends, fitted, fitted_words
-from kube.log_lines import decisive_line, other_lines
+from kube.log_lines import as_shown, decisive_line, other_lines
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.pod import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus
@@ -105,11 +105,15 @@ def _endings(status: ContainerStatus) -> Iterator[ContainerStateTerminated]:
 
 def words_of(ended: ContainerStateTerminated) -> str:
     """Returns the decisive line of its termination message, redacted."""
-    line = decisive_line(fitted(ended.message, READ_AT_MOST).splitlines())
+    line = decisive_line(_lines(ended))
     return both_ends(redacted(line), AT_MOST) if line else ""
 
 
 def _more_words(ended: ContainerStateTerminated) -> str:
     """Returns further telling lines of its termination message, redacted, each on a line."""
-    lines = other_lines(fitted(ended.message, READ_AT_MOST).splitlines(), MOST_LINES)
+    lines = other_lines(_lines(ended), MOST_LINES)
     return "\n".join(both_ends(redacted(line), LINE_AT_MOST) for line in lines)
+
+
+def _lines(ended: ContainerStateTerminated) -> list[str]:
+    return [as_shown(line) for line in fitted(ended.message, READ_AT_MOST).split("\n")]

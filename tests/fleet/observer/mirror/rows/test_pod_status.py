@@ -128,7 +128,11 @@ def test_every_pod_with_a_phase_has_a_status(statuses, inits, phase, gone):
 
 def test_the_last_words_of_a_container_are_kept_without_secrets():
     """A termination message may be the end of its log (terminationMessagePolicy: FallbackToLogsOnError)."""
-    ended = {"exitCode": 1, "reason": "Error", "message": "Error: cannot reach s3, secret_access_key=AKIAverysecret1"}
+    ended = {
+        "exitCode": 1,
+        "reason": "Error",
+        "message": "\x1b[31mError: cannot reach s3, secret_access_key=AKIAverysecret1\x1b[0m",
+    }
     crashed = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": ended}}
 
     row = pod_row(a_pod(crashed))
