@@ -151,6 +151,9 @@ class ServiceLevelHour(models.Model):
     other_value = models.FloatField(null=True)
     other_samples = models.FloatField(default=0)
     trouble = models.CharField(max_length=200, blank=True)  # why a value is missing although pods ran
+    # The same of the pods of one class, by class with pods (`capacity.placements.pod_classes`): full_value,
+    # full_samples, other_value, other_samples, trouble.
+    classes = models.JSONField(default=dict, db_default={})
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["pool", "hour"], name="one_service_level_per_pool_and_hour")]

@@ -7,6 +7,7 @@ from rest_framework.response import Response
 
 from capacity.placements.placement_measures import measures_of_pool
 from capacity.placements.placement_report import PolicyState, placement_of_pool
+from capacity.placements.service_level_history import CLASSES_MEASURED
 from edges.rest import Edge
 from fleet.models import Pool
 from fleet.models.pool import PlacementPolicy, WorkloadClass
@@ -124,7 +125,7 @@ class NumaSerializer(serializers.Serializer):
     spanning_unnamed = serializers.IntegerField(source="unnamed", help_text="More such pods.")
 
 
-class ServiceLevelComparisonSerializer(serializers.Serializer):
+class ServiceLevelFiguresSerializer(serializers.Serializer):
     title = serializers.CharField()
     unit = serializers.CharField(help_text="Blank: a ratio, or unknown.")
     is_higher_better = serializers.BooleanField()
@@ -142,6 +143,15 @@ class ServiceLevelComparisonSerializer(serializers.Serializer):
     )
     is_current = serializers.BooleanField(help_text="False: no value for three hours. How it is now is unknown.")
     trouble = serializers.CharField(help_text="Of the newest hour. Blank: none.")
+
+
+class ClassServiceLevelSerializer(ServiceLevelFiguresSerializer):
+    workload_class = serializers.ChoiceField([*CLASSES_MEASURED], help_text="By the kinds of the owners of its pods.")
+    why_not = serializers.CharField(help_text="Why nothing is compared. Blank: it is compared.")
+
+
+class ServiceLevelComparisonSerializer(ServiceLevelFiguresSerializer):
+    classes = ClassServiceLevelSerializer(many=True, help_text="Each class by its own pods.")
 
 
 class PlacementMeasuresSerializer(serializers.Serializer):

@@ -9,7 +9,7 @@ from django.urls import reverse
 from capacity.placements.numa_rows import numa_of_nodes
 from capacity.placements.placement_figures import ConcentratedWorkload
 from capacity.placements.placement_report import PolicyPlacement, PolicyState, placement_for_findings
-from capacity.placements.service_level_history import DAYS, service_level_of_pool
+from capacity.placements.service_level_history import DAYS, ServiceLevelComparison, service_level_of_pool
 from fleet.models import Cluster, Node, Pod, Pool
 from fleet.models.pool import CLASS_PLACEMENTS, ClassPlacement, PlacementPolicy, WorkloadClass
 from health.evaluation.finding_sources import FindingSource
@@ -22,6 +22,7 @@ from wording.reports import UTC, EvidenceItem, first_items, fit
 
 EVERY = timedelta(minutes=2)  # it reads the pods of each pool with a policy
 WORSE_KEY = "worse-on-full-nodes"
+TITLE_OF_POOL = "Service level worse on full nodes of {}"
 WORSE_PERCENT = 20  # as the default of the gate on a service level
 STILL_WORSE_PERCENT = 10  # of an open finding: a median moves a little each hour. Ours
 WITHOUT_POLICY = {"placement_policy": PlacementPolicy.NONE} | {
@@ -81,33 +82,40 @@ def _concentrated(pool: Pool, report: PolicyPlacement) -> Problem:
 
 
 def worse_on_full_nodes(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
-    """Yields the pools whose service level is worse on full nodes. Two queries, and two for each pool that has one."""
+    """Yields the pools whose service level is worse on full nodes, or the classes where several are compared.
+
+    Two queries, and two for each pool that has one.
+    """
     reported = Finding.objects.filter(cluster=cluster, rule=WORSE_KEY).exclude(state=FindingState.RESOLVED)
-    before = set(reported.values_list("facts__pool", flat=True))
+    before = {(facts["pool"], facts.get("class", "")) for facts in reported.values_list("facts", flat=True)}
     for pool in Pool.objects.filter(cluster=cluster, service_level__isnull=False):
-        found = service_level_of_pool(pool, now=now)
-        if found is None or found.newest is None or not found.is_current:
-            continue
-        worse, limit = found.percent_worse, STILL_WORSE_PERCENT if pool.pk in before else WORSE_PERCENT
-        if worse is None or worse < limit:
-            continue
-        yield (
-            f"pool {pool.name}",
-            Problem(
-                severity=Severity.NOTE,
-                title=fit("Service level worse on full nodes of {}", pool.name),
-                summary=fit("{} was worse on nodes whose GPUs were all allocated.", found.title, longest=140),
-                evidence=(
-                    EvidenceItem("Worse on full nodes", round(worse), "%"),
-                    EvidenceItem("Median on full nodes", found.full or 0.0, found.unit),
-                    EvidenceItem("Median on other nodes", found.other or 0.0, found.unit),
-                    EvidenceItem(f"Hours compared, of {DAYS} days", found.hours),
-                    EvidenceItem("End of the newest hour", found.newest.isoformat(), UTC),
-                ),
-                facts={"pool": pool.pk},
-                identity=f"worse {found.title}",
-            ),
-        )
+        level = service_level_of_pool(pool, now=now)
+        for found in level.judged if level else ():
+            if found.newest is None or not found.is_current:
+                continue
+            its_class, worse = found.workload_class, found.percent_worse
+            limit = STILL_WORSE_PERCENT if (pool.pk, its_class) in before else WORSE_PERCENT
+            if worse is not None and worse >= limit:
+                yield f"pool {pool.name} {its_class}".strip(), _worse(pool, found, worse, newest=found.newest)
+
+
+def _worse(pool: Pool, found: ServiceLevelComparison, worse: float, *, newest: datetime) -> Problem:
+    its_class = found.workload_class
+    title = f"{PODS_OF[its_class]} of {{}} are worse on full nodes" if its_class else TITLE_OF_POOL
+    return Problem(
+        severity=Severity.NOTE,
+        title=fit(title, pool.name),
+        summary=fit("{} was worse on nodes whose GPUs were all allocated.", found.title, longest=140),
+        evidence=(
+            EvidenceItem("Worse on full nodes", round(worse), "%"),
+            EvidenceItem("Median on full nodes", found.full or 0.0, found.unit),
+            EvidenceItem("Median on other nodes", found.other or 0.0, found.unit),
+            EvidenceItem(f"Hours compared, of {DAYS} days", found.hours),
+            EvidenceItem("End of the newest hour", newest.isoformat(), UTC),
+        ),
+        facts={"pool": pool.pk, **({"class": its_class} if its_class else {})},
+        identity=f"worse {found.title} {its_class}".strip(),
+    )
 
 
 def pods_across_numa(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
@@ -199,7 +207,8 @@ WORSE_ON_FULL_NODES = FindingSource(
     "Service level worse on full nodes",
     timedelta(0),  # the hours took their time
     worse_on_full_nodes,
-    f"The service level of a pool was at least {WORSE_PERCENT} % worse on nodes whose GPUs were all allocated. "
+    f"The service level of a pool, or of a workload class of it, was at least {WORSE_PERCENT} % worse on nodes whose "
+    f"GPUs were all allocated. "
     f"It closes below {STILL_WORSE_PERCENT} %, and when no hour of the last three has a value: then it is unknown.",
     page_of_pool,
     (

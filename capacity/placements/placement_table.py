@@ -32,8 +32,10 @@ def lines_of_placement(report: PlacementReport, measures: PlacementMeasures) -> 
     yield from _failure_lines(measures.failures)
     yield from _heat_lines("full_nodes", measures.full)
     yield from _heat_lines("other_nodes", measures.other)
-    if measures.service_level:
-        yield from _level_lines(measures.service_level)
+    if level := measures.service_level:
+        yield from _level_lines(level)
+        for each in level.classes:
+            yield from _class_level_lines(each)
     yield PlacementLine("numa_refusals", "", measures.numa_refusals, "pods")
     yield from _numa_lines(measures)
 
@@ -87,6 +89,14 @@ def _level_lines(level: ServiceLevelComparison) -> Iterator[PlacementLine]:
     yield PlacementLine("service_level.hours", level.title, level.hours, "hours")
     yield PlacementLine("service_level.is_current", level.title, level.is_current)
     yield PlacementLine("service_level.trouble", level.title, level.trouble)
+
+
+def _class_level_lines(level: ServiceLevelComparison) -> Iterator[PlacementLine]:
+    its, unit = level.workload_class, f"not measured: {level.why_not}" if level.why_not else level.unit
+    yield PlacementLine("service_level.classes.full_nodes", its, level.full, unit)
+    yield PlacementLine("service_level.classes.other_nodes", its, level.other, unit)
+    yield PlacementLine("service_level.classes.percent_worse", its, level.percent_worse, "% on full nodes")
+    yield PlacementLine("service_level.classes.hours", its, level.hours, "hours")
 
 
 def _numa_lines(measures: PlacementMeasures) -> Iterator[PlacementLine]:

@@ -13,7 +13,7 @@ from capacity.free_gpus.mig_demand_report import mig_demand_of_pool
 from capacity.placements.placement_measures import measures_of_pool
 from capacity.placements.placement_report import placement_of_pool
 from capacity.placements.placement_table import as_cells, lines_of_placement
-from capacity.placements.service_level_history import recent_hours
+from capacity.placements.service_level_history import VALUES, recent_hours
 from capacity.waiting_pods import explanations_of
 from edges.csv_text import download_of
 from edges.requests import PersonRequest
@@ -65,12 +65,13 @@ def pool_placement(request: PersonRequest, pool_id: int) -> HttpResponse:
 
 
 def pool_service_level(request: PersonRequest, pool_id: int) -> HttpResponse:
-    """Returns the measured hours that the page compares, the oldest first."""
+    """Returns the measured hours that the page compares, the oldest first. A blank class: all pods."""
     pool = _pool(request, pool_id)
-    head = ("hour", "full_nodes", "full_nodes_samples", "other_nodes", "other_nodes_samples", "trouble")
+    head = ("hour", "full_nodes", "full_nodes_samples", "other_nodes", "other_nodes_samples", "trouble", "class")
     rows = [
-        (row.hour.isoformat(), row.full_value, row.full_samples, row.other_value, row.other_samples, row.trouble)
+        (row.hour.isoformat(), *(values[name] for name in VALUES), its_class)
         for row in recent_hours(pool, now=timezone.now())
+        for its_class, values in (("", vars(row)), *sorted(row.classes.items()))
     ]
     return download_of([head, *rows], f"service-level-of-pool-{pool.pk}.csv")
 

@@ -84,12 +84,16 @@ def measure_nodes(
     *,
     until: datetime,
     window: timedelta,
+    among: Collection[str] | None = None,
 ) -> Measured:
     """Returns the measurement of these nodes, and of the GPU pods that ran on them in the window.
+
+    `among` are the names of the pods that count. None: all.
 
     :raises NotMeasured: as `measure` does, and when there are too many names
     """
     pods = _pods(source.cluster_id, names, since=until - window, until=until)
+    pods = pods if among is None else [name for name in pods if name in among]
     if max(len(names), len(pods)) > MOST_NAMES:
         raise NotMeasured("many-names", f"At most {MOST_NAMES} nodes or pods fit into one query.")
     scope = ServiceScope(names, pods, window.total_seconds(), source.matchers)

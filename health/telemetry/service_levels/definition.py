@@ -37,6 +37,10 @@ class ServiceLevelDefinition:
         return read_expression(text) if text else None
 
     @property
+    def expressions(self) -> list[Expression]:
+        return [each for each in (self.value_expression, self.samples_expression) if each]
+
+    @property
     def title(self) -> str:
         return "The expression" if self.expression else INDICATORS[self.indicator].title
 

@@ -76,6 +76,13 @@ def some_hours(pool, number: int, *, full: float = 0.4, other: float = 0.2, samp
         )  # fmt: skip
 
 
+def some_hours_of_classes(pool, number: int, **full_of: float):
+    some_hours(pool, number)
+    values = {"full_samples": 50, "other_value": 0.2, "other_samples": 50, "trouble": ""}
+    classes = {its_class: values | {"full_value": full} for its_class, full in full_of.items()}
+    ServiceLevelHour.objects.update(classes=classes)
+
+
 def test_an_admin_of_the_pool_chooses_changes_and_removes_it(ada, pool):
     ada = calling(ada)
 
@@ -366,14 +373,15 @@ def test_hours_with_few_samples_and_old_ones_do_not_count(bob, pool):
 
 def test_the_file_has_the_hours_that_are_compared(bob, pool):
     a_level(pool)
-    some_hours(pool, 2)
-    ServiceLevelHour.objects.filter(hour=NOON).update(full_value=None, trouble="No answer.")
+    some_hours_of_classes(pool, 2, inference=0.5)
+    ServiceLevelHour.objects.filter(hour=NOON).update(full_value=None, trouble="No answer.", classes={})
 
     body = visiting(bob).get(f"/pools/{pool.pk}/service-level.csv").content.decode().splitlines()
 
     assert body[1:] == [
-        "2026-11-21T11:00:00+00:00,0.4,50.0,0.2,50.0,",
-        "2026-11-21T12:00:00+00:00,,50.0,0.2,50.0,No answer.",
+        "2026-11-21T11:00:00+00:00,0.4,50.0,0.2,50.0,,",
+        "2026-11-21T11:00:00+00:00,0.5,50,0.2,50,,inference",
+        "2026-11-21T12:00:00+00:00,,50.0,0.2,50.0,No answer.,",
     ]
     assert visiting(make.a_user("eve")).get(f"/pools/{pool.pk}/service-level.csv").status_code == 404
     links = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").links
@@ -409,3 +417,89 @@ def test_old_hours_are_deleted(pool, settings):
     some_hours(pool, 3)
 
     assert tidy(now=NOON + timedelta(days=settings.KEEP_GPU_HOURS_DAYS) - HOUR) == 1
+
+
+def test_each_class_is_measured_by_its_own_pods(pool, settings):
+    settings.TELEMETRY_LOOPBACK = True
+    a_level(pool)
+    node = a_measured_node(pool, "full", allocated_s=3600)  # its pod is one of a Job
+    owners = {"owner_kind": "ReplicaSet", "owner_name": "chat-1", "top_owner": "Deployment/chat"}
+    make.a_placement(node, "chat-1-x", since=NOON - 5 * HOUR, until=None, **owners)
+    make.a_placement(node, "odd", since=NOON - 5 * HOUR, until=None, owner_kind="Odd", owner_name="odd")
+    with a_server(an_answer("0.25")) as (url, server):
+        make.a_source(pool.cluster, url=url)
+        measure(PoolServiceLevel.objects.get(), NOON - HOUR)
+
+    classes = ServiceLevelHour.objects.get().classes
+    assert {its_class: values["full_value"] for its_class, values in classes.items()} == {
+        "training": 0.25, "inference": 0.25,
+    }  # fmt: skip
+    pods = {
+        frozenset(name for name in ("chat-1-x", "pod-on-full", "odd") if name in unquote_plus(query))
+        for query in server.queries
+    }
+    assert pods == {frozenset({"chat-1-x", "pod-on-full", "odd"}), frozenset({"chat-1-x"}), frozenset({"pod-on-full"})}
+
+
+def test_the_only_class_of_an_hour_has_the_values_of_all_pods(pool, settings):
+    settings.TELEMETRY_LOOPBACK = True
+    a_level(pool)
+    a_measured_node(pool, "full", allocated_s=3600)
+    with a_server(an_answer("0.25")) as (url, server):
+        make.a_source(pool.cluster, url=url)
+        measure(PoolServiceLevel.objects.get(), NOON - HOUR)
+
+    (values,) = ServiceLevelHour.objects.get().classes.values()
+    assert (values["full_value"], values["full_samples"], len(server.queries)) == (0.25, 50, 1)
+
+
+def test_an_expression_about_nodes_tells_nothing_of_classes(pool, settings):
+    settings.TELEMETRY_LOOPBACK = True
+    a_level(pool, expression='max(latency_p99{node=~"{{nodes}}"})')
+    node = a_measured_node(pool, "full", allocated_s=3600)
+    make.a_placement(node, "shell", since=NOON - 5 * HOUR, until=None, owner_kind="", owner_name="")
+    with a_server(an_answer("0.25")) as (url, server):
+        make.a_source(pool.cluster, url=url)
+        measure(PoolServiceLevel.objects.get(), NOON - HOUR)
+
+    level = service_level_of_pool(pool, now=NOON)
+    assert {each.workload_class: each.why_not for each in level.classes} == {
+        "inference": "no such pods in a measured hour",
+        "training": "The expression selects nodes, not pods.",
+        "development": "The expression selects nodes, not pods.",
+    }
+    assert len(server.queries) == 1
+
+
+def test_page_rest_and_file_have_the_same_number_of_each_class(bob, pool):
+    a_level(pool)
+    some_hours_of_classes(pool, 12, inference=0.5)
+    ServiceLevelHour.objects.update(
+        classes=ServiceLevelHour.objects.first().classes
+        | {"training": {"full_value": None, "full_samples": 0, "other_value": None, "other_samples": 0, "trouble": ""}}
+    )
+
+    level = calling(bob).get(f"/api/v1/pools/{pool.pk}/placement").json()["measures"]["service_level"]
+    text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+    file = visiting(bob).get(f"/pools/{pool.pk}/placement.csv").content.decode()
+
+    assert {each["workload_class"]: (each["full_nodes"], each["why_not"]) for each in level["classes"]} == {
+        "inference": (0.5, ""),
+        "training": (None, "no source exports it for these pods"),
+        "development": (None, "no such pods in a measured hour"),
+    }
+    assert "services 0.5 s on full nodes, 0.2 s on others (150 % worse on full nodes)" in text
+    assert "jobs not measured: no source exports it for these pods" in text
+    assert "service_level.classes.full_nodes,inference,0.5,s\r\n" in file
+    why = "not measured: no source exports it for these pods"
+    assert f"service_level.classes.full_nodes,training,unknown,{why}\r\n" in file
+
+
+def test_several_classes_are_judged_each(pool):
+    a_level(pool)
+    some_hours_of_classes(pool, 12, inference=0.23, development=0.6)
+    make.a_finding(pool.cluster, "pool chat", rule="worse-on-full-nodes", facts={"pool": pool.pk})
+
+    found = {subject: problem.title for subject, problem in worse_on_full_nodes(pool.cluster, now=NOON)}
+
+    assert found == {"pool chat development": "Notebooks of chat are worse on full nodes"}
