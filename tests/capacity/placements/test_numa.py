@@ -164,10 +164,9 @@ def test_a_kind_that_cannot_be_read_is_not_looked_at(bob, pool, state):
     Bookmark.objects.filter(kind=NODE_TOPOLOGIES.name).update(**changes)
 
     assert measured(bob, pool) is None
-    assert (
-        "not looked at: no current NodeResourceTopology"
-        in page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
-    )
+    text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
+    assert "not looked at: no current NodeResourceTopology" in text
+    assert "not looked at: the right nodes/proxy" in text
     assert list(pods_across_numa(pool.cluster, now=NOON)) == []
 
 
