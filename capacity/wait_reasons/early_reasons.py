@@ -136,7 +136,7 @@ def _silent(pod: WaitingPod) -> PendingExplanation:
         return PendingExplanation(
             "no_scheduler", f"No scheduler named {pod.scheduler} reports on this pod",
             "The pod has no condition and no Event. Only a scheduler with this name places it.",
-            decided_by=f"schedulerName {pod.scheduler}", decided_kind=DecidingKind.SCHEDULER,
+            decided_by=pod.scheduler, decided_kind=DecidingKind.SCHEDULER,
             changes=[
                 Change(f"Start the scheduler {pod.scheduler}, or check its log.", Actor.ADMIN),
                 Change(f"Set schedulerName to {USUAL_SCHEDULER} in the pod template.", Actor.OWNER),

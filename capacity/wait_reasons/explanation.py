@@ -107,7 +107,7 @@ def _as_scheduler_says(
         title = fit("{} names a reason of its own", f"Scheduler {pod.scheduler}")
         return replace(
             found, key="scheduler", title=title, summary=clip(verdict.text, LONGEST_SUMMARY),
-            decided_by=f"schedulerName {pod.scheduler}", decided_kind=DecidingKind.SCHEDULER, changes=COMPARE,
+            decided_by=pod.scheduler, decided_kind=DecidingKind.SCHEDULER, changes=COMPARE,
         )  # fmt: skip
     if not reasons:
         return found

@@ -101,10 +101,9 @@ def near_summary(obstacles: Obstacles) -> str:
 
 
 def _nearest_nodes(obstacles: Obstacles) -> NodeSet:
-    """Returns the nodes with the fewest obstacles, of those that offer the GPUs if any does."""
+    """Returns the nodes with the fewest obstacles, of those that offer the GPUs."""
     resource = main_resource(obstacles)
-    relevant = obstacles.index.offering(resource) if resource else obstacles.index.every
-    left = relevant or obstacles.index.every
+    left = obstacles.index.offering(resource) if resource else obstacles.index.every
     levels = [left]  # by number of obstacles: the nodes with that many
     for each in (*obstacles.fixed, *obstacles.room):
         kept = [level & ~each.nodes for level in levels]

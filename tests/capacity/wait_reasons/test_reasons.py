@@ -183,6 +183,7 @@ def test_a_mig_profile_that_no_node_has():
     found = explained(pod, a_node("a", allocatable=mixed, expected={}))
 
     assert said(found) == "No node offers nvidia.com/mig-1g.10gb. Nodes offer nvidia.com/mig-3g.40gb."
+    assert found.near_misses == []  # a node without such slices is not near
     assert [change.actor for change in found.changes] == [Actor.OWNER, Actor.ADMIN]
     assert "MIG profile 1g.10gb" in found.changes[1].text
 

@@ -102,6 +102,8 @@ def test_a_waiting_pod_says_why_and_who_holds_what_it_misses(viewer, cluster):
 
     seen = page(viewer, f"/pods/{pod.pk}")
 
+    assert "Restarts" not in seen.text  # of a pod that never started: the reason comes first
+
     assert "Too few free GPUs: the pod requests 2 GPUs. 1 node qualifies. 1 GPU is free there in total." in seen.text
     assert "1 node lacks only 1 GPU." in seen.text
     assert "Nodes in the cluster 1 Have 2 GPUs free 0 −1" in seen.text
