@@ -12,13 +12,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from benchmarks.crashing.case_actors import HOSTS_PATH
+from benchmarks.crashing.case_neighbours import EVENT, IS_CORDONED, PRE_EXISTING, has_no_service
 from benchmarks.crashing.case_world import CaseWorld
 from benchmarks.crashing.job_reading import JobReading, takes_gpus, test_jobs_at_the_end
 from benchmarks.crashing.jobs import node_of
-from benchmarks.crashing.nodes_seen import CORDONED_BY, NodeSeen, apply, as_seen
+from benchmarks.crashing.nodes_seen import CORDONED_BY, OUT_OF_SERVICE, OUT_OF_SERVICE_BY, NodeSeen, apply, as_seen
 from benchmarks.crashing.oracle import JOBS, NODES, OURS, REFUSED, Violation
-from benchmarks.crashing.tenants import ALLOWED, PODS, REPLICAS
+from benchmarks.crashing.tenants import ALLOWED, PODS, REPLICAS, TRAINING
 from benchmarks.crashing.words import Word
+from fleet.models import DomainEvent
 from maintenance.automatic import ACTOR
 from maintenance.models import AutomaticDecision, NodeCase, Repair
 from operations.kinds import KINDS
@@ -28,6 +30,7 @@ from rollouts.models import PlanPull
 from simulator.kinds import JOB, NODE
 
 EVICTION = "/eviction"
+DRAINS = list(KINDS["drain"].steps)
 SWITCH = "/configmaps/quarterdeck-stop"
 OPERATION = "operation-"
 MOST_SHARE, MOST_AN_HOUR = 0.05, 3  # of a pool in automatic cases; new ones of a cluster
@@ -39,6 +42,10 @@ class Told:
     """What people have said by a moment, and nobody has taken back."""
 
     is_frozen: bool = False
+    is_stopped: bool = False  # the whole fleet
+    seen: dict[tuple[str, str], str] = field(
+        default_factory=dict
+    )  # mark and node → NVSentinel's events that somebody saw
     paused: set[str] = field(default_factory=set)  # marks of operations
     cancelled: set[str] = field(default_factory=set)
     approved: set[str] = field(default_factory=set)
@@ -50,6 +57,10 @@ class Told:
         verb, _, of = word.verb.partition(" ")
         if verb in {"freeze", "lift"}:
             self.is_frozen = verb == "freeze"
+            self.is_stopped = self.is_frozen and (self.is_stopped or word.is_stop)
+        elif verb == "saw":
+            mark, node, events = of.split(" ", 2)
+            self.seen[mark, node] = events
         elif verb == "draft":
             self.is_over = of != "asks"
             self.is_purposeless = False
@@ -77,6 +88,7 @@ class CaseOracle:
     """`cases`: when the case of a node was open, by UID. `nodes_of`: names of nodes by the mark of their operation.
     `past`: UIDs of pods that may go past a budget once that is approved, by the mark of their operation.
     `of_plans`: marks of operations that pull the image of a plan.
+    `asking`: until when jobs stay, by the mark of a drain that asks their owners.
     """
 
     def __init__(
@@ -85,6 +97,7 @@ class CaseOracle:
         nodes_of: Mapping[str, Collection[str]] | None = None,
         past: Mapping[str, str] | None = None,
         of_plans: Collection[str] = (),
+        asking: Mapping[str, datetime] | None = None,
     ) -> None:  # fmt: skip
         self.entries, self.words = entries, list(words)
         self.nodes: dict[str, NodeSeen] = {node["metadata"]["name"]: as_seen(node) for node in nodes}
@@ -92,7 +105,7 @@ class CaseOracle:
         self.cases = cases_by_node() if cases is None else cases
         self.nodes_of = nodes_by_operation() if nodes_of is None else nodes_of
         self.past = past or {}
-        self.of_plans = of_plans
+        self.of_plans, self.asking = of_plans, asking or {}
         self.pods: dict[str, str] = {}  # name → node, of the pods that run
         self.least = {app: replicas - ALLOWED for app, replicas in REPLICAS.items()}
         self.switched: set[str] = set()  # turns that read the switch
@@ -205,7 +218,10 @@ class CaseOracle:
             return  # it ends already
         node, app = self.pods.pop(pod), pod.partition("-")[0]
         left = sum(each.partition("-")[0] == app for each in self.pods)
-        if left < self.least[app]:
+        until = self.asking.get(mark) if app == TRAINING else None
+        if until and datetime.fromisoformat(entry["at"]) < until:
+            self._say("jobs_ended_early", f"{mark} evicts {pod} before {until:%H:%M:%S}.")
+        if left < self.least.get(app, 0):
             self._say("evictions_over_budget", f"{pod} leaves {left} of {self.least[app]} pods.")
         if node not in self.nodes_of.get(mark, ()):
             self._say("wrong_evictions", f"{mark} evicts {pod}, which is on {node}.")
@@ -232,18 +248,43 @@ class CaseOracle:
 
     def _writes_node(self, entry: Mapping[str, Any], name: str) -> None:
         mark, node = entry["user"].rpartition("-")[0], self.nodes.get(name, NodeSeen())
+        if not mark.startswith(OPERATION):
+            return
+        if any(is_taint(step) for step in entry["body"]):
+            self._taints(entry, name, mark, node)
         steps = [step for step in entry["body"] if step["path"] == "/spec/unschedulable" and step["op"] != "test"]
-        if not steps or not mark.startswith(OPERATION):
+        if not steps:
             return
         self._judge_owner(mark, f"{name} is written")
         if steps[0]["op"] != "remove" and steps[0].get("value"):
             return
-        if not node.annotations.get(CORDONED_BY, "").startswith(OPERATION):
+        if (mark, name) in self.told.seen:
+            self._cancels(entry, name, mark, node)
+        elif not node.annotations.get(CORDONED_BY, "").startswith(OPERATION):
             self._say("foreign_cordons_removed", f"{mark} uncordons {name}, and the cordon is not ours.")
         uid, at = self.uids.get(name, ""), datetime.fromisoformat(entry["at"])
         is_sick = any(began <= at and (ended is None or at < ended) for began, ended in self.cases.get(uid, ()))
         if is_sick and not self._is_late and (reason := self.told.why_not_back(uid)):
             self._say("unvalidated_returns", f"{mark} uncordons {name}: {reason}.")
+
+    def _taints(self, entry: Mapping[str, Any], name: str, mark: str, node: NodeSeen) -> None:
+        if not (node.is_silent and node.is_cordoned):
+            self._say("wrong_taints", f"{mark} marks {name} out of service, which reports or takes pods.")
+        if mark not in self.told.approved:
+            self._say("wrong_taints", f"{mark} marks {name} out of service, and nobody approved that.")
+        if (self.told.is_frozen or entry["user"] in self.switched) and not self._is_late:
+            self._say("acts_after_stop", f"{name} is marked out of service during a stop or a freeze.")
+        self._judge_owner(mark, f"{name} is marked out of service")
+
+    def _cancels(self, entry: Mapping[str, Any], name: str, mark: str, node: NodeSeen) -> None:
+        """NVSentinel's cordon goes with the events that somebody saw, and no cordon but its own and ours."""
+        marks, is_ours = node.annotations, node.annotations.get(CORDONED_BY, "").startswith(OPERATION)
+        if IS_CORDONED not in marks or marks.get(EVENT, "") != self.told.seen[mark, name]:
+            self._say("wrong_cancels", f"{mark} cancels {marks.get(EVENT) or 'nothing'} on {name}, which nobody saw.")
+        if not is_ours and (CORDONED_BY in marks or PRE_EXISTING in marks):
+            self._say("wrong_cancels", f"{mark} uncordons {name}, which was cordoned before NVSentinel's event.")
+        if (self.told.is_stopped or entry["user"] in self.switched) and not self._is_late:
+            self._say("acts_after_stop", f"{mark} cancels a break-fix on {name} during a stop.")
 
     def _say(self, figure: str, says: str) -> None:
         self.found.append(Violation(figure, says))
@@ -257,6 +298,14 @@ def is_repair_request(entry: Mapping[str, Any]) -> bool:
     if method != "PATCH" or not path.startswith(HOSTS_PATH):
         return False
     return any(step["op"] != "test" and step.get("value") for step in entry["body"])
+
+
+def is_taint(step: Mapping[str, Any]) -> bool:
+    """Returns whether a step of a patch marks a node out of service."""
+    value = step.get("value")
+    taints = value if isinstance(value, list) else [value]
+    is_add = step["path"].startswith("/spec/taints") and step["op"] == "add"
+    return is_add and any(each["key"] == OUT_OF_SERVICE for each in taints)
 
 
 def cases_by_node() -> Mapping[str, Sequence[tuple[datetime, datetime | None]]]:
@@ -278,6 +327,12 @@ def pods_past_budgets() -> Mapping[str, str]:
     return {operation.mark: operation.options["pod_uid"] for operation in found}
 
 
+def asking_drains() -> Mapping[str, datetime]:
+    """Returns until when the jobs of a drain that asks their owners stay at least, by its mark."""
+    drains = Operation.objects.filter(steps=DRAINS, options__ask_owners=True)
+    return {each.mark: each.asked_at + timedelta(seconds=each.options["jobs_wait_s"]) for each in drains}
+
+
 def pulls_of_plans() -> set[str]:
     return {pull.operation.mark for pull in PlanPull.objects.select_related("operation")}
 
@@ -288,6 +343,8 @@ def rows_at_the_end(ground: CaseWorld) -> Iterator[Violation]:
         owner = (node["metadata"].get("annotations") or {}).get(CORDONED_BY, "")
         if owner or node["spec"].get("unschedulable"):
             yield Violation("leaked_cordons", f"{node['metadata']['name']} is cordoned, by {owner or 'nobody'}.")
+        if has_no_service(node) or OUT_OF_SERVICE_BY in (node["metadata"].get("annotations") or {}):
+            yield Violation("wrong_taints", f"{node['metadata']['name']} is still marked out of service.")
     for row in Quarantine.objects.in_force():
         yield Violation("leaked_cordons", f"{row.node_name} is quarantined, and released by nobody.")
     for place in Disruption.objects.in_force():
@@ -297,6 +354,18 @@ def rows_at_the_end(ground: CaseWorld) -> Iterator[Violation]:
     yield from test_jobs_at_the_end(ground.world.store.list(JOB)[0])
     yield from passed_breakers(ground.pool.nodes.count())
     yield from steps_past_people()
+    yield from requests_made_twice()
+    for says in ground.begun_beside:
+        yield Violation("begun_beside_others", says)
+
+
+def requests_made_twice() -> Iterator[Violation]:
+    for operation in Operation.objects.filter(steps=DRAINS):
+        events = DomainEvent.objects.filter(key=f"operation/{operation.pk}").values_list("facts", flat=True)
+        asked = Counter(job for facts in events for job in facts.get("jobs", ()))
+        for job, times in asked.items():
+            if times > 1:
+                yield Violation("repeated_requests", f"{operation.mark} asks the owner of {job} {times} times.")
 
 
 def steps_past_people() -> Iterator[Violation]:

@@ -12,13 +12,15 @@ from typing import Any
 
 from benchmarks.crashing import people
 from benchmarks.crashing.case_actors import Answers, provider_id
+from benchmarks.crashing.case_neighbours import EVENT, has_no_service, is_silent
 from benchmarks.crashing.case_world import CaseWorld
 from benchmarks.crashing.jobs import NAMESPACE, Fate
-from benchmarks.crashing.nodes_seen import CORDONED_BY
-from benchmarks.crashing.tenants import REPLICAS, TEAM
+from benchmarks.crashing.nodes_seen import CORDONED_BY, OUT_OF_SERVICE_BY
+from benchmarks.crashing.tenants import REPLICAS, TEAM, TRAINING
 from benchmarks.crashing.world import KUBECTL, NEW
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Node
+from gpu.cordons import is_in_breakfix
 from maintenance import automatic, commands
 from maintenance.actors.base import UNCLEAR
 from maintenance.acts import acts_of
@@ -31,6 +33,7 @@ from maintenance.refusals import CaseRefused
 from maintenance.repair_round import ANNOTATION_UNCLEAR
 from maintenance.triggers import Mode
 from operations import commands as operations
+from operations.external_work import record_work
 from operations.lifecycle import UNFINISHED, OperationState
 from operations.models import NodeTestJob, Operation, OperationNode, Quarantine
 from operations.refusals import BadOperation, OperationRefused
@@ -48,6 +51,7 @@ OTHER = "580.105.08"  # to which a draft is edited
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 BACKGROUND = {"propagationPolicy": "Background"}
 OURS = "operation-"  # how a cordon of an operation is marked
+ASKING = {"ask_owners": True, "jobs_wait_s": 60, "deadline_s": 1200}  # options of a drain
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,9 @@ class CaseCourse:
     pulled: int = 0  # nodes that pull an image
     of_plan: bool = False  # it is the image of a plan's draft
     fate: Fate = Fate.PULLED
+    off: int = 0  # nodes without power, which are marked out of service
+    breakfix: int = 0  # nodes whose break-fix by NVSentinel is cancelled
+    asked: int = 0  # nodes that are drained once the owners of jobs were asked
 
     @property
     def between_s(self) -> int:
@@ -80,6 +87,7 @@ def begin(ground: CaseWorld, course: CaseCourse) -> None:
     if course.drained:
         start(ground, "drain", nodes[: course.drained])
     _begin_pull(ground, course)
+    _begin_beside_others(ground, course)
     if course.is_automatic:
         set_steps(ground, is_on=True)
     if course.new:
@@ -94,6 +102,21 @@ def begin(ground: CaseWorld, course: CaseCourse) -> None:
         join(ground, old)
     for called in nodes[: course.faults]:
         ground.break_node(called)
+
+
+def _begin_beside_others(ground: CaseWorld, course: CaseCourse) -> None:
+    """A power cut, NVSentinel's break-fix, or a job whose owners a drain asks."""
+    off, broken, asked = (ground.nodes[:number] for number in (course.off, course.breakfix, course.asked))
+    for called in off:
+        ground.neighbours.silence(called)
+    if off:
+        start(ground, "quarantine", off)
+    for called in broken:
+        ground.neighbours.break_in(ground.world.store.get(NODE, called))
+    if asked:
+        ground.tenants.begin_job()
+        ground.tenants.step()
+        start(ground, "drain", asked, options=ASKING)
 
 
 def set_steps(ground: CaseWorld, *, is_on: bool) -> None:
@@ -150,6 +173,23 @@ def start(
         attempt(ground, actor, kind, lambda: operations.start(ground.world.cluster, kind, nodes, **asked))
 
 
+def cancel_breakfix(ground: CaseWorld, names: Collection[str], *, actor: str = "ada") -> None:
+    """Somebody cancels NVSentinel's break-fix, and has read the events that the rows had then."""
+    cluster = ground.world.cluster
+    nodes = list(Node.objects.filter(cluster=cluster, name__in=list(names)).order_by("name"))
+    asked = {"actor": actor, "now": ground.world.clock()}
+    started: list[Operation] = []
+
+    def cancel() -> None:
+        seen = operations.preview(cluster, "cancel-breakfix", nodes, **asked).sentence
+        given = {"typed_count": len(nodes), "seen": seen, "reason": WHY, **asked}
+        started.append(operations.start(cluster, "cancel-breakfix", nodes, **given))
+
+    if nodes and attempt(ground, actor, "cancel-breakfix", cancel):
+        for node in nodes:
+            ground.world.say(actor, f"saw {started[0].mark} {node.name} {node.annotations.get(EVENT, '')}")
+
+
 # Towards the end of every case
 
 
@@ -171,7 +211,17 @@ def look_after(ground: CaseWorld, course: CaseCourse) -> None:
             wanted[kind].append(case.node_name)
     for row in Quarantine.objects.in_force().exclude(node_uid__in=[case.node_uid for case in cases]):
         if row.node_uid not in busy:
-            wanted["release"].append(row.node_name)
+            is_off = course.off and is_silent(ground.world.store.get(NODE, row.node_name))
+            wanted["out-of-service" if is_off else "release"].append(row.node_name)
+    if course.breakfix:
+        wanted["cancel-breakfix"] = _in_breakfix(ground, busy)
+    _start_wanted(ground, wanted)
+
+
+def _start_wanted(ground: CaseWorld, wanted: dict[str, list[str]]) -> None:
+    cancel_breakfix(ground, wanted.pop("cancel-breakfix", ()))
+    for called in wanted.pop("out-of-service", ()):
+        start(ground, "out-of-service", [called], options={"powered_off": called})
     for kind, names in wanted.items():
         start(ground, kind, names, options={"test": "dcgm-3"} if kind == "test" else {})
 
@@ -182,6 +232,16 @@ def _go_on_with_operations(ground: CaseWorld) -> None:
             command(ground, "resume", operation)
         elif operation.state == OperationState.PROPOSED:
             command(ground, "approve", operation)
+    given_up = OperationNode.objects.filter(state="cancelled").values_list("operation", flat=True)
+    for node in ground.neighbours.marked():
+        mark = annotations(node)[OUT_OF_SERVICE_BY].partition(" ")[0]
+        if mark not in {f"{OURS}{key}" for key in given_up}:
+            ground.boot(name(node))  # the power is back
+
+
+def _in_breakfix(ground: CaseWorld, busy: Collection[str]) -> list[str]:
+    nodes = Node.objects.filter(cluster=ground.world.cluster).exclude(uid__in=busy).order_by("name")
+    return [node.name for node in nodes if is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable)]
 
 
 def _busy() -> set[str]:
@@ -286,7 +346,12 @@ def tidy(ground: CaseWorld) -> None:
     people.tidy_cluster(world)
     world.jobs.fate = Fate.PULLED
     world.line.arrive()
+    ground.neighbours.end_remediations()
+    ground.neighbours.recover()
+    ground.tenants.end_job()
     for node in world.store.list(NODE)[0]:
+        if has_no_service(node) and OUT_OF_SERVICE_BY not in annotations(node):
+            _patch(ground, name(node), {"spec": {"taints": None}})
         owner = annotations(node).get(CORDONED_BY, "")
         body: dict[str, Any] = {}
         if is_unschedulable(node) and not owner.startswith(OURS):
@@ -450,9 +515,66 @@ def _take_over(ground: CaseWorld, chance: random.Random) -> None:
 
 
 def _silence(ground: CaseWorld, chance: random.Random) -> None:
-    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
-    path = f"/api/v1/nodes/{_some(ground, chance)}/status"
-    ground.world.line.notify("kube-controller-manager", "PATCH", path, {"status": {"conditions": [unknown]}})
+    ground.neighbours.silence(_some(ground, chance))
+
+
+def _answer_once_more(ground: CaseWorld, chance: random.Random) -> None:
+    """The power was not off: the kubelet reports again, with the boot ID of before."""
+    ready = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}}
+    ground.world.line.notify("kubelet", "PATCH", f"/api/v1/nodes/{_some(ground, chance)}/status", ready)
+
+
+def _boot(ground: CaseWorld, chance: random.Random) -> None:
+    ground.boot(_some(ground, chance))
+
+
+def _untaint(ground: CaseWorld, chance: random.Random) -> None:
+    """Somebody removes the taint, our mark of it, or both."""
+    body = chance.choice([
+        {"spec": {"taints": None}},
+        {"metadata": {"annotations": {OUT_OF_SERVICE_BY: None}}},
+        {"spec": {"taints": None}, "metadata": {"annotations": {OUT_OF_SERVICE_BY: None}}},
+    ])  # fmt: skip
+    _patch(ground, _some(ground, chance), body)
+
+
+def _mark_off(ground: CaseWorld, chance: random.Random) -> None:
+    """Somebody cordons a node without power, and marks it out of service."""
+    called = _some(ground, chance)
+    ground.neighbours.silence(called)
+    _patch(ground, called, {"spec": {"unschedulable": True}})
+    ground.look()
+    start(ground, "out-of-service", [called], options={"powered_off": called}, actor="bob")
+    for operation in Operation.objects.filter(state=OperationState.PROPOSED, asked_by="bob"):
+        act = partial(operations.approve, operation, **given(ground))
+        attempt(ground, "ada", f"approve {operation.mark}", act)
+
+
+def _break_in(ground: CaseWorld, chance: random.Random) -> None:
+    ground.neighbours.break_in(ground.world.store.get(NODE, _some(ground, chance)))
+
+
+def _end_session(ground: CaseWorld, chance: random.Random) -> None:  # noqa: ARG001
+    ground.neighbours.recover()
+
+
+def _cancel_session(ground: CaseWorld, chance: random.Random) -> None:  # noqa: ARG001
+    if its := _in_breakfix(ground, _busy()):
+        cancel_breakfix(ground, its, actor="bob")
+
+
+def remediate(ground: CaseWorld, called: str) -> None:
+    """A remediator begins on a node, and is seen at work."""
+    ground.neighbours.remediate(called)
+    record_work(ground.world.cluster.pk, now=ground.world.clock())
+
+
+def _remediate(ground: CaseWorld, chance: random.Random) -> None:
+    remediate(ground, _some(ground, chance))
+
+
+def _end_job(ground: CaseWorld, chance: random.Random) -> None:  # noqa: ARG001
+    ground.tenants.end_job()
 
 
 def _remake(ground: CaseWorld, chance: random.Random) -> None:
@@ -512,7 +634,7 @@ def _allow(ground: CaseWorld, app: str, least: int) -> None:
 
 def _past_budget(ground: CaseWorld, chance: random.Random) -> None:
     """A budget allows nothing any more, and somebody asks for one pod past it. Another person may approve that."""
-    pods = ground.tenants.pods()
+    pods = [pod for pod in ground.tenants.pods() if labels(pod)["app"] != TRAINING]
     if not pods:
         return
     store = ground.world.store
@@ -542,10 +664,13 @@ PULLED: tuple[Event, ...] = (
     *STOPPING, _steer("cancel"), _freeze, _edit_draft, _edit_draft, _discard_draft, _spoil_tests, _delete_job,
     _take_job_name, _take_job_name, _begin_another, _remake, _ask_image,
 )  # fmt: skip
+OFF: tuple[Event, ...] = (_answer_once_more, _answer_once_more, _boot, _untaint, _uncordon, _mark_off, _remake)
+BROKEN: tuple[Event, ...] = (*[_break_in] * 4, *[_take_over] * 2, _end_session, _cordon, _uncordon, _cancel_session)
+ASKED: tuple[Event, ...] = (_steer("retry"), _end_job, _move_pod, _tighten, _silence)
 TESTED: tuple[Event, ...] = (_spoil_tests, _fault, _uncordon, _remake, _end_steps)
 ANYTHING: tuple[Event, ...] = (
     *STOPPING, *EVICTED, *CHANGED, *REPAIRED, *TESTED, _steer("retry"), _begin_another, _suspect, _storm, _silence,
-    reset_breaker, *[_past_budget] * 6,
+    reset_breaker, _remediate, *[_past_budget] * 6,
     _of_a_case(override), _of_a_case(_close),
     _of_a_case(lambda ground, case: validate(ground, case, "failed")),
     _of_a_case(lambda ground, case: validate(ground, case, "passed")),

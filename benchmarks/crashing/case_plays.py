@@ -26,6 +26,9 @@ COURSES = (
     CaseCourse(cases=1, by="metal3-reboot"),
     CaseCourse(faults=1, is_automatic=True),
     CaseCourse(new=2, is_overridden=True),
+    CaseCourse(off=1),
+    CaseCourse(breakfix=2),
+    CaseCourse(asked=2),
 )
 PULLS = (
     CaseCourse(pulled=2),

@@ -10,11 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from benchmarks.crashing.case_actors import Answers
-from benchmarks.crashing.case_oracle import CaseOracle, pods_past_budgets, pulls_of_plans, rows_at_the_end
+from benchmarks.crashing.case_oracle import (
+    CaseOracle,
+    asking_drains,
+    pods_past_budgets,
+    pulls_of_plans,
+    rows_at_the_end,
+)
 from benchmarks.crashing.case_people import (
     ANYTHING,
+    ASKED,
+    BROKEN,
     CHANGED,
     EVICTED,
+    OFF,
     PULLED,
     PURPOSE_ENDED,
     REPAIRED,
@@ -24,13 +33,15 @@ from benchmarks.crashing.case_people import (
     CaseCourse,
     Event,
     look_after,
+    remediate,
     tidy,
 )
 from benchmarks.crashing.case_plays import CaseMoment, case_moments, end_probation, is_quiet, standing
-from benchmarks.crashing.case_world import OF_CASES, OF_PULLS, Work, case_ground
+from benchmarks.crashing.case_world import OF_AN_OPERATION, OF_CASES, OF_PULLS, Work, case_ground
 from benchmarks.crashing.oracle import Violation
 from benchmarks.crashing.seams import Fault, Kind, Write
 from maintenance.models import NodeCase
+from operations.models import OperationNode
 
 CUT, RACED = 0.3, 0.8  # up to which part of them
 JUST_BEFORE, UNSEEN, SLEPT, LOST = 0.6, 0.2, 0.15, 0.15
@@ -40,6 +51,8 @@ WEIGHT = {Kind.EVICTION: 3, Kind.REPAIR: 8, Kind.JOB: 4}
 OFTEN_LOST, PURPOSELESS = 0.3, 0.3  # of those that pull an image: a request for a Job, and the plan's need of it
 OF_JOBS = (Fault.LATE, Fault.LATE, Fault.RESET_AFTER, Fault.TIMEOUT_AFTER)
 LOSSES = (Fault.LATE, Fault.RESET_AFTER, Fault.TIMEOUT_AFTER, Fault.CONFLICT, Fault.FAILING)
+OWN = 0.6  # of what comes before a write of a course with events of its own
+OUTRUN = 0.2  # of the races in these: a remediator is faster than an operation
 MOST_CALM = 150  # ticks
 
 
@@ -47,7 +60,9 @@ class CaseSchedule:
     def __init__(self, course: CaseCourse, chance: random.Random) -> None:
         self.course, self.chance = course, chance
         self.ground, _ = case_ground()
-        self.ground.focus = ""
+        self.ground.focus, self.ground.begun_beside = "", []
+        self.own = OFF * course.off + BROKEN * course.breakfix + ASKED * course.asked
+        self.anything = (*ANYTHING, *self.own)
         self.ground.actors.answers = chance.choice(list(Answers)) if course.by == "webhook" else Answers.TAKES
         self.rounds = 0
         self.is_stuck = ""
@@ -61,10 +76,12 @@ class CaseSchedule:
         life, which = case_moments(self.course), self.chance.random()
         if which < CUT:
             self._cut(life)
+        elif which < RACED and self.own and self.chance.random() < OUTRUN:
+            self._outrun(life)
         elif which < RACED:
             self._race(life)
         else:
-            self._wild(self.chance.choice(life))
+            self._wild(life[0] if self.own and self.chance.random() < 0.5 else self.chance.choice(life))
 
     def _cut(self, life: Sequence[CaseMoment]) -> None:
         moment = self.chance.choices(life, [each.seams for each in life])[0]
@@ -73,7 +90,7 @@ class CaseSchedule:
         if seam not in moment.gaps or self.chance.random() < 0.5:
             self._round(moment.work, dies_at=seam)
         else:
-            self._round(moment.work, acts={seam: self._event(ANYTHING)})
+            self._round(moment.work, acts={seam: self._event(self.anything)})
         self._go_on()
 
     def _race(self, life: Sequence[CaseMoment]) -> None:
@@ -105,10 +122,22 @@ class CaseSchedule:
                 self._round(moment.work, acts={chance.choice(at): event})
         self._go_on()
 
+    def _outrun(self, life: Sequence[CaseMoment]) -> None:
+        """A remediator begins on a node, and is seen at work, just before an operation begins there."""
+        first = {moment.work: moment for moment in reversed(life) if moment.work.kind == OF_AN_OPERATION}
+        moment = self.chance.choice(list(first.values()))
+        self.world.put_back(moment.kept)
+        for row in OperationNode.objects.filter(operation=moment.work.key):
+            remediate(self.ground, row.node_name)
+        self._round(moment.work)
+        self._go_on()
+
     def _before(self, write: Write) -> Sequence[Event]:
         """Returns what a write of this kind rests on."""
         if self.course.of_plan and self.chance.random() < PURPOSELESS:
             return PURPOSE_ENDED
+        if self.own and self.chance.random() < OWN:
+            return self.own
         if self.course.pulled and write.kind in {Kind.JOB, Kind.JOB_GONE}:
             return PULLED
         if self.chance.random() < 0.4:
@@ -131,7 +160,7 @@ class CaseSchedule:
         if chance.random() < 0.3:
             planned["dies_at"] = chance.randint(1, 30)
         if chance.random() < 0.5:
-            planned["acts"] = {chance.randint(1, 30): self._event(ANYTHING)}
+            planned["acts"] = {chance.randint(1, 30): self._event(self.anything)}
         if chance.random() < 0.3:
             planned["faults"] = {chance.randint(1, 15): chance.choice(list(Fault))}
         return planned
@@ -140,7 +169,7 @@ class CaseSchedule:
         chance = self.chance
         happens: list[Callable[[], object]] = [
             self.ground.step,
-            *[self._event(ANYTHING)] * (chance.random() < 0.7),
+            *[self._event(self.anything)] * (chance.random() < 0.7),
             *[lambda: look_after(self.ground, self.course)] * (chance.random() < 0.6),
             *[self.world.line.arrive] * (chance.random() < 0.3),
             lambda: self.world.clock.move(chance.choice([1, 5, 15, 15, 60, 600, 3000])),
@@ -159,7 +188,7 @@ class CaseSchedule:
             return
         self._depth += 1
         if self.chance.random() < 0.5:
-            self._event(ANYTHING)()
+            self._event(self.anything)()
         for _ in range(self.chance.randint(1, 3)):
             self.world.clock.move(LEASE_S)
             self.ground.step()
@@ -211,7 +240,12 @@ class CaseSchedule:
     def judge(self) -> Iterator[Violation]:
         world = self.world
         yield from CaseOracle(
-            world.entries(), world.words, world.first_nodes, past=pods_past_budgets(), of_plans=pulls_of_plans()
+            world.entries(),
+            world.words,
+            world.first_nodes,
+            past=pods_past_budgets(),
+            of_plans=pulls_of_plans(),
+            asking=asking_drains(),
         ).read()
         for bug in world.bugs:
             yield Violation("bugs", bug)

@@ -11,6 +11,7 @@ from typing import Any
 from unittest import mock
 
 from benchmarks.crashing.case_actors import ADDRESS, SECRET_PLACE, SECRETS, CaseActors, provider_id
+from benchmarks.crashing.case_neighbours import Neighbours
 from benchmarks.crashing.plays import SHAPES, world_of
 from benchmarks.crashing.seams import Turn
 from benchmarks.crashing.tenants import Tenants
@@ -27,7 +28,8 @@ from maintenance.repair_kinds import discover
 from maintenance.repair_round import run_repair
 from maintenance.step_round import run_automatic_steps
 from maintenance.triggers import Mode
-from operations.models import Operation
+from operations.external_work import EVERY, record_work
+from operations.models import ExternalWork, Operation, OperationNode
 from operations.operation_round import clean_up_operation, end_gone_quarantines, run_operation
 from operations.quarantine_round import follow_quarantines
 from operations.steps import STEPS
@@ -35,10 +37,16 @@ from rollouts.commands.image_pulls import cancel_obsolete_pulls
 from simulator.actors.objects import name, uid
 from simulator.kinds import NODE
 
+WAITING = {
+    "drain",
+    "out_of_service",
+    "cancel_breakfix",
+    "uncordon",
+}  # steps that begin only once other controllers are done
 SICK = 3  # nodes on which something may be wrong
 OF_AN_OPERATION, OF_A_REPAIR, OF_A_CLEAN_UP = "operation", "repair", "clean-up"
 OF_CASES, OF_AUTOMATIC, OF_STEPS, OF_NEW, OF_GONE = "cases", "automatic", "steps", "new", "gone"
-OF_QUARANTINES, OF_PULLS = "quarantines", "pulls"
+OF_QUARANTINES, OF_PULLS, OF_WORK = "quarantines", "pulls", "work"
 
 
 @dataclass(frozen=True)
@@ -60,10 +68,13 @@ class CaseWorld:
     focus: str = ""  # the node that a round is about to write; blank: none in particular
     tenants: Tenants = field(init=False)
     actors: CaseActors = field(init=False)
+    neighbours: Neighbours = field(init=False)
+    begun_beside: list[str] = field(default_factory=list)  # what operations began where a remediator was seen at work
 
     def __post_init__(self) -> None:
         self.tenants = Tenants(self.world.line, nodes=tuple(self.nodes))
         self.actors = CaseActors(self.world.line, self.boot)
+        self.neighbours = Neighbours(self.world.line, self.tenants)
 
     @property
     def nodes(self) -> list[str]:
@@ -77,6 +88,7 @@ class CaseWorld:
     def plant(self) -> None:
         world = self.world
         self.actors.plant(self.nodes)
+        self.neighbours.plant()
         for called in self.nodes:
             world.store.patch(NODE, called, {"spec": {"providerID": provider_id(called)}}, how="merge")
         given = {"address": ADDRESS, "secret_from": SECRET_PLACE, "changed_by": "ada"}
@@ -110,6 +122,7 @@ class CaseWorld:
             Work(OF_QUARANTINES),
             Work(OF_GONE),
             Work(OF_PULLS),
+            *[Work(OF_WORK)] * (not ExternalWork.objects.filter(looked_at__gt=now - EVERY).exists()),
         ]
 
     def round(self, work: Work, who: str = "worker-1", **planned: Any) -> Turn:
@@ -125,11 +138,25 @@ class CaseWorld:
             OF_QUARANTINES: partial(follow_quarantines, clock=clock),
             OF_GONE: lambda: end_gone_quarantines(now=clock()),
             OF_PULLS: lambda: cancel_obsolete_pulls(now=clock()),
+            OF_WORK: lambda: record_work(self.world.cluster.pk, now=clock()),
         }
+        held = self._held_by_others(work)
         turn = self.world.live(Turn(who, of=work.mark, **planned), rounds[work.kind])
+        began = OperationNode.objects.filter(pk__in=held).exclude(state__in=("pending", "cancelled"))
+        self.begun_beside += [f"{work.mark} begins on {row.node_name}, which is remediated." for row in began]
         if work.kind == OF_PULLS and not turn.is_cut:
             self.world.say("worker", "sweep")
         return turn
+
+    def _held_by_others(self, work: Work) -> list[int]:
+        """Returns the keys of nodes on which an operation must not begin: the last look saw a remediator there."""
+        row = ExternalWork.objects.filter(cluster=self.world.cluster).first()
+        if work.kind != OF_AN_OPERATION or row is None:
+            return []
+        pending = OperationNode.objects.filter(operation=work.key, state="pending", node_name__in=list(row.by_node))
+        pending = pending.filter(node_uid__in=Node.objects.values("uid"))
+        steps = Operation.objects.get(pk=work.key).steps
+        return list(pending.values_list("pk", flat=True)) if not WAITING.isdisjoint(steps) else []
 
     # What goes on beside them
 
@@ -138,6 +165,7 @@ class CaseWorld:
         self.tenants.step()
         self._run_tests()
         self.actors.step()
+        self.neighbours.step()
         self.look()
 
     def _run_tests(self) -> None:

@@ -30,6 +30,11 @@ FIGURES = {
     "repeated_repairs": "repairs",  # an actor has a request twice, or a machine asks again after an unclear answer
     "tests_beside_pods": "jobs",  # test Jobs on a node that takes pods
     "automatic_past_people": "steps",  # of a machine, after a person took the case over or switched them off
+    "wrong_taints": "nodes",  # out of service while they report or take pods, unapproved, or after all is over
+    "wrong_cancels": "nodes",  # NVSentinel's break-fix ended for events that nobody saw, or another's cordon with it
+    "repeated_requests": "jobs",  # whose owner one drain asked twice
+    "jobs_ended_early": "pods",  # evicted within the time that their owner was given
+    "begun_beside_others": "nodes",  # on which an operation began while a remediator was seen at work
     "breaker_passed": "cases",  # opened automatically past a limit of the breaker
     "stuck_cases": "schedules",  # with a node that people do not get back into service
     "bugs": "rounds",  # that ended by an exception which nobody expects

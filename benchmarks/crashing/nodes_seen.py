@@ -11,6 +11,7 @@ LOADED = "nvidia.com/cuda.driver-version.full"
 HELD_BY, HELD_SINCE = "quarterdeck.io/held-by", "quarterdeck.io/held-since"
 EXCLUDED_BY = "quarterdeck.io/opted-out-by"
 CORDONED_BY = "quarterdeck.io/cordoned-by"
+OUT_OF_SERVICE, OUT_OF_SERVICE_BY = "node.kubernetes.io/out-of-service", "quarterdeck.io/out-of-service-by"
 OPT_OUTS = {  # of NVSentinel, Karpenter and the autoscaler: the value with which each leaves a node alone
     "k8saas.nvidia.com/ManagedByNVSentinel": "false",
     "karpenter.sh/do-not-disrupt": "true",
@@ -30,6 +31,7 @@ class NodeSeen:
     cordoned_by_others: bool = False
     is_tested: bool = False  # a test Job of ours was made for it since it was let go
     is_ready: bool = True
+    is_silent: bool = False  # its kubelet does not report
     let_go: str = ""  # the version that it was let go towards; blank: it was not, or is back
     has_begun: bool = False  # since it was let go
     done: set[str] = field(default_factory=set)  # versions that it has begun to change to, let go by us
@@ -110,7 +112,7 @@ def apply(node: NodeSeen, body: Any) -> None:
             node.is_cordoned = bool(spec["unschedulable"])
         for one in (body.get("status") or {}).get("conditions") or ():
             if one["type"] == "Ready":
-                node.is_ready = one["status"] == "True"
+                node.is_ready, node.is_silent = one["status"] == "True", one["status"] == "Unknown"
         return
     for step in body:
         if step["op"] != "test":

@@ -83,7 +83,7 @@ def freeze(world: World, chance: random.Random, who: str) -> None:
     try:
         if chance.random() < 0.25:
             fleet_freezes.stop(actor=who, reason="A schedule wants it.", now=world.clock())
-            world.say(who, "freeze", binds_rollbacks=True)
+            world.say(who, "freeze", binds_rollbacks=True, is_stop=True)
             return
         holds = chance.random() < 0.3
         fleet_freezes.freeze(where, actor=who, reason="A schedule wants it.", now=world.clock(), binds_rollbacks=holds)

@@ -14,7 +14,7 @@ from django.db.models import F
 from msgspec.structs import replace
 
 from benchmarks.crashing import case_world
-from fleet.models import Cluster, ClusterMode
+from fleet.models import Cluster, ClusterMode, DomainEvent
 from gpu import external_controllers
 from gpu.labels import CORDONED_BY, HELD_BY
 from kube import client
@@ -23,10 +23,10 @@ from maintenance.lifecycle import CaseFacts
 from maintenance.triggers import BreakerNumbers
 from operations import test_job_tracker, writer_lease
 from operations.failure_domains import Budgets
-from operations.models import NodeTestJob, Quarantine
+from operations.models import NodeTestJob, Operation, Quarantine
 from operations.operation_round import OperationRound
-from operations.steps import image_pull
-from operations.steps.base import NodeWork
+from operations.steps import cancel_breakfix, drain, image_pull, out_of_service
+from operations.steps.base import NodeStep, NodeWork
 from operations.test_job_tracker import TestJobTracker
 from rollouts.components.driver import Driver
 from rollouts.components.throttle import Room
@@ -393,6 +393,30 @@ PLANTS = {
             _instead(CaseFacts, "why_unvalidated", property(lambda case: "" if case.passed_at else "None has passed.")),
             _instead(CaseFacts, "is_overridden", property(lambda case: case.overridden_at is not None)),
         ),
+    ),
+    "power-off": Plant(
+        "the look at the node itself before it is marked out of service: its kubelet is silent, and it is cordoned",
+        (_instead(out_of_service, "_why_not", _always("")),),
+    ),
+    "power-back": Plant(
+        "the removal of the taint of a node that is given up, or failed and has booted since",
+        (_instead(out_of_service.OutOfServiceStep, "left_behind", _always(())),),
+    ),
+    "breakfix-seen": Plant(
+        "the look whose cordon it is, and for which events, just before NVSentinel's break-fix is cancelled",
+        (_instead(cancel_breakfix, "_why_not", _always("")),),
+    ),
+    "owners-once": Plant(
+        "the events by which a drain knows whose owner it has asked from another node, or before a retry",
+        (_instead(Operation, "owner_events", property(lambda _: DomainEvent.objects.none())),),
+    ),
+    "owners-time": Plant(
+        "the time for the owners of jobs, before which a drain leaves their pods",
+        (_instead(drain, "held_jobs", _always({})),),
+    ),
+    "others-work": Plant(
+        "the look at the work of other controllers before an operation begins on a node",
+        (_instead(NodeStep, "why_not_begin", _always({})),),
     ),
     "breaker": Plant(
         "the limits at which the breaker of automatic quarantine opens",

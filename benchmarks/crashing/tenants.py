@@ -1,4 +1,4 @@
-"""Two workloads with a disruption budget, and the controllers and kubelets that run their pods.
+"""Two workloads with a disruption budget, a Job in some schedules, and the controllers and kubelets of their pods.
 
 A step is one reconcile of each: an evicted pod ends, a missing one starts on another node, and the budget is counted.
 """
@@ -10,13 +10,15 @@ from typing import Any
 from benchmarks.crashing.line import Line
 from simulator.actors.objects import Obj, is_terminating, is_unschedulable, labels, name, spec
 from simulator.clock import stamp
-from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD
+from simulator.kinds import DISRUPTION_BUDGET, JOB, NAMESPACE, NODE, POD
 
 TEAM = "team-a"
 PODS = f"/api/v1/namespaces/{TEAM}/pods"
 CONTROLLER = "kube-controller-manager"
 REPLICAS: Mapping[str, int] = {"db": 2, "web": 3}  # pods of "db" keep their names wherever they start
 ALLOWED = 1  # of each workload may be away
+TRAINING, WORKERS = "train", 3  # the Job, and its pods
+OWNERS = {"db": ("apps/v1", "StatefulSet"), "web": ("apps/v1", "ReplicaSet"), TRAINING: ("batch/v1", "Job")}
 
 
 @dataclass
@@ -31,6 +33,19 @@ class Tenants:
             budget = {"metadata": {"name": app}, "spec": {"selector": selector, "minAvailable": replicas - ALLOWED}}
             self.line.store.create(DISRUPTION_BUDGET, budget, TEAM)
         self.step()
+
+    def begin_job(self) -> None:
+        containers = [{"name": "main", "image": "x"}]
+        template = {"spec": {"restartPolicy": "Never", "containers": containers}}
+        self.line.store.create(JOB, {"metadata": {"name": TRAINING}, "spec": {"template": template}}, TEAM)
+
+    def end_job(self) -> None:
+        """Its owner ends it."""
+        for job in self.line.store.list(JOB, TEAM)[0]:
+            self.line.store.delete(JOB, name(job), TEAM, grace_s=0)
+        for pod in self.pods():
+            if labels(pod)["app"] == TRAINING:
+                self.end(name(pod))
 
     def step(self) -> None:
         for pod in self.pods():
@@ -48,7 +63,8 @@ class Tenants:
         self.line.notify(CONTROLLER, "DELETE", f"{PODS}/{pod_name}", {"gracePeriodSeconds": 0})
 
     def _missing(self) -> Iterator[tuple[str, str]]:
-        for app, replicas in REPLICAS.items():
+        jobs = {name(job): WORKERS for job in self.line.store.list(JOB, TEAM)[0]}
+        for app, replicas in {**REPLICAS, **jobs}.items():
             there = {name(pod) for pod in self.pods() if labels(pod)["app"] == app}
             for number in range(replicas):
                 if app == "db" and f"db-{number}" not in there:
@@ -64,7 +80,8 @@ class Tenants:
             return
         used = [spec(pod)["nodeName"] for pod in self.pods()]
         chosen = min([node for node in self.nodes if node in free] or free, key=used.count)
-        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet" if app == "db" else "ReplicaSet", "name": app}
+        version, kind = OWNERS[app]
+        owner = {"apiVersion": version, "kind": kind, "name": app}
         metadata = {"name": pod_name, "labels": {"app": app}}
         metadata["ownerReferences"] = [{**owner, "uid": f"uid-{app}", "controller": True}]
         pod = {"metadata": metadata, "spec": {"nodeName": chosen, "containers": [{"name": "main", "image": "x"}]}}

@@ -14,5 +14,6 @@ class Word:
     who: str
     verb: str
     binds_rollbacks: bool = False  # of a freeze
+    is_stop: bool = False  # of a freeze: it is the stop of the fleet
     is_whole: bool = True  # of a round: it went through to its end
     soaking: frozenset[str] = frozenset()  # of a round: nodes that are being judged after it

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from benchmarks.crashing.case_actors import HOSTS_PATH
+from benchmarks.crashing.case_neighbours import EVENT, IS_CORDONED, PRE_EXISTING
 from benchmarks.crashing.case_oracle import Breaker, CaseOracle
-from benchmarks.crashing.nodes_seen import CORDONED_BY
+from benchmarks.crashing.nodes_seen import CORDONED_BY, OUT_OF_SERVICE
 from benchmarks.crashing.tenants import PODS
 from benchmarks.crashing.words import Word
 from tests.make import NOON
@@ -47,6 +48,21 @@ def patch_node(second: int) -> dict:
     return entry(second, "PATCH", f"/api/v1/nodes/{NODE}", {"spec": {"unschedulable": None}}, ours=False)
 
 
+def mark_off(second: int) -> dict:
+    taint = {"op": "add", "path": "/spec/taints", "value": [{"key": OUT_OF_SERVICE}]}
+    return entry(second, "PATCH", f"/api/v1/nodes/{NODE}", [taint])
+
+
+def silence(second: int) -> dict:
+    conditions = [{"type": "Ready", "status": "Unknown"}]
+    return entry(second, "PATCH", f"/api/v1/nodes/{NODE}/status", {"status": {"conditions": conditions}}, ours=False)
+
+
+def break_in(second: int, events: str = "[1]", **more: Any) -> dict:
+    marks = {EVENT: events, IS_CORDONED: "True", CORDONED_BY: None} | more
+    return entry(second, "PATCH", f"/api/v1/nodes/{NODE}", {"metadata": {"annotations": marks}}, ours=False)
+
+
 def word(second: int, verb: str) -> Word:
     return Word(0, at(second), "ada", verb)
 
@@ -58,7 +74,14 @@ def found(*entries: dict, words: tuple[Word, ...] = (), owner: str = MARK) -> se
     }
     cases = {UID: [(NOON - DAY, None)]}
     reading = CaseOracle(
-        entries, words, [node], cases=cases, nodes_of={MARK: {NODE}}, past={MARK: "uid-of-web-0"}, of_plans={MARK}
+        entries,
+        words,
+        [node],
+        cases=cases,
+        nodes_of={MARK: {NODE}},
+        past={MARK: "uid-of-web-0"},
+        of_plans={MARK},
+        asking={MARK: NOON + timedelta(seconds=9)},
     )
     return {violation.figure for violation in reading.read()}
 
@@ -88,6 +111,7 @@ def make_test(second: int) -> dict:
 PODS_THERE = (pod(0, "web-0"), pod(0, "web-1"), pod(0, "web-2", "gpu-2"))
 APPROVED = word(1, f"approve {MARK}")
 PASSED = word(1, f"passed {UID}")
+SEEN = (PASSED, word(1, f"saw {MARK} {NODE} [1]"))
 
 
 def test_an_undisturbed_drain_and_return_break_nothing():
@@ -121,6 +145,18 @@ def test_an_undisturbed_drain_and_return_break_nothing():
         ((patch_node(1), entry(2, "GET", "/x"), make_test(3)), (), "tests_beside_pods"),
         ((entry(2, "GET", "/x"), make_job(3)), (word(1, "freeze"),), "acts_after_stop"),
         ((entry(3, "GET", "/x"), make_job(4)), (word(1, "draft edited"), word(2, "sweep")), "acts_after_stop"),
+        ((mark_off(2),), (APPROVED,), "wrong_taints"),
+        ((silence(1), mark_off(2)), (), "wrong_taints"),
+        ((patch_node(0), silence(1), mark_off(2)), (APPROVED,), "wrong_taints"),
+        ((silence(1), mark_off(3)), (APPROVED, word(2, f"cancel {MARK}")), "acts_after_stop"),
+        ((silence(1), mark_off(3)), (APPROVED, word(2, "freeze")), "acts_after_stop"),
+        ((break_in(1, "[1, 2]"), uncordon(2)), SEEN, "wrong_cancels"),
+        ((uncordon(2),), SEEN, "wrong_cancels"),
+        ((break_in(1, **{PRE_EXISTING: "True"}), uncordon(2)), SEEN, "wrong_cancels"),
+        ((break_in(1, **{CORDONED_BY: "plan-1"}), uncordon(2)), SEEN, "wrong_cancels"),
+        ((break_in(1), uncordon(3)), (*SEEN, Word(0, at(2), "bob", "freeze", is_stop=True)), "acts_after_stop"),
+        ((break_in(1), uncordon(3)), (*SEEN, word(2, f"cancel {MARK}")), "acts_after_stop"),
+        ((pod(0, "train-0"), evict(8, "train-0")), (), "jobs_ended_early"),
         ((make_test(1), uncordon(4)), (word(3, "broke quarterdeck-test-1"),), "unvalidated_returns"),
         (
             (make_test(1), uncordon(4)),
@@ -139,6 +175,11 @@ def test_each_broken_invariant_is_found(entries: tuple[dict, ...], words: tuple[
         ((*PODS_THERE, evict(3)), (word(1, f"pause {MARK}"), word(2, f"resume {MARK}"))),
         ((*PODS_THERE, evict(3)), (word(1, "freeze"), word(2, "lift"))),
         ((*PODS_THERE, delete(2)), (APPROVED,)),
+        ((silence(1), mark_off(2)), (APPROVED,)),
+        ((break_in(1), uncordon(2)), SEEN),
+        ((break_in(1, **{CORDONED_BY: MARK}), uncordon(2)), SEEN),
+        ((break_in(1), uncordon(3)), (*SEEN, word(2, "freeze"))),  # a freeze does not bind it
+        ((pod(0, "train-0"), evict(10, "train-0")), ()),
         ((*PODS_THERE, entry(4, "GET", "/x"), evict(2)), (word(3, f"cancel {MARK}"),)),  # it was sent before
         ((uncordon(3),), (word(1, f"fault {UID}"), word(2, f"override {UID}"))),
         ((ask_repair(1), ask_repair(2, code=400)), ()),
