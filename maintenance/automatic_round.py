@@ -40,7 +40,6 @@ from maintenance.triggers import (
     MODE_ORDER,
     NOT_READY,
     SAME_CAUSE,
-    SETTLES,
     VERSION,
     WATCHED,
     AutomaticVerdict,
@@ -48,7 +47,9 @@ from maintenance.triggers import (
     BreakerState,
     Match,
     Mode,
+    Trigger,
     same_cause,
+    settles_for,
 )
 from operations import commands as operations
 from operations.impact import why_a_person_decides
@@ -72,15 +73,17 @@ class PoolRound:
         self.row, self.now = row, now
         self.recorded = 0  # decisions of this round
         self.cluster = row.pool.cluster
+        self.by_node: Mapping[str, Sequence[Match]] = {}
+        self._alike: dict[str, tuple[str, ...]] = {}  # by trigger
 
     def go(self) -> None:
         """:raises LostRace: when somebody changed the row"""
         if why_not_now(self.cluster, now=self.now):
             return  # a cluster that nobody sees proves nothing about the first act either
         self._close_after_watch()
-        by_node = matches_of(self.cluster, off=self.row.off_rules, now=self.now)
-        mine = set(self.row.pool.nodes.filter(uid__in=list(by_node)).values_list("uid", flat=True))
-        new = [match for uid, its in by_node.items() if uid in mine and (match := self._highest_new(its))]
+        self.by_node = matches_of(self.cluster, off=self.row.off_rules, now=self.now)
+        mine = set(self.row.pool.nodes.filter(uid__in=list(self.by_node)).values_list("uid", flat=True))
+        new = [match for uid, its in self.by_node.items() if uid in mine and (match := self._highest_new(its))]
         decisions = AutomaticDecision.objects.filter(finding__in=[match.sign.finding for match in new])
         decided, idle = set[int | None](), self.row.idle_rules
         recorded = set[int | None]()  # by rules that act on nothing: a rule that acts still decides about the finding
@@ -89,7 +92,7 @@ class PoolRound:
         for match in sorted(new, key=lambda match: (match.sign.opened_at, match.sign.finding)):
             is_done = match.sign.finding in decided or (match.trigger.key in idle and match.sign.finding in recorded)
             if not is_done and self.recorded < MOST_A_ROUND:
-                self._decide(match, by_node)
+                self._decide(match)
         self._fall_back()
 
     def _highest_new(self, matches: Sequence[Match]) -> Match | None:
@@ -99,13 +102,19 @@ class PoolRound:
 
     def _is_new(self, match: Match) -> bool:
         """Returns whether the sign had time to settle, and is newer than the last change of mode or reset."""
-        return self.row.counts_from(match.trigger.key) < match.sign.opened_at <= self.now - SETTLES
+        settled = self.now - settles_for(match.trigger, len(self._nodes_alike(match.trigger)))
+        return self.row.counts_from(match.trigger.key) < match.sign.opened_at <= settled
 
-    def _decide(self, match: Match, by_node: Mapping[str, Sequence[Match]]) -> None:
+    def _nodes_alike(self, trigger: Trigger) -> tuple[str, ...]:
+        if trigger.key not in self._alike:
+            self._alike[trigger.key] = same_cause(trigger, chain.from_iterable(self.by_node.values()), at=self.now)
+        return self._alike[trigger.key]
+
+    def _decide(self, match: Match) -> None:
         node = Node.objects.select_related("cluster").get(cluster=self.cluster, uid=match.sign.node_uid)
         if why_wait(node, now=self.now):
             return
-        alike = same_cause(match, chain.from_iterable(by_node.values()), at=self.now)
+        alike = self._nodes_alike(match.trigger)
         shared = shared_by(self._properties, alike) if len(alike) >= SAME_CAUSE else ""
         numbers = numbers_of(self.row, alike=alike, shared=shared, now=self.now)
         is_shadow = self.row.mode_of(match.trigger.key) == Mode.SHADOW

@@ -13,9 +13,9 @@ from enum import StrEnum
 from wording.lists import names
 from wording.numbers import count
 
-VERSION = 2  # of the table; raise it with each change
+VERSION = 3  # of the table; raise it with each change
 DAY, HOUR = timedelta(hours=24), timedelta(hours=1)
-SETTLES = timedelta(minutes=1)  # a finding is open so long first: a common cause shows on several nodes
+SETTLES = timedelta(minutes=1)  # a finding is open so long first; `settles_for` has the exceptions
 YOUNG = timedelta(minutes=15)  # since the node joined or booted
 POOL_SHARE, PER_HOUR = 0.05, 3  # of a pool's nodes in automatic cases; new ones of a cluster
 NOT_READY_SHARE = 0.2  # of a cluster's GPU nodes in service; EKS and Karpenter stop their repairs there
@@ -71,6 +71,7 @@ class Trigger:
     also: frozenset[str] = frozenset()  # rules of a second open finding; empty: none is needed
     times: int = 1
     is_critical: bool = False  # only a critical finding counts
+    may_be_driver: bool = False  # a driver at fault shows it on one node after another
     source: str = "NVIDIA's Xid catalogue"
 
 
@@ -85,14 +86,16 @@ TRIGGERS: Sequence[Trigger] = (
     ),
     Trigger(
         "needs-reset", "GPU needs a reset or reboot", frozenset({"gpu-recovery-action"}), is_critical=True,
-        source="Driver's recovery action",
+        may_be_driver=True, source="Driver's recovery action",
     ),
     Trigger(
         "remap-failed", "Memory row not remapped", frozenset({"gpu-row-remap"}), is_critical=True,
         source="NVIDIA's guide to memory errors",
     ),
     Trigger("memory", "Uncontained memory error", XID, frozenset({48, 64, 95, 140}), also=MEMORY),
-    Trigger("gsp", "Repeated GSP or driver error", XID, frozenset({48, 62, 109, 119, 120}), times=2),
+    Trigger(
+        "gsp", "Repeated GSP or driver error", XID, frozenset({48, 62, 109, 119, 120}), times=2, may_be_driver=True
+    ),
     Trigger("nvlink", "Repeated NVLink error", XID, frozenset({74, *range(144, 151)}), times=3),
     Trigger(
         "detector", "Hardware fault reported by a detector", frozenset({"node-conditions"}), is_critical=True,
@@ -234,10 +237,20 @@ class WouldAct:
     reason: str  # why the breaker would have blocked it; blank: it would have acted
 
 
-def same_cause(match: Match, others: Iterable[Match], *, at: datetime) -> tuple[str, ...]:
-    """Returns the nodes with the same trigger whose newest sign is younger than 10 min."""
-    same = (other.sign for other in others if other.trigger.key == match.trigger.key)
+def same_cause(trigger: Trigger, matches: Iterable[Match], *, at: datetime) -> tuple[str, ...]:
+    """Returns the nodes with the trigger whose newest sign is younger than 10 min."""
+    same = (match.sign for match in matches if match.trigger.key == trigger.key)
     return tuple(sorted({one.node_name for one in same if timedelta(0) <= at - one.opened_at < SAME_CAUSE_WITHIN}))
+
+
+def settles_for(trigger: Trigger, alike: int) -> timedelta:
+    """Returns how long a sign is open before it counts. `alike`: nodes with the same cause now, this one among them.
+
+    In a small fleet a common cause needs minutes to show on a third node (lifecycle R52). So a second node with the
+    cause, and a fault that may be the driver's, wait for as long as others count as the same cause.
+    """
+    is_doubtful = trigger.may_be_driver or alike > 1
+    return SAME_CAUSE_WITHIN if is_doubtful and alike < SAME_CAUSE else SETTLES
 
 
 def replay(
@@ -256,18 +269,26 @@ def replay(
     for at, uid in moments:
         if match := next(matches_in(by_node[uid], off=off, now=at), None):
             found.setdefault(match.sign.finding, (at, match))
+    matches = [match for _, match in found.values()]
+    settled = [
+        (
+            max(at, match.sign.opened_at + settles_for(match.trigger, len(same_cause(match.trigger, matches, at=at)))),
+            match,
+        )
+        for at, match in found.values()
+    ]
     acts: dict[str, datetime] = {}
     tripped = ""
-    for at, match in found.values():
+    for at, match in sorted(settled, key=lambda each: each[0]):
         uid = match.sign.node_uid
-        if at < since or uid not in pool or at - acts.get(uid, since - DAY) < DAY:
+        if not match.sign.is_open(at) or at < since or uid not in pool or at - acts.get(uid, since - DAY) < DAY:
             continue
         recent = [each for each in acts.values() if at - each < DAY]
         numbers = BreakerNumbers(
             nodes=len(pool),
             in_cases=len(recent),
             last_hour=sum(at - each < HOUR for each in recent),
-            same_cause=same_cause(match, (other for _, other in found.values()), at=at),
+            same_cause=same_cause(match.trigger, matches, at=at),
         )
         tripped = tripped or numbers.why_trip
         if not tripped:

@@ -40,7 +40,10 @@ POOLS, STORM_SHARE = 4, 0.3
 ACTOR_OF_REBOOTS = "nvsentinel-reboot"
 MENDS = 0.95  # of reboots, where a reboot mends the fault
 BOOTS = timedelta(minutes=8)
-SWEEP_S, SWEEPS_FOR = 10, (10, 20, 30, 60, 70, 80, 120, 300, 960)  # of automatic quarantine, after a sign
+SWEEP_S, SWEEPS_FOR = (
+    10,
+    (10, 20, 30, 60, 70, 80, 120, 300, 600, 610, 620, 960),
+)  # of automatic quarantine, after a sign
 # How long people take, in minutes. Nobody measured them: they only say in which order things happen.
 PERSON, NOTICE, LOOKS, ROLLBACK, PART = (2, 40), (20, 120), (30, 90), (120, 240), (240, 2880)
 ADA = "ada"

@@ -1,6 +1,7 @@
 """Automatic quarantine: only on signs of the node, one step at a time, under a breaker (lifecycle R51 to R58, Z20)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -95,6 +96,26 @@ def test_a_backtest_acts_on_single_faults_and_on_no_node_of_a_storm():
     assert [each.match.sign.node_name for each in found if not each.reason] == ["gpu-0", "gpu-1", "gpu-2"]
     assert len(found) == 63
     assert found[-1].reason.startswith("60 nodes have the same cause within 10 min")
+
+
+@pytest.mark.parametrize("rule", ["gpu-recovery-action", "gpu-silent"])
+def test_a_backtest_holds_back_what_a_third_node_makes_a_storm(rule: str):
+    """A driver's fault shows on a small fleet minutes apart; a second lost GPU may be the second of three."""
+    pool = [f"gpu-{number}" for number in range(30)]
+    begins = {f"gpu-{number}": minute for number, minute in enumerate((0, 0.5 if rule == "gpu-silent" else 4, 8))}
+    signs = [
+        sign(node, each, None, minute=minute)
+        for node, minute in begins.items()
+        for each in (rule, "allocatable-below-expected")
+    ]
+    found = list(replay(signs, pool=pool, since=NOON - timedelta(days=1)))
+    assert [bool(each.reason) for each in found] == [True] * 3
+
+    alone = list(replay(signs[:2], pool=pool, since=NOON - timedelta(days=1)))
+    waits = 1 if rule == "gpu-silent" else 10
+    assert [(each.reason, each.at) for each in alone] == [("", NOON + timedelta(minutes=waits))]
+    over = [replace(each, ended_at=NOON + timedelta(minutes=9)) for each in signs[:2]]
+    assert len(list(replay(over, pool=pool, since=NOON - timedelta(days=1)))) == (rule == "gpu-silent")
 
 
 @pytest.mark.parametrize(
@@ -411,7 +432,7 @@ def test_a_node_has_at_most_one_automatic_case_in_24_hours():
     for now, cases in ((later - timedelta(minutes=1), 1), (later, 2)):
         a_finding(
             pool.cluster, f"GPU 3 at {now}", node=Node.objects.get(name="gpu-3"), rule="gpu-recovery-action",
-            severity="critical", opened_at=now - timedelta(minutes=2), facts={},
+            severity="critical", opened_at=now - timedelta(minutes=11), facts={},
         )  # fmt: skip
         pool.cluster.bookmarks.update(last_seen_at=now)
         run_automatic_quarantine(now=now)
@@ -419,6 +440,32 @@ def test_a_node_has_at_most_one_automatic_case_in_24_hours():
 
     assert verdicts() == ["suggested", "blocked", "suggested"]
     assert AutomaticDecision.objects.order_by("pk")[1].reason == "The node had an automatic case in the last 24 h."
+
+
+@pytest.mark.django_db
+def test_a_second_node_waits_until_a_third_opens_the_breaker_or_ten_minutes_have_passed():
+    pool = a_pool_in(Mode.ACT, nodes=80)
+    strike(pool, 3, 4)
+    run_automatic_quarantine(now=NOON)
+    assert verdicts() == []
+
+    strike(pool, 5)
+    run_automatic_quarantine(now=NOON)
+    assert verdicts() == ["blocked"] * 3
+    assert AutomaticQuarantine.objects.get().breaker == BreakerState.OPEN
+
+
+@pytest.mark.django_db
+def test_a_fault_that_may_be_the_drivers_waits_ten_minutes():
+    pool = a_pool_in(Mode.ACT)
+    for minutes, verdict in ((9, []), (11, ["acted"])):
+        Finding.objects.all().delete()
+        a_finding(
+            pool.cluster, node=Node.objects.get(name="gpu-3"), rule="gpu-recovery-action", severity="critical",
+            opened_at=NOON - timedelta(minutes=minutes), facts={},
+        )  # fmt: skip
+        run_automatic_quarantine(now=NOON)
+        assert verdicts() == verdict
 
 
 @pytest.mark.django_db
@@ -489,9 +536,9 @@ def test_a_finding_is_decided_once_also_by_two_rounds(monkeypatch: pytest.Monkey
     row = AutomaticQuarantine.objects.select_related("pool__cluster").get()
     decide = PoolRound._decide
 
-    def decide_twice(self, match, matches):
-        decide(PoolRound(row, now=NOON), match, matches)
-        decide(self, match, matches)
+    def decide_twice(self, match):
+        decide(PoolRound(row, now=NOON), match)
+        decide(self, match)
 
     monkeypatch.setattr(PoolRound, "_decide", decide_twice)
     with pytest.raises(LostRace, match="Another round decided"):
@@ -731,7 +778,7 @@ def strike_twice(pool: Pool, *numbers: int, **given: Any) -> None:
         node = Node.objects.get(cluster=pool.cluster, name=f"gpu-{number}")
         a_finding(
             pool.cluster, f"GPU 3 of {node.name}", node=node, rule="gpu-recovery-action", severity="critical",
-            opened_at=NOON - timedelta(minutes=2), facts={},
+            opened_at=NOON - timedelta(minutes=11), facts={},
         )  # fmt: skip
 
 

@@ -402,7 +402,7 @@ def test_the_case_page_shows_the_next_automatic_step_and_takes_it_over():
     text = page(ada, f"/cases/{case.pk}").text
     assert "Drain switched on by root" in text
     assert "Take over" in text
-    assert "GPU lost, version 2 of the rules. Source: Kubernetes and the exporter agree" in text  # lifecycle R58, R74
+    assert "GPU lost, version 3 of the rules. Source: Kubernetes and the exporter agree" in text  # lifecycle R58, R74
     assert "closed. 0 of at most 1 node of the pool in automatic cases" in text
     ada.post(f"/cases/{case.pk}/take-over", {"reason": "I know this node."})
     assert "taken over by ada" in page(ada, f"/cases/{case.pk}").text

@@ -130,7 +130,7 @@ def test_replays_of_pcie_are_not_cured_by_a_reset():
 def test_a_fault_of_the_fabric_is_one_node_and_not_its_eight_gpus():
     signs = [a_sign("gpu-xid", 74, finding=number, times=3) for number in range(8)]
     (match,) = matches_in(signs, now=NOON + timedelta(minutes=5))
-    assert same_cause(match, [match] * 8, at=NOON + timedelta(minutes=5)) == ("gpu-1",)
+    assert same_cause(match.trigger, [match] * 8, at=NOON + timedelta(minutes=5)) == ("gpu-1",)
     assert trigger_of("gpu-fabric", None) is None
 
 
