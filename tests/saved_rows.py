@@ -1,7 +1,9 @@
 """Rows that a builder wrote once in this process, and every later test gets by one statement."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from django.db import connection
 from django.db.models import Model
@@ -11,36 +13,63 @@ from tests.own_apps import own_apps
 Rows = dict[str, list[tuple[Any, ...]]]  # by table
 Built = TypeVar("Built", bound=Model)
 _saved: dict[str, tuple[Any, str]] = {}  # the key of the built row, and the statement that inserts all of them
+_inserts: dict[int, tuple[Rows, str]] = {}  # by their identity; and the statement that inserts them
+_statements = WeakKeyDictionary[Any, set[str]]()  # names of what a connection to PostgreSQL has planned
 
 
-def tables() -> Iterator[type[Model]]:
-    for app in own_apps():
-        yield from app.get_models(include_auto_created=True)
+@cache
+def tables() -> tuple[type[Model], ...]:
+    return tuple(model for app in own_apps() for model in app.get_models(include_auto_created=True))
 
 
 def rows() -> Rows:
     """All of our tables, as the database has them; a table without any is left out."""
     found: Rows = {}
     with connection.cursor() as cursor:
-        filled = (f"SELECT '{it._meta.db_table}' WHERE EXISTS (SELECT 1 FROM {_name(it)})" for it in tables())  # noqa: S608
-        cursor.execute(" UNION ALL ".join(filled))
+        cursor.execute(_planned(cursor, "filled_tables", _filled_tables()))
         names = {name for (name,) in cursor.fetchall()}
         for model in tables():
-            if model._meta.db_table in names:
-                cursor.execute(f"SELECT {_columns(model)} FROM {_name(model)} ORDER BY 1")  # noqa: S608
-                found[model._meta.db_table] = cursor.fetchall()
+            if (table := model._meta.db_table) in names:
+                cursor.execute(
+                    _planned(cursor, f"rows_of_{table}", f"SELECT {_columns(model)} FROM {_name(model)} ORDER BY 1")  # noqa: S608
+                )
+                found[table] = cursor.fetchall()
     return found
+
+
+@cache
+def _filled_tables() -> str:
+    return " UNION ALL ".join(
+        f"SELECT '{model._meta.db_table}' WHERE EXISTS (SELECT 1 FROM {_name(model)})"  # noqa: S608
+        for model in tables()
+    )
+
+
+def _planned(cursor: Any, name: str, select: str) -> str:
+    """Returns what gives the rows of `select`. PostgreSQL plans it once for each connection: that takes longest."""
+    if connection.vendor != "postgresql":
+        return select
+    planned = _statements.setdefault(connection.connection, set())
+    if name not in planned:
+        cursor.execute(f"PREPARE {name} AS {select}")
+        planned.add(name)
+    return f"EXECUTE {name}"
 
 
 def put_rows(kept: Rows, *, instead_of: Rows) -> None:
     """Hold exactly these, where those are."""
     with connection.cursor() as cursor:
         for model in tables():
-            table = model._meta.db_table
-            if table in instead_of:
+            if model._meta.db_table in instead_of:
                 cursor.execute(f"DELETE FROM {_name(model)}")  # noqa: S608
-            if of_table := kept.get(table):
-                cursor.executemany(_insert(model, len(of_table[0])), of_table)
+        if connection.vendor != "postgresql":
+            for model in tables():
+                if of_table := kept.get(model._meta.db_table):
+                    cursor.executemany(_insert(model, of_table[:1]), of_table)
+        elif kept:
+            if id(kept) not in _inserts:
+                _inserts[id(kept)] = kept, _inserted(kept)
+            cursor.execute(_inserts[id(kept)][1])
 
 
 def build_once(name: str, model: type[Built], build: Callable[[], Built]) -> Built:
@@ -65,25 +94,31 @@ def build_once(name: str, model: type[Built], build: Callable[[], Built]) -> Bui
 
 def _added(before: Rows, after: Rows) -> str:
     """One statement that inserts the new rows; blank if the builder changed a row that it found."""
-    statements = []
+    if any(row not in after.get(table, []) for table, was in before.items() for row in was):
+        return ""
+    return _inserted({table: [row for row in now if row not in before.get(table, [])] for table, now in after.items()})
+
+
+def _inserted(new: Rows) -> str:
+    """One statement of PostgreSQL that inserts these rows."""
     with connection.cursor() as cursor:
-        for model in tables():
-            was, now = before.get(model._meta.db_table, []), after.get(model._meta.db_table, [])
-            if any(row not in now for row in was):
-                return ""
-            statements += [cursor.mogrify(_insert(model, len(row)), row) for row in now if row not in was]
-    return ";\n".join(statements)
+        return ";\n".join(
+            cursor.mogrify(_insert(model, of_table), [value for row in of_table for value in row])
+            for model in tables()
+            if (of_table := new.get(model._meta.db_table))
+        )
 
 
-def _insert(model: type[Model], width: int) -> str:
-    places = ", ".join(["%s"] * width)
-    return f"INSERT INTO {_name(model)} ({_columns(model)}) VALUES ({places})"  # noqa: S608
+def _insert(model: type[Model], of_table: list[tuple[Any, ...]]) -> str:
+    row = f"({', '.join(['%s'] * len(of_table[0]))})"
+    return f"INSERT INTO {_name(model)} ({_columns(model)}) VALUES {', '.join([row] * len(of_table))}"  # noqa: S608
 
 
 def _name(model: type[Model]) -> str:
     return connection.ops.quote_name(model._meta.db_table)
 
 
+@cache
 def _columns(model: type[Model]) -> str:
     return ", ".join(
         connection.ops.quote_name(column.column) for column in model._meta.local_concrete_fields if not column.generated
