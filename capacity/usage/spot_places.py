@@ -14,7 +14,7 @@ SPOT = "spot"
 @dataclass(frozen=True)
 class SpotPlaces:
     labels: Mapping[str, str] = field(default_factory=dict)  # by cluster: the label that its spot nodes have, as k=v
-    pools: Mapping[tuple[str, str], set[str]] = field(default_factory=dict)  # by cluster and pool: capacity types
+    pools: Mapping[tuple[str, str], set[str]] = field(default_factory=dict)  # likewise, by pool: its capacity types
 
     def label_for(self, cluster: str, pools: str) -> str:
         """Returns the label that chooses spot nodes. Blank: the cluster has none, or these pools have them alone."""
@@ -24,14 +24,15 @@ class SpotPlaces:
 
 
 def spot_places(user: User) -> SpotPlaces:
-    """Returns the places of spot nodes that the user sees. One query, and one for each cluster with spot nodes."""
+    """Returns the places of spot nodes that the user sees. One query, and two for each cluster with spot nodes."""
     nodes = Node.objects.visible_to(user).with_gpus().order_by()
-    pools: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for cluster, pool, kind in nodes.values_list("cluster__name", "pools__name", "capacity_type").distinct():
-        pools[cluster, pool or ""].add(kind)
-    clusters = {cluster for (cluster, _), kinds in pools.items() if SPOT in kinds}
-    spot = {name: nodes.filter(cluster__name=name, capacity_type=SPOT).values_list("labels") for name in clusters}
-    return SpotPlaces({name: _label(*next(iter(rows[:1]), ({},))) for name, rows in spot.items()}, pools)
+    spot = nodes.filter(capacity_type=SPOT)
+    labels, pools = dict[str, str](), defaultdict[tuple[str, str], set[str]](set)
+    for cluster, name in spot.values_list("cluster", "cluster__name").distinct():
+        labels[name] = _label(*next(iter(spot.filter(cluster=cluster).values_list("labels")[:1]), ({},)))
+        for pool, kind in nodes.filter(cluster=cluster).values_list("pools__name", "capacity_type").distinct():
+            pools[name, pool or ""].add(kind)
+    return SpotPlaces(labels, pools)
 
 
 def _label(labels: Mapping[str, str]) -> str:

@@ -146,6 +146,7 @@ class Node(Mirrored):
             # Indexes for counts and filters without reading rows.
             models.Index(fields=["is_gpu_node", "gpu_product"]),
             models.Index(fields=["is_gpu_node", "reported_driver", "cluster", "name"]),
+            models.Index(fields=["is_gpu_node", "capacity_type", "cluster"], name="nodes_by_capacity_type"),
             # Indexes for pages of a sorted list.
             models.Index(fields=["is_gpu_node", "state_code", "-critical", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "cluster", "name"]),
