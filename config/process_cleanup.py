@@ -5,8 +5,8 @@ generation, which is rarely collected (`config.garbage`): a thousand lists for f
 the process collects everything newer than its start after a number of answers.
 
 The first answers import modules, compile queries and load templates: 150,000 objects that stay. To look through them
-took 45 ms or more each time, which delayed a request. So they are frozen once the process is warm. A request that runs
-at that moment may leave its answer in memory.
+took 45 ms or more each time, which delayed a request. So they are frozen each time until the process is warm. A request
+that runs at such a moment may leave its answer in memory.
 
 The freed memory stays with the allocator, spread over one arena per thread. glibc returns only the end of an arena,
 unless malloc_trim is called.
@@ -21,7 +21,7 @@ from typing import Any
 from django.core.signals import request_finished
 
 ANSWERS = 32
-WARM_AFTER = frozenset({ANSWERS, 16 * ANSWERS})  # answers; the second time for pages that are seldom opened
+WARM_AFTER = 16 * ANSWERS  # answers; by then, pages that are seldom opened were opened too
 EVERY_S = 10.0
 _answers = count(1)
 # other C libraries lack it
@@ -47,8 +47,8 @@ def _collect_sometimes(**_: Any) -> None:
     number = next(_answers)
     if number % ANSWERS == 0:
         gc.collect()
-    if number in WARM_AFTER:
-        gc.freeze()
+        if number <= WARM_AFTER:
+            gc.freeze()
 
 
 def _clean_forever() -> None:
