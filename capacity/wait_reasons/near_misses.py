@@ -13,12 +13,15 @@ BEFORE_AMOUNTS = (
     (ObstacleKind.CORDON, "Are not cordoned"),
     (ObstacleKind.PORT, "Have the host ports free"),
 )
-AFTER_AMOUNTS = (
-    (ObstacleKind.VOLUME_LIMIT, "Have room for more volumes"),
+WITH_EMPTY_NODES = (
+    (ObstacleKind.VOLUME_LIMIT, "May have as many volumes"),
     (ObstacleKind.VOLUME, "Reach its volumes"),
     (ObstacleKind.SPREAD_LABEL, "Have the labels of the topology spread"),
-    (ObstacleKind.SPREAD, "Are in a domain with few enough of these pods"),
-    (ObstacleKind.POD_AFFINITY, "Are near the pods of its affinity"),
+    (ObstacleKind.POD_AFFINITY, "Are near the GPU pods of its affinity"),
+)
+AFTER_AMOUNTS = (
+    (ObstacleKind.VOLUME_LIMIT, "Have room for more volumes"),
+    (ObstacleKind.SPREAD, "Are in a domain with few enough of these GPU pods"),
     (ObstacleKind.ANTI_AFFINITY, "Are apart from the pods of its anti-affinity"),
     (ObstacleKind.EXCLUSION, "No pod's anti-affinity excludes it"),
 )
@@ -70,12 +73,12 @@ def _requirements_on_nodes(obstacles: Obstacles) -> Iterator[tuple[str, NodeSet]
     amounts = [(name, amount) for name, amount in by_weight(obstacles.pod.requests) if name != PODS]
     for name, amount in amounts:
         yield f"Have {amount_text(name, amount)} in total", index.every & ~index.offering(name, amount)
+    yield from ((title, _nodes_of_kind(obstacles.fixed, kind)) for kind, title in WITH_EMPTY_NODES)
     for name, amount in amounts:
         yield f"Have {amount_text(name, amount)} free", index.every & ~index.with_free(name, amount)
     if PODS in obstacles.pod.requests:
         yield f"Have {amount_text(PODS, 1)}", index.every & ~index.with_free(PODS, 1)
-    for kind, title in AFTER_AMOUNTS:
-        yield title, _nodes_of_kind(every, kind)
+    yield from ((title, _nodes_of_kind(obstacles.room, kind)) for kind, title in AFTER_AMOUNTS)
 
 
 def near_misses_of(obstacles: Obstacles) -> list[NearMiss]:

@@ -116,8 +116,8 @@ def _excluded_by(
         title = f"No qualifying node has the label of the topology spread: {name}"
         return _about_pods(kind, title, f"{nodes} otherwise {qualify}.", name)
     if kind is ObstacleKind.POD_AFFINITY:
-        detail = own[0].detail or "No pod of its affinity is on a node with the label of the topology."
-        return _about_pods(kind, f"No qualifying node is near the pods of its affinity: {name}", detail, name)
+        detail = own[0].detail or "No GPU pod of its affinity is on a node with the label of the topology."
+        return _about_pods(kind, f"No qualifying node is near GPU pods of its affinity: {name}", detail, name)
     named = obstacles.index.named(left)
     title = f"{either(number, 'The only node that qualifies is', f'All {number} nodes that qualify are')} cordoned"
     where = f"They are {named}." if number > 1 else f"It is {named}."

@@ -93,9 +93,8 @@ def _too_full(
     if not full:
         return RuleNodes(key, 0)
     value = max(full, key=lambda each: full[each])
-    detail = (
-        f"{key}={value} has {full[value]} of these pods, the emptiest domain {least}; maxSkew is {constraint.max_skew}."
-    )
+    pods_there = f"{key}={value} has {full[value]} of these GPU pods, the emptiest domain {least}"
+    detail = f"{pods_there}; maxSkew is {constraint.max_skew}."
     return RuleNodes(key, union_of(by_value[each] for each in full), detail)
 
 
@@ -115,7 +114,7 @@ def far_from_pods(pod: WaitingPod, index: NodeIndex, around: Neighbours) -> Iter
         details.append(f"{term.key}={min(domains)}" if len(domains) == 1 else f"{len(domains)} values of {term.key}")
     is_first = not is_any and all(term.pods.matches(pod.namespace, pod.labels) for term in terms)
     name = terms[0].text if len(terms) == 1 else f"{len(terms)} terms"
-    detail = f"These pods are in {', '.join(details)}." if is_any else ""
+    detail = f"These GPU pods are in {', '.join(details)}." if is_any else ""
     yield RuleNodes(name, index.every & ~(labelled if is_first else near), detail)
 
 

@@ -129,6 +129,7 @@ def test_a_pod_has_more_volumes_than_a_node_may_have(cluster):
     found = explained(cluster, storage_class="slow", volume="pv-anywhere")
 
     assert found.title == f"No qualifying node may have as many volumes of {DISKS}"
+    assert found.funnel[-1].title == "May have as many volumes"
     assert (found.key, found.changes[0].actor) == ("volume_limit", "pod owner")
 
 

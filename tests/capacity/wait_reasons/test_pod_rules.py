@@ -90,11 +90,11 @@ def test_a_spread_names_the_fullest_domain_and_the_change():
         chats(n_1=3, n_2=3), labels={"app": "chat"}, placement={"spread": [SPREAD | {"min_domains": 3}]}, nodes=nodes
     )
     assert found.title == "Spread over zone excludes 2 of 2 nodes with room"
-    assert found.summary == "zone=a has 3 of these pods, the emptiest domain 0; maxSkew is 1."
+    assert found.summary == "zone=a has 3 of these GPU pods, the emptiest domain 0; maxSkew is 1."
     change = next(each for each in found.changes if "Spread" in each.text or "spread" in each.text)
     assert change.text == "Set whenUnsatisfiable of the spread over zone to ScheduleAnyway."
     assert (change.fits_now, change.fits_later) == (2, 2)
-    assert [step.title for step in found.funnel][-1] == "Are in a domain with few enough of these pods"
+    assert [step.title for step in found.funnel][-1] == "Are in a domain with few enough of these GPU pods"
     assert found.near_misses[0].lacks == ["room by its spread over zone"]
 
 
@@ -156,8 +156,8 @@ def test_an_affinity_counts_pods_that_match_all_terms_and_names_their_domain():
     assert fitting == {"n-2"}
     only_b = {"node_affinity": [[{"key": "zone", "operator": "In", "values": ["b"]}]]}
     found, _ = answer(chats(n_1=1), placement={"pod_affinity": terms[:1]} | only_b, nodes={"n-1": "a", "n-2": "b"})
-    assert found.title == "No qualifying node is near the pods of its affinity: app=chat by zone"
-    assert found.summary == "These pods are in zone=a."
+    assert found.title == "No qualifying node is near GPU pods of its affinity: app=chat by zone"
+    assert found.summary == "These GPU pods are in zone=a."
     assert "Make the pod affinity (app=chat by zone) preferred, not required." in [each.text for each in found.changes]
 
 
