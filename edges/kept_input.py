@@ -1,4 +1,4 @@
-"""The input of a refused dialog, shown again on the next page about the same object.
+"""The input of dialogs. The next page about the same object shows that of a refused one again.
 
 Each field shows its own problem where the form or the refusal names the field.
 """
@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 
-from edges.requests import LONGEST_REASON, text_of
+from edges.fields import Reason
+from edges.requests import LONGEST_REASON, PersonRequest, text_of
 
 KEY = "written"
+SAY_WHY = "Give a reason. It is shown to the next person on this page."
 AT_MOST = 5  # dialogs per session; the session is one database row
 
 
@@ -79,3 +81,27 @@ def _problems_of(refusal: Exception | None) -> dict[str, str]:
 
 def _cut(request: HttpRequest, name: str) -> str:
     return text_of(request, name)[:LONGEST_REASON]
+
+
+class WhyForm(forms.Form):
+    """The form that asks only for a reason, as most dialogs do.
+
+    `key` identifies one press of a button; a repeat with the same key counts as the same press. Blank: not counted.
+    """
+
+    reason = Reason()
+    key = forms.CharField(required=False, max_length=100)
+
+    def __init__(self, data: QueryDict, *, missing: str = SAY_WHY, **given: Any) -> None:
+        """`missing` is the error for an empty reason."""
+        super().__init__(data, **given)
+        self.fields["reason"].error_messages["required"] = missing
+
+
+def reason_of(request: PersonRequest, *, missing: str = SAY_WHY) -> str:
+    """Returns the reason.
+
+    :raises BadForm: when the reason is empty or too long
+    """
+    reason: str = cleaned_input(WhyForm(request.POST, missing=missing))["reason"]
+    return reason

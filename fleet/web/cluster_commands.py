@@ -10,8 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason
-from edges.kept_input import BadForm, cleaned_input, kept_if_refused
-from edges.reason_form import SAY_WHY
+from edges.kept_input import SAY_WHY, BadForm, cleaned_input, kept_if_refused
 from edges.requests import PersonRequest, report_act
 from fleet.clusters import acceptance
 from fleet.clusters.acceptance import CannotAccept

@@ -10,8 +10,7 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import cleaned_input
-from edges.reason_form import reason_of
+from edges.kept_input import cleaned_input, reason_of
 from edges.requests import PersonRequest, report_act
 from health.inbox import acts, rule_mutes
 from health.inbox.rights import require_act, require_mute

@@ -11,8 +11,7 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole_number
 from edges.fields import WholeNumber
-from edges.kept_input import BadForm, cleaned_input
-from edges.reason_form import WhyForm, reason_of
+from edges.kept_input import BadForm, WhyForm, cleaned_input, reason_of
 from edges.requests import PersonRequest, reason, report_act
 from edges.transition_errors import LostRace
 from fleet.models import Pool

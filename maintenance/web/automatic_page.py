@@ -10,8 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason
-from edges.kept_input import BadForm, cleaned_input
-from edges.reason_form import reason_of
+from edges.kept_input import BadForm, cleaned_input, reason_of
 from edges.requests import PersonRequest, report_act
 from fleet.models import Pool
 from maintenance import automatic, automatic_cases

@@ -17,9 +17,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason, WholeNumber
-from edges.kept_input import BadForm
+from edges.kept_input import BadForm, reason_of
 from edges.parts import part_response
-from edges.reason_form import reason_of
 from edges.requests import PersonRequest, report_act
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster, Node

@@ -13,8 +13,7 @@ from rest_framework.response import Response
 from edges.rest import KEY, Asked
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
-from rollouts.commands import plan_control
-from rollouts.commands.dispatch import COMMANDS
+from rollouts.commands import COMMANDS, plan_control
 from rollouts.commands.retries import retry
 from rollouts.lifecycle import PlanState
 from rollouts.queries.affected_nodes import affected_nodes

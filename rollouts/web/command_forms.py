@@ -11,7 +11,7 @@ from django import forms
 
 from edges import kept_input
 from edges.fields import Reason, WholeNumber
-from edges.reason_form import WhyForm
+from edges.kept_input import WhyForm
 from edges.requests import PersonRequest
 from rollouts.commands.image_pulls import HOW_MANY
 from rollouts.commands.plan_approvals import WHY_REJECT

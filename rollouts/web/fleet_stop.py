@@ -9,9 +9,8 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, cleaned_input
+from edges.kept_input import BadForm, WhyForm, cleaned_input, reason_of
 from edges.parts import part_response
-from edges.reason_form import WhyForm, reason_of
 from edges.requests import PersonRequest, report_act
 from operations.models import Freeze
 from people.rights import NotAllowed, Permission, scope_of

@@ -15,9 +15,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import DateAndTime, Reason
-from edges.kept_input import BadForm
+from edges.kept_input import BadForm, reason_of
 from edges.parts import part_response
-from edges.reason_form import reason_of
 from edges.requests import PersonRequest, report_act
 from operations.models import Freeze
 from people.rights import NotAllowed, Permission, Scope, scope_of

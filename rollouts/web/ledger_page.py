@@ -12,9 +12,8 @@ from django.views.decorators.http import require_POST
 
 from edges.digits import whole_number
 from edges.fields import Reason
-from edges.kept_input import BadForm, cleaned_input, kept_if_refused, pop_kept_input
+from edges.kept_input import SAY_WHY, BadForm, cleaned_input, kept_if_refused, pop_kept_input
 from edges.parts import part_response
-from edges.reason_form import SAY_WHY
 from edges.requests import PersonRequest, report_act
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import Cluster, Pool

@@ -9,13 +9,11 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm, cleaned_input
-from edges.reason_form import WhyForm, reason_of
+from edges.kept_input import BadForm, WhyForm, cleaned_input, reason_of
 from edges.requests import PersonRequest
 from edges.transition_errors import IllegalMove, LostRace
 from people.rights import NotAllowed, Permission, require
-from rollouts.commands import plan_control, retries
-from rollouts.commands.dispatch import COMMANDS
+from rollouts.commands import COMMANDS, plan_control, retries
 from rollouts.commands.refusals import Blocked, Refusal
 from rollouts.commands.test_jobs import add_test_jobs
 from rollouts.lifecycle import PlanState, TargetState

@@ -10,9 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from edges.kept_input import BadForm
+from edges.kept_input import BadForm, reason_of
 from edges.parts import part_response
-from edges.reason_form import reason_of
 from edges.requests import PersonRequest, report_act
 from operations.models import Freeze
 from people.models import User

@@ -32,8 +32,8 @@ from config import request_id
 from config.nul import NulCharacter, RefuseNul
 from edges.digits import whole_number
 from edges.documents import LARGEST_BYTES
+from edges.kept_input import WhyForm
 from edges.pagination import Pages
-from edges.reason_form import WhyForm
 from edges.request_parsers import LARGEST_BODY_BYTES, SmallJSONParser
 from edges.requests import PersonRequest
 from edges.rest import Edge
@@ -418,7 +418,7 @@ PARSERS = (
     Parser("reason of a form", "cut at 1,000 characters", FORM_BYTES, lambda text: text.strip()[:1000],
            ("edges.requests",)),
     Parser("why, of a dialog", "1,000 and 100 characters", FORM_BYTES, _fields(WhyForm, "reason", "key"),
-           ("edges.reason_form", "rollouts.web.fleet_stop")),
+           ("edges.kept_input", "rollouts.web.fleet_stop")),
     Parser("a plan is started", "18 digits, 1,000 and 100 characters", FORM_BYTES,
            _fields(StartForm, "reason", "key", "revision", "override_reason"), ("rollouts.web.plan_commands",)),
     Parser("a plan goes on", "1,000, 100 and 16 characters", FORM_BYTES,

@@ -5,7 +5,7 @@ from django.db import transaction
 from django.urls import resolve
 
 from rollouts.api.commands import VERB_VIEWS
-from rollouts.commands.dispatch import COMMANDS
+from rollouts.commands import COMMANDS
 from rollouts.commands.refusals import Refusal
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PlanState
 from rollouts.models import Plan, Verb

@@ -13,11 +13,10 @@ from rollouts.engine.act.cordons import cordon_affected, cordon_again, uncordon
 from rollouts.engine.act.exclusions import exclude_again, put_back
 from rollouts.engine.act.holds import lift_holds, place_holds, release_unmanaged_nodes
 from rollouts.engine.act.node_handover import hand_over
-from rollouts.engine.act.node_writes import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.test_jobs import create_test_jobs, track_test_jobs
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.waves import finish_release, open_rollback_stage, recall, release_wave
-from rollouts.engine.act.writer import Writer
+from rollouts.engine.act.writer import Writer, clear_upgrade_state, requeue_failed
 from rollouts.engine.decide.acts import (
     Act,
     ClearUpgradeState,

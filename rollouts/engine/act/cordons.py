@@ -14,9 +14,8 @@ from gpu.labels import CORDONED_BY, UPGRADE_STATE, WAS_CORDONED
 from kube.structs import NodeSeen
 from people.models import AuditEntry
 from rollouts.components.base import Phase
-from rollouts.engine.act.node_writes import Beside, NodeWrite, as_patch, nothing_else
 from rollouts.engine.act.release_checks import why_stopped
-from rollouts.engine.act.writer import Writer
+from rollouts.engine.act.writer import Beside, NodeWrite, Writer, as_patch, nothing_else
 from rollouts.engine.decide.acts import CordonAffected, CordonAgain, Uncordon
 from rollouts.models import Cordon, Plan, Verb
 from rollouts.models.cordon import CordonQuerySet, intend_cordons

@@ -17,8 +17,7 @@ from gpu.external_controllers import (
 )
 from gpu.labels import EXCLUDED_BY
 from kube.structs import NodeSeen
-from rollouts.engine.act.node_writes import Beside, NodeWrite, as_patch, nothing_else
-from rollouts.engine.act.writer import Writer
+from rollouts.engine.act.writer import Beside, NodeWrite, Writer, as_patch, nothing_else
 from rollouts.engine.decide.acts import ExcludeAgain, PutBack
 from rollouts.models import Exclusion, Plan
 from wording.lists import names

@@ -14,9 +14,8 @@ from gpu.labels import HELD_BY, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import Phase
-from rollouts.engine.act.node_writes import Beside, NodeWrite, clear_queued, nothing_else, patch_of
 from rollouts.engine.act.release_checks import OthersDrivers, why_nothing_is_released
-from rollouts.engine.act.writer import Writer
+from rollouts.engine.act.writer import Beside, NodeWrite, Writer, clear_queued, nothing_else, patch_of
 from rollouts.engine.decide.acts import LiftHolds, PlaceHolds, ReleaseUnmanagedNodes
 from rollouts.models import Hold, Plan
 from rollouts.models.plan import MARK

@@ -10,8 +10,7 @@ from gpu.labels import HELD_BY, UPGRADE_STATE
 from kube.structs import NodeSeen
 from rollouts.components.base import BEGUN, RemoveLabel
 from rollouts.engine.act.holds import free_node, hold_node
-from rollouts.engine.act.node_writes import Beside
-from rollouts.engine.act.writer import Writer
+from rollouts.engine.act.writer import Beside, Writer
 
 
 class Lever(Protocol):

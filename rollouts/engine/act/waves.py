@@ -19,8 +19,7 @@ from operations.node_exclusion import autoscaler_runs
 from rollouts.approvals.automatic_approvals import GATE, why_live
 from rollouts.engine.act import cordons, exclusions
 from rollouts.engine.act.levers import lever_of
-from rollouts.engine.act.node_writes import combine_writes
-from rollouts.engine.act.writer import Writer
+from rollouts.engine.act.writer import Writer, combine_writes
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.engine.live_state import stopped_in_cluster

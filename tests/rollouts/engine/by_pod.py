@@ -16,8 +16,7 @@ from kube.structs import NodeSeen, PodSeen
 from operations.node_writer import TRIES
 from rollouts.components.base import ReleaseAct
 from rollouts.components.terms import HoldWords
-from rollouts.engine.act.node_writes import Beside, as_patch
-from rollouts.engine.act.writer import Writer
+from rollouts.engine.act.writer import Beside, Writer, as_patch
 from rollouts.engine.live_state import newest_of
 from rollouts.models import Hold
 from rollouts.queries.driver_nodes import driver_daemonsets
