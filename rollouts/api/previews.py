@@ -117,9 +117,6 @@ class ForecastSerializer(serializers.Serializer):
         help_text="Longest additional wait. The operator checks for each wave every two minutes."
     )
 
-    def get_takes_s(self, forecast: Forecast) -> float:
-        return forecast.duration.takes.total_seconds()
-
     def get_waits_for_operator_s(self, forecast: Forecast) -> int:
         return int(forecast.waits_for_operator.total_seconds())
 
