@@ -60,6 +60,7 @@ ADVICE = any_pattern(
     r"\blist of known hosts\b",
     r"^permission denied, please try again",
     r"\bis required to address\b",
+    r"^this (?:is )?usually (?:is )?(?:due|caused)\b",  # of Open MPI
     r"^\s*https?://\S+$",
     r"\bwhen one has already been registered\b",  # of TensorFlow, in a program that works
 )
@@ -192,6 +193,7 @@ WORDS = any_pattern(
     r"\bnot (?:found|supported|permitted|allowed|loaded|ready)\b",
     r"\b(?:deadline exceeded|unsupported|missing|killed|aborting|insufficient|mismatch|exceptions?|errors?)\b",
     r"\b(?:err|errno|status=[1-9]\d*)\b",
+    r"\blost (?:communication|connection|contact)\b",
     r"\b(?:illegal instruction|core dumped|signal: \w+)\b",
     r"\b(?:segfault|segmentation|no space left|does not exist|out of memory|crashed|aborted|signal \d+)\b",
 )
@@ -221,13 +223,16 @@ def decisive_line(lines: Sequence[str]) -> str:
 
 
 def other_lines(lines: Sequence[str], most: int) -> list[str]:
-    """Returns further lines about a failure, the heaviest and nearest to the decisive line first."""
+    """Returns further lines about a failure, the heaviest and nearest to the decisive line first.
+
+    Plain lines near it fill the rest: a program may write its error without a word that tells of one.
+    """
     index = decisive_index(lines)
     if index is None:
         return []
     decisive = _plain(lines[index]).strip()
     weighed = [(weight(line), at, line) for at, line in enumerate(lines)]
-    telling = [entry for entry in weighed if entry[0] >= LineWeight.WORDED]
+    telling = [entry for entry in weighed if entry[0] >= LineWeight.WORDED or entry[0] is LineWeight.PLAIN]
     ranked = sorted(telling, key=lambda entry: (-entry[0], abs(entry[1] - index)))
     distinct = dict.fromkeys(_plain(_untraced(line)).strip() for _, _, line in ranked)
     return [line for line in distinct if line != decisive][:most]
