@@ -101,7 +101,12 @@ REPORTERS: Mapping[str, str] = {
         OKE,
     ),
     **dict.fromkeys(("NebiusGPUError", "NebiusContainerRuntimeError", "NebiusBootDiskIOError"), NEBIUS),
-    "AMDGPUUnhealthy": AMD,
+    **dict.fromkeys(
+        (
+            "AMDGPUUnhealthy", "AMDGPUProblem", "AMDGPUHardwareAssertionHwa", "AMDGPUDeviceInternalError", "AMDGPUXgmi",
+        ),
+        AMD,
+    ),
     "XidCriticalError": GKE,
     "EtcdIsVoter": K3S,
     HEALTH: AUTOPILOT,

@@ -291,3 +291,10 @@ def test_what_a_container_runtime_puts_before_a_line_has_no_weight():
 
     assert decisive_line([f"{before}{line}" for line in lines]) == f"{before}ValueError: no"
     assert is_frame(f"{before}{lines[1]}")
+
+
+def test_a_line_without_a_word_of_an_error_is_a_further_one_after_those_with():
+    lines = ["loading the model", "Unsupported topology of devices", "ERROR: worker 3 failed", "bye"]
+
+    assert decisive_line(lines) == lines[2]
+    assert other_lines(lines, 4) == [lines[1], lines[3], lines[0]]

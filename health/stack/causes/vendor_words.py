@@ -48,7 +48,8 @@ class VendorWords:
                 (r"\bthe Xids?\b", f"the kernel log ({self.log})"),
                 (r"\bfor Xids?(?: \d+)?\b", f"for {self.log} errors in the kernel log"),
                 (r"\bXids?(?: \d+)?\b", f"{self.log} errors in the kernel log"),
-                (r"\bMIG slices?\b", "GPU partitions"),
+                (r"\bMIG slices\b", "GPU partitions"),
+                (r"\bMIG slice\b", "GPU partition"),
                 (r"\bCUDA\b(?!_)", self.platform),
             )
         )
@@ -95,4 +96,6 @@ def steps_for(vendor: str, steps: Sequence[str]) -> tuple[str, ...]:
     if vendor not in WORDS:
         return tuple(steps)
     said = [in_words_of(vendor, step) for step in steps]
-    return tuple(step for step in said if not ONLY_NVIDIA.search(step)) or tuple(said)
+    first, *others = [step for step in said if not ONLY_NVIDIA.search(step)] or said or [""]
+    begun = first.removeprefix("Then ").removeprefix("Otherwise ").removeprefix("Or ")
+    return (begun[:1].upper() + begun[1:], *others) if said else ()

@@ -6,7 +6,7 @@ from health.stack.causes import cause_of, why_waits
 from health.stack.causes.entries import TABLES
 from health.stack.causes.premises import PREMISES
 from health.stack.causes.vendor_words import WORDS, steps_for
-from tests.health.stack.signs import crashing, signs
+from tests.health.stack.signs import a_pod, crashing, signs
 
 TOO_OLD = "RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your driver"
 DETECTED = "       version 510.85.02 was detected and compatibility mode is UNAVAILABLE."
@@ -87,6 +87,17 @@ def test_every_vendor_has_steps_for_every_cause():
     entries = [rule.entry for rules in TABLES.values() for rule in rules]
     for steps in (each for entry in entries for each in (entry.steps, entry.steps_alone, entry.steps_unquoted)):
         assert {bool(steps_for(vendor, steps)) for vendor in WORDS} == {bool(steps)}
+
+
+def test_a_step_that_begins_after_one_of_nvidia_alone_begins_a_sentence():
+    assert steps_for("amd", ["Run nvidia-ctk on the node.", "Then delete the pod."]) == ("Delete the pod.",)
+
+
+def test_an_init_container_of_amd_waits_for_the_driver():
+    pod = a_pod(phase="Pending", container="driver-init", status="Init:0/1", is_overdue=True)
+    cause = cause_of(signs("amd-device-plugin", pod, is_gpu_node=False, is_of_vendor=True, vendor="amd"))
+
+    assert cause.key == "amd_no_driver"
 
 
 def test_every_premise_is_one_of_a_cause():
