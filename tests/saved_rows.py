@@ -1,6 +1,7 @@
 """Rows that a builder wrote once in this process, and every later test gets by one statement."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -12,9 +13,19 @@ from tests.own_apps import own_apps
 
 Rows = dict[str, list[tuple[Any, ...]]]  # by table
 Built = TypeVar("Built", bound=Model)
-_saved: dict[str, tuple[Any, str]] = {}  # the key of the built row, and the statement that inserts all of them
+_saved: dict[str, "Saved"] = {}
 _inserts: dict[int, tuple[Rows, str]] = {}  # by their identity; and the statement that inserts them
 _statements = WeakKeyDictionary[Any, set[str]]()  # names of what a connection to PostgreSQL has planned
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a builder wrote: the rows that it found, what it built, and the statement that inserts all of its rows."""
+
+    found: Rows
+    model: type[Model]
+    key: Any
+    insert: str
 
 
 @cache
@@ -72,24 +83,28 @@ def put_rows(kept: Rows, *, instead_of: Rows) -> None:
             cursor.execute(_inserts[id(kept)][1])
 
 
-def build_once(name: str, model: type[Built], build: Callable[[], Built]) -> Built:
+def build_once(name: str, model: type[Built], build: Callable[[], Built], *, on: Sequence[Model] = ()) -> Built:
     """Returns what `build` builds; the second call in a process inserts the rows of the first one.
+
+    `on`: what it builds is about these rows. It builds anew unless they are saved rows too and all tables are the same.
 
     PostgreSQL does not take back a sequence in a rollback, so no other row has the keys of saved rows. SQLite does,
     and there every call builds. So does a test that commits.
     """
     if connection.vendor != "postgresql" or not connection.in_atomic_block:
         return build()
-    if name not in _saved:
-        before = rows()
-        built = build()
-        if insert := _added(before, rows()):
-            _saved[name] = (built.pk, insert)
-        return built
-    key, insert = _saved[name]
-    with connection.cursor() as cursor:
-        cursor.execute(insert)
-    return model._default_manager.get(pk=key)
+    if not {(type(row), row.pk) for row in on} <= {(saved.model, saved.key) for saved in _saved.values()}:
+        return build()
+    saved = _saved.get(name := f"{name} {[row.pk for row in on]}")
+    found = {} if saved and not on else rows()
+    if saved and (saved.found == found or not on):
+        with connection.cursor() as cursor:
+            cursor.execute(saved.insert)
+        return model._default_manager.get(pk=saved.key)
+    built = build()
+    if not saved and (insert := _added(found, rows())):
+        _saved[name] = Saved(found, model, built.pk, insert)
+    return built
 
 
 def _added(before: Rows, after: Rows) -> str:

@@ -9,12 +9,12 @@ from tests.saved_rows import build_once
 
 @pytest.fixture
 def owner(db: None) -> User:
-    return a_user("owner", role="operator")
+    return build_once("owner", User, lambda: a_user("owner", role="operator"))
 
 
 @pytest.fixture
 def approver(db: None) -> User:
-    return a_user("approver", role="approver")
+    return build_once("approver", User, lambda: a_user("approver", role="approver"))
 
 
 @pytest.fixture

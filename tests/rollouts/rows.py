@@ -22,6 +22,7 @@ from tests.make import (
     unsaved_node,
 )
 from tests.rollouts.make import NEW, OLD_HASH
+from tests.saved_rows import build_once
 
 POLICY = {"autoUpgrade": True, "maxParallelUpgrades": 2, "maxUnavailable": "50%"}
 SELECTOR = {"nvidia.com/gpu.product": "NVIDIA-H200"}
@@ -61,7 +62,10 @@ def a_draft(cluster: Cluster, actor, *, stages=(CANARY, REST), to_version: str =
 
 
 def a_started_plan(cluster: Cluster, actor, *, now: datetime = NOON, **given: Any) -> Plan:
-    return begun(a_draft(cluster, actor, **given), actor, reason="It is time.", now=now)
+    def build() -> Plan:
+        return begun(a_draft(cluster, actor, **given), actor, reason="It is time.", now=now)
+
+    return build_once(f"plan started at {now} with {sorted(given.items())}", Plan, build, on=(cluster, actor))
 
 
 def in_state(plan: Plan, state: str, *, is_written: bool = True) -> Plan:
