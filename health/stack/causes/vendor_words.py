@@ -1,7 +1,8 @@
 """NVIDIA's words in the words of another vendor, for causes that hold on GPUs of any vendor. Pure.
 
 rocm.docs.amd.com (RCCL, amd-smi, xGMI), docs.habana.ai (HCCL, hl-smi), intel.github.io/intel-device-plugins-for-
-kubernetes and oneAPI (oneCCL, Xe Link, xpu-smi), awsdocs-neuron.readthedocs-hosted.com (neuron-ls, NeuronLink).
+kubernetes and oneAPI (oneCCL, Xe Link, xpu-smi), awsdocs-neuron.readthedocs-hosted.com (neuron-ls, NeuronLink),
+github.com/vllm-project/vllm-ascend (HCCL, npu-smi).
 Variables such as NCCL_DEBUG keep their names: RCCL reads the same.
 """
 
@@ -13,13 +14,17 @@ from functools import cached_property
 from gpu.resources.names import TOOLS, Vendor
 from health.stack.causes.base import Signs
 
-NEURON = "neuron"
+NEURON, ASCEND = "neuron", "ascend"
 OTHER = "other"  # another vendor than NVIDIA, which is not known
 # Words that only programs and drivers of one vendor write.
 _SAYS = {
     vendor: re.compile(rf"\b(?:{words})(?=[\W_\d]|$)", re.IGNORECASE)
     for vendor, words in (
         (Vendor.AMD, "amdgpu|rocm|r?hip(?:error|ipc|blas(?:lt)?|failure)?|hsa|rccl|kfd|rocblas|miopen|amd[.]com/gpu"),
+        (
+            ASCEND,
+            "ascend|torch_npu|c10_npu|aclnn[a-z]*|acl(?:init|rt[a-z]*)|npu-smi|davinci|dcmi",
+        ),  # its library is HCCL, too
         (Vendor.HABANA, "habana(?:labs)?|gaudi|synapse(?:ai)?|hccl|synstatus|syn[a-z]+acquire|hlib|hcl"),
         (Vendor.INTEL, "level[_ -]?zero|i915|sycl|oneccl|xpu|ze_result|ur_result|gpu[.]intel[.]com"),
         (NEURON, "nrt|tdrv|neuron(?:x|core|device)?s?"),
@@ -66,6 +71,7 @@ WORDS: Mapping[str, VendorWords] = {
     NEURON: VendorWords(
         "neuron-ls", "aws.amazon.com/neuron", "the collective library", "NeuronLinks", "neuron", "the Neuron SDK"
     ),
+    ASCEND: VendorWords("npu-smi", "huawei.com/Ascend", "HCCL", "links between the NPUs", "davinci", "CANN"),
     OTHER: VendorWords(
         "the vendor's tool", "its GPU resource", "the collective library", "links between the GPUs", "the driver's"
     ),
