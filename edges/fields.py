@@ -13,14 +13,21 @@ INSTANT_PATTERN = rf"{DAY_PATTERN}[T ]{TIME_PATTERN}.*"
 INSTANT_EXAMPLE = "2026-11-30 08:00"
 
 
-class WholeNumber(forms.IntegerField):
-    def to_python(self, value: Any) -> int | None:
-        return super().to_python(in_ascii(value))
+class InAscii(forms.Field):
+    """Refuses digits of other scripts. The field that parses the text comes behind it."""
 
-
-class DecimalAmount(forms.DecimalField):
     def to_python(self, value: Any) -> Any:
-        return super().to_python(in_ascii(value))
+        if isinstance(value, str) and not value.isascii():
+            raise ValidationError(SENTENCE, code="invalid")
+        return super().to_python(value)
+
+
+class WholeNumber(InAscii, forms.IntegerField):
+    pass
+
+
+class DecimalAmount(InAscii, forms.DecimalField):
+    pass
 
 
 def written_as(example: str, pattern: str) -> forms.TextInput:
@@ -30,7 +37,7 @@ def written_as(example: str, pattern: str) -> forms.TextInput:
     )
 
 
-class DateAndTime(forms.DateTimeField):
+class DateAndTime(InAscii, forms.DateTimeField):
     """A date and time in UTC on a 24-hour clock; an offset in the text is applied."""
 
     default_error_messages = {"invalid": "Enter a date and time such as 2026-11-30 08:00."}
@@ -38,21 +45,15 @@ class DateAndTime(forms.DateTimeField):
     def __init__(self, **given: Any) -> None:
         super().__init__(input_formats=(), widget=written_as(INSTANT_EXAMPLE, INSTANT_PATTERN), **given)
 
-    def to_python(self, value: Any) -> Any:
-        return super().to_python(in_ascii(value))
 
-
-class Day(forms.DateField):
+class Day(InAscii, forms.DateField):
     default_error_messages = {"invalid": "Enter a date such as 2026-11-30."}
 
     def __init__(self, **given: Any) -> None:
         super().__init__(input_formats=("%Y-%m-%d",), widget=written_as("2026-11-30", DAY_PATTERN), **given)
 
-    def to_python(self, value: Any) -> Any:
-        return super().to_python(in_ascii(value))
 
-
-class ClockTime(forms.TimeField):
+class ClockTime(InAscii, forms.TimeField):
     default_error_messages = {
         "invalid": "Enter a time such as 02:00.",
         "required": "Enter a time such as 02:00.",
@@ -60,9 +61,6 @@ class ClockTime(forms.TimeField):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(input_formats=("%H:%M", "%H:%M:%S"), widget=written_as("08:00", TIME_PATTERN), **given)
-
-    def to_python(self, value: Any) -> Any:
-        return super().to_python(in_ascii(value))
 
 
 class Reason(forms.CharField):
@@ -80,9 +78,3 @@ def refuse(form: forms.BaseForm, name: str, sentence: str) -> None:
     field = name if name in form.fields else None
     if sentence not in form.errors.get(field or NON_FIELD_ERRORS, ()):
         form.add_error(field, sentence)
-
-
-def in_ascii(value: Any) -> Any:
-    if isinstance(value, str) and not value.isascii():
-        raise ValidationError(SENTENCE, code="invalid")
-    return value

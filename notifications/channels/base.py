@@ -186,6 +186,15 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return min(float(text), MOST_RETRY_AFTER_S) if text.isascii() and text.isdigit() else None
 
 
+def read_object(body: str) -> Mapping[str, Any]:
+    """Returns the JSON object of an answer; empty if it is none."""
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
 def as_json(body: Any) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 

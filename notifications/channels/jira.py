@@ -3,7 +3,6 @@
 The API outlives the product: Jira Service Management has it at https://api.atlassian.com/jsm/ops/integration.
 """
 
-import json
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -15,6 +14,7 @@ from notifications.channels.base import (
     HttpChannel,
     Notification,
     as_json,
+    read_object,
     shorten,
 )
 
@@ -68,8 +68,4 @@ class Jira(HttpChannel):
         return ChannelRequest(f"{target.address.rstrip('/')}/v2/heartbeats/{name}/ping", b"", headers)
 
     def ref_in(self, body: str) -> str:
-        try:
-            told = json.loads(body)
-        except ValueError:
-            return ""
-        return str(told.get("requestId", ""))[:255] if isinstance(told, dict) else ""
+        return str(read_object(body).get("requestId", ""))[:255]

@@ -1,6 +1,5 @@
 """PagerDuty Events API v2 (developer.pagerduty.com/docs/send-alert-event). One incident for each key."""
 
-import json
 from datetime import datetime, timedelta
 
 from notifications.channels.base import (
@@ -11,6 +10,7 @@ from notifications.channels.base import (
     HttpChannel,
     Notification,
     as_json,
+    read_object,
     shorten,
 )
 
@@ -52,11 +52,7 @@ class PagerDuty(HttpChannel):
         return ChannelRequest(f"{target.address.rstrip('/')}/v2/change/enqueue", as_json(body), JSON)
 
     def ref_in(self, body: str) -> str:
-        try:
-            told = json.loads(body)
-        except ValueError:
-            return ""
-        return str(told.get("dedup_key", ""))[:255] if isinstance(told, dict) else ""
+        return str(read_object(body).get("dedup_key", ""))[:255]
 
 
 def _action(message: Notification, act: DeliveryAct) -> str:

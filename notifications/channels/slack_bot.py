@@ -4,10 +4,8 @@ An edit notifies nobody, so a finding that became more severe is another message
 with `"ok": false` and the name of the error.
 """
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from notifications.channels.base import (
     JSON,
@@ -19,6 +17,7 @@ from notifications.channels.base import (
     Notification,
     SendOutcome,
     as_json,
+    read_object,
 )
 from notifications.channels.slack import content_of
 
@@ -46,20 +45,12 @@ class SlackBot(HttpChannel):
         return ChannelRequest(url, as_json(body), {**JSON, "Authorization": f"Bearer {target.secret}"})
 
     def outcome(self, status: int, headers: Mapping[str, str], body: str) -> SendOutcome:
-        answer = _read(body)
+        answer = read_object(body)
         if status != 200 or answer.get("ok") is True:
             return super().outcome(status, headers, body)
         error = str(answer.get("error", "The answer has no ok."))[:300]
         return SendOutcome(Acceptance.RETRY if error in TRANSIENT else Acceptance.REFUSED, status, error)
 
     def ref_in(self, body: str) -> str:
-        answer = _read(body)
+        answer = read_object(body)
         return f"{answer['channel']}/{answer['ts']}"[:255] if "channel" in answer and "ts" in answer else ""
-
-
-def _read(body: str) -> Mapping[str, Any]:
-    try:
-        answer = json.loads(body)
-    except ValueError:
-        return {}
-    return answer if isinstance(answer, dict) else {}

@@ -75,32 +75,14 @@ def _save(
 
 
 def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None, plan: Plan | None) -> Plan:
-    actor, now = request.user, timezone.now()
     stages = _stages_of_form(form, plan.cluster if plan else chosen.cluster)  # type: ignore[union-attr]
-    given = form.cleaned_data
+    given = {name: form.cleaned_data[name] for name in ("title", "to_version", "cordon_affected")}
+    given |= {"stages": stages, "actor": request.user, "now": timezone.now()}
     if plan is not None:
-        return plan_drafts.edit(
-            plan,
-            title=given["title"],
-            to_version=given["to_version"],
-            stages=stages,
-            cordon_affected=given["cordon_affected"],
-            expected_revision=given["revision"],
-            actor=actor,
-            now=now,
-        )
+        return plan_drafts.edit(plan, expected_revision=form.cleaned_data["revision"], **given)
     if chosen is None:
         raise Http404
-    return plan_drafts.draft(
-        cluster=chosen.cluster,
-        title=given["title"],
-        driver_object=chosen,
-        to_version=given["to_version"],
-        stages=stages,
-        cordon_affected=given["cordon_affected"],
-        actor=actor,
-        now=now,
-    )
+    return plan_drafts.draft(cluster=chosen.cluster, driver_object=chosen, **given)
 
 
 def _stages_of_form(form: DraftForm, cluster: Cluster) -> list[StageDraft]:
