@@ -4,7 +4,7 @@ The repairs follow NVIDIA's catalogue of Xids (docs.nvidia.com/deploy/xid-errors
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -65,6 +65,7 @@ class StepChoice:
     reason: str  # for a wait: its condition; for a hand-over: the reason
     kind: RepairKind | None = None  # of a repair
     to: str = ""  # person of a hand-over; blank: the person on call
+    is_cancelling: bool = False  # a hand-over cancels the automatic drain, which has not begun on the node
 
 
 def repair_kind(trigger: str, attempt: int, able: Collection[RepairKind]) -> RepairKind | None:
@@ -84,7 +85,7 @@ def choose_step(case: CaseFacts, its: AutomaticFacts, *, now: datetime) -> StepC
     if case.gone or not case.is_seen:
         return wait_for("The node is not seen in its cluster.")
     if case.is_busy or case.test is not None:
-        return wait_for("An operation is in progress.")
+        return _beside_operation(case)
     if case.is_uncordoned:
         return hand_over("Somebody else uncordoned the node.")
     match case.state:
@@ -100,6 +101,16 @@ def choose_step(case: CaseFacts, its: AutomaticFacts, *, now: datetime) -> StepC
         case CaseState.DRAIN_BLOCKED:
             return hand_over(_result(case))
     return wait_for("The case continues by itself.")
+
+
+def _beside_operation(case: CaseFacts) -> StepChoice:
+    """Waits for the operation. A drain that has not begun, such as behind another controller, ends with its fault."""
+    newest = case.newest
+    is_waiting = newest is not None and newest.kind == "drain" and newest.progress == NodeProgress.PENDING
+    if not is_waiting or case.state != CaseState.QUARANTINED or case.is_fault_open:
+        return wait_for("An operation is in progress.")
+    reason = "The finding is resolved, and the drain has not begun. It would end pods for a fault that is over."
+    return replace(hand_over(reason), is_cancelling=True)
 
 
 def _end_by_people(case: CaseFacts, its: AutomaticFacts) -> StepChoice | None:

@@ -24,6 +24,8 @@ from maintenance.refusals import CaseRefused
 from maintenance.step_choice import AutomaticStep
 from maintenance.triggers import VERSION
 from operations import commands as operations
+from operations.lifecycle import NodeProgress
+from operations.models import OperationNode
 from operations.refusals import OperationRefused
 from wording.instants import to_the_minute
 
@@ -50,13 +52,27 @@ def _carry_out(its: AutomaticCase, *, now: datetime) -> None:
     if its.choice.step == AutomaticStep.WAIT:
         return
     if its.choice.step == AutomaticStep.HAND_OVER:
-        its.case.hand_over(its.choice.to, actor=ACTOR, reason=its.choice.reason, now=now)
+        _hand_over(its, now=now)
         return
     try:
         _start(its, now=now)
     except (CaseRefused, OperationRefused) as refusal:
         refused = NodeCase.objects.get(pk=its.case.pk)
         refused.hand_over("", actor=ACTOR, reason=f"The {its.choice.step} was refused. {refusal}", now=now)
+
+
+def _hand_over(its: AutomaticCase, *, now: datetime) -> None:
+    """:raises LostRace: also when the drain that it cancels has begun or ended"""
+    choice = its.choice
+    with transaction.atomic():
+        its.case.hand_over(choice.to, actor=ACTOR, reason=choice.reason, now=now)
+        if not choice.is_cancelling:
+            return
+        drains = OperationNode.objects.of_kinds("drain").filter(node_uid=its.case.node_uid, operation__asked_by=ACTOR)
+        waiting = drains.filter(state=NodeProgress.PENDING).select_related("operation").first()
+        if waiting is None or not waiting.operation.is_in_progress:
+            raise LostRace("The drain began or ended at the same time.")
+        operations.cancel(waiting.operation, actor=ACTOR, reason=choice.reason, now=now)
 
 
 def _start(its: AutomaticCase, *, now: datetime) -> None:

@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 
+from edges.transition_errors import LostRace
 from fleet.models import Node, Pool
 from maintenance import automatic, commands, step_round
-from maintenance.automatic_cases import set_switches, would_do
+from maintenance.automatic_cases import automatic_case, set_switches, would_do
 from maintenance.automatic_round import run_automatic_quarantine
 from maintenance.case_round import follow_cases
 from maintenance.findings import WAITING
 from maintenance.lifecycle import CaseState
 from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase, RepairKinds
+from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
 from maintenance.step_choice import DRAINED_AFTER
-from maintenance.step_round import run_automatic_steps
+from maintenance.step_round import _carry_out, run_automatic_steps
 from maintenance.trials import DecisionAcceptance, acceptance_of
 from maintenance.triggers import BreakerState, Mode
 from operations import commands as operations
@@ -134,6 +136,37 @@ def test_without_the_switches_nothing_follows_the_cordon():
     step(pool)
 
     assert kinds() == ["quarantine"]
+
+
+def test_a_drain_that_waits_for_another_controller_ends_with_the_fault():
+    """A remediator reboots the node meanwhile: the drain would end pods for a fault that is over (lifecycle R18)."""
+    pool = a_pool_with_switches()
+    a_quarantined_case(pool)
+    step(pool)
+    held = "Held by another: Self Node Remediation reboots the node."
+    OperationNode.objects.filter(state="pending").update(reason=held)
+    assert step(pool).is_automatic, "the wait ends by itself, and a finding tells of it"
+
+    case = NodeCase.objects.get()
+    mend(case, boot_id="second")
+    case = step(pool)
+    assert case.handed_over_reason.startswith("The finding is resolved, and the drain has not begun.")
+    drain = OperationNode.objects.get(operation__steps=["cordon", "drain"])
+    assert (drain.state, drain.operation.state) == ("cancelled", "cancelled")
+
+
+def test_a_drain_that_begins_at_that_moment_is_not_cancelled():
+    pool = a_pool_with_switches()
+    case = a_quarantined_case(pool)
+    step(pool)
+    mend(case, boot_id="second")
+    facts = facts_of([case])[case.pk]
+    its = automatic_case(case, facts, now=LATER)
+    OperationNode.objects.filter(state="pending").update(state="running")
+    with pytest.raises(LostRace):
+        _carry_out(its, now=LATER)
+    assert NodeCase.objects.get().is_automatic
+    assert Operation.objects.get(steps=["cordon", "drain"]).state == "running"
 
 
 def test_the_drain_alone_ends_with_a_person():

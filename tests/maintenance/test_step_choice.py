@@ -68,6 +68,12 @@ MENDED = {"repaired_at": NOON - SECOND, "is_fault_open": False}
         (facts(S.QUARANTINED, newest=an_operation("drain", NodeProgress.CANCELLED)), {}, AutomaticStep.HAND_OVER),
         (facts(S.QUARANTINED, newest=an_operation("drain", NodeProgress.RUNNING)), {}, AutomaticStep.WAIT),
         (facts(S.QUARANTINED, newest=an_operation("drain", NodeProgress.FAILED)), {}, AutomaticStep.HAND_OVER),
+        (facts(S.QUARANTINED, newest=an_operation("drain", NodeProgress.PENDING)), {}, AutomaticStep.WAIT),
+        (
+            facts(S.QUARANTINED, newest=an_operation("drain", NodeProgress.PENDING), is_fault_open=False),
+            {},
+            AutomaticStep.HAND_OVER,
+        ),
         (facts(S.DRAINING), {}, AutomaticStep.WAIT),
         (facts(S.DRAIN_BLOCKED, newest=an_operation("drain", NodeProgress.FAILED)), {}, AutomaticStep.HAND_OVER),
         (facts(S.DRAINED), {}, AutomaticStep.REPAIR),
