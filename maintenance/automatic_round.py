@@ -38,7 +38,6 @@ from maintenance.trials import acceptance_of
 from maintenance.triggers import (
     DAY,
     MODE_ORDER,
-    NOT_READY,
     SAME_CAUSE,
     VERSION,
     WATCHED,
@@ -119,8 +118,7 @@ class PoolRound:
         numbers = numbers_of(self.row, alike=alike, shared=shared, now=self.now)
         is_shadow = self.row.mode_of(match.trigger.key) == Mode.SHADOW
         if numbers.why_trip and self.row.breaker != BreakerState.OPEN and not is_shadow:
-            by_outage = NOT_READY if numbers.is_outage else ""
-            self._trip(numbers.why_trip, cause=match.trigger.key if numbers.is_systemic else by_outage)
+            self._trip(numbers.why_trip, cause=numbers.cause_of_trip(match.trigger.key))
         blocked = self._why_blocked(node)
         if is_shadow and numbers.why_trip:
             blocked = blocked or f"In mode act the breaker would open: {numbers.why_trip}"

@@ -107,9 +107,11 @@ TRIGGERS: Sequence[Trigger] = (
     ),
 )  # fmt: skip
 TITLES: Mapping[str, str] = {trigger.key: trigger.title for trigger in TRIGGERS}
-NOT_READY = "not-ready"
+NOT_READY, MANY_ACTS = "not-ready", "many-acts"
 # The causes that breakers of several pools may share.
-CAUSES: Mapping[str, str] = {**TITLES, NOT_READY: "many nodes not Ready"}
+CAUSES: Mapping[str, str] = {
+    **TITLES, NOT_READY: "many nodes not Ready", MANY_ACTS: f"{PER_HOUR} nodes of the cluster within an hour",
+}  # fmt: skip
 JUDGED_FIRST = frozenset({"nvlink", "detector", "flapping"})  # no repair mends them as such
 RULES = frozenset(rule for trigger in TRIGGERS for rule in (*trigger.rules, *trigger.also))
 # No trigger names these. A test compares.
@@ -197,6 +199,18 @@ class BreakerNumbers:
         return self.not_ready >= max(SAME_CAUSE, self.in_service * NOT_READY_SHARE)
 
     @property
+    def is_pool_full(self) -> bool:
+        return self.in_cases >= self.most_in_cases
+
+    def cause_of_trip(self, trigger: str) -> str:
+        """Returns the cause that breakers of several pools share. Blank: the limit of this pool. `trigger`: its key."""
+        if self.is_systemic:
+            return trigger
+        if self.is_outage:
+            return NOT_READY
+        return "" if self.is_pool_full else MANY_ACTS
+
+    @property
     def why_trip(self) -> str:
         """Returns why the breaker opens instead of the next act. Blank: it does not."""
         if self.is_systemic:
@@ -205,7 +219,7 @@ class BreakerNumbers:
         if self.is_outage:
             not_ready = f"{self.not_ready} of {count(self.in_service, 'GPU node')} in service are not Ready."
             return f"{not_ready} Look at the zone and the control plane."
-        if self.in_cases >= self.most_in_cases:
+        if self.is_pool_full:
             most = count(self.most_in_cases, "node")
             return f"Automatic cases hold {self.in_cases} of {count(self.nodes, 'node')} of the pool. At most {most}."
         if self.last_hour >= PER_HOUR:

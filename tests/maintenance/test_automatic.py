@@ -138,6 +138,19 @@ def test_each_limit_opens_the_breaker(numbers: BreakerNumbers, why: str):
     assert bool(numbers.why_trip) is bool(why)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "cause"),
+    [
+        (BreakerNumbers(100, 0, 3, ("a", "b", "c")), "gpu-lost"),
+        (BreakerNumbers(100, 0, 3, not_ready=20, in_service=100), "not-ready"),
+        (BreakerNumbers(100, 0, 3), "many-acts"),
+        (BreakerNumbers(100, 5, 3), ""),  # the pool's own limit
+    ],
+)
+def test_breakers_of_several_pools_share_a_cause_of_the_cluster(numbers: BreakerNumbers, cause: str):
+    assert numbers.cause_of_trip("gpu-lost") == cause
+
+
 # With rows.
 
 
