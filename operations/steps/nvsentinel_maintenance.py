@@ -168,7 +168,8 @@ def _delete(row: MaintenanceRequest, connection: client.Connection, *, guard: Ca
 def _returned(work: NodeWork) -> StepResult:
     """Returns whether NVSentinel has given the node back, as the API server shows the node."""
     node = work.read_node()
-    if SENTINEL_STATE in node.labels or SENTINEL_CORDON in node.labels:
+    # Its labels of the cordon stay after an uncordon by hand (NVIDIA/NVSentinel #1872).
+    if SENTINEL_STATE in node.labels or (SENTINEL_CORDON in node.labels and node.is_unschedulable):
         return wait("NVSentinel has not uncordoned the node yet.")
     if node.is_unschedulable:
         whose = whose_cordon(node.cordoned_by, node.labels)

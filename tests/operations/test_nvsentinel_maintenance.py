@@ -88,6 +88,15 @@ def test_nvsentinel_is_asked_followed_and_asked_to_give_back(sentinel: Ground):
     assert node(back).reason == "NVSentinel gave the node back. New pods may start here."
 
 
+def test_the_labels_of_a_cordon_that_somebody_removed_by_hand_hold_nothing_up(sentinel: Ground):
+    drained(sentinel)
+    back = rounds(sentinel, begin(sentinel, "end-maintenance", CANARY))
+    becomes(sentinel, None)
+    sentinel.patch_node(CANARY, {"spec": {"unschedulable": None}})
+    back = rounds(sentinel, back)
+    assert node(back).reason == "NVSentinel gave the node back. New pods may start here."
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
