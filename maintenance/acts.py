@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from maintenance.lifecycle import CORDONED, FINAL, NEW, TITLES, CaseFacts, CaseState
+from operations.kinds import CASE_ACTS
 
 S = CaseState  # for the table
+OFFERED_BY_STEP = {kind.key for kind in CASE_ACTS}
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,7 @@ ACTS: Mapping[str, CaseAct] = {
             "retire", "Retire", frozenset(S) - FINAL,
             says="The node does not return to service. Quarterdeck's cordon, if there is one, stays.",
         ),
-        CaseAct(
-            "cancel-breakfix", "Cancel NVSentinel's break-fix", frozenset(S) - FINAL - {S.PROBATION}, "cancel-breakfix",
-        ),
+        *(CaseAct(kind.key, kind.title, frozenset(S) - FINAL - {S.PROBATION}, kind.key) for kind in CASE_ACTS),
         CaseAct(
             "take-over", "Take over", frozenset(S) - FINAL - {S.PROBATION},
             says="Ends the automatic steps. A running operation or repair continues; cancel an operation on its page.",
@@ -70,8 +70,8 @@ def why_not(act: str, case: CaseFacts) -> str:
     now = f"The case is {TITLES[case.state].lower()}."
     if case.state not in ACTS[act].states:
         return now
-    if act == "cancel-breakfix":
-        return "" if case.is_in_breakfix else "NVSentinel does not quarantine the node."
+    if act in OFFERED_BY_STEP:
+        return "" if act in case.offered else "The state of the node does not ask for it."
     if act == "take-over":
         return "" if case.is_automatic else "The case has no automatic steps."
     return _why_not_yet(act, case, now)
@@ -107,7 +107,7 @@ def acts_of(case: CaseFacts) -> list[CaseAct]:
     if case.is_busy:
         is_returning = case.newest is not None and case.newest.kind == "release"
         offered = {"take-over"}
-        offered |= {"cancel-breakfix"} if is_returning else set()
+        offered |= OFFERED_BY_STEP if is_returning else set()
         offered |= {"validate", "override"} if is_returning and case.why_no_return else set()
         return [act for act in possible if act.key in offered]
     if not case.is_uncordoned:

@@ -168,7 +168,7 @@ class CaseFacts:
     gone: str = ""  # why the node is no longer there
     is_seen: bool = True  # the node has a row
     is_unschedulable: bool = False
-    is_in_breakfix: bool = False  # NVSentinel cordoned it for an event
+    offered: frozenset[str] = frozenset()  # kinds of operations that the node's page offers
     is_ready: bool = True
     boot_id: str = ""
     booted_at: datetime | None = None  # when its last boot was seen; None: none was

@@ -8,7 +8,6 @@ from django.db.models import F, Max, Q
 from django.utils import timezone
 
 from fleet.models import ClusterMode, GoneNode, Node, Pool
-from gpu.cordons import is_in_breakfix
 from health.lifecycle import FindingState
 from health.models import Finding
 from health.rules.base import Severity
@@ -18,11 +17,12 @@ from maintenance.fault_tests import choose_test, covers, needed_tests
 from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind, TestFacts
 from maintenance.models import NodeCase, Repair, RepairKinds, RepairReceiver
 from operations.external_owner import external_owner_of
-from operations.kinds import CASE_KINDS
+from operations.kinds import CASE_ACTS, CASE_KINDS
 from operations.lifecycle import NodeProgress
 from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.models.operation import is_of_kinds
 from operations.pool_tests import PoolTests, tests_of
+from operations.steps import offered_on
 from operations.test_jobs.allocated_gpus import device_request_of
 from operations.test_jobs.device_requests import WITHOUT_MIG, TestedDevices
 from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES, OWN
@@ -61,7 +61,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             gone=gone.get(case.node_uid, ""),
             is_seen=case.node_uid in nodes,
             is_unschedulable=case.node_uid in nodes and nodes[case.node_uid].is_unschedulable,
-            is_in_breakfix=case.node_uid in nodes and _is_in_breakfix(nodes[case.node_uid]),
+            offered=offered_on(nodes[case.node_uid], CASE_ACTS) if case.node_uid in nodes else frozenset(),
             is_ready=case.node_uid in nodes and nodes[case.node_uid].is_ready is True,
             boot_id=nodes[case.node_uid].boot_id if case.node_uid in nodes else "",
             booted_at=nodes[case.node_uid].booted_at if case.node_uid in nodes else None,
@@ -85,10 +85,6 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
         )
         for case in cases
     }
-
-
-def _is_in_breakfix(node: Node) -> bool:
-    return is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable)
 
 
 def _handed_over(case: NodeCase) -> str:

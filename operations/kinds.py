@@ -24,9 +24,8 @@ class OperationKind:
     follow_up: str = ""  # kind that its page offers once it is finished; blank: none
     caution: str = ""  # on its page
     is_bulk: bool = False  # the fleet page offers it for selected nodes
-    icon: str = ""  # of its button on each node's page; blank: no button of its own
-    on_silent: bool = False  # the button is for nodes whose kubelet is gone
-    on_held: bool | None = None  # the button is for nodes whose driver is held, or for others alone; None: for all
+    icon: str = ""  # of its button on the pages of nodes where its last step is offered; blank: no button of its own
+    is_case_act: bool = False  # a case offers it, too
 
 
 ALL = (
@@ -60,12 +59,12 @@ ALL = (
     OperationKind(
         "hold-driver", "Hold driver", ("hold_driver",),
         "Labels the nodes, so that the GPU Operator's upgrade controller leaves them alone. A recreated node is free.",
-        of="on", undone_by=("free-driver",), is_bulk=True, icon="lock", on_held=False,
+        of="on", undone_by=("free-driver",), is_bulk=True, icon="lock",
     ),
     OperationKind(
         "free-driver", "Free driver", ("free_driver",),
         "Ends a hold of the driver, a few nodes at a time. Holds of plans and of others stay.",
-        of="on", leaves_service=True, undone_by=("hold-driver",), is_bulk=True, icon="lock-open", on_held=True,
+        of="on", leaves_service=True, undone_by=("hold-driver",), is_bulk=True, icon="lock-open",
     ),
     OperationKind("note", "Note", ("note",), "Writes the reason on each node's timeline.", is_bulk=True),
     OperationKind(
@@ -94,7 +93,7 @@ ALL = (
     OperationKind(
         "out-of-service", "Mark out of service", ("out_of_service",),
         "For a node whose power is off: nobody else can end its pods. Ends when the node has booted.",
-        most_nodes=1, why_fewer="the power of each is checked by itself", icon="ban", on_silent=True,
+        most_nodes=1, why_fewer="the power of each is checked by itself", icon="ban",
     ),
     # In maintenance by NVSentinel, NVSentinel decides about pods: no case follows.
     OperationKind(
@@ -110,11 +109,13 @@ ALL = (
         "cancel-breakfix", "Cancel NVSentinel's break-fix", ("cancel_breakfix",),
         "Uncordons the nodes, which ends NVSentinel's cordon, drain and repair. Undo: quarantine the nodes.",
         of="on", undone_by=("quarantine", "drain"), moves_case=True, shows_case=True, ends_quarantine=True,
+        icon="lock-open", is_case_act=True,
     ),
 )  # fmt: skip
 KINDS: Mapping[str, OperationKind] = {kind.key: kind for kind in ALL}
 LEAVING_STEPS = tuple(sorted({kind.steps[0] for kind in ALL if kind.leaves_service}))
 CASE_KINDS = tuple(kind.key for kind in ALL if kind.moves_case)
+CASE_ACTS = tuple(kind for kind in ALL if kind.is_case_act)
 ENDING_KINDS = tuple(kind.key for kind in ALL if kind.ends_quarantine)
 
 

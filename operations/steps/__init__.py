@@ -1,7 +1,9 @@
 """The steps that an operation may have. To add one, add a file here and a line below."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from fleet.models import Node
+from operations.kinds import OperationKind
 from operations.steps.base import NodeStep
 from operations.steps.cancel_breakfix import CancelBreakfixStep
 from operations.steps.cordon import CordonStep
@@ -46,3 +48,8 @@ STEPS: dict[str, NodeStep] = {
 }
 # By name. Steps that take the same option share it.
 OPTIONS: Mapping[str, StepOption] = {option.name: option for step in STEPS.values() for option in step.options}
+
+
+def offered_on(node: Node, kinds: Iterable[OperationKind]) -> frozenset[str]:
+    """Returns the keys of those kinds of operations that the pages of a node offer."""
+    return frozenset(kind.key for kind in kinds if STEPS[kind.steps[-1]].is_offered(node))

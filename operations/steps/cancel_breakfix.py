@@ -52,6 +52,9 @@ class CancelBreakfixStep(NodeStep):
     acts_on: ClassVar[str] = SENTINEL
     progress: ClassVar[str] = "For a cancel of NVSentinel's break-fix: `uncordoned_at`."
 
+    def is_offered(self, node: Node) -> bool:
+        return is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable)
+
     def effect_on(self, nodes: Sequence[Node]) -> str:
         by_node = {node.uid: sentinel_events(node.annotations) for node in nodes}
         return f"{self.effect} Events: {sum(map(len, by_node.values()))} (digest {digest(by_node)[:12]})."
@@ -62,7 +65,7 @@ class CancelBreakfixStep(NodeStep):
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         yield "The same event does not cordon the node again. NVSentinel does not take the cancel back."
         for node in nodes:
-            if not is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable):
+            if not self.is_offered(node):
                 yield f"{node.name} is not in NVSentinel's break-fix: its cancel fails."
                 continue
             titles = list(dict.fromkeys(map(event_title, sentinel_events(node.annotations))))

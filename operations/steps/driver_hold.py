@@ -31,6 +31,9 @@ class HoldDriverStep(NodeStep):
     waits_for_stop: ClassVar[bool] = False  # it keeps a change away
     vetoes = DRIVER_VETOES
 
+    def is_offered(self, node: Node) -> bool:
+        return not node.is_held and bool(node.upgrade_state)
+
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         if unmanaged := [node.name for node in nodes if not node.upgrade_state]:
             have = either(len(unmanaged), "has", "have")
@@ -70,6 +73,9 @@ class FreeDriverStep(NodeStep):
     waits_for_freeze: ClassVar[bool] = True
     vetoes = DRIVER_VETOES
     progress: ClassVar[str] = "For the end of a driver hold: `freed_at`."
+
+    def is_offered(self, node: Node) -> bool:
+        return node.held_by.startswith(MARK)
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         if queued := [node.name for node in nodes if node.upgrade_state == UPGRADE_REQUIRED]:

@@ -13,8 +13,8 @@ from django.db import IntegrityError, transaction
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from fleet.observer.mirror.rows.pod import pod_row
-from gpu.cordons import whose_cordon
-from gpu.labels import MAINTENANCE_OF, MANAGED_BY, OURS, SENTINEL_CORDON, SENTINEL_STATE
+from gpu.cordons import is_in_breakfix, whose_cordon
+from gpu.labels import MAINTENANCE_OF, MANAGED_BY, OURS, SENTINEL_CORDON, SENTINEL_MARKS, SENTINEL_STATE
 from kube import client
 from kube.resources import Resource
 from kube.structs import CustomSeen, NodeSeen
@@ -40,6 +40,11 @@ class StartMaintenanceStep(NodeStep):
     evicts: ClassVar[bool] = True
     needs_place: ClassVar[bool] = True
     waits_for_freeze: ClassVar[bool] = True
+
+    def is_offered(self, node: Node) -> bool:
+        """Returns whether NVSentinel is on the node, and not at work there for an event."""
+        is_busy = is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable)
+        return not is_busy and any(label.startswith(SENTINEL_MARKS) for label in node.labels)
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         yield "NVSentinel drains by its own settings: it may wait without end, or delete pods past their budgets."

@@ -67,6 +67,9 @@ class OutOfServiceStep(NodeStep):
             raise BadOperation(("powered_off", "Check that the power is off, then type the name of the node."))
         return dict(options)
 
+    def is_offered(self, node: Node) -> bool:
+        return node.is_ready is None
+
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         yield "With the power on, two pods may write to one volume. Check the power at the BMC or the cloud."
 

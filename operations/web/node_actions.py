@@ -8,13 +8,12 @@ from edges.parts import part_response
 from edges.requests import PersonRequest
 from fleet.models import ClusterMode, Node
 from fleet.web.node_lookup import node_for
-from gpu.cordons import is_in_breakfix
-from gpu.labels import SENTINEL_MARKS
 from operations.external_owner import announced_work_of, external_owner_of
-from operations.kinds import KINDS, OperationKind, title_of
+from operations.kinds import KINDS, title_of
 from operations.lifecycle import NodeProgress
 from operations.models import MaintenanceRequest, Operation, OperationNode, Quarantine
 from operations.models.operation import MARK
+from operations.steps import offered_on
 from people.rights import Permission, why_not
 
 SHOWN = 5
@@ -30,11 +29,11 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     locked = why_not(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
     if not locked and cluster.mode != ClusterMode.OPERATE:
         locked = f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}."
+    offered = offered_on(node, KINDS.values())
     context = {
         "node": node,
-        "has_nvsentinel": any(label.startswith(SENTINEL_MARKS) for label in node.labels),
+        "asks_nvsentinel": "start-maintenance" in offered,
         "maintenance": MaintenanceRequest.objects.of_node(node.uid),
-        "is_in_breakfix": is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable),
         "quarantine": quarantine,
         "holding": _holding(node),
         "external": external_owner_of(node, now=timezone.now()),
@@ -43,21 +42,10 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
             row.state in (NodeProgress.PENDING, NodeProgress.RUNNING) and row.operation.is_in_progress for row in last
         ),
         "last": [(row, title_of(row.operation.kind)) for row in last],
-        "more_kinds": [kind for kind in KINDS.values() if kind.icon and _is_offered(kind, node)],
+        "more_kinds": [kind for kind in KINDS.values() if kind.icon and kind.key in offered],
         "why_not": locked,
     }
     return render(request, "operations/_node_actions.html", context)
-
-
-def _is_offered(kind: OperationKind, node: Node) -> bool:
-    """Returns whether the node's page has a button of the kind. A node without upgrade state needs no hold."""
-    if kind.on_silent and node.is_ready is not None:
-        return False
-    if kind.on_held is None:
-        return True
-    if kind.on_held:
-        return node.held_by.startswith(MARK)
-    return not node.is_held and bool(node.upgrade_state)
 
 
 def _holding(node: Node) -> Operation | None:

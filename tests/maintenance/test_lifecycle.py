@@ -142,21 +142,24 @@ def test_every_act_is_a_command_or_an_operation():
     assert {act.operation for act in ACTS.values() if act.operation} <= set(KINDS)
 
 
+IN_BREAKFIX = frozenset({"cancel-breakfix"})
+
+
 def test_a_release_that_waits_for_a_validation_leaves_that_act_to_people():
     release = NodeOperation(7, "release", NodeProgress.PENDING, False, "ada", "Back.", "No validation has passed.")
     case = CaseFacts(CaseState.DRAINED, NOON, "gpu-1", is_seen=True, has_quarantine=True, newest=release)
 
     assert [act.key for act in acts_of(case)] == ["validate", "override"]
     assert acts_of(replace(case, passed_at=NOON)) == []
-    in_breakfix = replace(case, passed_at=NOON, is_in_breakfix=True)
+    in_breakfix = replace(case, passed_at=NOON, offered=IN_BREAKFIX)
     assert [act.key for act in acts_of(in_breakfix)] == ["cancel-breakfix"], "the release waits for NVSentinel"
 
 
 @pytest.mark.parametrize("state", sorted(set(CaseState) - FINAL - {CaseState.PROBATION}))
 def test_a_case_offers_to_cancel_nvsentinels_break_fix_where_there_is_one(state: CaseState):
-    case = CaseFacts(state, NOON, "gpu-1", is_in_breakfix=True)
+    case = CaseFacts(state, NOON, "gpu-1", offered=IN_BREAKFIX)
     assert "cancel-breakfix" in [act.key for act in acts_of(case)]
-    assert "cancel-breakfix" not in [act.key for act in acts_of(replace(case, is_in_breakfix=False))]
+    assert "cancel-breakfix" not in [act.key for act in acts_of(replace(case, offered=frozenset()))]
 
 
 @pytest.mark.parametrize("progress", [NodeProgress.DONE, NodeProgress.FAILED, NodeProgress.CANCELLED])

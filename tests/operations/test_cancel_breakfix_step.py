@@ -256,7 +256,12 @@ def test_the_page_of_a_node_offers_it_for_nvsentinels_cordon_alone(ground: Groun
     where = reverse("node-operations", args=[Node.objects.get(name=CANARY).pk])
     assert "kind=cancel-breakfix" not in str(client.get(where).content)
     sentinel_takes(ground, XID)
-    assert "kind=cancel-breakfix" in str(client.get(where).content)
+    said = str(client.get(where).content)
+    assert "kind=cancel-breakfix" in said
+    assert "kind=start-maintenance" not in said, "it is at work there"
+    ground.patch_node(CANARY, {"spec": {"unschedulable": None}})
+    ground.look()
+    assert "kind=start-maintenance" in str(client.get(where).content)
 
 
 def test_the_form_refuses_events_that_it_did_not_show(ground: Ground, client: Any):
