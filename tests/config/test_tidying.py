@@ -59,13 +59,23 @@ def test_it_is_not_looked_through_after_each(collecting: None):
     assert gc.get_stats()[2]["collections"] == before + 10
 
 
+def test_an_answer_that_went_before_the_next_is_not_kept(collecting: None):
+    held = Held()
+    known = weakref.ref(held)
+    del held
+
+    request_finished.send(sender=None)
+
+    assert known() is None
+
+
 def test_what_the_first_answers_load_is_frozen_and_not_looked_through_again(
     collecting: None, monkeypatch: pytest.MonkeyPatch
 ):
     sent: list[int] = []
     frozen_after: list[int] = []
     monkeypatch.setattr(process_cleanup, "_answers", count(1))
-    monkeypatch.setattr(gc, "collect", lambda: 0)
+    monkeypatch.setattr(gc, "collect", lambda *_: 0)
     monkeypatch.setattr(gc, "freeze", lambda: frozen_after.append(len(sent)))
 
     for number in range(40 * ANSWERS):
