@@ -9,6 +9,7 @@ class MaintenanceConfig(AppConfig):
         from fleet.history import lines
         from health.evaluation.finding_sources import register
         from maintenance.automatic import open_every_breaker
+        from maintenance.chosen_round import why_no_chosen_release
         from maintenance.findings import BREAKER, UNHELD, WAITING
         from maintenance.queries import why_no_release
         from maintenance.retention import tidy
@@ -25,4 +26,4 @@ class MaintenanceConfig(AppConfig):
         retention.ALSO.append(tidy)
         lines.MORE.append(lines_of_cases)
         AFTER_RESTORE.append(open_every_breaker)
-        RELEASE_VETOES.append(why_no_release)
+        RELEASE_VETOES.extend((why_no_release, why_no_chosen_release))

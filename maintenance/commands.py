@@ -13,7 +13,7 @@ from health.models import Finding
 from maintenance.actors import ACTORS
 from maintenance.actors.person import Person
 from maintenance.acts import why_not
-from maintenance.lifecycle import MOST_REBOOTS, CaseFacts, CaseState, RepairAnswer, RepairKind
+from maintenance.lifecycle import CHOICE_ENDED, MOST_REBOOTS, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
 from maintenance.models.case import OPENED
 from maintenance.queries import facts_of, other_owner, repair_scope, why_no_validation
@@ -61,16 +61,20 @@ def retire(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: date
 
 
 def ask_repair(
-    case: NodeCase, *, kind: str, by: str = Person.key, link: str = "", deadline_h: int = 24, actor: str, reason: str,
-    seen: str = "", now: datetime,
+    case: NodeCase, *, kind: str, by: str = Person.key, link: str = "", deadline_h: int = 24, then_test: bool = False,
+    then_release: bool = False, actor: str, reason: str, seen: str = "", now: datetime,
 ) -> None:  # fmt: skip
     """Asks an actor for a repair. A worker sends the request. Raises as `changed` does.
+
+    `then_test`: a test starts once the repair is proven. `then_release`: after a pass the node is released.
 
     :raises CaseRefused: also when the actor cannot be asked, another owner changes the node, or two reboots did not
         mend it (lifecycle R7)
     """
     with changed(case, "repair", seen=seen) as facts:
         refuse_unable(case, RepairKind(kind), by, now=now)
+        if then_release and not then_test:
+            raise CaseRefused("A release after the repair needs the test after it. Choose both, or neither.")
         reboots = case.repairs.filter(kind=RepairKind.REBOOT).exclude(answer=RepairAnswer.REFUSED).count()
         if kind == RepairKind.REBOOT and reboots >= MOST_REBOOTS:
             raise CaseRefused("Two reboots did not mend the node. Ask for a hardware repair, or retire it.")
@@ -80,8 +84,10 @@ def ask_repair(
         repair = case.repairs.create(
             by=by, kind=kind, request=str(uuid4()), asked_by=actor, asked_at=now, note=reason, link=link,
             deadline=deadline, came_from=case.state, boot_id=facts.boot_id, next_look_at=now, lease_until=now,
+            then_test=then_test, then_release=then_release,
         )  # fmt: skip
         evidence = {"repair": repair.pk, "kind": kind, "by": by, "link": link, "deadline": deadline}
+        evidence |= {"then": ["test", *(["release"] if then_release else [])]} if then_test else {}
         case.move(CaseState.IN_REPAIR, actor=actor, reason=reason, now=now, evidence=evidence)
         Repair.queue_round(repair.pk)
 
@@ -181,9 +187,13 @@ def override(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: da
 
 
 def take_over(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: datetime) -> None:
-    """Ends the automatic steps of the case: the person does the next ones. Raises as `changed` does."""
+    """Ends the automatic and chosen steps of the case: the person does the next ones. Raises as `changed` does."""
     with changed(case, "take-over", seen=seen):
-        case.hand_over(actor, actor=actor, reason=reason, now=now)
+        if case.is_automatic:
+            case.hand_over(actor, actor=actor, reason=reason, now=now)
+        says = f"{actor} took the case over: {reason}"
+        if Repair.objects.filter(case=case).end_chosen_steps(says, now=now):
+            case.record(CHOICE_ENDED, actor=actor, reason=reason, now=now)
 
 
 @contextmanager

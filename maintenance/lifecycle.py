@@ -10,6 +10,7 @@ from enum import StrEnum
 from operations.kinds import ENDING_KINDS
 from operations.lifecycle import NodeProgress
 from wording.durations import spell
+from wording.sentences import with_period
 
 
 class CaseState(StrEnum):
@@ -129,6 +130,7 @@ class RepairKind(StrEnum):
 
 
 NOT_LOOKED = "not-looked"  # in the history of a case: whose work was unknown when a repair was sent
+CHOICE_ENDED = "chosen-ended"  # in the history of a case: why the chosen steps after a repair ended early
 NO_LOGS = "no-logs"  # in the history of a case: why no logs were collected before a repair
 
 
@@ -153,6 +155,22 @@ class RepairFacts:
     waiting: str = ""  # one sentence while the actor works
     ends_at_deadline: bool = False  # an actor that is no person is waited for no longer
     says: str = ""  # reason why the request waits
+
+
+@dataclass(frozen=True)
+class ChosenAfterRepair:
+    """The steps that a person chose with the newest repair: a test, and perhaps the release after a pass."""
+
+    by: str
+    releases: bool
+    has_ended: bool  # early, while the case had its present state
+    says: str  # why they wait, or ended
+
+    @property
+    def sentence(self) -> str:
+        """Returns the next steps after the repair."""
+        release = f" After a pass the node is released, as {self.by} chose." if self.releases else ""
+        return f"A test then starts by itself.{release}"
 
 
 @dataclass(frozen=True)
@@ -182,6 +200,7 @@ class CaseFacts:
     waits_for: str = ""  # what a new node lacks
     handed_over: str = ""  # why the automatic steps ended in this state; blank: they did not
     repair: RepairFacts | None = None
+    chosen: ChosenAfterRepair | None = None  # None: nothing was chosen, or it is over
     needs: str = ""  # the tests that exercise the fault, as a sentence
     test: TestFacts | None = None  # with a result that the case does not have yet
     has_quarantine: bool = False  # Quarterdeck wants its cordon on the node
@@ -201,9 +220,38 @@ class CaseFacts:
         return is_kept_off and self.is_cordon_removed and self.is_seen and not self.is_unschedulable
 
     @property
+    def is_chosen(self) -> bool:
+        """Returns whether the next step after the repair is one that a person chose with it."""
+        return self.chosen is not None and not self.chosen.has_ended
+
+    @property
+    def title(self) -> str:
+        """Returns the state. A node after its repair waits for a test, is tested, or waits for its release."""
+        if self.state != CaseState.VALIDATING:
+            return TITLES[self.state]
+        if self.is_busy and self.newest is not None and self.newest.kind in ("test", "release"):
+            return "Being tested" if self.newest.kind == "test" else "Being released"
+        return "Waits for a test" if self.why_no_return else "Waits for its release"
+
+    @property
     def next_step(self) -> str:
+        return self._step_by_itself or self._step_of_person
+
+    @property
+    def _step_by_itself(self) -> str:
+        """Returns the next step of an operation, an actor or a person's earlier choice. Blank: a person does it."""
+        if self.is_busy and self.newest is not None and self.state not in NEW and self.state != CaseState.DRAINING:
+            goes = "is in progress" if self.newest.progress == NodeProgress.RUNNING else "starts next"
+            return f"The {self.newest.kind} {goes}. The case continues by itself when it ends."
+        chosen = self.chosen if self.is_chosen else None
         if self.state == CaseState.IN_REPAIR and self.repair and self.repair.waiting:
-            return self.repair.waiting
+            return f"{self.repair.waiting} {chosen.sentence if chosen else ''}".strip()
+        if self.state != CaseState.VALIDATING or chosen is None or (not self.why_no_return and not chosen.releases):
+            return ""
+        return chosen.sentence if self.why_no_return else f"The node is released next, as {chosen.by} chose."
+
+    @property
+    def _step_of_person(self) -> str:
         if self.state in NEW:
             return "" if self.waits_for else NEXT[self.state]
         may_return = self.state in CORDONED - {CaseState.DRAINING} and not self.why_no_return
@@ -270,7 +318,7 @@ class CaseFacts:
             return f"Returned without a validation. {self.why_unvalidated}"
         if self.state == CaseState.PROBATION and self.is_fault_open:
             return "The finding that opened the case is still open."
-        if self.repair and (waits_for := self._waits_for(self.repair)):
+        if waits_for := self._waits_for():
             return waits_for
         if self.newest is None or self.state == CaseState.PROBATION:
             return ""
@@ -281,7 +329,12 @@ class CaseFacts:
         )
         return self.newest.result if self.is_busy or is_refused else ""
 
-    def _waits_for(self, repair: RepairFacts) -> str:
+    def _waits_for(self) -> str:
+        """Returns why the repair, or a step that was chosen with it, waits."""
+        if self.repair is None:
+            ended = "The steps chosen with the repair ended. " if self.chosen and self.chosen.has_ended else ""
+            return f"{ended}{self.chosen.says}" if self.chosen and self.chosen.says and not self.is_busy else ""
+        repair = self.repair
         if repair.is_overdue:
             return f"The repair is overdue: {repair.asked_by} asked for it. Answer it."
         if repair.answer == RepairAnswer.DONE:
@@ -384,7 +437,7 @@ def _after_operation(case: CaseFacts) -> NextMove | None:
     if begun is None:
         return NextMove(to, "The node was quarantined already.")
     result = begun.result if begun.progress in (NodeProgress.DONE, NodeProgress.FAILED) else ""
-    return NextMove(to, f"{begun.kind.capitalize()}: {begun.reason} {result}".strip(), begun)
+    return NextMove(to, f"{begun.kind.capitalize()}: {with_period(begun.reason)} {result}".strip(), begun)
 
 
 def _state_of(state: CaseState, begun: NodeOperation | None) -> CaseState | None:

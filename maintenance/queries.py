@@ -14,7 +14,15 @@ from health.rules.base import Severity
 from maintenance.actors import ACTORS
 from maintenance.actors.base import ActorPlace, RepairActor
 from maintenance.fault_tests import choose_test, covers, needed_tests
-from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind, TestFacts
+from maintenance.lifecycle import (
+    CaseFacts,
+    CaseState,
+    ChosenAfterRepair,
+    NodeOperation,
+    RepairFacts,
+    RepairKind,
+    TestFacts,
+)
 from maintenance.models import NodeCase, Repair, RepairKinds, RepairReceiver
 from operations.external_owner import external_owner_of
 from operations.kinds import CASE_ACTS, CASE_KINDS
@@ -46,7 +54,9 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
     findings = _findings(cases)
     faults = {case.pk: newest_fault(case, findings.get(case.node_uid, ())) for case in cases}
     tests = _tests(uids)
-    repairs = {row.case_id: row for row in Repair.objects.filter(case__in=cases, ended_at=None)}
+    open_or_chosen = Repair.objects.filter(Q(ended_at=None) | Q(then_test=True), case__in=cases).order_by("pk")
+    newest_repairs = {row.case_id: row for row in open_or_chosen}
+    repairs = {key: row for key, row in newest_repairs.items() if row.ended_at is None}
     return {
         case.pk: CaseFacts(
             state=CaseState(case.state),
@@ -75,6 +85,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             waits_for=case.waits_for,
             handed_over=_handed_over(case),
             repair=_repair(repairs.get(case.pk)),
+            chosen=_chosen(case, newest_repairs.get(case.pk)),
             needs=_needs(case, _needed_by_gate(case, nodes.get(case.node_uid))),
             test=_new_test(case, tests.get(case.node_uid)),
             has_quarantine=case.node_uid in quarantines,
@@ -269,6 +280,15 @@ def _repair(row: Repair | None) -> RepairFacts | None:
         ends_at_deadline=actor.is_asked,
         says=row.says,
     )
+
+
+def _chosen(case: NodeCase, row: Repair | None) -> ChosenAfterRepair | None:
+    """Returns the steps chosen with the newest repair, while they are to come, or ended early in the present state."""
+    if row is None or not row.then_test:
+        return None
+    if row.then_ended_at is not None and (not row.then_says or row.then_ended_at < case.state_since):
+        return None
+    return ChosenAfterRepair(row.asked_by, row.then_release, row.then_ended_at is not None, row.then_says)
 
 
 def repair_scope(case: NodeCase) -> ActorPlace:

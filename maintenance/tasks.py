@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from maintenance.automatic_round import run_automatic_quarantine
 from maintenance.case_round import follow_cases
+from maintenance.chosen_round import run_chosen_steps
 from maintenance.models import Repair
 from maintenance.new_node_round import run_new_nodes
 from maintenance.repair_kinds import discover, queue_discoveries
@@ -30,8 +31,9 @@ def sweep_new_nodes(**_: object) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_cases(**_: object) -> None:
-    """Moves cases after their operations, queues the rounds of repairs that are due, and starts log bundles."""
+    """Moves cases after their operations, and starts chosen steps, rounds of due repairs and log bundles."""
     follow_cases(now=timezone.now())
+    run_chosen_steps(now=timezone.now())
     queue_discoveries(now=timezone.now())
     for key in Repair.objects.due(now=timezone.now()).values_list("pk", flat=True):
         Repair.queue_round(key)

@@ -21,6 +21,15 @@ class RepairQuerySet(models.QuerySet["Repair"]):
     def open(self) -> RepairQuerySet:
         return self.filter(ended_at=None)
 
+    def chosen(self) -> RepairQuerySet:
+        """Returns ended repairs whose chosen steps have not ended."""
+        return self.filter(then_test=True, then_ended_at=None, ended_at__isnull=False)
+
+    def end_chosen_steps(self, reason: str, *, now: datetime) -> int:
+        """Ends the steps that were chosen with these repairs. Returns how many choices it ended."""
+        chosen = self.filter(then_test=True, then_ended_at=None)
+        return chosen.update(then_ended_at=now, then_says=reason[:LONGEST_REASON])
+
     def to_withdraw(self) -> RepairQuerySet:
         """Returns repairs that ended without success, while their request may still be in the cluster."""
         over = self.filter(ended_at__isnull=False, sent_at__isnull=False, withdrawn_at=None, by__in=IN_CLUSTER)
@@ -63,6 +72,11 @@ class Repair(Leased):
     answered_by = models.CharField(max_length=150, blank=True)
     answer_note = models.CharField(max_length=LONGEST_REASON, blank=True)
     ended_at = models.DateTimeField(null=True)  # null: no answer, or a reboot that is not proven
+    # Steps that the asker chose for after it: a test once it is proven, and a release after a pass.
+    then_test = models.BooleanField(db_default=False, default=False)
+    then_release = models.BooleanField(db_default=False, default=False)
+    then_ended_at = models.DateTimeField(null=True)  # null: these steps are still to come, or none were chosen
+    then_says = models.CharField(max_length=LONGEST_REASON, db_default="", blank=True)  # why they wait, or ended early
     late_answer = models.CharField(max_length=16, blank=True)  # the first one after the end; it changes nothing
 
     objects = RepairQuerySet.as_manager()

@@ -1,0 +1,183 @@
+"""Starts the steps that a person chose with a repair: a test once it is proven, and a release after a pass.
+
+The person's choice is explicit, and the row of the repair has it. Everything that could forbid the step is read again
+before its start, and again before the release writes to the node (`why_no_chosen_release`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from edges.transition_errors import LostRace
+from fleet.freshness.cluster import load_cluster_freshness
+from fleet.models import ClusterMode, Node
+from gpu.cordons import SENTINEL_WORKS
+from gpu.labels import SENTINEL_STATE
+from health.lifecycle import FindingState
+from health.models import Finding
+from health.rules.base import Severity
+from maintenance.automatic_cases import SINCE_OVER
+from maintenance.chosen_steps import ChosenChoice, ChosenFacts, ChosenStep, choose_chosen_step
+from maintenance.lifecycle import CHOICE_ENDED, ENGINE, CaseState, RepairAnswer
+from maintenance.models import AutomaticQuarantine, NodeCase, Repair
+from maintenance.models.case import BLOCKED, CHANGED, LONGEST_REASON
+from maintenance.queries import facts_of, other_owner, wanted_test
+from maintenance.triggers import RULES, BreakerState, Mode
+from operations import commands as operations
+from operations.lifecycle import IN_PROGRESS
+from operations.models import Operation
+from operations.refusals import OperationRefused
+from operations.restraints import freezes_of, stop_reason
+from people.rights import Permission, people_with_permission
+from wording.instants import to_the_minute
+
+log = structlog.get_logger()
+MOST_A_ROUND = 100  # choices in random order, so that waiting ones do not block others
+
+
+def run_chosen_steps(*, now: datetime) -> None:
+    """Takes the next step of every choice whose repair has ended. One query without one."""
+    rows = list(Repair.objects.chosen().select_related("case__cluster", "case__finding").order_by("?")[:MOST_A_ROUND])
+    facts = facts_of([repair.case for repair in rows])
+    for repair in rows:
+        choice = choose_chosen_step(facts[repair.case_id], _facts_of(repair, now=now), now=now)
+        try:
+            if choice.step == ChosenStep.END:
+                _end(repair, choice, now=now)
+            elif choice.step == ChosenStep.WAIT:
+                Repair.objects.chosen().filter(pk=repair.pk).update(then_says=choice.reason[:LONGEST_REASON])
+            else:
+                _start(repair, choice.step, now=now)
+        except LostRace as lost:  # a person ended the choice or moved the case; the next round reads it again
+            log.info("a chosen step did not start", repair=repair.pk, reason=str(lost))
+
+
+def _start(repair: Repair, step: ChosenStep, *, now: datetime) -> None:
+    """Starts the operation in the name of whoever chose it, with its record. All of it or nothing.
+
+    :raises LostRace: when the choice ended, the case moved, or the step was started already
+    """
+    case, by = repair.case, repair.asked_by
+    node = Node.objects.filter(cluster=case.cluster, uid=case.node_uid).first()
+    if node is None:
+        raise LostRace("The node is not seen in its cluster.")
+    what = "Release after a pass" if step == ChosenStep.RELEASE else "Test after the repair"
+    reason = f"{what}, chosen by {by} with the repair of {to_the_minute(repair.asked_at)}."
+    options: dict[str, Any] = {"test": wanted_test(case)} if step == ChosenStep.TEST else {}
+    try:
+        with transaction.atomic():
+            if not Repair.objects.chosen().filter(pk=repair.pk).update(then_says=""):  # locks it against an end
+                raise LostRace("The choice has ended.")
+            if not NodeCase.objects.filter(pk=case.pk, state=case.state, state_since=case.state_since).exists():
+                raise LostRace("The case moved.")
+            if _own(repair).filter(key=_key(repair, step)).exists():
+                raise LostRace("It was started already.")
+            evidence = {"repair": repair.pk, "chosen_by": by, "chosen_at": repair.asked_at}
+            case.record(f"chosen-{step}", actor=by, reason=reason, now=now, evidence=evidence)
+            operations.start(
+                case.cluster, step.value, [node], actor=by, reason=reason, options=options, now=now,
+                key=_key(repair, step),
+            )  # fmt: skip
+    except OperationRefused as refusal:
+        _end(repair, ChosenChoice(ChosenStep.END, str(refusal), needs_person=True), now=now)
+
+
+def _end(repair: Repair, choice: ChosenChoice, *, now: datetime) -> None:
+    """Ends a choice, and notifies whoever decides the next step.
+
+    :raises LostRace: when it ended already
+    """
+    with transaction.atomic():
+        if not Repair.objects.filter(pk=repair.pk).end_chosen_steps(choice.reason, now=now):
+            raise LostRace("The choice has ended.")
+        if choice.reason:
+            event, evidence = BLOCKED if choice.needs_person else CHANGED, {"repair": repair.pk}
+            repair.case.record(
+                CHOICE_ENDED, actor=ENGINE, reason=choice.reason, now=now, evidence=evidence, event=event
+            )
+
+
+def why_no_chosen_release(node_uids: Collection[str]) -> dict[str, str]:
+    """Returns why a chosen release that was started may not write to its node, by node UID. Two queries without one.
+
+    Releases that people start themselves are not concerned.
+    """
+    now = timezone.now()
+    rows = Repair.objects.filter(then_release=True, case__node_uid__in=node_uids, case__state=CaseState.VALIDATING)
+    found = {}
+    for repair in rows.select_related("case__cluster", "case__finding").order_by("pk"):
+        if not _own(repair).filter(key=_key(repair, ChosenStep.RELEASE)).filter(state__in=sorted(IN_PROGRESS)).exists():
+            continue
+        ended = (repair.then_says or "The choice was withdrawn.") if repair.then_ended_at else ""
+        frozen = freezes_of(repair.case.cluster_id, [repair.case.node_uid], now=now)
+        if why := ended or _why_barred(repair) or _why_held(repair.case) or frozen.get(repair.case.node_uid, ""):
+            found[repair.case.node_uid] = why
+    return found
+
+
+def _facts_of(repair: Repair, *, now: datetime) -> ChosenFacts:
+    started = dict(_own(repair).values_list("key", "pk"))
+    return ChosenFacts(
+        releases=repair.then_release,
+        is_newest=not repair.case.repairs.filter(pk__gt=repair.pk).exists(),
+        is_mended=repair.answer == RepairAnswer.DONE,
+        since=repair.ended_at or repair.asked_at,
+        own=list(started.values()),
+        is_tested=_key(repair, ChosenStep.TEST) in started,
+        is_released=_key(repair, ChosenStep.RELEASE) in started,
+        why_barred=_why_barred(repair),
+        why_held=_why_held(repair.case),
+        why_blocked=_why_blocked(repair.case, now=now),
+    )
+
+
+def _key(repair: Repair, step: ChosenStep) -> str:
+    return f"chosen-{repair.pk}-{step}"
+
+
+def _own(repair: Repair) -> Any:
+    keys = [_key(repair, step) for step in (ChosenStep.TEST, ChosenStep.RELEASE)]
+    return Operation.objects.filter(asked_by=repair.asked_by, key__in=keys)
+
+
+def _why_barred(repair: Repair) -> str:
+    """Returns why the person's choice no longer counts. Blank: it does."""
+    cluster, by = repair.case.cluster, repair.asked_by
+    if cluster.mode != ClusterMode.OPERATE:
+        return f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}."
+    if by not in people_with_permission(Permission.RUN, cluster_id=cluster.pk):
+        return f"{by} may no longer run operations on {cluster.name}."
+    return ""
+
+
+def _why_held(case: NodeCase) -> str:
+    """Returns why the node is not released: an open breaker, or an open sign of a fault. Blank: neither.
+
+    A finding that is muted or being confirmed counts too: silence is no pass.
+    """
+    breakers = AutomaticQuarantine.objects.exclude(mode=Mode.OFF).filter(breaker=BreakerState.OPEN)
+    if breaker := breakers.filter(pool__nodes__uid=case.node_uid).select_related("pool").first():
+        return f"The breaker of pool {breaker.pool.name} is open: {breaker.breaker_reason}"
+    signs = Q(severity=Severity.CRITICAL) | Q(rule__in=RULES - SINCE_OVER) | Q(pk=case.finding_id)
+    its = Finding.objects.notified().exclude(state=FindingState.RESOLVED).filter(node__uid=case.node_uid)
+    title = its.filter(signs, cluster=case.cluster_id).order_by("since").values_list("title", flat=True).first()
+    return f"A finding of the node is open: {title}" if title else ""
+
+
+def _why_blocked(case: NodeCase, *, now: datetime) -> str:
+    """Returns why no operation starts on the node now: a stop, a freeze, another owner or old rows. Blank: one may."""
+    if not load_cluster_freshness(case.cluster, now=now).is_fresh:
+        return f"{case.cluster.name} is not seen now: its findings may be old."
+    node = case.cluster.nodes.filter(uid=case.node_uid).first()
+    state = node.labels.get(SENTINEL_STATE, "") if node else ""
+    if state in SENTINEL_WORKS:
+        return f"NVSentinel works on the node ({state})."
+    frozen = freezes_of(case.cluster_id, [case.node_uid], now=now).get(case.node_uid, "")
+    return stop_reason(now=now) or frozen or other_owner(case.node_uid, now=now)

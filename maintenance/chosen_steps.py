@@ -1,0 +1,103 @@
+"""The steps after a repair that a person chose with it: a test, and a release after a pass. Pure."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from maintenance.lifecycle import CaseFacts, CaseState
+from maintenance.step_choice import LONGEST_WAIT
+from operations.lifecycle import NodeProgress
+
+
+class ChosenStep(StrEnum):
+    WAIT = "wait"
+    TEST = "test"
+    RELEASE = "release"
+    END = "end"
+
+
+@dataclass(frozen=True)
+class ChosenFacts:
+    """The facts of a choice beside those of its case."""
+
+    releases: bool  # the person chose the release too
+    is_newest: bool  # no later repair was asked
+    is_mended: bool  # the repair ended as done
+    since: datetime  # end of the repair
+    own: Collection[int]  # numbers of the operations that were started for the choice
+    is_tested: bool  # the test was started
+    is_released: bool  # the release was started
+    why_barred: str  # why a person has to decide now, such as a lost right; blank: nothing
+    why_held: str  # why the release may not start: a breaker, or an open sign of the fault; blank: it may
+    why_blocked: str  # why no operation starts now, such as a freeze; blank: one may
+
+
+@dataclass(frozen=True)
+class ChosenChoice:
+    step: ChosenStep
+    reason: str  # of a wait or an end; blank: nothing to tell
+    needs_person: bool = False  # the end of the choice leaves the next step to a person
+
+
+def choose_chosen_step(case: CaseFacts, its: ChosenFacts, *, now: datetime) -> ChosenChoice:
+    """Returns the next step of a choice. Any doubt ends it: a person decides then."""
+    if case.state == CaseState.PROBATION and its.is_released:
+        return ChosenChoice(ChosenStep.END, "")
+    if case.state == CaseState.DRAINED and its.is_tested and case.why_unvalidated:
+        return _hand_over(f"The test did not pass. {case.why_unvalidated}")
+    if why := _why_over(case, its):
+        return ChosenChoice(ChosenStep.END, why)
+    if its.why_barred:
+        return _hand_over(its.why_barred)
+    if case.is_busy or case.test is not None:
+        return ChosenChoice(ChosenStep.WAIT, "")
+    if case.why_unvalidated:
+        return _test(case, its, now=now)
+    if not its.releases:
+        return ChosenChoice(ChosenStep.END, "")
+    return _release(case, its, now=now)
+
+
+def _why_over(case: CaseFacts, its: ChosenFacts) -> str:
+    """Returns why the choice is over: somebody does other steps. Blank: it is not."""
+    if not its.is_mended:
+        return "The repair was not done."
+    if not its.is_newest:
+        return "Another repair was asked."
+    if case.is_overridden:
+        return f"{case.overridden_by} allowed a return without a validation."
+    newest = case.newest
+    if newest and newest.asked_at and newest.asked_at > its.since and newest.number not in its.own:
+        return f"{newest.actor} started a {newest.kind}."
+    return "" if case.state == CaseState.VALIDATING else "The case moved."
+
+
+def _test(case: CaseFacts, its: ChosenFacts, *, now: datetime) -> ChosenChoice:
+    if its.is_tested:
+        newest = case.newest
+        result = newest.result if newest and newest.progress == NodeProgress.FAILED else case.why_unvalidated
+        return _hand_over(f"The test did not pass. {result}")
+    if why := its.why_blocked or ("" if case.is_ready else "The node is not Ready yet."):
+        return _wait(case, why, now=now)
+    return ChosenChoice(ChosenStep.TEST, "")
+
+
+def _release(case: CaseFacts, its: ChosenFacts, *, now: datetime) -> ChosenChoice:
+    newest = case.newest
+    if its.is_released and newest and newest.progress in (NodeProgress.FAILED, NodeProgress.CANCELLED):
+        return _hand_over(newest.result or "The release was cancelled.")
+    if its.is_released:
+        return ChosenChoice(ChosenStep.WAIT, "")
+    if why := its.why_held or its.why_blocked or ("" if case.is_ready else "The node is not Ready."):
+        return _wait(case, why, now=now)
+    return ChosenChoice(ChosenStep.RELEASE, "")
+
+
+def _wait(case: CaseFacts, why: str, *, now: datetime) -> ChosenChoice:
+    began = max(case.since, case.passed_at or case.since)
+    return _hand_over(why) if now - began > LONGEST_WAIT else ChosenChoice(ChosenStep.WAIT, why)
+
+
+def _hand_over(reason: str) -> ChosenChoice:
+    return ChosenChoice(ChosenStep.END, reason, needs_person=True)
