@@ -60,6 +60,7 @@ GROUPS = (
                 (
                     "case",
                     "new-case",
+                    "new-case-operation",
                     "automatic-quarantines",
                     "automatic-quarantine",
                     "new-node-gates",

@@ -294,7 +294,7 @@ def other_quarantine(cluster: Cluster) -> str:
     seen_at = RepairKinds.objects.filter(cluster=cluster).values_list("sentinel_seen_at", flat=True).first()
     if seen_at is None:
         return ""
-    seen = f"NVSentinel was in this cluster at {to_the_minute(seen_at)}."
+    seen = f"NVSentinel is in this cluster, last seen {to_the_minute(seen_at)}."
     return f"{seen} Quarterdeck leaves a node that it quarantines to it."
 
 

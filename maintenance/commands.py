@@ -13,11 +13,12 @@ from health.models import Finding
 from maintenance.actors import ACTORS
 from maintenance.actors.person import Person
 from maintenance.acts import why_not
-from maintenance.lifecycle import CHOICE_ENDED, MOST_REBOOTS, CaseFacts, CaseState, RepairAnswer, RepairKind
+from maintenance.lifecycle import CHOICE_ENDED, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
 from maintenance.models.case import OPENED
 from maintenance.queries import facts_of, other_owner, repair_scope, why_no_validation
 from maintenance.refusals import CaseRefused, UnknownRequest
+from maintenance.repair_offers import why_no_reboot
 from operations.test_jobs.node_tests import NAMED, OWN
 from wording.instants import to_the_minute
 from wording.lists import names
@@ -75,11 +76,8 @@ def ask_repair(
         refuse_unable(case, RepairKind(kind), by, now=now)
         if then_release and not then_test:
             raise CaseRefused("A release after the repair needs the test after it. Choose both, or neither.")
-        reboots = case.repairs.filter(kind=RepairKind.REBOOT).exclude(answer=RepairAnswer.REFUSED).count()
-        if kind == RepairKind.REBOOT and reboots >= MOST_REBOOTS:
-            raise CaseRefused("Two reboots did not mend the node. Ask for a hardware repair, or retire it.")
-        if kind == RepairKind.REBOOT and not facts.boot_id:
-            raise CaseRefused("The node reports no boot ID, so a reboot cannot be proven. Ask for another repair.")
+        if kind == RepairKind.REBOOT and (why := why_no_reboot(case, boot_id=facts.boot_id)):
+            raise CaseRefused(why)
         deadline = now + timedelta(hours=deadline_h)
         repair = case.repairs.create(
             by=by, kind=kind, request=str(uuid4()), asked_by=actor, asked_at=now, note=reason, link=link,

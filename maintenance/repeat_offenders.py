@@ -14,6 +14,7 @@ from maintenance.lifecycle import CaseState, RepairAnswer
 from maintenance.models import NodeCase, Repair
 from maintenance.step_choice import OFFENDS_WITHIN
 from people.models import User
+from wording.durations import spell
 from wording.lists import names
 from wording.numbers import count
 
@@ -77,6 +78,14 @@ def results_for(finding: Finding, *, but: NodeCase | None = None) -> dict[str, s
         mended[kind] += key not in seen and state in RETURNED
         seen.add(key)
     return {kind: f"{mended[kind]} of {number}" for kind, number in sorted(tried.items())}
+
+
+def usual_duration(repair: Repair) -> str:
+    """Returns how long such repairs took in the cluster. Blank: none is known. One query."""
+    alike = Repair.objects.filter(by=repair.by, kind=repair.kind, answer=RepairAnswer.DONE, ended_at__isnull=False)
+    alike = alike.filter(case__cluster=repair.case.cluster_id).exclude(pk=repair.pk).order_by("-pk")
+    took = [each.ended_at - each.asked_at for each in alike[:MOST_REPAIRS] if each.ended_at]
+    return f"Usually {spell(sorted(took)[len(took) // 2])}, of {count(len(took), 'repair')}." if took else ""
 
 
 def is_again(case: NodeCase, repaired_at: datetime | None) -> bool:

@@ -1,6 +1,6 @@
 """Followers of an operation in apps above: the case of its node. They register here, since they import this app."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fleet.models import Node
@@ -14,7 +14,7 @@ class Follower:
 
     title: str
     address: str
-    reason: str  # for the next operation, unless the person writes another
+    reasons: Mapping[str, str]  # for the next operation by its kind, unless the person writes another
 
 
 # Each opens a follow-up of the node from a finding, in the transaction of the start.

@@ -16,7 +16,7 @@ from kube.selectors import readable
 from operations.domain_shares import domains_of
 from operations.external_owner import announced_work_of, external_owners, not_looked_at
 from operations.headroom import gpus_by_product, pending_after
-from operations.kinds import LEAVING_STEPS
+from operations.kinds import LEAVING_STEPS, RETURNING_STEPS
 from operations.ledger.disruptions import read_budgets, services_only_on
 from operations.ledger.services import services_of
 from operations.lifecycle import AT_ONCE_MOST
@@ -143,7 +143,11 @@ def impact_of(
         ],
         cost=costs(list(harms.values())),
         services=_services(cluster, node_names) if is_evicting else [],
-        pools=[share.sentence for share in shares if share.pool],
+        pools=[
+            share.effect(leaves=is_leaving, returns=not RETURNING_STEPS.isdisjoint(steps))
+            for share in shares
+            if share.pool
+        ],
         domains=domains_of(cluster, nodes) if is_leaving else [],
         unmanaged=[pod.title for pod in evictions.to_evict if not pod.owner_kind],
         empty_dir=[pod.title for pod in evictions.to_evict if pod.has_empty_dir],

@@ -27,6 +27,7 @@ class PoolShare:
     total: int
     in_service: int
     after: int  # in service, without the chosen nodes
+    returned: int  # in service, with those of the chosen nodes that are Ready
     is_production: bool = False
     taken: int = 0  # other nodes that the same person took out of service lately, without another person
 
@@ -44,10 +45,12 @@ class PoolShare:
         limit = f"More than {NEEDS_APPROVAL * 100:.0f} % needs another person's approval."
         return f"Pool {self.pool} is production. {chosen}{beside}. {limit}"
 
-    @property
-    def sentence(self) -> str:
+    def effect(self, *, leaves: bool, returns: bool) -> str:
+        """Returns the nodes in service before and after. `leaves`, `returns`: the chosen nodes do."""
         chosen = f"Pool {self.pool}: {self.chosen} of {count(self.total, 'node')} chosen"
-        return f"{chosen}. {self.in_service} of the pool are in service now, {self.after} without the chosen nodes."
+        after = f", {self.after} without the chosen nodes" if leaves else ""
+        after = f", {self.returned} with the chosen nodes" if returns and not leaves else after
+        return f"{chosen}. {self.in_service} of the pool are in service now{after}."
 
 
 def taken_by(actor: str, cluster: Cluster, *, now: datetime) -> set[int]:
@@ -72,22 +75,25 @@ def shares_of(cluster: Cluster, nodes: Sequence[Node], *, taken: Collection[int]
     """
     chosen = {node.pk for node in nodes}
     pools = {pool.pk: pool for pool in Pool.objects.filter(cluster=cluster, nodes__in=chosen).distinct()}
-    members: dict[int | None, list[tuple[int, bool]]] = defaultdict(list)
+    members: dict[int | None, list[tuple[int, bool, bool]]] = defaultdict(list)
     its = Node.pools.through.objects.filter(pool__in=list(pools))
     for pool, key, is_ready, is_cordoned in its.values_list("pool", "node", "node__is_ready", "node__is_unschedulable"):
-        members[pool].append((key, is_ready is True and not is_cordoned))
-    if chosen - {key for rows in members.values() for key, _ in rows}:
+        members[pool].append((key, is_ready is True and not is_cordoned, is_ready is True))
+    if chosen - {key for rows in members.values() for key, *_ in rows}:
         rows = Node.objects.filter(cluster=cluster).with_gpus().values_list("pk", "is_ready", "is_unschedulable")
-        members[None] = [(key, is_ready is True and not is_cordoned) for key, is_ready, is_cordoned in rows]
+        members[None] = [
+            (key, is_ready is True and not is_cordoned, is_ready is True) for key, is_ready, is_cordoned in rows
+        ]
     return [
         PoolShare(
             pools[pool].name if pool else "",
-            chosen=sum(key in chosen for key, _ in rows),
+            chosen=sum(key in chosen for key, *_ in rows),
             total=len(rows),
-            in_service=sum(serves for _, serves in rows),
-            after=sum(serves and key not in chosen for key, serves in rows),
+            in_service=sum(serves for _, serves, _ in rows),
+            after=sum(serves and key not in chosen for key, serves, _ in rows),
+            returned=sum(serves or (is_ready and key in chosen) for key, serves, is_ready in rows),
             is_production=pool is not None and pools[pool].is_production,
-            taken=sum(key in taken and key not in chosen for key, _ in rows),
+            taken=sum(key in taken and key not in chosen for key, *_ in rows),
         )
         for pool, rows in members.items()
     ]

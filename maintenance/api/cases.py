@@ -92,7 +92,17 @@ class RepairRequest(CaseMoveRequest):
     by = serializers.ChoiceField(
         choices=ACTOR_CHOICES, required=False, default=Person.key, help_text="The actor. See `repair-actors`."
     )
-    kind = serializers.ChoiceField(choices=REPAIR_KINDS)
+    kind = serializers.ChoiceField(
+        choices=REPAIR_KINDS, help_text="One of the actor's `kinds` in `repair-actors`; others are refused with 409."
+    )
+    then_test = serializers.BooleanField(
+        required=False, default=False, help_text="A test starts in your name once the repair is proven."
+    )
+    then_release = serializers.BooleanField(
+        required=False, default=False,
+        help_text="After a pass, the node is released in your name. An open critical finding, a breaker, a stop or a "
+        "freeze prevents it. Needs `then_test`.",
+    )  # fmt: skip
     link = serializers.URLField(max_length=500, required=False, default="", allow_blank=True, help_text="Of a ticket.")
     deadline_h = serializers.IntegerField(min_value=1, max_value=720, required=False, default=24)
 
@@ -133,11 +143,19 @@ class RepairSerializer(RowSerializer):
     accepted_at = serializers.DateTimeField(allow_null=True, help_text="When the actor had the request. Null: unknown.")
     says = serializers.CharField(help_text="Reason why the request waits. Blank: it does not wait.")
     ended_at = serializers.DateTimeField(allow_null=True, help_text="Null: no answer, or a reboot that is not proven.")
+    then_test = serializers.BooleanField(help_text="The asker chose the test after it.")
+    then_release = serializers.BooleanField(help_text="The asker chose the release after a pass.")
+    then_ended_at = serializers.DateTimeField(
+        allow_null=True, help_text="Null: chosen steps are to come, or none were."
+    )
+    then_says = serializers.CharField(help_text="Why chosen steps wait, or why they ended early. Blank: neither.")
 
     class Meta:
         model = Repair
         fields = ("id", "by", "kind", "request", "asked_by", "asked_at", "note", "deadline", "sent_at", "accepted_at",
-                  "says", "ticket", "link", "answer", "answered_by", "answer_note", "ended_at")  # fmt: skip
+                  "says", "ticket", "link", "answer", "answered_by", "answer_note", "ended_at",
+                  "then_test", "then_release", "then_ended_at",
+                  "then_says")  # fmt: skip
 
 
 class ActorSerializer(serializers.Serializer):

@@ -20,13 +20,14 @@ from edges.transition_errors import IllegalMove
 from fleet.models import Node
 from health.models import Finding
 from maintenance import commands
-from maintenance.actors import ACTORS
 from maintenance.acts import ACTS
-from maintenance.lifecycle import NO_LOGS, RESULTS, RepairAnswer, RepairKind
+from maintenance.automatic_cases import DEADLINE_H
+from maintenance.lifecycle import NO_LOGS, RESULTS, RepairAnswer
 from maintenance.models import NodeCase
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
-from maintenance.repeat_offenders import results_of_repairs, why_replace
+from maintenance.repair_offers import OFFERS, repair_offers
+from maintenance.repeat_offenders import results_of_repairs, usual_duration, why_replace
 from maintenance.triggers import TITLES
 from maintenance.web.case_strip import strip_of
 from operations.drain_offers import drain_offers_of
@@ -36,6 +37,7 @@ from people.rights import NotAllowed, Permission, require, why_not
 
 REFUSALS = (BadForm, NotAllowed, CaseRefused, IllegalMove)
 SHOWN = 200  # moves; all are in REST
+PERSONS_DEADLINE_H = 24
 
 
 class NewCaseForm(forms.Form):
@@ -52,10 +54,15 @@ class CaseActForm(forms.Form):
 
 
 class RepairForm(CaseActForm):
-    by = forms.ChoiceField(label="Actor", choices=[(actor.key, actor.title) for actor in ACTORS.values()])
-    kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in RepairKind])
+    """`then` is the button: what the person chose for after the repair."""
+
+    offer = forms.ChoiceField(label="Repair", choices=[(offer.key, offer.title) for offer in OFFERS.values()])
     link = forms.URLField(required=False, max_length=500, label="Link to a ticket", assume_scheme="https")
-    deadline_h = WholeNumber(label="Deadline, in hours", min_value=1, max_value=720, initial=24)
+    deadline_h = WholeNumber(
+        required=False, label="Deadline, in hours", min_value=1, max_value=720,
+        help_text=f"Blank: {DEADLINE_H} for a controller, {PERSONS_DEADLINE_H} for a person.",
+    )  # fmt: skip
+    then = forms.ChoiceField(required=False, choices=[("test", "test"), ("release", "test and release")])
 
 
 class AnswerForm(CaseActForm):
@@ -70,8 +77,15 @@ class ValidationForm(CaseActForm):
     link = forms.URLField(required=False, max_length=500, label="Link to the output", assume_scheme="https")
 
 
+def _ask_repair(case: NodeCase, *, offer: str, then: str, deadline_h: int | None, **given: Any) -> None:
+    asked = OFFERS[offer]
+    deadline_h = deadline_h or (DEADLINE_H if asked.actor.is_asked else PERSONS_DEADLINE_H)
+    given |= {"then_test": then != "", "then_release": then == "release"}
+    commands.ask_repair(case, by=asked.actor.key, kind=asked.kind, deadline_h=deadline_h, **given)
+
+
 COMMANDS: dict[str, tuple[Callable[..., str | None], type[CaseActForm]]] = {
-    "repair": (commands.ask_repair, RepairForm),
+    "repair": (_ask_repair, RepairForm),
     "answer": (commands.answer_repair, AnswerForm),
     "validate": (commands.record_validation, ValidationForm),
     "override": (commands.override, CaseActForm),
@@ -123,13 +137,13 @@ def _key(text: str) -> int:
 
 def case(request: PersonRequest, case_id: int) -> HttpResponse:
     context = _context(request, case_id)
-    offers = offers_of(context["case"])
-    forms_of = {key: form(auto_id=f"{key}_%s") for key, (_, form) in COMMANDS.items()}
-    able = [(actor.key, f"{actor.title}: {', '.join(sorted(actor.kinds))}") for actor, reason in offers if not reason]
+    row, forms_of = context["case"], {key: form(auto_id=f"{key}_%s") for key, (_, form) in COMMANDS.items()}
     forms_of["validate"].fields["test"].initial = NODE_TESTS[context["test"]].title
-    forms_of["repair"].fields["by"].widget.choices = able
+    offers = repair_offers(row, boot_id=context["facts"].boot_id)
+    forms_of["repair"].fields["offer"].widget.choices = [(offer.key, offer.title) for offer in offers]
     context["dialogs"] = [(ACTS[key], form) for key, form in forms_of.items()]
-    context["absent_actors"] = [(actor.title, reason) for actor, reason in offers if reason]
+    context["absent_actors"] = [(actor.title, reason) for actor, reason in offers_of(row) if reason]
+    context["test_title"] = NODE_TESTS[context["test"]].title
     return render(request, "maintenance/page.html", context)
 
 
@@ -172,7 +186,10 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
         "why_no_logs": next((entry.reason for entry in moves if entry.verb == f"case.{NO_LOGS}"), ""),
         "decision": (decision := row.automatic_decisions.order_by("-pk").first()),
         "rule": TITLES.get(decision.trigger, decision.trigger) if decision else "",
-        "repairs": row.repairs.all(),
+        "task": f"Mend the fault: {row.reason}",
+        "fault": next((entry.reason for entry in moves if entry.verb == "case.fault"), row.reason),
+        "repairs": (repairs := list(row.repairs.all())),
+        "usual": usual_duration(repairs[0]) if repairs and not repairs[0].answer else "",
         "mended": results_of_repairs(row) if row.is_open else {},
         "why_replace": why_replace(row, viewer=request.user) if row.is_open else "",
         "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in moves],

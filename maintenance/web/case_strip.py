@@ -13,7 +13,7 @@ from fleet.web.node_lookup import node_for
 from health.models import Finding
 from maintenance.acts import acts_of
 from maintenance.automatic_cases import automatic_case
-from maintenance.lifecycle import CaseState
+from maintenance.lifecycle import CaseFacts, CaseState
 from maintenance.models import NodeCase
 from maintenance.probation import why_longer
 from maintenance.queries import facts_of, wanted_test
@@ -62,9 +62,7 @@ def strip_of(case: NodeCase, *, node_id: int | None) -> dict[str, Any]:
         "case": case,
         "facts": facts,
         "glyph": GLYPHS[state],
-        "acts": [
-            (act, number == 0 and act.key not in ("close", "retire", "take-over")) for number, act in enumerate(acts)
-        ],
+        "acts": [(act, number == 0 and _is_main(act.key, facts)) for number, act in enumerate(acts)],
         "node_id": node_id,
         "test": wanted_test(case),
         "why_longer": why_longer(case, now=timezone.now()),
@@ -72,6 +70,13 @@ def strip_of(case: NodeCase, *, node_id: int | None) -> dict[str, Any]:
         if facts.is_automatic and not case.is_new
         else None,
     }
+
+
+def _is_main(act: str, facts: CaseFacts) -> bool:
+    """Returns whether the first act is the next step. An actor that works by itself also answers by itself."""
+    if act == "answer" and facts.repair:
+        return not facts.repair.ends_at_deadline or facts.repair.is_overdue
+    return act not in ("close", "retire", "take-over")
 
 
 def _rights(request: PersonRequest, cluster: Cluster) -> dict[str, Any]:

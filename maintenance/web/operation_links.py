@@ -10,7 +10,9 @@ from maintenance import commands
 from maintenance.models import NodeCase
 from maintenance.refusals import CaseRefused
 from operations.followers import Follower
+from operations.kinds import KINDS
 from operations.models import Operation
+from wording.instants import to_the_minute
 
 
 def open_case_with(operation: Operation, node: Node, finding: Finding) -> None:
@@ -25,4 +27,11 @@ def case_that_follows(node_uid: str) -> Follower | None:
     case = NodeCase.objects.open().of_node(node_uid).first()
     if case is None:
         return None
-    return Follower(f"Case {case.pk} of {case.node_name}", reverse("case", args=[case.pk]), case.reason)
+    reasons = dict.fromkeys(KINDS, case.reason) | {"test": "Test before the return.", "release": _pass_of(case)}
+    return Follower(f"Case {case.pk} of {case.node_name}", reverse("case", args=[case.pk]), reasons)
+
+
+def _pass_of(case: NodeCase) -> str:
+    """Returns the validation that a release rests on, as its reason. Blank: none counts."""
+    since = max(filter(None, (case.fault_at, case.repaired_at, case.failed_at)))
+    return f"A validation passed, {to_the_minute(case.passed_at)}." if case.passed_at and case.passed_at > since else ""

@@ -19,6 +19,7 @@ from operations.steps.base import HELD, NodeStep, NodeWork, StepResult, done_res
 
 class UncordonStep(NodeStep):
     key: ClassVar[str] = "uncordon"
+    effect: ClassVar[str] = "New pods may start there."
     vetoes = RELEASE_VETOES
     waits_for_others: ClassVar[bool] = True
 

@@ -49,6 +49,7 @@ VERBS = {
 }
 REFUSALS = (BadForm, NotAllowed, OperationRefused, IllegalMove, LostRace)
 SHOWN = 200  # nodes; all are in REST
+OF_CASES = "new-case-operation"  # name of the form's second address, which cases and findings link to
 LONGEST_LINKED = 320  # characters of an option that a link fills
 FRESH_FOR = timedelta(minutes=2)  # an older preview is shown again, if the impact changed
 DIALOGS = (
@@ -131,12 +132,12 @@ def new_operation(request: PersonRequest) -> HttpResponse:
                 return redirect(follower.address)
             return redirect("operation", operation_id=operation.pk)
     context = {
-        "kind": kind, "title": KINDS[kind].title, "cluster": cluster, "nodes": nodes[:SHOWN],
+        "kind": kind, "title": _title_of(kind, form), "cluster": cluster, "nodes": nodes[:SHOWN],
         "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "why_not": reason, "key": uuid4().hex,
         "read_at": now, "missing": missing, "all_nodes": ",".join(str(node.pk) for node in nodes),
         "without_vetoes": _without_vetoes(kind, nodes), "explanation": KINDS[kind].explanation,
         "trial": trial_of(cluster, nodes, now=now) if KINDS[kind].trial else None, "try_first": KINDS[kind].trial,
-        "most_nodes": KINDS[kind].most_nodes, "of": KINDS[kind].of,
+        "most_nodes": KINDS[kind].most_nodes, "of": KINDS[kind].of, "back": _address_before(request, nodes),
     }  # fmt: skip
     return render(request, "operations/new.html", context, status=status)
 
@@ -145,7 +146,8 @@ def _form(kind: str, request: PersonRequest, nodes: Sequence[Node]) -> Operation
     if request.method != "POST":
         finding = _finding_of(request, nodes)
         follower = follower_of(nodes[0].uid) if len(nodes) == 1 else None
-        reason = finding.title if finding else follower.reason if follower else request.GET.get("reason", "")[:1000]
+        given_reason = follower.reasons.get(kind, "") if follower else request.GET.get("reason", "")[:1000]
+        reason = finding.title if finding else given_reason
         given = {"finding": finding and finding.pk, "reason": reason}
         suggested = {name: value for key in KINDS[kind].steps for name, value in STEPS[key].suggest(nodes).items()}
         for option in options_of(kind):
@@ -155,6 +157,25 @@ def _form(kind: str, request: PersonRequest, nodes: Sequence[Node]) -> Operation
                 given[name_of(option)] = shown_value(option, suggested[option.name])
         return OperationForm(initial=given, kind=kind)
     return OperationForm(request.POST, kind=kind)
+
+
+def _title_of(kind: str, form: OperationForm) -> str:
+    """Returns the title, with the case that is opened with it."""
+    title = KINDS[kind].title
+    if not form["finding"].value():
+        return title
+    return f"Open a case, quarantine and {title.lower()}" if kind == "drain" else f"Open a case and {title.lower()}"
+
+
+def _address_before(request: PersonRequest, nodes: Sequence[Node]) -> str:
+    """Returns where the person came from: the finding, the case, or the operations."""
+    match = request.resolver_match
+    if match is None or match.url_name != OF_CASES:
+        return reverse("operations")
+    if finding := _finding_of(request, nodes):
+        return f"{reverse('findings')}?finding={finding.pk}"
+    follower = follower_of(nodes[0].uid)
+    return follower.address if follower else reverse("maintenance")
 
 
 def _finding_of(request: PersonRequest, nodes: Sequence[Node]) -> Finding | None:

@@ -84,7 +84,7 @@ def affected_nodes(plan: Plan) -> AffectedNodes:
     return AffectedNodes(
         to_cordon=free,
         left_alone=tuple(replace(node, reason=kept[node.uid]) for node in present if node.uid in kept),
-        pools=tuple(share.sentence for share in shares if share.pool),
+        pools=tuple(share.effect(leaves=True, returns=False) for share in shares if share.pool),
     )
 
 

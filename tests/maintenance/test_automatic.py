@@ -881,7 +881,7 @@ def test_a_page_names_who_else_quarantines_nodes_of_the_cluster():
     assert automatic.other_quarantine(pool.cluster) == ""
     RepairKinds.objects.create(cluster=pool.cluster, sentinel_seen_at=NOON)
     assert automatic.other_quarantine(pool.cluster).startswith(
-        f"NVSentinel was in this cluster at {to_the_minute(NOON)}."
+        f"NVSentinel is in this cluster, last seen {to_the_minute(NOON)}."
     )
     Node.objects.filter(name="gpu-1").update(labels={"dgxc.nvidia.com/nvsentinel-state": "quarantined"})
     Node.objects.filter(name="gpu-2").update(annotations={"quarantineHealthEvent": "[]"})

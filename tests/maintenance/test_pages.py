@@ -29,7 +29,7 @@ def test_an_operator_opens_a_case_from_a_finding_and_follows_it(node):
     shown = page(ada, f"/cases/{case.pk}")
     assert case.fault_at == finding.opened_at, "not when the case was opened"
     assert "Suspect" in shown.text
-    assert f"/operations/new?kind=quarantine&node={node.pk}" in shown.links
+    assert f"/maintenance/operations/new?kind=quarantine&node={node.pk}" in shown.links
     assert "Quarantine Drain" in page(ada, f"/parts/nodes/{node.pk}/case").text
     assert "gpu-1" in page(ada, "/maintenance").text
     assert f"Case {case.pk}: opened. Xid 79." in page(ada, f"/nodes/{node.pk}/history").text
@@ -40,7 +40,7 @@ def test_a_case_names_the_logs_of_its_node_or_offers_them(node):
     """lifecycle R13: they are collected before a repair, and the case says where they are."""
     case = a_case(node)
     ada = visiting(a_user("ada", role="operator"))
-    assert f"/operations/new?kind=logs&node={node.pk}" in page(ada, f"/cases/{case.pk}").links
+    assert f"/maintenance/operations/new?kind=logs&node={node.pk}" in page(ada, f"/cases/{case.pk}").links
 
     operation = an_operation(node.cluster, node.name, steps=["log_bundle"], asked_at=case.opened_at)
     operation.nodes.update(node_uid=node.uid, state="done", reason="Kernel log and 8 logs of the GPU stack.")
@@ -68,7 +68,7 @@ def test_a_viewer_sees_why_the_buttons_are_locked_and_is_refused(node):
     bob = visiting(a_user("bob", role="viewer"))
     case = a_case(node)
 
-    assert "Last fault no finding" in page(bob, f"/cases/{case.pk}").text
+    assert "Newest fault of the node no finding" in page(bob, f"/cases/{case.pk}").text
     assert "you need the role" in page(bob, f"/cases/{case.pk}").text
     assert "you need the role" in bob.post(f"/cases/{case.pk}/close", {"reason": "x"}, follow=True).content.decode()
     other = a_node(node.cluster, "gpu-2")
@@ -130,7 +130,7 @@ def test_rest_and_pages_repair_validate_and_override(node):
     assert api.post(f"{path}/repairs", task, format="json").status_code == 409
     shown = page(ada, f"/cases/{case.pk}").text
     assert "reboot, ticket" in shown
-    assert "none yet, due" in shown
+    assert "none yet. No earlier repair of this kind to estimate from. Deadline in 23 h" in shown
     answer = {"answer": "refused", "reason": "No access.", "seen": "in-repair"}
     assert ada.post(f"/cases/{case.pk}/answer", answer, follow=True).status_code == 200
     assert api.get(path).json()["state"] == "drained"
