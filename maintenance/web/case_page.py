@@ -54,7 +54,7 @@ class CaseActForm(forms.Form):
 
 
 class RepairForm(CaseActForm):
-    """`then` is the button: what the person chose for after the repair."""
+    """A repair by an actor that does it. `then` is the button: the steps that the person chose for after it."""
 
     offer = forms.ChoiceField(label="Repair", choices=[(offer.key, offer.title) for offer in OFFERS.values()])
     link = forms.URLField(required=False, max_length=500, label="Link to a ticket", assume_scheme="https")
