@@ -284,7 +284,7 @@ def _repair(row: Repair | None) -> RepairFacts | None:
 
 def _chosen(case: NodeCase, row: Repair | None) -> ChosenAfterRepair | None:
     """Returns the steps chosen with the newest repair, while they are to come, or ended early in the present state."""
-    if row is None or not row.then_test:
+    if row is None or not row.then_test or case.state == CaseState.PROBATION:
         return None
     if row.then_ended_at is not None and (not row.then_says or row.then_ended_at < case.state_since):
         return None

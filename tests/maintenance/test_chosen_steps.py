@@ -211,6 +211,7 @@ def test_a_release_of_a_person_ends_the_choice_and_has_no_more_guards(ground: Gr
 
     assert not is_cordoned(ground), "a person saw the finding in the preview"
     assert Repair.objects.get(case=case).then_says == "ada started a release."
+    assert facts_of([followed(ground, case)])[case.pk].obstacle == ""
 
 
 @pytest.mark.parametrize("mark", ["fault", "boot"])
