@@ -19,10 +19,7 @@ class SegmentSums(Sums):
     alike = ALIKE
     is_of_gpu_nodes = True
 
-    pools = models.TextField(blank=True)  # as in `NodeSums`
-    gpu_product = models.CharField(max_length=128, blank=True)
     gpu_vendor = models.CharField(max_length=16, blank=True)
-    driver_version = models.CharField(max_length=64, blank=True)
     kernel = models.CharField(max_length=128, blank=True)
     os_image = models.CharField(max_length=128, blank=True)
     container_runtime = models.CharField(max_length=128, blank=True)
@@ -33,23 +30,11 @@ class SegmentSums(Sums):
     mig_strategy = models.CharField(max_length=16, blank=True)
     sharing = models.CharField(max_length=16, blank=True)
     nvlink_domain = models.CharField(max_length=128, blank=True)
-    is_driver_reported = models.BooleanField()  # as in `NodeSums`
     driver_daemon_set = models.CharField(max_length=64, blank=True)
     driver_owner = models.CharField(max_length=253, blank=True)
     kubelet_version = models.CharField(max_length=64, blank=True)
     plugin_config = models.CharField(max_length=128, blank=True)
     mig_config = models.CharField(max_length=128, blank=True)
-
-    uncounted = models.IntegerField()  # nodes with an unknown number of physical GPUs
-    # As in `NodeSums`: a node may report two billion.
-    physical_whole = models.BigIntegerField()
-    physical_mig = models.BigIntegerField()
-    physical_partitioned = models.BigIntegerField()
-    physical_time_slicing = models.BigIntegerField()
-    physical_mps = models.BigIntegerField()
-    physical_shared = models.BigIntegerField()
-    physical_virtual = models.BigIntegerField()
-    physical_not_offered = models.BigIntegerField()
 
     objects = SegmentSumsQuerySet.as_manager()
 

@@ -40,7 +40,21 @@ class Sums(AddedUp):
     is_of_gpu_nodes: ClassVar[bool] = False  # GPU nodes only
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="+")
+    pools = models.TextField(blank=True)  # the keys of all pools they are in: 3,17; blank: in none
+    driver_version = models.CharField(max_length=64, blank=True)
+    is_driver_reported = models.BooleanField()  # False: the version is remembered, its label is away
+    gpu_product = models.CharField(max_length=128, blank=True)
     nodes = models.IntegerField()
+    uncounted = models.IntegerField()  # nodes with an unknown number of physical GPUs
+    # A node may say that it has two billion, and there are others beside it.
+    physical_whole = models.BigIntegerField()
+    physical_mig = models.BigIntegerField()
+    physical_partitioned = models.BigIntegerField()
+    physical_time_slicing = models.BigIntegerField()
+    physical_mps = models.BigIntegerField()
+    physical_shared = models.BigIntegerField()
+    physical_virtual = models.BigIntegerField()
+    physical_not_offered = models.BigIntegerField()
 
     objects: Any  # each model has its own
 
@@ -62,12 +76,8 @@ class NodeSumsQuerySet(SumsQuerySet["NodeSums"]):
 class NodeSums(Sums):
     alike = ALIKE
 
-    pools = models.TextField(blank=True)  # the keys of all pools they are in: 3,17; blank: in none
     is_gpu_node = models.BooleanField()
     state_code = models.IntegerField()
-    driver_version = models.CharField(max_length=64, blank=True)
-    is_driver_reported = models.BooleanField()  # False: the version is remembered, its label is away
-    gpu_product = models.CharField(max_length=128, blank=True)
 
     ready = models.IntegerField()
     not_ready = models.IntegerField()
@@ -76,16 +86,6 @@ class NodeSums(Sums):
     held = models.IntegerField()
     gpus_named = models.IntegerField()  # nodes that reported their number of whole GPUs at least once
     gpus_named_now = models.IntegerField()
-    uncounted = models.IntegerField()  # nodes with an unknown number of physical GPUs
-    # A node may say that it has two billion, and there are others beside it.
-    physical_whole = models.BigIntegerField()
-    physical_mig = models.BigIntegerField()
-    physical_partitioned = models.BigIntegerField()
-    physical_time_slicing = models.BigIntegerField()
-    physical_mps = models.BigIntegerField()
-    physical_shared = models.BigIntegerField()
-    physical_virtual = models.BigIntegerField()
-    physical_not_offered = models.BigIntegerField()
     # `fleet.allocation.amounts` defines each; `allocated` and `free` assume that pods were read.
     gpus_expected = models.BigIntegerField()
     gpus_allocatable = models.BigIntegerField()
