@@ -1,8 +1,7 @@
 """Selects the GPUs that a user sees and that match the filter."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from fleet.allocation.gpu_holders import allocations_on
@@ -12,7 +11,7 @@ from fleet.states.node import STATE_KEYS
 from health.gpus.faults import FindingSeen, findings_of
 from health.gpus.gpu_filter import NONE, GpuFilter
 from health.gpus.roster import Roster
-from health.gpus.roster_cache import COLUMNS, gpus_of
+from health.gpus.roster_cache import COLUMNS, gpus_of, joined
 from health.gpus.sort_order import ordered
 from health.rules.base import Severity
 from health.sources.cluster_telemetry import telemetry_of_clusters
@@ -38,11 +37,12 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
     scope = scope_of(user, Permission.SEE)
     clusters = dict(Cluster.objects.visible_to(user).order_by("name").values_list("pk", "name"))
     parts = list(gpus_of(clusters).items())
-    columns: dict[str, Any] = {name: _joined([getattr(gpus, name) for _, gpus in parts]) for name in COLUMNS}
+    every = joined([gpus for _, gpus in parts])
+    columns: dict[str, Any] = {name: getattr(every, name) for name in COLUMNS}
     roster = Roster(
         total=0,
         parts=parts,
-        nodes=dict(chain.from_iterable(gpus.nodes.items() for _, gpus in parts)),
+        nodes=every.nodes,
         findings=findings_of(user),
         telemetry=telemetry_of_clusters(clusters, wanted.metrics, now=now),
         **columns,
@@ -62,11 +62,6 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
     roster.matching = len(picked)
     roster.order = ordered(roster, picked, wanted, now=now.timestamp(), stop=stop)
     return roster
-
-
-def _joined(columns: Sequence[list[Any]]) -> Sequence[Any]:
-    """Concatenates columns. A single cached column is returned without a copy, since nobody writes to it."""
-    return columns[0] if len(columns) == 1 else list(chain.from_iterable(columns))
 
 
 def _nodes(user: User, wanted: GpuFilter) -> set[int] | None:
