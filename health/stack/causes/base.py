@@ -130,6 +130,12 @@ class PodSigns:
         return is_named or any(reason in NEVER_RAN for reason in reasons)
 
     @property
+    def may_have_log(self) -> bool:
+        """Returns whether a container of the pod may have written something."""
+        is_new = self.phase == "Pending" and not (self.restarts or self.log or self.last_words or self.container)
+        return not (self.has_no_log or is_new)
+
+    @property
     def is_starting(self) -> bool:
         """Returns whether init containers still run."""
         return self.phase == "Pending" or self.container.endswith("-validation")

@@ -28,6 +28,7 @@ QUOTED_IMAGE = re.compile(r'image \\?"([^"\\]+)\\?"')
 LONGEST_TEXT = {"title": 70, "summary": 140, "steps": 150}  # characters
 UNSAID = "(no line was read)"
 GROUP_NAME = re.compile(r"\(\?P<(\w+)>")
+READS_LOG = " logs {pod}"  # part of a step: not where no container has run
 REPEATED = re.compile("back-off ", re.IGNORECASE)  # the kubelet repeats it for each container that ends
 
 
@@ -193,6 +194,8 @@ class CauseMatcher:
         filled = dict.fromkeys((name for pattern in self.patterns for name in pattern.compiled.groupindex), "") | filled
         own = entry.steps if signs.has_operator else entry.steps_alone or entry.steps
         own = own if said else entry.steps_unquoted or own
+        if signs.pod and not (signs.is_placed and signs.pod.may_have_log):
+            own = tuple(step for step in own if READS_LOG not in step) or own
         quote = said.strip() or (QUOTES[entry.quotes_else](signs) if entry.quotes_else else "")
         if quote and not REPEATED.match(quote):
             filled["said"] = message_of(quote, LONGEST_TEXT["summary"] - len(entry.summary.replace("{said}", "")))

@@ -100,5 +100,23 @@ def test_an_init_container_of_amd_waits_for_the_driver():
     assert cause.key == "amd_no_driver"
 
 
+@pytest.mark.parametrize(
+    ("is_placed", "given", "is_read"),
+    [
+        (True, {"phase": "Running", "restarts": 2}, True),
+        (False, {"phase": "Pending"}, False),
+        (True, {"phase": "Pending"}, False),
+        (True, {"phase": "Pending", "container": "init"}, True),
+        (True, {"phase": "Failed", "reason": "StartError"}, False),
+    ],
+)
+def test_no_log_is_to_be_read_where_no_container_has_run(is_placed, given, is_read):
+    (rule,) = [each for each in TABLES["tenants.error"] if each.entry.key == "program_error"]
+    cause = rule.cause(signs("", a_pod(**given), is_placed=is_placed), "ValueError: x")
+
+    assert ("logs" in cause.action) is is_read
+    assert cause.action
+
+
 def test_every_premise_is_one_of_a_cause():
     assert {name for rules in TABLES.values() for rule in rules for name in rule.entry.premises} == set(PREMISES)
