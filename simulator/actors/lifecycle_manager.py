@@ -11,6 +11,7 @@ from simulator.actors.kubelet.script import Player, Script, Wait
 from simulator.actors.objects import Obj, annotations, is_terminating, is_unschedulable, name, namespace, owners, uid
 from simulator.actors.repairers import MAINTENANCE_REQUEST
 from simulator.actors.world import World
+from simulator.faults import Board, Breakfix
 from simulator.kinds import NODE, POD
 from simulator.refusals import Refused
 
@@ -23,9 +24,12 @@ AGAIN_S = 5.0  # cluster time
 
 
 class LifecycleManager:
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, world: World, faults: Board) -> None:
+        self._world, self._faults = world, faults
         self._begun: set[str] = set()
+        self._taken: set[Breakfix] = set()
+        faults.on_change(lambda: world.loop.post(self._look_at_faults))
+        world.loop.soon(self._look_at_faults)
         world[MAINTENANCE_REQUEST].on_change(lambda _was, asked: self._take(asked))
         world[NODE].on_change(lambda _was, node: self._look(node))
 
@@ -33,6 +37,22 @@ class LifecycleManager:
         """Takes an uncordon of a node of its own as the cancel of its session. The label of its cordon stays."""
         if node is not None and IS_CORDONED in annotations(node) and not is_unschedulable(node):
             self._world.loop.soon(self._cancel, name(node))
+
+    def _look_at_faults(self) -> None:
+        active = set(self._faults.active(Breakfix))
+        ended, new, self._taken = self._taken - active, active - self._taken, active
+        for fault in new:
+            self._world.loop.soon(self._quarantine, fault)
+        for fault in ended:
+            self._world.loop.soon(self._recover, fault)
+
+    def _quarantine(self, fault: Breakfix) -> None:
+        self._mark(fault.node, "draining", _event_of(fault))
+
+    def _recover(self, fault: Breakfix) -> None:
+        """Ends the session, unless somebody has cancelled it: then its cordon is not NVSentinel's any more."""
+        if not self._is_cancelled(fault.node):
+            self._mark(fault.node, None, None)
 
     def _cancel(self, called: str) -> None:
         node = self._world[NODE].get(called)
@@ -100,3 +120,10 @@ class LifecycleManager:
             metadata = {"labels": labels, "annotations": session}
             change = {"metadata": metadata, "spec": {"unschedulable": event is not None or None}}
             self._world.patch(NODE, there, change)
+
+
+def _event_of(fault: Breakfix) -> Obj:
+    return {
+        "agent": "syslog-health-monitor", "checkName": "SysLogsXIDError", "errorCode": [str(fault.xid)],
+        "isFatal": True, "nodeName": fault.node,
+    }  # fmt: skip

@@ -157,7 +157,7 @@ class Play:
             *([GpuClusters(world)] if GPU_CLUSTER in world.caches else []),
         )
         if has_janitor:
-            self.actors += (LifecycleManager(world),)
+            self.actors += (LifecycleManager(world, faults),)
             self.actors += (Janitor(world, Reboots(world, hosts, self.heartbeats, self._durations, faults)),)
         if tells_devices:
             self._tell_devices(faults)

@@ -4,6 +4,7 @@ from simulator.faults.api_gone import ApiGone
 from simulator.faults.bad_driver import BadDriver
 from simulator.faults.bad_image import BadImage
 from simulator.faults.board import Board, Fault
+from simulator.faults.breakfix import Breakfix
 from simulator.faults.broken_operand import BrokenOperand
 from simulator.faults.ecc_errors import EccErrors
 from simulator.faults.error_500 import Error500
@@ -43,6 +44,7 @@ from simulator.faults.xid import Xid
 ON_THE_FLEET: tuple[type[Fault], ...] = (
     BadDriver,
     BadImage,
+    Breakfix,
     BrokenOperand,
     FlappingNode,
     HeldDriver,
@@ -85,6 +87,7 @@ __all__ = [
     "BadDriver",
     "BadImage",
     "Board",
+    "Breakfix",
     "BrokenOperand",
     "FailingWorkload",
     "FallenGpu",

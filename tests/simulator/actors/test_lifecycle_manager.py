@@ -4,7 +4,7 @@ from simulator.actors.gpu_operator.release import Release
 from simulator.actors.lifecycle_manager import CANCELLED, CORDON, EVENT, STATE
 from simulator.actors.objects import annotations, condition, is_unschedulable, labels
 from simulator.actors.repairers import MAINTENANCE_REQUEST, janitor_definitions, lifecycle_definitions
-from simulator.faults.board import Board
+from simulator.faults import Board, Breakfix
 from simulator.kinds import DEFINITION
 from simulator.kinds import NODE as NODE_KIND
 from tests.simulator.actors.stage import Stage, a_fleet
@@ -31,6 +31,27 @@ def test_an_uncordon_cancels_the_session_and_the_node_stays_in_service():
     node = stage.node(NODE)
     assert (annotations(node)[CANCELLED], EVENT in annotations(node)) == ("True", False)
     assert (STATE in labels(node), CORDON in labels(node), is_unschedulable(node)) == (False, True, False)
+
+
+def test_a_fault_begins_a_session_that_ends_with_it_or_by_an_uncordon():
+    stage = a_stage_with_sentinel()
+    stage.faults.put(Breakfix(NODE))
+    stage.run(60)
+    node = stage.node(NODE)
+    assert ('"errorCode": ["79"]' in annotations(node)[EVENT], is_unschedulable(node)) == (True, True)
+    stage.faults.clear("breakfix")
+    stage.run(60)
+    assert (EVENT in annotations(stage.node(NODE)), is_unschedulable(stage.node(NODE))) == (False, False)
+
+    stage.faults.put(Breakfix(NODE))
+    stage.run(60)
+    stage.store.patch(NODE_KIND, NODE, {"spec": {"unschedulable": None}}, how="merge")
+    stage.run(60)
+    assert annotations(stage.node(NODE))[CANCELLED] == "True"
+    stage.store.patch(NODE_KIND, NODE, {"spec": {"unschedulable": True}}, how="merge")
+    stage.faults.clear("breakfix")
+    stage.run(60)
+    assert is_unschedulable(stage.node(NODE)), "a cordon of somebody else"
 
 
 def test_a_request_cordons_and_drains_and_its_deletion_gives_back():
