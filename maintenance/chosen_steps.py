@@ -78,7 +78,7 @@ def _test(case: CaseFacts, its: ChosenFacts, *, now: datetime) -> ChosenChoice:
         newest = case.newest
         result = newest.result if newest and newest.progress == NodeProgress.FAILED else case.why_unvalidated
         return _hand_over(f"The test did not pass. {result}")
-    if why := its.why_blocked or ("" if case.is_ready else "The node is not Ready yet."):
+    if why := its.why_blocked or ("" if case.is_ready else "The node is not Ready yet.") or case.lacks:
         return _wait(case, why, now=now)
     return ChosenChoice(ChosenStep.TEST, "")
 

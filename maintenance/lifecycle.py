@@ -188,6 +188,7 @@ class CaseFacts:
     is_unschedulable: bool = False
     offered: frozenset[str] = frozenset()  # kinds of operations that the node's page offers
     is_ready: bool = True
+    lacks: str = ""  # the devices that a test would miss now; blank: none
     boot_id: str = ""
     booted_at: datetime | None = None  # when its last boot was seen; None: none was
     fault_at: datetime | None = None  # of the case's last fault

@@ -31,14 +31,15 @@ from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.models.operation import is_of_kinds
 from operations.pool_tests import PoolTests, tests_of
 from operations.steps import offered_on
-from operations.test_jobs.allocated_gpus import device_request_of
+from operations.test_jobs.allocated_gpus import device_request_of, why_not_testable_yet
 from operations.test_jobs.device_requests import WITHOUT_MIG, TestedDevices
 from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES, OWN
 
 QUARANTINE_COLUMNS = ("node_uid", "placed_at", "removed_at")
 COLUMNS = (
     "uid", "name", "is_unschedulable", "is_ready", "boot_id", "booted_at", "layout", "allocatable", "expected",
-    "slices_expected", "shares_expected", "physical_gpus", "annotations",
+    "slices_expected", "shares_expected", "physical_gpus", "annotations", "gpu_product", "gpu_allocatable",
+    "gpu_expected",
 )  # fmt: skip
 
 
@@ -73,6 +74,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             is_unschedulable=case.node_uid in nodes and nodes[case.node_uid].is_unschedulable,
             offered=offered_on(nodes[case.node_uid], CASE_ACTS) if case.node_uid in nodes else frozenset(),
             is_ready=case.node_uid in nodes and nodes[case.node_uid].is_ready is True,
+            lacks=why_not_testable_yet(nodes[case.node_uid]) if case.node_uid in nodes else "",
             boot_id=nodes[case.node_uid].boot_id if case.node_uid in nodes else "",
             booted_at=nodes[case.node_uid].booted_at if case.node_uid in nodes else None,
             fault_at=(faults[case.pk] or {}).get("opened_at") or case.fault_at,  # also before a round records it

@@ -29,7 +29,7 @@ REPAIRS: Mapping[str, Sequence[RepairKind]] = {
 }
 DRAINED_AFTER = SAME_CAUSE_WITHIN  # since the cordon: a common cause shows first, and opens the breaker
 MOST_TESTS = 2  # after a repair: an unknown result is asked for once more
-LONGEST_WAIT = timedelta(hours=2)  # for a resolved finding or a Ready node after the repair
+LONGEST_WAIT = timedelta(hours=2)  # for a resolved finding, a Ready node or all of its GPUs after the repair
 OFFENDS_WITHIN = timedelta(days=7)  # of an earlier repair: the node needs other hardware, not another reboot
 
 
@@ -169,7 +169,9 @@ def _from_validating(case: CaseFacts, its: AutomaticFacts, *, now: datetime) -> 
     if not case.is_ready:
         return hand_over("The node is not Ready.") if is_late else wait_for("The node is not Ready yet.")
     if case.why_unvalidated:
-        return _test(case, its)
+        choice = _test(case, its)
+        is_too_early = bool(case.lacks) and not is_late and choice.step == AutomaticStep.TEST
+        return wait_for(case.lacks) if is_too_early else choice
     if case.newest is not None and case.newest.kind == "release":
         return hand_over(_result(case)) if case.newest.progress == NodeProgress.FAILED else wait_for("It is released.")
     if case.is_fault_open:

@@ -6,7 +6,7 @@ from fleet.allocation.gpu_holders import allocated_indices
 from fleet.models import Gpu, Node
 from gpu.labels import GPU
 from gpu.resources import Layout
-from operations.test_jobs.device_requests import TestedDevices, request_of, why_untestable
+from operations.test_jobs.device_requests import TestedDevices, request_of, why_not_all, why_untestable
 
 # Columns that a request is made of.
 REQUESTED_BY = (
@@ -20,6 +20,17 @@ def device_request_of(node: Node) -> TestedDevices | str | None:
         return None
     layout, product = Layout.read(node.layout), node.gpu_product
     return request_of(node.allocatable, node.expected, layout, physical_gpus=node.physical_gpus, product=product)
+
+
+def why_not_testable_yet(node: Node) -> str:
+    """Returns which devices a test would miss now, such as before the driver is up after a boot. Blank: none.
+
+    Devices that no test can have are not waited for.
+    """
+    request = device_request_of(node)
+    if request is None:
+        return why_not_all(node.gpu_allocatable or 0, node.gpu_expected or 0)
+    return request if isinstance(request, str) and not why_never_testable(node) else ""
 
 
 def why_never_testable(node: Node) -> str:

@@ -90,3 +90,14 @@ def why_untestable(
 
 def _devices(number: int, replicas: int | None) -> int | None:
     return number // replicas if replicas and number % replicas == 0 else None
+
+
+def why_not_all(gpus: int, expected: int) -> str:
+    """Returns why a test would not run on all whole GPUs. Blank: it would."""
+    if not gpus:
+        return "The node offers no whole GPUs."
+    return (
+        f"The node offers {gpus} of its {count(expected, 'GPU')}: a test would skip the rest."
+        if gpus < expected
+        else ""
+    )

@@ -94,6 +94,17 @@ def test_the_test_and_the_release_follow_the_repair_in_the_name_of_who_chose_the
     assert Repair.objects.get().then_ended_at is not None
 
 
+def test_a_test_waits_for_all_gpus_of_the_node(ground: Ground, case: NodeCase):
+    """After a boot the driver takes minutes to offer them."""
+    node = Node.objects.filter(name=CANARY)
+    node.update(gpu_allocatable=7, gpu_expected=8)
+    before = kinds()
+    step(ground)
+    assert (kinds(), says(case)) == (before, "The node offers 7 of its 8 GPUs: a test would skip the rest.")
+    node.update(gpu_allocatable=8)
+    assert step(ground).kind == "test"
+
+
 def test_a_failed_test_ends_the_choice(ground: Ground, case: NodeCase):
     case = with_result(ground, case, exit_code=226)
     step(ground)

@@ -93,6 +93,8 @@ MENDED = {"repaired_at": NOON - SECOND, "is_fault_open": False}
         (facts(S.IN_REPAIR), {"asked_by": "ada"}, AutomaticStep.HAND_OVER),
         (facts(S.VALIDATING, **MENDED), {"answers": ["done"]}, AutomaticStep.TEST),
         (facts(S.VALIDATING, **MENDED), {"tests": 2}, AutomaticStep.HAND_OVER),
+        (facts(S.VALIDATING, **MENDED, lacks="7 of 8."), {}, AutomaticStep.WAIT),
+        (facts(S.VALIDATING, **MENDED, lacks="7 of 8."), {"tests": 2}, AutomaticStep.HAND_OVER),
         (facts(S.VALIDATING, **MENDED, is_ready=False), {}, AutomaticStep.WAIT),
         (facts(S.VALIDATING, **PASSED), {}, AutomaticStep.RELEASE),
         (

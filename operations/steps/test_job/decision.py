@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from operations.test_jobs.device_requests import WITHOUT_MIG, TestedDevices
+from operations.test_jobs.device_requests import WITHOUT_MIG, TestedDevices, why_not_all
 from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES
 from operations.test_jobs.test_progress import TestJobOutcome
-from wording.numbers import count
 
 NO_TEMPLATE = "DRA offers the GPUs of the node, and its pool names no ResourceClaimTemplate for tests. Set one there."
 NEEDS_WHOLE = (
@@ -39,11 +38,7 @@ class NodeToTest:
             return NEEDS_WHOLE if self.request.has_mig and not self.is_of_devices else ""
         if self.needs_template:
             return NO_TEMPLATE
-        if not self.gpus:
-            return "The node offers no whole GPUs."
-        if self.gpus < self.gpus_expected:
-            return f"The node offers {self.gpus} of its {count(self.gpus_expected, 'GPU')}: a test would skip the rest."
-        return ""
+        return why_not_all(self.gpus, self.gpus_expected)
 
 
 def sentence_of(title: str, outcome: str, says: str, said: str) -> str:
