@@ -3,6 +3,7 @@
 import pytest
 
 from health.stack.causes import FreeRoom, Weight, why_waits
+from health.stack.causes.predicates import fits_no_node
 from tests.health.stack.signs import a_pod, an_event, signs
 
 FULL = FreeRoom(noun="GPU", asks=1, free=0, most=0, node="", largest=8)
@@ -51,3 +52,32 @@ def test_nodes_that_an_autoscaler_adds_are_waited_for():
     scaling = an_event("pod triggered scale-up: [{gpu-h200 0->1 (max: 4)}]", "TriggeredScaleUp")
 
     assert waiting(SELECTOR, scaling).weight is Weight.WAITING
+
+
+@pytest.mark.parametrize(
+    ("reason", "named"),
+    [
+        ("1 Insufficient cpu", "too little cpu"),
+        ("1 Too many pods", "too many pods"),
+        ("1 node(s) had untolerated taint {a: b}", "the taint a: b"),
+        ("1 node(s) didn't match Pod's node affinity/selector", "node selector or affinity"),
+        ("1 node(s) didn't match node selector", "node selector or affinity"),
+        ("1 Insufficient nvidia.com/gpu", "too little nvidia.com/gpu"),
+        ("1 node(s) didn't match PersistentVolume's node affinity", "a volume"),
+        ("1 node(s) had volume node affinity conflict", "a volume"),
+        ("1 node(s) exceed max volume count", "a volume"),
+        ("1 node(s) did not have enough available disk", "a volume"),
+        ("1 node(s) were unschedulable", "cordoned nodes"),
+        ("1 node(s) didn't match pod topology spread constraints", "the placement of its other pods"),
+        ("1 node(s) didn't match pod affinity rules", "the placement of its other pods"),
+        ("1 node(s) didn't match pod anti-affinity rules", "the placement of its other pods"),
+        ("1 node(s) didn't satisfy existing pods anti-affinity rules", "the placement of its other pods"),
+        ("1 node(s) didn't have free ports for the requested pod ports", "a port in use"),
+    ],
+)
+def test_each_reason_of_the_scheduler_is_named(reason: str, named: str):
+    pod = a_pod(phase="Pending", message=f"0/1 nodes are available: {reason}.")
+    found = fits_no_node(signs("", pod, node="", is_placed=False))
+
+    assert found.facts == {"scheduler": f"The scheduler names {named}."}
+    assert found.steps
