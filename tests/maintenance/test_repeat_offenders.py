@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from maintenance.repeat_offenders import results_of_repairs, why_replace
+from maintenance.triggers import VERSION
 from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pool, a_repair, a_user
 from tests.pages import page, visiting
 
@@ -93,7 +94,7 @@ def test_the_page_and_rest_say_how_often_a_repair_mended_the_same_fault():
     assert results_of_repairs(case) == {"hardware": "1 of 1", "reboot": "1 of 3"}
     assert "Same fault before hardware mended 1 of 1, reboot mended 1 of 3" in page(ada, f"/cases/{case.pk}").text
     part = ada.get(f"/parts/findings/{case.finding_id}/case").content.decode()
-    assert "GPU off the bus, version 2 of the rules. Source: NVIDIA&#x27;s Xid catalogue." in part
+    assert f"GPU off the bus, version {VERSION} of the rules. Source: NVIDIA&#x27;s Xid catalogue." in part
     assert "Same fault before: hardware mended 1 of 1, reboot mended 1 of 3." in part
     actors = ada.get(f"/api/v1/cases/{case.pk}/repair-actors").json()
     assert {actor["key"]: actor["mended"] for actor in actors}["nvsentinel-reboot"] == {"reboot": "1 of 3"}
