@@ -197,14 +197,12 @@ def counted_in(parts: Mapping[str, Mapping[str, float]]) -> dict[int, int]:
 
 
 def _xids_of_gpu(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
-    last = [gpu.xid] if gpu.xid is not None and gpu.xid.number >= 1 else []
-    came_again = [
-        replace(seen, is_counted=seen.number in counted) for seen in last if not _is_of_earlier_boot(gpu, seen)
-    ]
+    gauge = [gpu.xid] if gpu.xid is not None and gpu.xid.number >= 1 else []
+    last = [replace(seen, is_counted=seen.number in counted) for seen in gauge if not _is_of_earlier_boot(gpu, seen)]
     others = sorted(set(counted) - {seen.number for seen in last})
-    there = {seen.number for seen in last} | set(counted)
+    there = {seen.number for seen in gauge} | set(counted)
     past = [seen for seen in gpu.past_xids if seen.number not in there and not _has_restarted(gpu, seen)]
-    return came_again + [XidSeen(number, None, is_counted=True) for number in others] + past
+    return last + [XidSeen(number, None, is_counted=True) for number in others] + past
 
 
 def _has_restarted(gpu: GpuFacts, seen: XidSeen) -> bool:

@@ -113,6 +113,17 @@ def test_what_an_old_sample_said_is_neither_judged_nor_forgotten(say):
     assert "Last Xid: 79" in told(Finding.objects.get(rule="gpu-silent"))
 
 
+@pytest.mark.parametrize(("booted_at", "found"), [(None, ["gpu-xid"]), (NOON + MINUTE, [])])
+def test_the_last_sample_of_a_gauge_tells_whether_its_xid_is_of_before_a_boot(say, booted_at, found):
+    Node.objects.update(upgrade_state="pod-restart-required")
+    say(NOON, xid={2: 79})
+
+    Node.objects.update(upgrade_state="", booted_at=booted_at)
+    say(NOON + 2 * MINUTE, silent={2})
+
+    assert [rule for rule, *_ in open_ones()] == found
+
+
 def test_nothing_is_resolved_while_no_frame_comes(say, cluster):
     say(NOON, xid={2: 79})
 

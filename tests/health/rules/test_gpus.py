@@ -443,6 +443,18 @@ def test_an_xid_ends_with_a_boot_after_the_last_sample_of_its_gauge(sampled_afte
     assert LastXid().evaluate(replace(WELL, now={}, xid=seen, past_xids=past)) is not None
 
 
+@pytest.mark.parametrize("counted", [79, 48])
+def test_an_xid_counted_after_a_boot_is_told_beside_the_gauge_of_before(counted: int):
+    boot = NOON - timedelta(minutes=5)
+    seen = XidSeen(79, NOON - timedelta(minutes=20), sampled_at=boot - timedelta(minutes=1))
+    gpu = replace(WELL, xid=seen, booted_at=boot, parts={"xids_counted": {str(counted): 1.0}})
+
+    wrong = LastXid().evaluate(gpu)
+
+    assert wrong.facts["xid"] == counted
+    assert "others" not in wrong.facts
+
+
 HIDDEN = "It may hide an earlier Xid"
 
 
