@@ -225,14 +225,14 @@ def decisive_line(lines: Sequence[str]) -> str:
 def other_lines(lines: Sequence[str], most: int) -> list[str]:
     """Returns further lines about a failure, the heaviest and nearest to the decisive line first.
 
-    Plain lines near it fill the rest: a program may write its error without a word that tells of one.
+    A line without words of a failure is left out: it may have a secret or data of the program.
     """
     index = decisive_index(lines)
     if index is None:
         return []
     decisive = _plain(lines[index]).strip()
     weighed = [(weight(line), at, line) for at, line in enumerate(lines)]
-    telling = [entry for entry in weighed if entry[0] >= LineWeight.WORDED or entry[0] is LineWeight.PLAIN]
+    telling = [entry for entry in weighed if entry[0] >= LineWeight.WORDED]
     ranked = sorted(telling, key=lambda entry: (-entry[0], abs(entry[1] - index)))
     distinct = dict.fromkeys(_plain(_untraced(line)).strip() for _, _, line in ranked)
     return [line for line in distinct if line != decisive][:most]

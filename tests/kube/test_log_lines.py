@@ -293,8 +293,8 @@ def test_what_a_container_runtime_puts_before_a_line_has_no_weight():
     assert is_frame(f"{before}{lines[1]}")
 
 
-def test_a_line_without_a_word_of_an_error_is_a_further_one_after_those_with():
-    lines = ["loading the model", "Unsupported topology of devices", "ERROR: worker 3 failed", "bye"]
+def test_a_line_without_a_word_of_an_error_is_no_further_one():
+    lines = ["password is hunter2", "Unsupported topology of devices", "ERROR: worker 3 failed", "customer alice 42"]
 
     assert decisive_line(lines) == lines[2]
-    assert other_lines(lines, 4) == [lines[1], lines[3], lines[0]]
+    assert other_lines(lines, 4) == [lines[1]]
