@@ -66,6 +66,10 @@ def test_what_a_healthy_node_says_is_of_no_family(text):
         ("GPU fabric health mask 0x0", None),
         ("NVRM: loading NVIDIA UNIX x86_64 Kernel Module  580.65.06", None),
         ("amdgpu 0000:29:00.0: amdgpu: Fault handling enabled", None),
+        ("ccp 0000:22:00.1: psp initialization failed", None),
+        ("amdgpu 0000:0d:00.0: amdgpu: PSP load tmr failed!", "amd_firmware_hangs"),
+        ("amdgpu 0000:0d:00.0: amdgpu: XGMI: download of the topology is done", None),
+        ("amdgpu 0000:0d:00.0: amdgpu: XGMI link 3 is down", "amd_links"),
     ],
 )
 def test_a_line_that_resembles_a_family(text, key):
