@@ -185,6 +185,11 @@ DCGM_LOST = "DCGMError: "
 
 # Links train for a short time after a boot (NVSentinel #1701); boards without a bridge have none (NVSentinel #1481).
 LINKS_DOWN = "DCGM_FR_NVLINK_DOWN"
+_SAYS_LINKS_DOWN = re.compile(r"NvLink link \d+ is currently down", re.IGNORECASE)  # DCGM's words for that code
+
+
+def are_links_down(message: str) -> bool:
+    return LINKS_DOWN in message or _SAYS_LINKS_DOWN.search(message) is not None
 
 
 def is_of_imex(message: str) -> bool:

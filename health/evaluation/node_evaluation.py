@@ -52,8 +52,8 @@ from wording.reports import EvidenceItem
 COLUMNS = (
     "id", "uid", "name", "upgrade_state", "driver_unknown_since", "mig_config", "mig_config_state",
     "mig_changing_since", "layout", "sharing", "sharing_replicas", "is_ready", "not_ready_reason", "is_paused",
-    "is_held", "is_unschedulable", "driver_version", "gpu_vendor", "booted_at", "gpus_free", "cpu_others_m",
-    "cpu_allocatable_m", "memory_others_bytes", "memory_allocatable_bytes",
+    "is_held", "is_unschedulable", "driver_version", "gpu_vendor", "gpu_product", "booted_at", "gpus_free",
+    "cpu_others_m", "cpu_allocatable_m", "memory_others_bytes", "memory_allocatable_bytes",
 )  # fmt: skip
 AS_JSON = (
     "allocatable", "capacity", "expected", "requested", "unhealthy_gpus", "devices_unhealthy", "conditions",
@@ -261,6 +261,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         withheld=around.withheld.get(row["name"]),
         domain_daemon=around.domain_daemons.get(row["name"]),
         vendor=row["gpu_vendor"],
+        gpu_product=row["gpu_product"],
         label_conflicts=tuple(LabelConflict(**each) for each in row["label_conflicts"]),
         free_gpus=row["gpus_free"] or 0,
         incomplete_pools=tuple(_incomplete(around.incomplete_pools.get(row["name"], ()))),

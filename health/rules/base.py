@@ -242,6 +242,7 @@ class NodeFacts:
     idle_allocations: tuple[IdleAllocation, ...] = ()
     operands_away: tuple[str, ...] = ()  # operands without a ready pod here, while their work is missing on the node
     vendor: str = ""  # vendor of its GPUs (`Vendor`); blank: unknown
+    gpu_product: str = ""
     label_conflicts: tuple[LabelConflict, ...] = ()
     free_gpus: int = 0  # whole GPUs that no pod has
     incomplete_pools: tuple[EvidenceItem, ...] = ()  # of its DRA driver: how many of their ResourceSlices exist

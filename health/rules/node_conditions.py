@@ -4,7 +4,7 @@ Without such a detector nobody reads the kernel's log, and Xids that DCGM does n
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
 
@@ -22,6 +22,7 @@ from gpu.conditions import (
     ROW_REMAP,
     RUNS_OUT,
     USUAL_DURING_UPGRADE,
+    are_links_down,
     is_applications,
     is_of_imex,
 )
@@ -30,6 +31,7 @@ from gpu.health_labels import AUTOPILOT
 from gpu.kernel_lines import KernelLine, kernel_line_in
 from gpu.xids import ACTIONS, XIDS, verdict_of
 from health.rules.base import NODE, NODES, RANKS, NodeCondition, NodeFacts, Problem, Severity
+from kube.log_lines import message_of
 from wording.instants import to_the_minute
 from wording.lists import names
 from wording.reports import LONGEST_SUMMARY, EvidenceItem, first_items, fit
@@ -61,6 +63,16 @@ OF_PARTS = {
 }
 
 
+OF_IMEX = (
+    "One machine alone, or no ComputeDomain: repair nothing. Turn this check of the reporter off, or update it.",
+    "Multi-node NVLink: check the IMEX pods of the job's ComputeDomain on this node.",
+)
+OF_PCIE = (
+    "Check whether NVLink bridges connect the boards: nvidia-smi topo -m then shows NV. Without them, links stay down.",
+    "Without bridges: turn this check of the reporter off. With bridges: check their seat, then reset the GPUs.",
+)
+
+
 @dataclass(frozen=True)
 class NodeConditions:
     key: ClassVar[str] = "node-conditions"
@@ -79,7 +91,11 @@ class NodeConditions:
 
     def evaluate(self, node: NodeFacts) -> Problem | None:
         bad = sorted(
-            (each for each in node.conditions if not (node.is_changing and _is_usual_during_upgrade(each))),
+            (
+                _without_repair(each, node)
+                for each in node.conditions
+                if not (node.is_changing and _is_usual_during_upgrade(each))
+            ),
             key=lambda each: RANKS[each.severity.value],
         )
         if not bad:
@@ -92,7 +108,7 @@ class NodeConditions:
             summary=fit("Reported by {}: {}", reporters, _condition_text(bad[0], reporters), longest=LONGEST_SUMMARY),
             evidence=first_items(EvidenceItem(each.title, each.message or each.status) for each in bad),
             causes=tuple(_probable_causes(bad, node)),
-            steps=tuple(_steps(bad)),
+            steps=tuple(_steps(bad, node)),
             facts={each.type: each.message for each in bad},
             identity=" ".join(
                 sorted(f"{each.title} {each.recommended_action} {each.xids or ''}".strip() for each in bad)
@@ -100,11 +116,29 @@ class NodeConditions:
         )
 
 
+def _without_repair(condition: NodeCondition, node: NodeFacts) -> NodeCondition:
+    """Returns the condition. What it recommends is left out where most likely nothing is to be repaired."""
+    if condition.severity is Severity.NOTE or not _checks_before_repair(condition, node):
+        return condition
+    return replace(condition, severity=Severity.WARNING, recommended_action="")
+
+
+def _checks_before_repair(condition: NodeCondition, node: NodeFacts) -> tuple[str, ...]:
+    """Returns the steps for a condition that this kind of machine has without a fault. Empty: it is of no such kind."""
+    if is_of_imex(condition.message):
+        return OF_IMEX
+    return OF_PCIE if are_links_down(condition.message) and "pcie" in node.gpu_product.lower() else ()
+
+
 def _condition_text(condition: NodeCondition, reporters: str) -> str:
-    """Returns the message, or its Xids where it is too long for a summary."""
+    """Returns the message. Of a longer one, its Xids or the line that tells most."""
     message = condition.message or condition.title
-    if not condition.xids or len(f"Reported by {reporters}: {message}") <= LONGEST_SUMMARY:
+    room = LONGEST_SUMMARY - len(f"Reported by {reporters}: ")
+    if len(message) <= room:
         return message
+    if not condition.xids:
+        telling = (line for line in message.splitlines()[1:] if kernel_line_in(line) is kernel_line_in(message))
+        return next((message_of(line, room) for line in telling if kernel_line_in(line)), message)
     action = f". Recommended action: {condition.recommended_action}" if condition.recommended_action else ""
     return f"{names([_named_xid(xid) for xid in condition.xids], most=SHOWN)}{action}"
 
@@ -135,7 +169,7 @@ def _probable_causes(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[
     said = (dcgm_error_in(each.message) for each in bad if not each.xids)  # an Xid tells more than its code
     errors = {error.number: error for error in said if error}
     yield from (f"DCGM's code {number} is {error.name}. {error.text}" for number, error in errors.items())
-    if any(LINKS_DOWN in each.message for each in bad) or any(error.name == LINKS_DOWN for error in errors.values()):
+    if any(are_links_down(each.message) for each in bad) or any(error.name == LINKS_DOWN for error in errors.values()):
         yield (
             "An NVLink or its bridge may be broken. Links are also down for a short time after a boot, and always on "
             "PCIe boards without a bridge."
@@ -152,15 +186,18 @@ def _probable_causes(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[
         yield f"An application failed with Xid {names([str(xid) for xid in xids])}. No GPU is at fault."
     faults = dict.fromkeys(xid for each in bad if each.severity is not Severity.NOTE for xid in each.xids)
     yield from (f"{_named_xid(xid)}." for xid in faults if xid in XIDS and XIDS[xid].title)
-    yield from dict.fromkeys(line.cause for line in _kernel_lines(bad))
+    broken = [each for each in bad if not _checks_before_repair(each, node)]
+    yield from dict.fromkeys(line.cause for line in _kernel_lines(broken))
     if any(_has_no_routes(each) for each in bad):
         yield "A new node has no routes for its pods in the first minutes. That says nothing about its GPUs."
 
 
-def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
+def _steps(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[str]:
     """Yields the steps against each fault, the first to do first."""
     faults = [each for each in bad if each.severity is not Severity.NOTE]
-    types, by = {each.type for each in bad}, {each.reporter for each in faults}
+    checks = {step for each in faults for step in _checks_before_repair(each, node)}
+    broken = [each for each in faults if not _checks_before_repair(each, node)]
+    types, by = {each.type for each in bad}, {each.reporter for each in broken}
     rest = types - AFTER_A_BOOT
     by_detector = {each.reporter for each in bad if each.type in rest}
     asked = {
@@ -168,8 +205,9 @@ def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
         **dict.fromkeys(_recommended(bad), True),
         **dict.fromkeys(_xid_steps(faults), True),
         **dict.fromkeys(_recovery_steps(faults), True),
-        **dict.fromkeys(_dcgm_steps(faults), True),
-        **dict.fromkeys((line.step for line in _kernel_lines(faults)), True),
+        **dict.fromkeys(_dcgm_steps(broken), True),
+        **dict.fromkeys((line.step for line in _kernel_lines(broken)), True),
+        **{step: step in checks for step in (*OF_IMEX, *OF_PCIE)},
         **{step: any(_names_part(each, part) for each in faults) for part, step in OF_PARTS.items()},
         "Follow NVSentinel's actions: if its quarantine is enabled, it cordons the node itself.": NVSENTINEL in by,
         "Check the pod dcgm-server on the node. If it runs, delete the agent's pod: the condition is written again.": (

@@ -70,6 +70,22 @@ def test_what_a_healthy_node_says_is_of_no_family(text):
         ("amdgpu 0000:0d:00.0: amdgpu: PSP load tmr failed!", "amd_firmware_hangs"),
         ("amdgpu 0000:0d:00.0: amdgpu: XGMI: download of the topology is done", None),
         ("amdgpu 0000:0d:00.0: amdgpu: XGMI link 3 is down", "amd_links"),
+        ("load nvidia failed: key was rejected by service", "module_rejected"),
+        ("nvidia: module verification failed: signature and/or required key missing - tainting kernel", None),
+        (
+            "NVRM: API mismatch: the client has the version 535.54.03, but#012NVRM: this kernel module",
+            "driver_mismatch",
+        ),
+        ("NVRM: API mismatch: the client 'python3' (pid 12)", "driver_mismatch"),
+        ("nvidia: Unknown symbol sme_me_mask (err -22)", "module_of_another_kernel"),
+        ("nvidia: version magic '5.15.0-91-generic SMP' should be '5.15.0-92-generic SMP'", "module_of_another_kernel"),
+        ("nvidia_peermem: disagrees about version of symbol ib_register_peer_memory_client", "peermem_symbols"),
+        ("pci 0000:00:1c.0: BAR 13: no space for [io  size 0x1000]", None),
+        ("pci 0000:00:1c.0: BAR 14: failed to assign [mem size 0x00200000]", None),
+        ("pci 0000:01:00.0: BAR 0: no space for [mem size 0x200000000 64bit pref]", "gpu_no_address"),
+        ("pci 0000:01:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space", "gpu_no_address"),
+        ("amdgpu: Direct firmware load for amdgpu/isp_4_1_0.bin failed with error -2", "of_amd"),
+        ("[drm] Not enough PCI address space for a large BAR.", None),
     ],
 )
 def test_a_line_that_resembles_a_family(text, key):

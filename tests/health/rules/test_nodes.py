@@ -93,6 +93,44 @@ def evaluated(*conditions: NodeCondition):
     return NodeConditions().evaluate(replace(WELL, conditions=conditions))
 
 
+def test_imex_on_one_machine_asks_for_no_repair():
+    wrong = evaluated(a_condition("GpuNvlinkWatch", message=IMEX.format("CONTACT_SUPPORT")))
+
+    assert "repair nothing" in wrong.steps[0]
+    assert "CONTACT_SUPPORT" not in str(wrong.steps)
+    assert "cordons" not in str(wrong.steps)
+
+
+@pytest.mark.parametrize(
+    ("product", "severity", "step"),
+    [
+        ("NVIDIA-A100-80GB-PCIe", Severity.WARNING, "bridges connect the boards"),
+        ("NVIDIA-A100-SXM4-80GB", Severity.CRITICAL, "Fabric Manager"),
+    ],
+)
+def test_links_that_are_down_are_no_fault_of_boards_without_bridges(product: str, severity: Severity, step: str):
+    said = "GPU 0's NvLink link 0 is currently down Recommended Action=RESTART_VM;"
+    wrong = NodeConditions().evaluate(
+        replace(WELL, conditions=(a_condition("GpuNvlinkWatch", message=said),), gpu_product=product)
+    )
+
+    assert (wrong.severity, "always on PCIe boards" in str(wrong.causes)) == (severity, True)
+    assert step in str(wrong.steps)
+    assert ("reboot" in str(wrong.steps)) is (severity is Severity.CRITICAL)
+
+
+def test_the_line_that_tells_is_shown_of_a_long_message():
+    said = (
+        "NVRM: [83260.063553] NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:\n"
+        "               NVRM: BAR1 is 0M @ 0x0 (PCI:0000:14:00.0)\n"
+        "[83260.063557] nvidia: probe of 0000:14:00.0 failed with error -1"
+    )
+    wrong = evaluated(a_condition("KernelGpuError", reason="", message=said))
+
+    assert "BAR1 is 0M @ 0x0" in wrong.summary
+    assert "address range (BAR)" in str(wrong.causes)
+
+
 def test_a_condition_that_recommends_no_action_is_a_note_with_its_message():
     wrong = evaluated(a_condition("GpuNvlinkWatch", reason="GpuNvlinkWatchIsNotHealthy", message=IMEX.format("NONE")))
 
