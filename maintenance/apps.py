@@ -16,7 +16,7 @@ class MaintenanceConfig(AppConfig):
         from maintenance.web.operation_links import case_that_follows, open_case_with
         from maintenance.web.timeline import lines_of_cases
         from operations.followers import FOLLOWERS, OPENERS
-        from operations.restraints import AFTER_RESTORE, RELEASE_VETOES
+        from operations.restraints import AFTER_RESTORE, OPERATION_VETOES, RELEASE_VETOES
 
         FOLLOWERS.append(case_that_follows)
         OPENERS.append(open_case_with)
@@ -26,4 +26,5 @@ class MaintenanceConfig(AppConfig):
         retention.ALSO.append(tidy)
         lines.MORE.append(lines_of_cases)
         AFTER_RESTORE.append(open_every_breaker)
-        RELEASE_VETOES.extend((why_no_release, why_no_chosen_release))
+        RELEASE_VETOES.append(why_no_release)
+        OPERATION_VETOES.append(why_no_chosen_release)

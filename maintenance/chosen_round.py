@@ -6,7 +6,8 @@ before its start, and again before the release writes to the node (`why_no_chose
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -24,30 +25,34 @@ from health.lifecycle import FindingState
 from health.models import Finding
 from health.rules.base import Severity
 from maintenance.automatic_cases import SINCE_OVER
-from maintenance.chosen_steps import ChosenChoice, ChosenFacts, ChosenStep, choose_chosen_step
-from maintenance.lifecycle import CHOICE_ENDED, ENGINE, CaseState, RepairAnswer
+from maintenance.chosen_steps import KEYS, ChosenChoice, ChosenFacts, ChosenStep, choose_chosen_step, key_of
+from maintenance.lifecycle import CHOICE_ENDED, ENGINE, RepairAnswer
 from maintenance.models import AutomaticQuarantine, NodeCase, Repair
 from maintenance.models.case import BLOCKED, CHANGED, LONGEST_REASON
 from maintenance.queries import facts_of, other_owner, wanted_test
 from maintenance.triggers import RULES, BreakerState, Mode
 from operations import commands as operations
-from operations.lifecycle import IN_PROGRESS
-from operations.models import Operation
+from operations.kinds import CASE_KINDS, LEAVING_KINDS, title_of
+from operations.lifecycle import NodeProgress, OperationState
+from operations.models import Operation, OperationNode
 from operations.refusals import OperationRefused
 from operations.restraints import freezes_of, stop_reason
 from people.rights import Permission, people_with_permission
 from wording.instants import to_the_minute
 
 log = structlog.get_logger()
+ENDING_A_CHOICE = sorted({*CASE_KINDS, *LEAVING_KINDS})  # and a test that somebody else starts
 MOST_A_ROUND = 100  # choices in random order, so that waiting ones do not block others
 
 
 def run_chosen_steps(*, now: datetime) -> None:
     """Takes the next step of every choice whose repair has ended. One query without one."""
     rows = list(Repair.objects.chosen().select_related("case__cluster", "case__finding").order_by("?")[:MOST_A_ROUND])
-    facts = facts_of([repair.case for repair in rows])
+    facts, since = facts_of([repair.case for repair in rows]), _beside(rows)
+    newest = dict(Repair.objects.filter(case__in=list(facts)).order_by("pk").values_list("case_id", "pk"))
     for repair in rows:
-        choice = choose_chosen_step(facts[repair.case_id], _facts_of(repair, now=now), now=now)
+        its = _facts_of(repair, since[repair.pk], newest[repair.case_id], now=now)
+        choice = choose_chosen_step(facts[repair.case_id], its, now=now)
         try:
             if choice.step == ChosenStep.END:
                 _end(repair, choice, now=now)
@@ -77,26 +82,27 @@ def _start(repair: Repair, step: ChosenStep, *, now: datetime) -> None:
                 raise LostRace("The choice has ended.")
             if not NodeCase.objects.filter(pk=case.pk, state=case.state, state_since=case.state_since).exists():
                 raise LostRace("The case moved.")
-            if _own(repair).filter(key=_key(repair, step)).exists():
+            if Operation.objects.filter(asked_by=by, key=key_of(repair.pk, step)).exists():
                 raise LostRace("It was started already.")
             evidence = {"repair": repair.pk, "chosen_by": by, "chosen_at": repair.asked_at}
             case.record(f"chosen-{step}", actor=by, reason=reason, now=now, evidence=evidence)
             operations.start(
                 case.cluster, step.value, [node], actor=by, reason=reason, options=options, now=now,
-                key=_key(repair, step),
+                key=key_of(repair.pk, step),
             )  # fmt: skip
     except OperationRefused as refusal:
         _end(repair, ChosenChoice(ChosenStep.END, str(refusal), needs_person=True), now=now)
 
 
 def _end(repair: Repair, choice: ChosenChoice, *, now: datetime) -> None:
-    """Ends a choice, and notifies whoever decides the next step.
+    """Ends a choice, and notifies whoever decides the next step. A release that waits ends with it.
 
     :raises LostRace: when it ended already
     """
     with transaction.atomic():
         if not Repair.objects.filter(pk=repair.pk).end_chosen_steps(choice.reason, now=now):
             raise LostRace("The choice has ended.")
+        _cancel_release(repair, choice.reason, now=now)
         if choice.reason:
             event, evidence = BLOCKED if choice.needs_person else CHANGED, {"repair": repair.pk}
             repair.case.record(
@@ -104,47 +110,91 @@ def _end(repair: Repair, choice: ChosenChoice, *, now: datetime) -> None:
             )
 
 
-def why_no_chosen_release(node_uids: Collection[str]) -> dict[str, str]:
-    """Returns why a chosen release that was started may not write to its node, by node UID. Two queries without one.
+def _cancel_release(repair: Repair, reason: str, *, now: datetime) -> None:
+    """Cancels the chosen release unless it is at its node: there it fails before its write (`why_no_chosen_release`).
+
+    :raises LostRace: when somebody else moved it first
+    """
+    own = Operation.objects.filter(asked_by=repair.asked_by, key=key_of(repair.pk, ChosenStep.RELEASE))
+    release = own.in_progress().select_for_update().first()  # a worker that begins on the node waits for the lock
+    if release is None:
+        return
+    waiting = release.nodes.unfinished()
+    if release.state == OperationState.RUNNING:
+        waiting = waiting.filter(state=NodeProgress.PENDING)
+    if waiting.exists():
+        operations.cancel(release, actor=ENGINE, reason=reason, now=now)
+
+
+def why_no_chosen_release(operation: Operation, node_uid: str) -> str:
+    """Returns why a chosen release may not write to its node. Blank: it may. No query for another operation.
 
     Releases that people start themselves are not concerned.
     """
-    now = timezone.now()
-    rows = Repair.objects.filter(then_release=True, case__node_uid__in=node_uids, case__state=CaseState.VALIDATING)
-    found = {}
-    for repair in rows.select_related("case__cluster", "case__finding").order_by("pk"):
-        if not _own(repair).filter(key=_key(repair, ChosenStep.RELEASE)).filter(state__in=sorted(IN_PROGRESS)).exists():
-            continue
-        ended = (repair.then_says or "The choice was withdrawn.") if repair.then_ended_at else ""
-        frozen = freezes_of(repair.case.cluster_id, [repair.case.node_uid], now=now)
-        if why := ended or _why_barred(repair) or _why_held(repair.case) or frozen.get(repair.case.node_uid, ""):
-            found[repair.case.node_uid] = why
+    if not operation.key.startswith(KEYS):
+        return ""
+    rows = Repair.objects.filter(asked_by=operation.asked_by, then_release=True, case__node_uid=node_uid)
+    its = (row for row in rows.select_related("case__cluster", "case__finding") if _is_release(operation, row))
+    repair = next(its, None)
+    if repair is None:
+        return ""
+    ended = (repair.then_says or "The choice was withdrawn.") if repair.then_ended_at else ""
+    frozen = freezes_of(repair.case.cluster_id, [node_uid], now=timezone.now())
+    other = _beside([repair])[repair.pk].other
+    return ended or other or _why_barred(repair) or _why_held(repair.case) or frozen.get(node_uid, "")
+
+
+def _is_release(operation: Operation, repair: Repair) -> bool:
+    return operation.key == key_of(repair.pk, ChosenStep.RELEASE)
+
+
+@dataclass
+class StartedSince:
+    """The operations on the node of a choice since it was made."""
+
+    own: set[str] = field(default_factory=set)  # keys of those that were started for it
+    other: str = ""  # the newest other one that leaves its case another way, as a sentence; blank: none
+
+
+def _beside(repairs: Sequence[Repair]) -> dict[int, StartedSince]:
+    """Returns the operations since each choice, by repair. One query. Logs, notes and the like do not count."""
+    found = {repair.pk: StartedSince() for repair in repairs}
+    if not repairs:
+        return found
+    rows = OperationNode.objects.of_kinds(*ENDING_A_CHOICE, "test").select_related("operation").order_by("pk")
+    rows = rows.filter(
+        node_uid__in={repair.case.node_uid for repair in repairs},
+        operation__asked_at__gt=min(repair.asked_at for repair in repairs),
+    )
+    by_node: dict[str, list[Operation]] = {}
+    for row in rows:
+        by_node.setdefault(row.node_uid, []).append(row.operation)
+    for repair in repairs:
+        its = found[repair.pk]
+        for operation in by_node.get(repair.case.node_uid, ()):
+            if operation.asked_by == repair.asked_by and operation.key in _keys(repair):
+                its.own.add(operation.key)
+            elif operation.asked_at > repair.asked_at:
+                its.other = f"{operation.asked_by} started another operation: {title_of(operation.kind)}."
     return found
 
 
-def _facts_of(repair: Repair, *, now: datetime) -> ChosenFacts:
-    started = dict(_own(repair).values_list("key", "pk"))
+def _keys(repair: Repair) -> list[str]:
+    return [key_of(repair.pk, step) for step in (ChosenStep.TEST, ChosenStep.RELEASE)]
+
+
+def _facts_of(repair: Repair, since: StartedSince, newest: int, *, now: datetime) -> ChosenFacts:
     return ChosenFacts(
         releases=repair.then_release,
-        is_newest=not repair.case.repairs.filter(pk__gt=repair.pk).exists(),
+        is_newest=repair.pk == newest,
         is_mended=repair.answer == RepairAnswer.DONE,
-        since=repair.ended_at or repair.asked_at,
-        own=list(started.values()),
-        is_tested=_key(repair, ChosenStep.TEST) in started,
-        is_released=_key(repair, ChosenStep.RELEASE) in started,
+        other=since.other,
+        is_tested=key_of(repair.pk, ChosenStep.TEST) in since.own,
+        is_released=key_of(repair.pk, ChosenStep.RELEASE) in since.own,
         why_barred=_why_barred(repair),
         why_held=_why_held(repair.case),
         why_blocked=_why_blocked(repair.case, now=now),
     )
-
-
-def _key(repair: Repair, step: ChosenStep) -> str:
-    return f"chosen-{repair.pk}-{step}"
-
-
-def _own(repair: Repair) -> Any:
-    keys = [_key(repair, step) for step in (ChosenStep.TEST, ChosenStep.RELEASE)]
-    return Operation.objects.filter(asked_by=repair.asked_by, key__in=keys)
 
 
 def _why_barred(repair: Repair) -> str:

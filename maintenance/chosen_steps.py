@@ -1,6 +1,5 @@
 """The steps after a repair that a person chose with it: a test, and a release after a pass. Pure."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -8,6 +7,8 @@ from enum import StrEnum
 from maintenance.lifecycle import CaseFacts, CaseState
 from maintenance.step_choice import LONGEST_WAIT
 from operations.lifecycle import NodeProgress
+
+KEYS = "chosen-"  # begin of the keys of these operations
 
 
 class ChosenStep(StrEnum):
@@ -24,8 +25,7 @@ class ChosenFacts:
     releases: bool  # the person chose the release too
     is_newest: bool  # no later repair was asked
     is_mended: bool  # the repair ended as done
-    since: datetime  # end of the repair
-    own: Collection[int]  # numbers of the operations that were started for the choice
+    other: str  # an operation that was started beside the choice, since it was made; blank: none was
     is_tested: bool  # the test was started
     is_released: bool  # the release was started
     why_barred: str  # why a person has to decide now, such as a lost right; blank: nothing
@@ -38,6 +38,11 @@ class ChosenChoice:
     step: ChosenStep
     reason: str  # of a wait or an end; blank: nothing to tell
     needs_person: bool = False  # the end of the choice leaves the next step to a person
+
+
+def key_of(repair: int, step: ChosenStep) -> str:
+    """Returns the key of the operation that is started for the choice made with a repair."""
+    return f"{KEYS}{repair}-{step}"
 
 
 def choose_chosen_step(case: CaseFacts, its: ChosenFacts, *, now: datetime) -> ChosenChoice:
@@ -67,9 +72,8 @@ def _why_over(case: CaseFacts, its: ChosenFacts) -> str:
         return "Another repair was asked."
     if case.is_overridden:
         return f"{case.overridden_by} allowed a return without a validation."
-    newest = case.newest
-    if newest and newest.asked_at and newest.asked_at > its.since and newest.number not in its.own:
-        return f"{newest.actor} started a {newest.kind}."
+    if its.other:
+        return its.other
     return "" if case.state == CaseState.VALIDATING else "The case moved."
 
 

@@ -116,6 +116,7 @@ KINDS: Mapping[str, OperationKind] = {kind.key: kind for kind in ALL}
 LEAVING_STEPS = tuple(sorted({kind.steps[0] for kind in ALL if kind.leaves_service}))
 RETURNING_STEPS = frozenset(step for kind in ALL if kind.ends_quarantine for step in kind.steps)
 CASE_KINDS = tuple(kind.key for kind in ALL if kind.moves_case)
+LEAVING_KINDS = tuple(kind.key for kind in ALL if kind.leaves_service)
 CASE_ACTS = tuple(kind for kind in ALL if kind.is_case_act)
 ENDING_KINDS = tuple(kind.key for kind in ALL if kind.ends_quarantine)
 

@@ -23,7 +23,7 @@ from operations.lifecycle import AT_ONCE_MOST, NEW_NODE, NodeProgress, Operation
 from operations.models import Operation, OperationNode, Quarantine
 from operations.models.operation import HELD_SINCE
 from operations.node_writer import NotWritten, Vetoed
-from operations.restraints import freezes_of, reasons_of, stop_reason
+from operations.restraints import freezes_of, reasons_of, stop_reason, why_no_write
 from operations.steps import STEPS
 from operations.steps.base import HELD, IS_EXPECTED, NodeStep, NodeWork, StepOutcome, StepResult, waits_for
 from operations.steps.nodes_in_progress import NodesInProgress
@@ -167,7 +167,8 @@ class OperationRound:
         self.operation.keep_lease(now=now)
         if step.waits_for_stop and (reason := stop_reason(now=now)):
             raise LostRace(reason)
-        if reason := reasons_of(step.vetoes, [node.node_uid]).get(node.node_uid, ""):
+        vetoes = reasons_of(step.vetoes, [node.node_uid])
+        if reason := vetoes.get(node.node_uid, "") or why_no_write(self.operation, node.node_uid):
             raise Vetoed(reason)
         if (step.waits_for_freeze and not step.outlasts_freeze) and (
             reason := freezes_of(self.operation.cluster_id, [node.node_uid], now=now).get(node.node_uid, "")

@@ -73,6 +73,7 @@ CONTAINERS = {
     "operations/followers.py:OPENERS": REGISTERED,
     "operations/restraints.py:AFTER_RESTORE": REGISTERED,
     "operations/restraints.py:DRIVER_VETOES": REGISTERED,
+    "operations/restraints.py:OPERATION_VETOES": REGISTERED,
     "operations/restraints.py:RELEASE_VETOES": REGISTERED,
     "people/places.py:_sources": REGISTERED,
 }

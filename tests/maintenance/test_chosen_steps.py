@@ -35,12 +35,13 @@ def case(ground: Ground) -> NodeCase:
     return mended(ground)
 
 
-def mended(ground: Ground, **given: Any) -> NodeCase:
+def mended(ground: Ground, between: Callable[[], object] = lambda: None, **given: Any) -> NodeCase:
     case = a_drained_case(ground)
     Finding.objects.all().update(state="resolved", resolved_at=ground.clock())
     asked = {"kind": "hardware", "then_test": True, "then_release": True, "actor": "bea", "reason": "Swap GPU 3."}
     commands.ask_repair(case, now=ground.clock(), **asked | given)
     ground.clock.move(seconds=60)
+    between()
     commands.answer_repair(case, answer="done", actor="bob", reason="Swapped.", now=ground.clock())
     ground.clock.move(seconds=1)
     return NodeCase.objects.get(pk=case.pk)
@@ -221,7 +222,7 @@ def test_a_release_of_a_person_ends_the_choice_and_has_no_more_guards(ground: Gr
     step(ground)
 
     assert not is_cordoned(ground), "a person saw the finding in the preview"
-    assert Repair.objects.get(case=case).then_says == "ada started a release."
+    assert Repair.objects.get(case=case).then_says == "ada started another operation: Release."
     assert facts_of([followed(ground, case)])[case.pk].obstacle == ""
 
 
@@ -251,4 +252,52 @@ def test_an_operation_of_somebody_else_ends_the_choice(ground: Ground, case: Nod
     node = Node.objects.get(cluster=ground.cluster, name=CANARY)
     operations.start(ground.cluster, "drain", [node], actor="bob", reason="x", now=ground.clock())
     step(ground)
-    assert (says(case), kinds()[-1]) == ("bob started a drain.", "drain")
+    assert (says(case), kinds()[-1]) == ("bob started another operation: Drain.", "drain")
+
+
+def test_a_quarantine_of_somebody_else_before_the_end_of_the_repair_ends_the_choice(ground: Ground):
+    a_user("bea", role="operator")
+    case = mended(ground, between=lambda: rounds(ground, begin(ground, "quarantine", CANARY, actor="bob")))
+    step(ground)
+
+    assert (kinds()[-1], is_cordoned(ground)) == ("quarantine", True)
+    assert says(case) == "bob started another operation: Quarantine."
+    assert Repair.objects.get(case=case).then_ended_at is not None
+
+
+def test_a_quarantine_of_somebody_else_before_the_write_keeps_the_node(ground: Ground, case: NodeCase):
+    with_result(ground, case)
+    release = step(ground)
+    begin(ground, "quarantine", CANARY, actor="bob")
+    release = rounds(ground, release)
+
+    assert (release.nodes.get().state, is_cordoned(ground)) == ("failed", True)
+    assert release.nodes.get().reason == "bob started another operation: Quarantine."
+
+
+@pytest.mark.parametrize("waiting", ["proposed", "paused", "running"])
+def test_a_person_releases_beside_a_chosen_release_that_waits(ground: Ground, case: NodeCase, waiting: str):
+    case = with_result(ground, case)
+    chosen = step(ground)
+    Operation.objects.filter(pk=chosen.pk).update(state=waiting)
+    a_critical_finding(ground)  # it bars the chosen release, not the one of a person
+    own = begin(ground, "release", CANARY)
+    step(ground)
+    rounds(ground, own)
+
+    assert not is_cordoned(ground)
+    assert Operation.objects.get(pk=chosen.pk).state == "cancelled", "nobody has to end it by hand"
+    assert Operation.objects.get(pk=own.pk).state == "finished"
+    assert Repair.objects.get(case=case).then_says == "ada started another operation: Release."
+
+
+def test_the_end_of_a_choice_leaves_a_release_at_its_node_to_its_worker(ground: Ground, case: NodeCase):
+    """The release may have written already: its own round tells how it ended."""
+    with_result(ground, case)
+    release = step(ground)
+    release.nodes.update(state="running", step_since=ground.clock())
+    begin(ground, "quarantine", CANARY, actor="bob")
+    step(ground)
+
+    assert Repair.objects.get().then_ended_at is not None
+    assert Operation.objects.get(pk=release.pk).state == "running"
