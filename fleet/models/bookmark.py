@@ -47,6 +47,7 @@ class Bookmark(models.Model):
     last_seen_at = models.DateTimeField(null=True)  # null: never
     listed_at = models.DateTimeField(null=True)  # when a complete list was last written
     unread = models.JSONField(default=dict)  # unreadable objects: {uid: {"name", "reason"}}
+    row_version = models.SmallIntegerField(default=0, db_default=0)  # of its kind, when the list was written
 
     objects = BookmarkQuerySet.as_manager()
 

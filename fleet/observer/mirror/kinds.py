@@ -90,6 +90,7 @@ class Kind:
     weight: int = 1  # relative cost in a transaction
     rest: Kind | None = None  # reduced rows for objects that are otherwise not stored
     called: str = ""  # blank: the resource's name
+    row_version: int = 0  # higher with each new value of its rows: objects that never change are listed for it
 
     @cached_property
     def name(self) -> str:
@@ -164,7 +165,7 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         _read(NODES, lambda seen, _: node_row(seen), weight=2),  # with its GPUs, pools and events
-        _read(PODS, _kept_pod, after=(NODES.name, DAEMON_SETS.name), rest=OTHER_PODS),
+        _read(PODS, _kept_pod, after=(NODES.name, DAEMON_SETS.name), rest=OTHER_PODS, row_version=1),
         _read(DAEMON_SETS, lambda seen, _: operand_row(seen)),
         _read(REVISIONS, lambda seen, _: revision_row(seen)),
         _read(NVIDIA_DRIVERS, lambda seen, _: driver_object_row(seen)),
@@ -182,8 +183,8 @@ KINDS: dict[str, Kind] = {
         _read(LIMIT_RANGES, lambda seen, _: limit_range_row(seen)),
         _read(PRIORITY_CLASSES, lambda seen, _: priority_class_row(seen)),
         _read(VOLUME_CLAIMS, lambda seen, _: volume_claim_row(seen), moves_plans=False),
-        _read(PERSISTENT_VOLUMES, lambda seen, _: volume_row(seen), moves_plans=False),
-        _read(STORAGE_CLASSES, lambda seen, _: storage_class_row(seen), moves_plans=False),
+        _read(PERSISTENT_VOLUMES, lambda seen, _: volume_row(seen), moves_plans=False, row_version=1),
+        _read(STORAGE_CLASSES, lambda seen, _: storage_class_row(seen), moves_plans=False, row_version=1),
         _read(CSI_NODES, lambda seen, _: csi_node_row(seen), moves_plans=False),
         _read(KUEUE_WORKLOADS, lambda seen, _: kueue_workload_row(seen), moves_plans=False),
         *(_read(each, partial(_queue, kind=kind), moves_plans=False) for each, kind in QUEUES.items()),

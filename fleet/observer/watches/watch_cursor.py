@@ -8,6 +8,7 @@ import structlog
 
 from fleet.models import Bookmark, BookmarkState
 from fleet.models.bookmark import UNREAD_MOST, VOID
+from fleet.observer.mirror.kinds import KINDS
 from kube.client.decoder import Unread
 
 WRITE_LAST_SEEN_EVERY = timedelta(seconds=10)
@@ -27,6 +28,7 @@ class WatchCursor:
     resource_version: str
     last_seen_at: datetime | None
     listed_at: datetime | None
+    row_version: int = 0  # of the code that wrote the list
     list_begun_at: datetime | None = None
     listed_uids: set[str] = field(default_factory=set)
     is_list_whole: bool = False  # every page arrived, but missing objects are not deleted yet
@@ -40,14 +42,17 @@ class WatchCursor:
 
     @classmethod
     def of(cls, bookmark: Bookmark) -> "WatchCursor":
+        """Returns the cursor of a new lease. It lists first if the rows lack a value that this version writes."""
+        is_whole = bookmark.listed_at is not None and bookmark.row_version == KINDS[bookmark.kind].row_version
         return cls(
             kind=bookmark.kind,
             state=BookmarkState(bookmark.state),
             message=bookmark.message,
             state_since=bookmark.state_since,
-            resource_version=bookmark.resource_version if bookmark.listed_at else "",
+            resource_version=bookmark.resource_version if is_whole else "",
             last_seen_at=bookmark.last_seen_at,
             listed_at=bookmark.listed_at,
+            row_version=bookmark.row_version,
             written_last_seen_at=bookmark.last_seen_at,
             written_version=bookmark.resource_version,
             unread=dict(bookmark.unread),
@@ -124,6 +129,7 @@ class WatchCursor:
             self.list_begun_at, self.is_list_whole = None, False
             return
         self.listed_at, self.unread_before = now, {}
+        self.row_version = KINDS[self.kind].row_version
         self.list_begun_at, self.listed_uids, self.is_list_whole = None, set(), False
         if self.state is BookmarkState.LISTING:
             self.move(BookmarkState.WATCHING, "", now=now)
@@ -154,6 +160,7 @@ class WatchCursor:
             "resource_version": "" if self.is_outgrown else self.resource_version,
             "last_seen_at": self.last_seen_at,
             "listed_at": self.listed_at,
+            "row_version": self.row_version,
             "unread": dict(list(self.unread.items())[:UNREAD_MOST]),
         }
 

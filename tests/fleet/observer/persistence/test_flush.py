@@ -437,6 +437,22 @@ def test_so_are_they_by_who_follows_a_worker_that_died_in_its_lease(mirror):
     assert mirror.deltas.cursors["pods"].resource_version == ""  # list first
 
 
+@pytest.mark.parametrize("kind", ["pods", "persistentvolumes", "storageclasses.storage.k8s.io"])
+def test_rows_of_the_version_before_are_listed_again_though_its_worker_goes_on_after_the_migration(mirror, kind):
+    mirror.list(kind, [])
+    Bookmark.objects.update(row_version=0)  # as the migration gives it to all bookmarks
+    mirror.record_update(Changed(kind, None, is_gone=False, resource_version="200"))
+    mirror.flush(is_last=True)
+    assert mirror.bookmark(kind).resource_version == "200"
+
+    mirror.begin()
+    before = mirror.deltas.cursors[kind].resource_version
+    mirror.list(kind, [])
+    mirror.begin()
+
+    assert (before, mirror.deltas.cursors[kind].resource_version) == ("", str(mirror.version))
+
+
 def test_so_are_they_when_nodes_are_first_seen_after_them(mirror):
     """As when nodes were forbidden: pods did not wait for them."""
     mirror.record_update(Failed("nodes", "forbidden", "no"))
