@@ -1,5 +1,6 @@
 """Findings about pools whose running pods break the placement policy."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -84,17 +85,23 @@ def _concentrated(pool: Pool, report: PolicyPlacement) -> Problem:
 def worse_on_full_nodes(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
     """Yields the pools whose service level is worse on full nodes, or the classes where several are compared.
 
+    An open finding of a pool that is now judged by its classes holds them to its lower limit, and the other way round.
     Two queries, and two for each pool that has one.
     """
     reported = Finding.objects.filter(cluster=cluster, rule=WORSE_KEY).exclude(state=FindingState.RESOLVED)
-    before = {(facts["pool"], facts.get("class", "")) for facts in reported.values_list("facts", flat=True)}
+    before: dict[int | None, set[str]] = defaultdict(set)  # by pool: its classes; blank: all of its pods
+    for facts in reported.values_list("facts", flat=True):
+        before[facts.get("pool")].add(facts.get("class", ""))
     for pool in Pool.objects.filter(cluster=cluster, service_level__isnull=False):
         level = service_level_of_pool(pool, now=now)
-        for found in level.judged if level else ():
+        judged = level.judged if level else ()
+        left = before[pool.pk] - {found.workload_class for found in judged}
+        for found in judged:
             if found.newest is None or not found.is_current:
                 continue
             its_class, worse = found.workload_class, found.percent_worse
-            limit = STILL_WORSE_PERCENT if (pool.pk, its_class) in before else WORSE_PERCENT
+            is_open = its_class in before[pool.pk] or ("" in left if its_class else bool(left))
+            limit = STILL_WORSE_PERCENT if is_open else WORSE_PERCENT
             if worse is not None and worse >= limit:
                 yield f"pool {pool.name} {its_class}".strip(), _worse(pool, found, worse, newest=found.newest)
 

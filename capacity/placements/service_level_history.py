@@ -38,6 +38,7 @@ from health.telemetry.service_levels.definition import ServiceLevelDefinition
 log = structlog.get_logger(__name__)
 DAYS = 7
 HOURS_AT_LEAST = 12  # with both values. Ours
+CLASSES_HOLD = 0.9  # of the samples of their pool, and it is judged by them alone. Ours
 SAMPLES_AT_LEAST = 20  # of each value, as the default of the gate on a service level
 CURRENT_FOR = timedelta(hours=3)  # after the newest hour with a value. Ours
 TURN = timedelta(seconds=50)  # of one cluster; longer than a task measures, with its last pool
@@ -62,14 +63,21 @@ class ServiceLevelComparison:
     trouble: str  # of the newest hour; blank: none
     newest: datetime | None = None  # end of the newest hour with a value
     is_current: bool = False  # False: how it is now is unknown
+    samples: float = 0  # of all measured hours
     workload_class: str = ""  # of its pods; blank: all pods of the pool
     classes: Sequence["ServiceLevelComparison"] = ()  # of the pool: one for each class
 
     @property
     def judged(self) -> Sequence["ServiceLevelComparison"]:
-        """Returns the comparisons by which the pool is judged: those of its classes, where several are compared."""
-        compared = [each for each in self.classes if each.full is not None]
-        return compared if len(compared) > 1 else [self]
+        """Returns the comparisons by which the pool is judged: those of its classes, where several are current.
+
+        If other pods have many of the samples, the pool itself is judged too.
+        """
+        compared = [each for each in self.classes if each.full is not None and each.is_current]
+        if len(compared) < 2:
+            return [self]
+        is_nearly_all = sum(each.samples for each in compared) >= CLASSES_HOLD * self.samples
+        return compared if is_nearly_all else [self, *compared]
 
     @property
     def why_not(self) -> str:
@@ -283,6 +291,7 @@ def _compare(
         hours[-1][1]["trouble"] if hours else "",
         newest,
         is_current=newest is not None and now - newest <= CURRENT_FOR,
+        samples=sum(values["full_samples"] + values["other_samples"] for _, values in hours),
         workload_class=workload_class,
     )
 

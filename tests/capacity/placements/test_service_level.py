@@ -495,11 +495,66 @@ def test_page_rest_and_file_have_the_same_number_of_each_class(bob, pool):
     assert f"service_level.classes.full_nodes,training,unknown,{why}\r\n" in file
 
 
+def judged(pool) -> dict[str, str]:
+    return {subject: problem.title for subject, problem in worse_on_full_nodes(pool.cluster, now=NOON)}
+
+
+def an_open_finding(pool, its_class: str = ""):
+    facts = {"pool": pool.pk, **({"class": its_class} if its_class else {})}
+    make.a_finding(pool.cluster, f"pool chat {its_class}".strip(), rule="worse-on-full-nodes", facts=facts)
+
+
 def test_several_classes_are_judged_each(pool):
     a_level(pool)
     some_hours_of_classes(pool, 12, inference=0.23, development=0.6)
-    make.a_finding(pool.cluster, "pool chat", rule="worse-on-full-nodes", facts={"pool": pool.pk})
 
-    found = {subject: problem.title for subject, problem in worse_on_full_nodes(pool.cluster, now=NOON)}
+    assert judged(pool) == {"pool chat development": "Notebooks of chat are worse on full nodes"}
 
-    assert found == {"pool chat development": "Notebooks of chat are worse on full nodes"}
+
+@pytest.mark.parametrize(
+    ("before", "found"),
+    [
+        ("", {"pool chat inference", "pool chat development"}),
+        ("inference", {"pool chat inference"}),
+        ("training", set()),
+    ],
+)
+def test_an_open_finding_of_the_pool_holds_its_classes_to_the_lower_limit(pool, before, found):
+    a_level(pool)
+    some_hours_of_classes(pool, 12, inference=0.23, development=0.23)
+    an_open_finding(pool, before)
+
+    assert set(judged(pool)) == found
+
+
+def test_an_open_finding_of_a_class_that_is_not_compared_any_more_holds_its_pool_to_the_lower_limit(pool):
+    a_level(pool)
+    some_hours(pool, 12, full=0.23)
+    an_open_finding(pool, "inference")
+
+    assert set(judged(pool)) == {"pool chat"}
+
+
+def test_classes_without_a_current_value_are_not_judged_in_place_of_their_pool(pool):
+    a_level(pool)
+    some_hours_of_classes(pool, 16, inference=0.2, development=0.2)
+    ServiceLevelHour.objects.filter(hour__gt=NOON - 4 * HOUR).update(classes={})
+    ServiceLevelHour.objects.update(full_value=0.5)
+
+    assert set(judged(pool)) == {"pool chat"}
+
+
+def test_the_pool_is_judged_too_where_its_classes_have_few_of_its_samples(pool):
+    a_level(pool)
+    some_hours_of_classes(pool, 12, inference=0.2, development=0.2)
+    ServiceLevelHour.objects.update(full_value=0.5, full_samples=500)
+
+    assert set(judged(pool)) == {"pool chat"}
+
+
+def test_an_odd_finding_does_not_end_the_search(pool):
+    a_level(pool)
+    some_hours(pool, 12)
+    make.a_finding(pool.cluster, "pool odd", rule="worse-on-full-nodes", facts={})
+
+    assert set(judged(pool)) == {"pool chat"}
