@@ -93,10 +93,12 @@ def _used_volumes(cluster_id: int, drivers: Collection[str]) -> Mapping[str, Map
     """Returns the volumes by driver and node that pods there use. Those without a volume count by their claim."""
     pods = Pod.objects.filter(cluster=cluster_id, node__isnull=False, exclusions__has_key="volume_claims").not_done()
     named = list(pods.order_by().values_list("node_name", "namespace", "exclusions__volume_claims"))
-    spaces = {namespace for _, namespace, _ in named}
-    rows = PersistentVolumeClaim.objects.filter(cluster=cluster_id, namespace__in=spaces).order_by()
+    spaces, claimed = {namespace for _, namespace, _ in named}, {name for *_, names in named for name in names}
+    rows = PersistentVolumeClaim.objects.filter(cluster=cluster_id, namespace__in=spaces, name__in=claimed).order_by()
     claims = {(row.namespace, row.name): row for row in rows}
-    driver_of = dict(PersistentVolume.objects.filter(cluster=cluster_id).values_list("name", "driver"))
+    bound = {row.volume for row in claims.values() if row.volume}
+    volumes = PersistentVolume.objects.filter(cluster=cluster_id, name__in=bound)
+    driver_of = dict(volumes.values_list("name", "driver"))
     classes = {row.name: row for row in StorageClass.objects.filter(cluster=cluster_id)}
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for node, namespace, names in named:

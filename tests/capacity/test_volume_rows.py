@@ -3,7 +3,10 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from capacity.volume_rows import volumes_of_drivers
 from capacity.waiting_pods import explanations_of
 from fleet.models import Bookmark, CsiNode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from kube.resources import CSI_NODES, PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_CLAIMS
@@ -148,6 +151,28 @@ def test_a_limit_of_volumes_keeps_no_pod_from_a_node(cluster, limit, on_node, cl
     found = explained(cluster, **claim)
 
     assert (found.key, found.not_checked) == ("fits", []), why
+
+
+def test_volumes_and_claims_that_no_pod_on_a_node_uses_are_not_read(cluster):
+    with_a_limit(cluster, 2)
+    on_the_node(cluster, "pv-1")
+    mirrored = {"cluster": cluster, "changed_at": NOON}
+    PersistentVolumeClaim.objects.create(**mirrored, uid="u", namespace="db", name="unused", volume="pv-unused")
+    for name in ("pv-1", "pv-unused"):
+        PersistentVolume.objects.create(**mirrored, uid=name, name=name, driver=DISKS)
+
+    with CaptureQueriesContext(connection) as asked:
+        found = volumes_of_drivers(cluster.pk, [DISKS])
+
+    assert found[DISKS].used == {"n-1": frozenset({"pv-1"})}
+    read = [rows_of(query["sql"]) for query in asked if "persistentvolume" in query["sql"]]
+    assert [len(rows) for rows in read] == [1, 1]
+
+
+def rows_of(statement: str) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchall()
 
 
 def test_limits_of_volumes_that_may_not_be_read_are_named(cluster):
