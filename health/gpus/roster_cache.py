@@ -1,7 +1,7 @@
 """A short-lived cache of all GPUs per process: reading 40,000 rows takes longer than sorting them.
 
-Visibility and displayed details are read each time. The cache is dropped when a node or a GPU is added, removed or
-changed, and after `KEPT_S` in any case.
+Visibility and displayed details are read each time. A read drops all GPUs that are older than `KEPT_S`, and those from
+before a node or a GPU was added, removed or changed.
 """
 
 import time
@@ -65,8 +65,11 @@ def gpus_of(clusters: Collection[int]) -> dict[int, ClusterGpus]:
     """Returns the GPUs in the order of the keys. Three queries, and two more if they changed."""
     mark, now = _mark(), time.monotonic()
     with _lock:
-        kept = {key: _kept[key] for key in clusters if key in _kept}
-    found = {key: gpus for key, (its, at, gpus) in kept.items() if its == mark and now - at < KEPT_S}
+        for key in [key for key, (its, at, _) in _kept.items() if its != mark or now - at >= KEPT_S]:
+            del _kept[key]
+        kept = {id(gpus) for *_, gpus in _kept.values()}
+        _joined[:] = [one for one in _joined if all(id(part) in kept for part in one[0])]
+        found = {key: _kept[key][-1] for key in clusters if key in _kept}
     lacking = [key for key in clusters if key not in found]
     if lacking:
         read = _load_clusters(lacking)

@@ -3,6 +3,8 @@
 import math
 from array import array
 from datetime import timedelta
+from gc import collect
+from weakref import ref
 
 import pytest
 from hypothesis import given
@@ -321,3 +323,20 @@ def test_an_order_by_utilisation_goes_by_what_a_row_shows(said, is_silent):
         _, reading = utilisation(readings)
         assert (reading.value is None) == (values[place] != values[place])
         assert reading.value is None or (reading.value == values[place] and reading.is_fresh == is_fresh[place])
+
+
+def test_old_gpus_do_not_stay_in_memory_when_those_of_their_cluster_are_not_read_again(cluster, monkeypatch):
+    clusters = [cluster, make.a_cluster("west")]
+    for number, each in enumerate(clusters):
+        make.a_node(each, f"gpu-{number}", gpus=1)
+    parts = list(roster_cache.gpus_of([each.pk for each in clusters]).values())
+    kept = [ref(gpus) for gpus in (*parts, roster_cache.joined(parts))]
+    del parts
+    collect()
+    before = [gpus() is None for gpus in kept]
+
+    monkeypatch.setattr(roster_cache, "KEPT_S", 0.0)
+    roster_cache.gpus_of([cluster.pk])
+    collect()
+
+    assert (before, [gpus() is None for gpus in kept]) == ([False] * 3, [True] * 3)
