@@ -6,21 +6,28 @@ from django.db import connection, transaction
 from tests.rollouts.rows import a_started_plan
 from tests.saved_rows import rows
 
+pytestmark = pytest.mark.skipif(connection.vendor != "postgresql", reason="On SQLite every plan is built.")
+
+
+def started(cluster, owner):
+    with transaction.atomic():
+        plan = a_started_plan(cluster, owner)
+        found = rows()
+        transaction.set_rollback(True)
+    return plan.pk, found
+
 
 def test_a_started_plan_is_put_back_on_the_same_rows_and_built_anew_on_others(cluster, owner):
-    if connection.vendor != "postgresql":
-        pytest.skip("On SQLite every plan is built.")
-
-    def started():
-        with transaction.atomic():
-            plan = a_started_plan(cluster, owner)
-            found = rows()
-            transaction.set_rollback(True)
-        return plan.pk, found
-
-    first, second = started(), started()
+    first, second = started(cluster, owner), started(cluster, owner)
     cluster.nodes.filter(name="node-0").update(is_unschedulable=True)
-    third = started()
+    third = started(cluster, owner)
 
     assert first == second
     assert third[0] != first[0]
+
+
+def test_a_test_with_settings_of_its_own_gets_no_plan_that_was_built_without_them(cluster, owner, settings):
+    without, _ = started(cluster, owner)
+    settings.TELEMETRY_LOOPBACK = True
+
+    assert started(cluster, owner)[0] != without
