@@ -123,7 +123,8 @@ class _PodSurroundings:
         claims = self._claims_of(pod)
         room = self._room_for(pod) if pod.resources and not claims else None
         behind = next((found for claim in claims if (found := self._behind(claim))), None)
-        return replace(signs, claims=claims, room=room, behind=behind)
+        asks = (*pod.resources, *(claim.driver for claim in claims if claim.driver))
+        return replace(signs, claims=claims, room=room, behind=behind, asks=asks)
 
     @cached_property
     def _nodes(self) -> Mapping[int, Node]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from gpu.compatibility import the_matrix
 from gpu.compatibility.ranges import is_older, numbers, order
 from gpu.operands import TESTS, VALIDATOR
+from gpu.resources.names import Vendor
 from gpu.versions import version_of
 from health.stack.causes.base import Signs
 
@@ -67,4 +68,7 @@ PREMISES: Mapping[str, Premise] = {
     "driver new enough": driver_new_enough,
     "driver is another": driver_is_another,
     "kernel is another": kernel_is_another,
+    "node of AMD": lambda signs, _: signs.vendor == Vendor.AMD,
+    "node of Intel": lambda signs, _: signs.vendor == Vendor.INTEL,
+    "node not of Habana": lambda signs, _: signs.vendor != Vendor.HABANA,  # Ascend's library is called HCCL, too
 }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gpu.resources.names import TOOLS, Vendor
+from gpu.resources.names import vendor_of as vendor_of_resource
 from health.stack.causes.base import Signs
 
 NEURON, ASCEND = "neuron", "ascend"
@@ -81,13 +82,25 @@ ONLY_NVIDIA = re.compile(r"nvidia|\bMIG\b|\bIMEX\b|\blibcuda|\bDCGM\b|NVSwitch|[
 
 
 def vendor_of(signs: Signs) -> str:
-    """Returns the vendor of the node's GPUs, else that whose words the lines have. Blank: unknown."""
-    if signs.vendor or (signs.is_gpu_node and signs.is_placed and not signs.is_of_vendor):
+    """Returns the vendor of the node's GPUs, else that whose words the lines have. Blank: unknown.
+
+    For a pod without a node it is that of the resources that it asks for: the scheduler speaks of taints of any node.
+    """
+    if not signs.is_placed:
+        return next(filter(None, map(_vendor_asked, signs.asks)), "")
+    if signs.vendor or (signs.is_gpu_node and not signs.is_of_vendor):
         return signs.vendor or Vendor.NVIDIA
     pod = signs.pod
     lines = (*signs.all_lines(), *pod.more_words) if pod else ()
-    said = next((vendor for vendor, words in _SAYS.items() if any(map(words.search, lines))), "")
-    return said or (OTHER if signs.is_of_vendor else "")
+    return _vendor_in(lines) or (OTHER if signs.is_of_vendor else "")
+
+
+def _vendor_asked(resource: str) -> str:
+    return vendor_of_resource(resource) or _vendor_in([resource])
+
+
+def _vendor_in(lines: Sequence[str]) -> str:
+    return next((vendor for vendor, words in _SAYS.items() if any(map(words.search, lines))), "")
 
 
 def in_words_of(vendor: str, text: str) -> str:

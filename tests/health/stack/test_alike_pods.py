@@ -39,3 +39,13 @@ def test_alike_pods_look_for_a_rule_once_and_keep_their_names(monkeypatch):
     assert searched["rule"] == 2
     assert all(pod.name in " ".join(found[pod.uid].steps) for pod in alike)
     assert found[other.uid].key != found[alike[0].uid].key
+
+
+def test_a_pod_without_a_node_is_told_of_the_resource_that_it_asks_for():
+    tainted = "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint {amd.com/gpu: present}"
+    waits = {"phase": "Pending", "is_ready": False, "waiting_reason": f"Unschedulable: {tainted}"}
+    asked = {"nvidia.com/mig-1g.10gb": 1}
+    pod = a_pod(a_node(a_cluster()), "waits", node_name="", resources=asked, **waits)
+    pod.node = None
+
+    assert "nvidia.com/mig.config" in reasons([pod], NOON)[pod.uid].action

@@ -5,8 +5,8 @@ import pytest
 from health.stack.causes import cause_of, why_waits
 from health.stack.causes.entries import TABLES
 from health.stack.causes.premises import PREMISES
-from health.stack.causes.vendor_words import WORDS, steps_for
-from tests.health.stack.signs import a_pod, crashing, signs
+from health.stack.causes.vendor_words import WORDS, steps_for, vendor_of
+from tests.health.stack.signs import a_pod, an_event, crashing, signs
 
 TOO_OLD = "RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your driver"
 DETECTED = "       version 510.85.02 was detected and compatibility mode is UNAVAILABLE."
@@ -81,6 +81,69 @@ def test_a_cause_on_an_nvidia_node_keeps_its_words():
     cause = said_of_a_tenant(LOST)
 
     assert "NCCL" in cause.sentence
+
+
+UNTOLERATED = (
+    "0/3 nodes are available: 1 Insufficient {}, 2 node(s) had untolerated taint {{{}: present}}. preemption: 0/3 nodes"
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "taint", "vendor"),
+    [
+        ("nvidia.com/mig-1g.10gb", "amd.com/gpu", "nvidia"),
+        ("amd.com/gpu", "nvidia.com/gpu", "amd"),
+        ("gpu.amd.com", "nvidia.com/gpu", "amd"),  # the driver of a claim
+        ("aws.amazon.com/neuron", "amd.com/gpu", "neuron"),
+        ("", "amd.com/gpu", ""),
+    ],
+)
+def test_a_pod_without_a_node_is_of_the_vendor_that_it_asks_for(asked, taint, vendor):
+    event = an_event(UNTOLERATED.format(asked or "cpu", taint), "FailedScheduling")
+    pod = a_pod(phase="Pending", events=[event])
+    given = {"node": "", "is_gpu_node": False, "is_placed": False, "asks": [asked] if asked else []}
+
+    assert vendor_of(signs("", pod, **given)) == vendor
+
+
+DRI = "Failed to open /dev/dri/renderD128: Permission denied"
+PLATFORMS = "Number of platforms                               0"
+CAPTURE = "RuntimeError: operation failed due to a previous error during capture"
+
+
+@pytest.mark.parametrize(
+    ("line", "vendor", "key"),
+    [
+        (DRI, "amd", "amd_kfd"),
+        (DRI, "intel", "intel_not_given"),
+        (DRI, "", None),
+        (PLATFORMS, "intel", "intel_not_given"),
+        (PLATFORMS, "", None),
+        ("clCreateContext: no device of requested type available", "", None),
+        ("HCCL operation timed out after 600 s", "", "ascend_peer"),
+        ("HCCL operation timed out after 600 s", "habana", None),
+        ("buffer: allocation failed for size::536870912", "", None),
+    ],
+)
+def test_words_of_several_vendors_are_of_the_vendor_of_the_node(line, vendor, key):
+    cause = said_of_a_tenant(line, is_gpu_node=not vendor, is_of_vendor=bool(vendor), vendor=vendor)
+
+    assert (cause.key if cause.key in ("amd_kfd", "intel_not_given", "ascend_peer", "gaudi_memory") else None) == key
+
+
+def test_a_capture_that_failed_hides_no_fault_of_the_gpu():
+    pod = crashing(container="main", last_words=CAPTURE, more_words=["CUDA error: uncorrectable ECC error encountered"])
+
+    assert why_waits(signs("", pod)).key == "cuda_ecc"
+    assert said_of_a_tenant(CAPTURE).key == "graph_capture"
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_kill"),
+    [("the job ended\nits worker got SIGKILL", True), ("exit code: -6 (SIGABRT), -9 would be SIGKILL", False)],
+)
+def test_a_kill_is_read_in_any_line_but_not_in_a_hint(lines, is_kill):
+    assert (said_of_a_tenant(lines).key == "host_memory_worker") is is_kill
 
 
 def test_every_vendor_has_steps_for_every_cause():
