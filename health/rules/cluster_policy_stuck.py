@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import CLUSTER_POLICIES, PODS, ClusterFacts, Problem, Severity
-from health.rules.steps import DRAIN, UNCORDON
 from wording.lists import names
 from wording.reports import EvidenceItem, fit
 
@@ -21,9 +20,9 @@ class ClusterPolicyStuck:
     after: ClassVar[timedelta] = timedelta(minutes=15)  # the operator looks again every few minutes
     steps: ClassVar[tuple[str, ...]] = (
         "Compare the conditions (kubectl get clusterpolicy -o yaml) with the pods' controller-revision-hash.",
-        DRAIN,
-        "Delete the node's pods of an older template. Repeat this node by node.",
-        UNCORDON,
+        "Drain a node with such a pod: kubectl drain --ignore-daemonsets",
+        "Delete the node's pods of an older template.",
+        "Uncordon the node, then continue with the next: kubectl uncordon",
     )
 
     def evaluate(self, cluster: ClusterFacts) -> Problem | None:

@@ -22,7 +22,7 @@ class CordonRemoved:
     after: ClassVar[timedelta] = timedelta(0)  # new pods come at once
     steps: ClassVar[tuple[str, ...]] = (
         "Find out why the node was cordoned. Its timeline may show who did it.",
-        "If the reason persists, quarantine the node again here. By hand: kubectl cordon NODE",
+        "If the reason persists, quarantine the node again in Quarterdeck. By hand: kubectl cordon NODE",
         "Check the pods that started since, and notify their owners.",
         "If a person uncordoned the node, dismiss this finding.",
     )

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import ClassVar
 
 from health.rules.base import NVIDIA_DRIVERS, PODS, ClusterFacts, Problem, Severity
-from health.rules.steps import DRAIN, UNCORDON
 from wording.reports import EvidenceItem, fit
 
 
@@ -18,10 +17,9 @@ class DriverObjectStuck:
     after: ClassVar[timedelta] = timedelta(minutes=15)  # the operator looks again every few minutes
     steps: ClassVar[tuple[str, ...]] = (
         "Compare the driver pods' label controller-revision-hash with the newest revision of their DaemonSet.",
-        DRAIN,
+        "Drain a node with such a pod: kubectl drain --ignore-daemonsets",
         "Delete the driver pod of the node. Its DaemonSet creates it from the newest template.",
-        "Repeat this node by node.",
-        UNCORDON,
+        "Uncordon the node, then continue with the next: kubectl uncordon",
     )
 
     def evaluate(self, cluster: ClusterFacts) -> Problem | None:

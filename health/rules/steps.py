@@ -1,10 +1,10 @@
 """Steps that the runbooks of several rules share. NODE stands for the name of the finding's node."""
 
-DRAIN = "Drain the node here: its case opens, and it is cordoned first. By hand: kubectl drain NODE --ignore-daemonsets"
+DRAIN = "Drain the node: open its case in Quarterdeck. By hand: kubectl drain NODE --ignore-daemonsets"
 RESET = "When nothing uses the GPU, reset it (nvidia-smi -r -i UUID on the node), or reboot the node."
 REBOOT = "Reboot the node. If GPUs are still missing, have the hardware inspected."
-UNCORDON = "After a test has passed, release the node in its case. By hand: kubectl uncordon NODE"
-CORDON = "Quarantine the node here. By hand: kubectl cordon NODE"
+UNCORDON = "After a test has passed, release the node in Quarterdeck. By hand: kubectl uncordon NODE"
+CORDON = "Quarantine the node: open its case in Quarterdeck. By hand: kubectl cordon NODE"
 REPLACE = "If the fault returns, have the board replaced. Attach nvidia-bug-report.sh to the support case."
 SAVE_LOGS = "Before a reset, save nvidia-bug-report.sh and the kernel log (dmesg -T) of the node."
 NOTIFY = "Check Impact for the affected pods and notify their owners."

@@ -31,7 +31,7 @@ class Hot:
     steps: ClassVar[tuple[str, ...]] = (
         "Compare the node's other GPUs. If they are hot too, check the air: inlet, fans, a blocked rack.",
         "If only this GPU is hot, compare its power limit (nvidia-smi -q -d POWER). Then check its cooler.",
-        "If it continues, quarantine the node here. By hand: kubectl cordon NODE",
+        "If it continues, quarantine the node in Quarterdeck. By hand: kubectl cordon NODE",
     )
     limits: Limits = ITS_OWN
 

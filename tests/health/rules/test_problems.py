@@ -102,5 +102,14 @@ def test_steps_name_the_node():
 
     signal = Signal(Subject("node gpu-001", 1, "uid", "gpu-001"), rule, problem)
 
-    assert "If the reason persists, quarantine the node again here. By hand: kubectl cordon gpu-001" in signal.steps
+    assert (
+        "If the reason persists, quarantine the node again in Quarterdeck. By hand: kubectl cordon gpu-001"
+        in signal.steps
+    )
     assert signal.evidence == problem.evidence
+
+
+def test_steps_of_a_finding_without_a_node_name_no_node():
+    clusters = [rule for rule in RULES if rule not in GPU_RULES and rule.subject != NODE]
+
+    assert [rule.key for rule in clusters if any(re.search(r"\bNODE\b", step) for step in rule.steps)] == []
