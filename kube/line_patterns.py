@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+from kube.boilerplate import without_boilerplate
+
 LINE_READ = 1000  # characters of a line: the length of a stored Event
 SHORTEST = 2  # characters of a word that is looked up
 Words = tuple[str, ...]  # one of them is in every line that matches
@@ -20,7 +22,10 @@ _NAMED = re.compile(r"\?P<\w+>|\?:|\?(?P<flags>[a-zA-Z]*-?[a-zA-Z]*):")
 
 @dataclass(frozen=True)
 class LinePattern:
-    """A regular expression that ignores case. Of a line, the first `LINE_READ` characters are searched."""
+    """A regular expression that ignores case. Of a line, the first `LINE_READ` characters are searched.
+
+    Sentences that tell nothing (`kube.boilerplate`) are left out.
+    """
 
     pattern: str
     required: tuple[Words, ...] = field(init=False, compare=False)
@@ -33,16 +38,17 @@ class LinePattern:
         return re.compile(self.pattern, re.IGNORECASE)
 
     def search(self, line: str) -> re.Match[str] | None:
-        lowered = _lowered(line)
+        read, lowered = _read(line)
         for words in self.required:
             if not any(word in lowered for word in words):
                 return None
-        return self.compiled.search(line[:LINE_READ])
+        return self.compiled.search(read)
 
 
 @lru_cache(maxsize=256)
-def _lowered(line: str) -> str:
-    return line[:LINE_READ].lower()
+def _read(line: str) -> tuple[str, str]:
+    read = without_boilerplate(line)[:LINE_READ]
+    return read, read.lower()
 
 
 def required_words(pattern: str) -> tuple[Words, ...]:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from enum import IntEnum
 from itertools import groupby, pairwise
 
+from kube.boilerplate import without_boilerplate
+
 LONGEST = 4096  # characters of a line that are read: the length of a termination message
 SCANNED = 400  # characters of a line; its meaning is at the beginning
 
@@ -288,8 +290,8 @@ def _unescaped(text: str) -> str:
 
 
 def weight(line: str) -> LineWeight:
-    line, whole = _plain(_untraced(line))[:SCANNED], line
-    if not line:
+    line, whole = without_boilerplate(_plain(_untraced(line))[:SCANNED]), line
+    if not line.strip():
         return LineWeight.NOTHING
     if is_frame(line) or (ADVICE.search(line) and not EXCEPTION.search(line)):
         return LineWeight.NOTHING

@@ -1,6 +1,6 @@
 """The parts of a report: a title, a summary line, evidence as labelled values, causes and steps."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -70,11 +70,16 @@ def fit(template: str, *names: object, longest: int = LONGEST_TITLE) -> str:
     """Returns the template with names for each `{}`. Long names are cut in the middle, so that the text fits."""
     texts = [str(name) for name in names]
     room = longest - len(template.replace("{}", ""))
+    return template.format(*(_cut(text, share) for text, share in zip(texts, shares_of(texts, room), strict=True)))
+
+
+def shares_of(texts: Sequence[str], room: int, *, least: int = 3) -> list[int]:
+    """Returns how many characters each text may have, so that all fit. What short ones leave is for long ones."""
     shares: dict[int, int] = {}
     for place in sorted(range(len(texts)), key=lambda place: len(texts[place])):
-        shares[place] = min(len(texts[place]), max(3, room // (len(texts) - len(shares))))
+        shares[place] = min(len(texts[place]), max(least, room // (len(texts) - len(shares))))
         room -= shares[place]
-    return template.format(*(_cut(text, shares[place]) for place, text in enumerate(texts)))
+    return [shares[place] for place in range(len(texts))]
 
 
 def instant(label: str, at: datetime) -> EvidenceItem:

@@ -13,6 +13,7 @@ from capacity.wait_reasons.node_index import NodeIndex
 from capacity.wait_reasons.node_reasons import reason_over_nodes
 from capacity.wait_reasons.obstacles import find_obstacles
 from capacity.wait_reasons.preemption import preemption_of
+from capacity.wait_reasons.queue_reasons import changes_of
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
 from capacity.wait_reasons.rule_nodes import is_far_from_unknown_pods
 from capacity.wait_reasons.scheduler_message import (
@@ -25,6 +26,7 @@ from capacity.wait_reasons.scheduler_message import (
     read_message,
     title_of_kind,
 )
+from health.stack.causes import cause_in_words
 from wording.lists import names
 from wording.numbers import count
 from wording.reports import LONGEST_SUMMARY, clip, fit
@@ -112,10 +114,19 @@ def _as_scheduler_says(
     if not reasons:
         return found
     reason, number = max(reasons.items(), key=lambda each: each[1])
+    if not _has_steps(reason, pod) and (cause := cause_in_words(pod.message)):
+        return replace(
+            found, key="scheduler", title=fit("{}", cause.title), summary=clip(cause.summary, LONGEST_SUMMARY),
+            decided_by=pod.scheduler, decided_kind=DecidingKind.SCHEDULER, changes=changes_of(cause),
+        )  # fmt: skip
     named = title_of_kind(reason) if reason in verdict.counts else reason
     title = f"The scheduler rejects {count(number, 'node')}: {named}"
     summary = f"{found.title}. The scheduler decides."
     return replace(found, key="scheduler", title=title, summary=summary, changes=_steps_of(reason, pod))
+
+
+def _has_steps(reason: str, pod: WaitingPod) -> bool:
+    return pod.scheduler == USUAL_SCHEDULER or reason in STEPS or reason in FOREIGN_STEPS
 
 
 def _steps_of(reason: str, pod: WaitingPod) -> Sequence[Change]:

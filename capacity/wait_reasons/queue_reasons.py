@@ -2,6 +2,7 @@
 
 from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation
 from capacity.wait_reasons.queue_place import QueuePlace
+from health.stack.causes import Cause, Weight, cause_in_words
 from wording.lists import names
 from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE, clip, fit
 
@@ -10,10 +11,13 @@ def queued_reason(place: QueuePlace) -> PendingExplanation:
     """Returns the reason of a pod whose workload waits in a queue."""
     kind = "Workload" if place.system == "Kueue" else "PodGroup"
     decided_by = place.name
+    cause = _cause_of(place)
     if not place.is_active:
         title, decided_by = f"{kind} {place.workload} is deactivated", f"{kind} {place.workload}"
     elif place.trouble:
         title = f"{_upper(place.name)} admits nothing"
+    elif cause:
+        title = cause.title
     elif place.is_stuck:
         title = f"{_upper(place.name)} never admits this workload as it is"
     elif place.is_reserved:
@@ -23,15 +27,26 @@ def queued_reason(place: QueuePlace) -> PendingExplanation:
     else:
         title = f"Waits in {place.name}"
     summary = place.trouble or place.message or place.reason or "The queue gives no reason."
+    summary = cause.summary if cause else summary
     return PendingExplanation(
-        "queue_refuses" if place.is_stuck else "queued",
+        "queue_refuses" if place.is_stuck or (cause and cause.weight is Weight.WRONG) else "queued",
         fit("{}", title, longest=LONGEST_TITLE),
         clip(summary, LONGEST_SUMMARY),
         decided_by=decided_by,
         decided_kind=DecidingKind.QUEUE,
-        changes=_changes(place, kind),
+        changes=changes_of(cause) if cause else _changes(place, kind),
         queue=place,
     )
+
+
+def _cause_of(place: QueuePlace) -> Cause | None:
+    """Returns the known cause that the queue's message names, where its place and its quotas tell less."""
+    is_told = not place.is_active or place.trouble or place.is_too_large or place.uncovered or place.is_reserved
+    return None if is_told else cause_in_words(place.message)
+
+
+def changes_of(cause: Cause) -> list[Change]:
+    return [Change(step, Actor.ADMIN) for step in cause.steps]
 
 
 def _changes(place: QueuePlace, kind: str) -> list[Change]:

@@ -99,6 +99,28 @@ def test_a_queue_that_waits_is_told_from_one_that_refuses(cluster, given, title)
     assert why(pod).title == title
 
 
+@pytest.mark.parametrize(
+    ("message", "key", "step"),
+    [
+        (
+            "couldn't assign flavors to pod set main: no topology domains at level: oci/rdma.local_block_id",
+            "queue_refuses",
+            "Compare the nodes of the flavor with all levels",
+        ),
+        ("resource in cluster is overused", "queued", "Delete PodGroups of jobs that are over"),
+        ("couldn't assign flavors: insufficient unused quota for nvidia.com/gpu", "queued", "Wait until workloads"),
+    ],
+)
+def test_a_cause_that_the_queue_names_comes_before_its_place(cluster, message, key, step):
+    pod = make.a_pending_pod(cluster, "train", placement=GATED)
+    a_workload(cluster, "w", owner_uid=pod.uid, message=message)
+
+    found = why(pod)
+
+    assert (found.key, found.changes[0].text.startswith(step)) == (key, True)
+    assert found.queue.message == message
+
+
 def test_a_stopped_queue_and_a_strict_head_are_named(cluster):
     pod = make.a_pending_pod(cluster, "train", placement=GATED, labels={"kueue.x-k8s.io/pod-group-name": "group"})
     a_workload(cluster, "group")

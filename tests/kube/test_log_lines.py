@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.logs.crashes import lines_to_store
+from kube.boilerplate import without_boilerplate
 from kube.log_lines import LineWeight, as_shown, decisive_line, is_frame, message_of, other_lines, weight
 from kube.redaction import redacted
 from tests.health.logs import logged
@@ -298,3 +299,26 @@ def test_a_line_without_a_word_of_an_error_is_no_further_one():
 
     assert decisive_line(lines) == lines[2]
     assert other_lines(lines, 4) == [lines[1]]
+
+
+TORCH = (
+    "RuntimeError: HIP error: invalid argument",
+    "HIP kernel errors might be asynchronously reported at some other API call, so the stacktrace might be incorrect.",
+    "For debugging consider passing AMD_SERIALIZE_KERNEL=3",
+    "Compile with `TORCH_USE_HIP_DSA` to enable device-side assertions.",
+)
+
+
+def test_sentences_that_a_program_appends_to_any_error_tell_nothing():
+    assert [weight(line) for line in TORCH[1:]] == [LineWeight.NOTHING] * 3
+    assert decisive_line(TORCH) == TORCH[0]
+    assert other_lines(TORCH, 4) == []
+    assert without_boilerplate(" ".join(TORCH)).split() == TORCH[0].split()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["RuntimeError: CUDA error: device-side assert triggered", "an assertion failed on the device", "see above"],
+)
+def test_what_resembles_such_a_sentence_stays(line: str):
+    assert without_boilerplate(line) == line

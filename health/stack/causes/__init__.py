@@ -26,6 +26,7 @@ __all__ = [
     "PodSigns",
     "Signs",
     "Weight",
+    "cause_in_words",
     "cause_of",
     "waiting_rule",
     "why_waits",
@@ -61,8 +62,8 @@ CC_STATE: tuple[CauseRule, ...] = (_if("cc_failed", "confidential.rule"), *table
 OF_A_READY_DRIVER: tuple[CauseRule, ...] = tuple(
     rule
     for key in (
-        "fabric_version", "fabric_no_switch", "fabric_config", "fabric_no_start", "gpu_not_supported", "gpu_no_bar",
-        "gpu_off_bus", "gpu_not_started", "gsp_firmware",
+        "fabric_version", "fabric_no_switch", "fabric_config", "fabric_module", "fabric_no_start", "gpu_not_supported",
+        "gpu_no_bar", "gpu_off_bus", "gpu_not_started", "gsp_firmware",
     )
     for rule in entries(key)
 )  # fmt: skip
@@ -157,6 +158,8 @@ OF_NO_PROGRAM: tuple[CauseRule, ...] = (
     *table("tenants.scheduler"),
     *AFTER_THE_PROGRAM,
 )
+GENERAL_OF_A_QUEUE = frozenset({"queue_missing", "queue_quota", "scheduler_no_room"})  # the queue's place tells more
+OF_A_QUEUE = tuple(rule for rule in table("tenants.scheduler") if rule.entry.key not in GENERAL_OF_A_QUEUE)
 LAST = table("tenants.last")
 ENDS = LAST.index(entry("not_started"))  # those before it are about a container that ended
 TENANTS_LAST: tuple[CauseRule, ...] = (
@@ -174,6 +177,12 @@ def cause_of(signs: Signs) -> Cause | None:
     else:
         rules = NOT_READY
     return _first(rules, signs)
+
+
+def cause_in_words(words: str) -> Cause | None:
+    """Returns the cause that a queue or a scheduler names. None: it names none, or only that there is no room."""
+    pod = PodSigns("", phase="Pending", message=words)
+    return _first(OF_A_QUEUE, Signs("", "", "", {}, is_gpu_node=False, is_placed=False, pod=pod))
 
 
 def why_waits(signs: Signs) -> Cause | None:

@@ -56,7 +56,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        return f"{self.title}. {self.summary}".strip()
+        return f"{self.title.rstrip('.')}. {self.summary}".strip()
 
     @property
     def action(self) -> str:

@@ -534,6 +534,15 @@ def not_ready(signs: Signs) -> PredicateAnswer | None:
 
 
 @predicate()
+def vgpu_guest(signs: Signs) -> PredicateAnswer | None:
+    """The node's GPUs are vGPUs, by the labels of GPU feature discovery."""
+    product = signs.labels.get(keys.GPU_PRODUCT, "").lower()
+    return _if(
+        signs.labels.get("nvidia.com/vgpu.present") == "true" or "vgpu" in product or product.startswith("grid-")
+    )
+
+
+@predicate()
 def other_vendor(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.is_of_vendor)
 

@@ -499,3 +499,11 @@ def test_a_node_affinity_of_an_empty_term_matches_no_node():
     found = explained(a_pod(placement={"node_affinity": [[]]}), a_node("a"))
 
     assert found.title == "No GPU node matches the node affinity: an empty term"
+
+
+def test_a_cause_that_another_scheduler_names_has_its_own_steps():
+    said = "no nodes with enough resources were found: 1 node(s) didn't have enough resources: GPU memory."
+    found = explained(a_pod(placement={"scheduler": "kai-scheduler"}, message=said), a_node("a"))
+
+    assert (found.key, found.title) == ("scheduler", "KAI finds no node with enough GPU memory")
+    assert "nvidia.com/gpu.memory" in found.changes[0].text

@@ -183,3 +183,17 @@ def test_no_log_is_to_be_read_where_no_container_has_run(is_placed, given, is_re
 
 def test_every_premise_is_one_of_a_cause():
     assert {name for rules in TABLES.values() for rule in rules for name in rule.entry.premises} == set(PREMISES)
+
+
+@pytest.mark.parametrize(
+    ("labels", "title"),
+    [
+        ({"nvidia.com/vgpu.present": "true"}, "vGPU is unavailable for CUDA: it may have no licence"),
+        ({"nvidia.com/gpu.product": "NVIDIA-A10-vGPU"}, "vGPU is unavailable for CUDA: it may have no licence"),
+        ({"nvidia.com/gpu.product": "NVIDIA-A10"}, "GPU is busy or unavailable for CUDA"),
+    ],
+)
+def test_a_licence_is_asked_for_on_nodes_with_vgpus(labels: dict[str, str], title: str):
+    busy = "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable"
+
+    assert why_waits(signs("", crashing(last_words=busy, container="main"), labels=labels)).title == title

@@ -8,12 +8,13 @@ from kube.log_lines import as_shown, decisive_line, other_lines
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.pod import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus
+from wording.reports import shares_of
 
 ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
 AT_MOST = 500
 MOST_OF_REASON = 63  # characters: one word
 BY_SIGNAL = 128  # an exit code above it is the number of a signal more
-MOST_LINES, LINE_AT_MOST = 4, 170  # further lines of a termination message, and their characters
+MOST_LINES, MORE_AT_MOST = 4, 700  # further lines of a termination message, and the characters of all
 READ_AT_MOST = 20_000  # characters of a termination message: the kubelet caps it at 12 KiB
 
 
@@ -111,8 +112,9 @@ def words_of(ended: ContainerStateTerminated) -> str:
 
 def _more_words(ended: ContainerStateTerminated) -> str:
     """Returns further telling lines of its termination message, redacted, each on a line."""
-    lines = other_lines(_lines(ended), MOST_LINES)
-    return "\n".join(both_ends(redacted(line), LINE_AT_MOST) for line in lines)
+    lines = [redacted(line) for line in other_lines(_lines(ended), MOST_LINES)]
+    shares = shares_of(lines, MORE_AT_MOST - len(lines))
+    return "\n".join(both_ends(line, share) for line, share in zip(lines, shares, strict=True))
 
 
 def _lines(ended: ContainerStateTerminated) -> list[str]:

@@ -139,3 +139,30 @@ def test_the_last_words_of_a_container_are_kept_without_secrets():
 
     assert row["last_words"] == "Error: cannot reach s3, secret_access_key=[redacted]"
     assert row["more_words"] == ""
+
+
+def test_a_long_further_line_is_whole_where_others_leave_room():
+    told = (
+        "E0912 02:00:56.166591 1 logging.cc:40] 1: [stdArchiveReader.cpp::StdArchiveReaderInitCommon::46] "
+        "Error Code 1: Serialization (Serialization assertion stdVersionRead == serializationVersion failed.Version "
+        "tag does not match. Note: Current Version: 236, Serialized Engine Version: 239)"
+    )
+    last = "E0912 02:00:56.167417 1 model_lifecycle.cc:630] failed to load 'det' version 1: Internal: unable to load"
+    lines = {"exitCode": 1, "reason": "Error", "message": f"{told}\nI0912 02:00:56.167397 1 x.cc:274] delete\n{last}"}
+    crashed = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": lines}}
+
+    row = pod_row(a_pod(crashed))
+
+    assert row["last_words"] == last
+    assert row["more_words"] == told
+
+
+def test_further_lines_share_their_room():
+    lines = "\n".join(f"Error: {letter * 900} failed" for letter in "abcde")
+    ended = {"exitCode": 1, "reason": "Error", "message": lines}
+    crashed = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": ended}}
+
+    more = pod_row(a_pod(crashed))["more_words"]
+
+    assert len(more) <= 700
+    assert [len(line) > 160 for line in more.split("\n")] == [True] * 4
