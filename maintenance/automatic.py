@@ -28,6 +28,7 @@ from maintenance.triggers import (
     DAY,
     HOUR,
     LONG_DOWN,
+    MANY_ACTS,
     MODE_MOVES,
     MODE_ORDER,
     RULES,
@@ -183,7 +184,8 @@ def set_breaker(
 def _storm_of(row: AutomaticQuarantine, cause: str, *, now: datetime) -> datetime:
     """Returns when the first breaker of the storm opened. One query."""
     others = AutomaticQuarantine.objects.filter(pool__cluster=row.pool.cluster_id, breaker=BreakerState.OPEN)
-    others = others.filter(breaker_cause=cause, breaker_since__gt=now - SAME_CAUSE_WITHIN)
+    lasts = HOUR if cause == MANY_ACTS else SAME_CAUSE_WITHIN  # the hourly limit stops pool after pool
+    others = others.filter(breaker_cause=cause, breaker_since__gt=now - lasts)
     return others.aggregate(first=Min("storm_since"))["first"] or now
 
 
@@ -307,7 +309,8 @@ def backtest(pool: Pool, *, now: datetime) -> Sequence[WouldAct]:
     setting = AutomaticQuarantine.objects.filter(pool=pool).first()
     members = set(pool.nodes.values_list("uid", flat=True))
     signs = signs_of(pool.cluster, since=since - DAY, now=now)
-    return list(replay(signs, pool=members, off=setting.rule_modes if setting else (), since=since))[::-1]
+    found = replay(signs, pool=members, off=setting.rule_modes if setting else (), since=since)
+    return [each for each in found if each.at <= now][::-1]
 
 
 def status_of(row: AutomaticQuarantine | None, pool: Pool, *, now: datetime) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from django.db import transaction
@@ -32,7 +33,7 @@ from maintenance.step_choice import (
     repair_kind,
     wait_for,
 )
-from maintenance.triggers import RULES, SAME_CAUSE_WITHIN, TITLES, BreakerNumbers, BreakerState, Mode, WouldAct
+from maintenance.triggers import RULES, TITLES, BreakerNumbers, BreakerState, Mode, SameCauses, WouldAct
 from operations.impact import why_a_person_decides
 from operations.models import OperationNode
 from operations.pool_tests import has_image
@@ -151,7 +152,9 @@ def _doubt(case: NodeCase, row: AutomaticQuarantine, step: AutomaticStep, *, now
     if step == AutomaticStep.RELEASE and (why := _still_wrong(case)):
         is_late = now - case.state_since > LONGEST_WAIT
         return hand_over(why) if is_late else wait_for(why)
-    if step in (AutomaticStep.DRAIN, AutomaticStep.REPAIR) and (why := _common_cause(case, now=now)):
+    if step in (AutomaticStep.DRAIN, AutomaticStep.REPAIR) and (
+        why := _common_cause(case, since=row.evidence_after, now=now)
+    ):
         return hand_over(why)
     return None
 
@@ -166,21 +169,16 @@ def _still_wrong(case: NodeCase) -> str:
     return f"The test passed, and another finding is open: {title}" if title else ""
 
 
-def _common_cause(case: NodeCase, *, now: datetime) -> str:
+def _common_cause(case: NodeCase, *, since: datetime, now: datetime) -> str:
     """Returns the nodes that show the cause of the case at about the same time. Blank: too few. One query.
 
     No breaker counts nodes of other pools, or nodes about which nothing is decided.
     """
     by_node = matches_of(case.cluster, now=now)
+    causes = SameCauses(chain.from_iterable(by_node.values()))
     for own in by_node.get(case.node_uid, ()):
-        alike = {
-            match.sign.node_name
-            for matches in by_node.values()
-            for match in matches
-            if match.trigger.key == own.trigger.key
-            and abs(match.sign.opened_at - own.sign.opened_at) < SAME_CAUSE_WITHIN
-        }
-        if why := BreakerNumbers(nodes=1, in_cases=0, last_hour=0, same_cause=sorted(alike)).why_trip:
+        alike = causes.nodes_like(own, after=since)
+        if why := BreakerNumbers(nodes=1, in_cases=0, last_hour=0, same_cause=alike).why_trip:
             return why
     return ""
 

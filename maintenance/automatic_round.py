@@ -46,9 +46,8 @@ from maintenance.triggers import (
     BreakerState,
     Match,
     Mode,
-    Trigger,
-    same_cause,
-    settles_for,
+    SameCauses,
+    last_decided,
 )
 from operations import commands as operations
 from operations.impact import why_a_person_decides
@@ -73,7 +72,7 @@ class PoolRound:
         self.recorded = 0  # decisions of this round
         self.cluster = row.pool.cluster
         self.by_node: Mapping[str, Sequence[Match]] = {}
-        self._alike: dict[str, tuple[str, ...]] = {}  # by trigger
+        self.causes = SameCauses([])
 
     def go(self) -> None:
         """:raises LostRace: when somebody changed the row"""
@@ -81,39 +80,37 @@ class PoolRound:
             return  # a cluster that nobody sees proves nothing about the first act either
         self._close_after_watch()
         self.by_node = matches_of(self.cluster, off=self.row.off_rules, now=self.now)
+        self.causes = SameCauses(chain.from_iterable(self.by_node.values()))
         mine = set(self.row.pool.nodes.filter(uid__in=list(self.by_node)).values_list("uid", flat=True))
         new = [match for uid, its in self.by_node.items() if uid in mine and (match := self._highest_new(its))]
-        decisions = AutomaticDecision.objects.filter(finding__in=[match.sign.finding for match in new])
+        signs = [sign.finding for match in new for sign in match.signs]
+        decisions = AutomaticDecision.objects.filter(finding__in=signs)
         decided, idle = set[int | None](), self.row.idle_rules
         recorded = set[int | None]()  # by rules that act on nothing: a rule that acts still decides about the finding
         for finding, trigger, case in decisions.values_list("finding", "trigger", "case"):
             (recorded if trigger in idle and case is None else decided).add(finding)
         for match in sorted(new, key=lambda match: (match.sign.opened_at, match.sign.finding)):
-            is_done = match.sign.finding in decided or (match.trigger.key in idle and match.sign.finding in recorded)
-            if not is_done and self.recorded < MOST_A_ROUND:
-                self._decide(match)
+            done = decided | recorded if match.trigger.key in idle else decided
+            if match.sign.finding not in done and self.recorded < MOST_A_ROUND:
+                self._decide(match, after=max(self._counts_from(match), last_decided(match, done)))
         self._fall_back()
 
     def _highest_new(self, matches: Sequence[Match]) -> Match | None:
         """Returns the match in the highest mode, the first of several. A rule in shadow mode hides no other."""
-        new = [match for match in matches if self._is_new(match)]
+        new = [each for each in matches if self.causes.is_due(each, after=self._counts_from(each), now=self.now)]
         return max(new, key=lambda match: MODE_ORDER.index(self.row.mode_of(match.trigger.key)), default=None)
 
-    def _is_new(self, match: Match) -> bool:
-        """Returns whether the sign had time to settle, and is newer than the last change of mode or reset."""
-        settled = self.now - settles_for(match.trigger, len(self._nodes_alike(match.trigger)))
-        return self.row.counts_from(match.trigger.key) < match.sign.opened_at <= settled
+    def _counts_from(self, match: Match) -> datetime:
+        return self.row.counts_from(match.trigger.key)
 
-    def _nodes_alike(self, trigger: Trigger) -> tuple[str, ...]:
-        if trigger.key not in self._alike:
-            self._alike[trigger.key] = same_cause(trigger, chain.from_iterable(self.by_node.values()), at=self.now)
-        return self._alike[trigger.key]
-
-    def _decide(self, match: Match) -> None:
+    def _decide(self, match: Match, *, after: datetime) -> None:
+        """Decides about the signs newer than `after`, the time of the last decision, change of mode or reset."""
+        if not self.causes.is_due(match, after=after, now=self.now):
+            return
         node = Node.objects.select_related("cluster").get(cluster=self.cluster, uid=match.sign.node_uid)
         if why_wait(node, now=self.now):
             return
-        alike = self._nodes_alike(match.trigger)
+        alike = self.causes.nodes_like(match, after=after)
         shared = shared_by(self._properties, alike) if len(alike) >= SAME_CAUSE else ""
         numbers = numbers_of(self.row, alike=alike, shared=shared, now=self.now)
         is_shadow = self.row.mode_of(match.trigger.key) == Mode.SHADOW

@@ -72,7 +72,7 @@ def _hand_over(its: AutomaticCase, *, now: datetime) -> None:
         waiting = drains.filter(state=NodeProgress.PENDING).select_related("operation").first()
         if waiting is None or not waiting.operation.is_in_progress:
             raise LostRace("The drain began or ended at the same time.")
-        operations.cancel(waiting.operation, actor=ACTOR, reason=choice.reason, now=now)
+        operations.cancel(waiting.operation, actor=ACTOR, reason=choice.reason, unless_begun=True, now=now)
 
 
 def _start(its: AutomaticCase, *, now: datetime) -> None:

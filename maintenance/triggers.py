@@ -7,13 +7,15 @@ repeats (dcgm-exporter #500, #190), so an Xid counts only with a second sign or 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
+from itertools import accumulate, chain
 
 from wording.lists import names
 from wording.numbers import count
 
-VERSION = 3  # of the table; raise it with each change
+VERSION = 4  # of the table; raise it with each change
 DAY, HOUR = timedelta(hours=24), timedelta(hours=1)
 SETTLES = timedelta(minutes=1)  # a finding is open so long first; `settles_for` has the exceptions
 YOUNG = timedelta(minutes=15)  # since the node joined or booted
@@ -22,6 +24,7 @@ NOT_READY_SHARE = 0.2  # of a cluster's GPU nodes in service; EKS and Karpenter 
 LONG_DOWN = timedelta(days=7)  # a node that is not Ready for longer tells nothing about an outage of now
 SAME_CAUSE, SAME_CAUSE_WITHIN = 3, timedelta(minutes=10)
 WATCHED = timedelta(minutes=30)  # after the first act of a half-open breaker
+EVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Mode(StrEnum):
@@ -146,21 +149,38 @@ class Sign:
 @dataclass(frozen=True)
 class Match:
     trigger: Trigger
-    sign: Sign  # the newest
+    signs: Sequence[Sign]  # open ones of its rules, the oldest first
+    met_at: datetime  # since when they are enough: with the second sign, or the repeat
+
+    @property
+    def sign(self) -> Sign:
+        """Returns the newest."""
+        return self.signs[-1]
+
+    def begins(self, after: datetime) -> datetime | None:
+        """Returns since when the signs newer than `after` are enough. A further sign does not move it."""
+        new = next((sign.opened_at for sign in self.signs if sign.opened_at > after), None)
+        return new and max(new, self.met_at)
+
+    def moments(self, after: datetime) -> Collection[datetime]:
+        """Returns when its signs newer than `after` opened, and when they were enough."""
+        begins = self.begins(after)
+        return {begins, *(sign.opened_at for sign in self.signs if sign.opened_at > after)} if begins else ()
 
 
 def matches_in(signs: Iterable[Sign], *, off: Collection[str] = (), now: datetime) -> Iterator[Match]:
     """Yields the triggers that the signs of one node meet. `off`: keys of triggers that do not count."""
     recent = [sign for sign in signs if now - DAY < (sign.ended_at or now) and sign.opened_at <= now]
-    rules = {sign.rule: sign for sign in recent if sign.is_open(now)}
+    recent.sort(key=lambda sign: (sign.opened_at, sign.finding))
+    open_ones = [sign for sign in recent if sign.is_open(now)]
     for trigger in (each for each in TRIGGERS if each.key not in off):
         main = [sign for sign in recent if _is_main(trigger, sign)]
-        open_ones = [sign for sign in main if sign.is_open(now)]
-        if not open_ones or sum(sign.times for sign in main) < trigger.times:
-            continue
-        if trigger.also and not trigger.also & set(rules):
-            continue
-        yield Match(trigger, max(open_ones, key=lambda sign: (sign.opened_at, sign.finding)))
+        its = [sign for sign in main if sign.is_open(now)]
+        so_far = accumulate(sign.times for sign in main)
+        enough = next((sign for sign, times in zip(main, so_far, strict=True) if times >= trigger.times), None)
+        also = next((sign for sign in open_ones if sign.rule in trigger.also), None)
+        if its and enough and (also or not trigger.also):
+            yield Match(trigger, its, met_at=max(each.opened_at for each in (enough, also) if each))
 
 
 def _is_main(trigger: Trigger, sign: Sign) -> bool:
@@ -251,12 +271,6 @@ class WouldAct:
     reason: str  # why the breaker would have blocked it; blank: it would have acted
 
 
-def same_cause(trigger: Trigger, matches: Iterable[Match], *, at: datetime) -> tuple[str, ...]:
-    """Returns the nodes with the trigger whose newest sign is younger than 10 min."""
-    same = (match.sign for match in matches if match.trigger.key == trigger.key)
-    return tuple(sorted({one.node_name for one in same if timedelta(0) <= at - one.opened_at < SAME_CAUSE_WITHIN}))
-
-
 def settles_for(trigger: Trigger, alike: int) -> timedelta:
     """Returns how long a sign is open before it counts. `alike`: nodes with the same cause now, this one among them.
 
@@ -267,44 +281,102 @@ def settles_for(trigger: Trigger, alike: int) -> timedelta:
     return SAME_CAUSE_WITHIN if is_doubtful and alike < SAME_CAUSE else SETTLES
 
 
+class SameCauses:
+    """The nodes of a cluster that meet each trigger now, by the time of their signs.
+
+    Acts, drains and the backtest count with it.
+    """
+
+    def __init__(self, matches: Iterable[Match]) -> None:
+        self._matches = matches
+        self._near: dict[tuple[str, datetime], frozenset[str]] = {}
+
+    def nodes_like(self, match: Match, *, after: datetime) -> Sequence[str]:
+        """Returns the nodes with a sign less than 10 min from one of the match newer than `after`, its own among them.
+
+        The time counts from the signs of the match, and not from now: a wait or a late round hides no node.
+        """
+        near = (self._names_near(match.trigger.key, moment) for moment in match.moments(after))
+        return sorted({match.sign.node_name}.union(*near))
+
+    def is_due(self, match: Match, *, after: datetime, now: datetime) -> bool:
+        """Returns whether the signs newer than `after` had time to settle."""
+        begins = match.begins(after)
+        if begins is None or begins + SETTLES > now:
+            return False
+        return begins + settles_for(match.trigger, len(self.nodes_like(match, after=after))) <= now
+
+    def _names_near(self, trigger: str, moment: datetime) -> frozenset[str]:
+        if (trigger, moment) not in self._near:
+            seen = self._seen[trigger].items()
+            near = (names_then for then, names_then in seen if abs(then - moment) < SAME_CAUSE_WITHIN)
+            self._near[trigger, moment] = frozenset[str]().union(*near)
+        return self._near[trigger, moment]
+
+    @cached_property
+    def _seen(self) -> Mapping[str, Mapping[datetime, set[str]]]:
+        seen: dict[str, dict[datetime, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for match in self._matches:
+            for moment in match.moments(EVER):
+                seen[match.trigger.key][moment].add(match.sign.node_name)
+        return seen
+
+
+def last_decided(match: Match, decided: Collection[int | None]) -> datetime:
+    """Returns when the newest sign opened that was decided about. Those since then wait anew. `decided`: findings."""
+    return max((sign.opened_at for sign in match.signs if sign.finding in decided), default=EVER)
+
+
 def replay(
     signs: Iterable[Sign], *, pool: Collection[str], off: Collection[str] = (), since: datetime
 ) -> Iterator[WouldAct]:
     """Yields what mode act would have done in a pool (UIDs of its nodes), from the findings of its cluster.
 
-    `off` has the triggers that may not act. A breaker that opens stays open, since nobody was there to reset it. A case
-    lasts a day.
+    It looks at each moment that could change a decision, with the signs of that moment. `off` has the triggers that may
+    not act. A breaker that opens stays open, since nobody was there to reset it. A case lasts a day.
     """
     by_node: dict[str, list[Sign]] = defaultdict(list)
+    changes: dict[datetime, set[str]] = defaultdict(set)  # nodes whose signs change then
     for sign in signs:
         by_node[sign.node_uid].append(sign)
-    moments = sorted((sign.opened_at + SETTLES, uid) for uid, its in by_node.items() for sign in its)
-    found: dict[int, tuple[datetime, Match]] = {}  # by finding: when it first suffices
-    for at, uid in moments:
-        if match := next(matches_in(by_node[uid], off=off, now=at), None):
-            found.setdefault(match.sign.finding, (at, match))
-    matches = [match for _, match in found.values()]
-    settled = [
-        (
-            max(at, match.sign.opened_at + settles_for(match.trigger, len(same_cause(match.trigger, matches, at=at)))),
-            match,
-        )
-        for at, match in found.values()
-    ]
+        for at in (sign.opened_at, *([sign.ended_at, sign.ended_at + DAY] if sign.ended_at else [])):
+            changes[at].add(sign.node_uid)
+        for waits in (SETTLES, SAME_CAUSE_WITHIN):
+            changes.setdefault(sign.opened_at + waits, set())
+    matches: dict[str, Sequence[Match]] = {}
+    changed: dict[str, datetime] = {}  # nodes that may decide now, with their last change
+    decided = set[int]()
     acts: dict[str, datetime] = {}
     tripped = ""
-    for at, match in sorted(settled, key=lambda each: each[0]):
-        uid = match.sign.node_uid
-        if not match.sign.is_open(at) or at < since or uid not in pool or at - acts.get(uid, since - DAY) < DAY:
-            continue
-        recent = [each for each in acts.values() if at - each < DAY]
-        numbers = BreakerNumbers(
-            nodes=len(pool),
-            in_cases=len(recent),
-            last_hour=sum(at - each < HOUR for each in recent),
-            same_cause=same_cause(match.trigger, matches, at=at),
-        )
-        tripped = tripped or numbers.why_trip
-        if not tripped:
-            acts[uid] = at
-        yield WouldAct(at, match, tripped)
+    for at in sorted(changes):
+        for uid in changes[at]:
+            matches[uid], changed[uid] = list(matches_in(by_node[uid], off=off, now=at)), at
+        changed = {uid: last for uid, last in changed.items() if at - last <= SAME_CAUSE_WITHIN}
+        causes = SameCauses(chain.from_iterable(matches.values()))
+        due = [match for uid in pool if uid in changed and (match := _due(matches[uid], causes, decided, now=at))]
+        for match in sorted(due, key=lambda each: (each.sign.opened_at, each.sign.finding)):
+            uid, alike = match.sign.node_uid, causes.nodes_like(match, after=last_decided(match, decided))
+            decided.add(match.sign.finding)
+            if at < since or at - acts.get(uid, since - DAY) < DAY:
+                continue
+            recent = [each for each in acts.values() if at - each < DAY]
+            numbers = BreakerNumbers(
+                nodes=len(pool),
+                in_cases=len(recent),
+                last_hour=sum(at - each < HOUR for each in recent),
+                same_cause=alike,
+            )
+            tripped = tripped or numbers.why_trip
+            if not tripped:
+                acts[uid] = at
+            yield WouldAct(at, match, tripped)
+
+
+def _due(matches: Sequence[Match], causes: SameCauses, decided: Collection[int], *, now: datetime) -> Match | None:
+    """Returns the first match of a node that is due. None: there is none, or it was decided about."""
+    for match in matches:
+        if match.sign.finding in decided:
+            return None
+        if causes.is_due(match, after=last_decided(match, decided), now=now):
+            return match
+    return None

@@ -241,10 +241,15 @@ def paused_by(operation: Operation) -> str:
     return last.actor if last is not None and last.verb == "operation.pause" else ""
 
 
-def cancel(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
-    """Ends the operation. Nodes without a result are left as they are; quarantines stay. Raises as `pause` does."""
+def cancel(operation: Operation, *, actor: str, reason: str, unless_begun: bool = False, now: datetime) -> None:
+    """Ends the operation. Nodes without a result are left as they are; quarantines stay. Raises as `pause` does.
+
+    `unless_begun`: raises LostRace when a node has begun.
+    """
     with transaction.atomic():
         _move_operation(operation, OperationState.CANCELLED, "cancel", actor=actor, reason=reason, now=now)
+        if unless_begun and operation.nodes.exclude(state=NodeProgress.PENDING).exists():
+            raise LostRace("A node of the operation began at the same time.")
         left = operation.nodes.unfinished()  # read after the move, which waits for a worker's round
         uids = list(left.values_list("node_uid", flat=True))
         left.update(state=NodeProgress.CANCELLED, state_since=now, reason=f"Cancelled by {actor}.")

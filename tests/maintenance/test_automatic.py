@@ -301,6 +301,16 @@ def test_a_later_storm_of_the_same_cause_is_a_finding_of_its_own(cause: str):
 
 
 @pytest.mark.django_db
+def test_pools_that_the_hourly_limit_stops_within_an_hour_are_one_finding():
+    pool = a_pool_in(Mode.ACT)
+    trips(pool, 0, 50, 150, cause="many-acts")
+    found = BREAKER.say(pool.cluster, now=NOON + timedelta(days=1))
+    assert [str(each.title) for _, each in found] == [
+        "Automatic quarantine of 2 pools is stopped", "Automatic quarantine of pool pool-150 is stopped",
+    ]  # fmt: skip
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize("is_ready", [False, None])
 def test_many_nodes_not_ready_open_the_breaker(is_ready: bool | None):
     """lifecycle section 9: node NotReady; many switch the automation off."""
@@ -459,13 +469,121 @@ def test_a_node_has_at_most_one_automatic_case_in_24_hours():
 def test_a_second_node_waits_until_a_third_opens_the_breaker_or_ten_minutes_have_passed():
     pool = a_pool_in(Mode.ACT, nodes=80)
     strike(pool, 3, 4)
-    run_automatic_quarantine(now=NOON)
-    assert verdicts() == []
+    for minutes, verdict in ((0, []), (7.9, []), (8, ["acted", "acted"])):
+        see(pool, at := NOON + timedelta(minutes=minutes))
+        run_automatic_quarantine(now=at)
+        assert verdicts() == verdict
 
-    strike(pool, 5)
-    run_automatic_quarantine(now=NOON)
-    assert verdicts() == ["blocked"] * 3
+    strike(pool, 5, opened_at=NOON + timedelta(minutes=6))
+    run_automatic_quarantine(now=at)
+    assert verdicts() == ["acted", "acted", "blocked"]
     assert AutomaticQuarantine.objects.get().breaker == BreakerState.OPEN
+
+
+def see(pool: Pool, at: datetime) -> None:
+    pool.cluster.bookmarks.update(last_seen_at=at, listed_at=at)
+
+
+def need_reset(pool: Pool, *signs: tuple[int, float], gpu: int = 0) -> None:
+    """Adds a recovery action of a GPU: the number of its node, and the minute after noon."""
+    for number, minute in signs:
+        node = Node.objects.get(cluster=pool.cluster, name=f"gpu-{number}")
+        a_finding(
+            pool.cluster, f"GPU {gpu} of {node.name}", node=node, rule="gpu-recovery-action", severity="critical",
+            opened_at=NOON + timedelta(minutes=minute), facts={},
+        )  # fmt: skip
+
+
+def decide_at(pool: Pool, *minutes: float) -> list[tuple[float, str, bool]]:
+    """Returns the decisions of sweeps at these minutes, and that the backtest makes the same."""
+    for minute in minutes:
+        see(pool, at := NOON + timedelta(minutes=minute))
+        run_automatic_quarantine(now=at)
+    found = [
+        ((each.at - NOON).total_seconds() / 60, each.node_name, each.verdict == AutomaticVerdict.BLOCKED)
+        for each in AutomaticDecision.objects.order_by("pk")
+    ]
+    past = automatic.backtest(pool, now=at)[::-1]
+    replayed = [((one.at - NOON).total_seconds() / 60, one.match.sign.node_name, bool(one.reason)) for one in past]
+    assert [each for each in replayed if each[0] <= minutes[-1]] == found
+    return found
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("signs", "looks", "decided"),
+    [
+        ([(3, 0)], [9, 10], [(10, "gpu-3", False)]),
+        # The third one shows just before the wait of the first one is over.
+        (
+            [(3, 0), (4, 6), (5, 9.5)], [9, 9.5, 10.5],
+            [(9.5, "gpu-3", True), (9.5, "gpu-4", True), (10.5, "gpu-5", True)],
+        ),
+        ([(3, 0), (4, 10), (5, 20)], [9, 10, 20], [(10, "gpu-3", False), (20, "gpu-4", False)]),
+        ([(3, 0), (4, 9), (5, 18)], [10, 18], [(10, "gpu-3", False), (18, "gpu-4", True)]),
+    ],
+)  # fmt: skip
+def test_nodes_with_one_cause_count_from_the_sign_of_the_node(signs, looks: Sequence[float], decided):
+    """lifecycle R52. The wait for a common cause hides no node, live and in the backtest."""
+    pool = a_pool_in(Mode.ACT, nodes=80)
+    need_reset(pool, *signs)
+    assert decide_at(pool, *looks) == decided
+
+
+@pytest.mark.django_db
+def test_a_round_that_is_late_still_sees_what_nodes_have_in_common():
+    """After a stop, a blind cluster, or a worker that was down."""
+    pool = a_pool_in(Mode.ACT, nodes=80)
+    need_reset(pool, (3, 0), (4, 1), (5, 2))
+    run_automatic_quarantine(now=NOON)
+    see(pool, late := NOON + timedelta(minutes=15))
+    run_automatic_quarantine(now=late)
+    assert verdicts() == ["blocked"] * 3
+
+
+@pytest.mark.django_db
+def test_further_signs_of_a_node_begin_no_wait_again():
+    pool = a_pool_in(Mode.ACT, nodes=80)
+    for gpu in range(3):
+        need_reset(pool, (3, gpu * 9), gpu=gpu)
+    assert decide_at(pool, 9, 10) == [(10, "gpu-3", False)]
+
+
+@pytest.mark.django_db
+def test_a_sign_after_a_decision_waits_for_others_again():
+    """The driver breaks a node on which an earlier fault was blocked: it is not the first act of the storm."""
+    pool = a_pool_in(Mode.ACT, nodes=80)
+    _serve(pool, 3)
+    need_reset(pool, (3, 0))
+    see(pool, at := NOON + timedelta(minutes=10))
+    run_automatic_quarantine(now=at)
+    assert verdicts() == ["blocked"], "the only Ready node of a service"
+    Node.objects.get(name="gpu-3").pods.all().delete()
+    need_reset(pool, (3, 300), gpu=1)
+    for minute, verdict in ((305, ["blocked"]), (310, ["blocked", "acted"])):
+        see(pool, at := NOON + timedelta(minutes=minute))
+        run_automatic_quarantine(now=at)
+        assert verdicts() == verdict
+
+
+@pytest.mark.django_db
+def test_a_new_sign_after_a_reset_waits_and_counts_without_the_storm_before_it():
+    pool = a_pool_in(Mode.ACT, nodes=80, evidence_after=NOON + timedelta(minutes=30))
+    need_reset(pool, (3, 0), (4, 1), (5, 2))
+    need_reset(pool, (3, 60), gpu=1)
+    for minute, verdict in ((69, []), (70, ["acted"])):
+        see(pool, at := NOON + timedelta(minutes=minute))
+        run_automatic_quarantine(now=at)
+        assert verdicts() == verdict
+
+
+def test_old_gauges_that_one_outage_confirms_are_one_cause():
+    """Xid gauges outlast their faults; the device plugin then fails everywhere."""
+    names = ["gpu-1", "gpu-2", "gpu-3"]
+    old = [sign(name, minute=-200 * number) for number, name in enumerate(names, 1)]
+    below = [sign(name, "allocatable-below-expected", None, minute=number) for number, name in enumerate(names)]
+    found = list(replay([*old, *below], pool=[f"gpu-{n}" for n in range(80)], since=NOON - timedelta(days=1)))
+    assert [bool(each.reason) for each in found] == [True] * 3
 
 
 @pytest.mark.django_db
@@ -549,9 +667,11 @@ def test_a_finding_is_decided_once_also_by_two_rounds(monkeypatch: pytest.Monkey
     row = AutomaticQuarantine.objects.select_related("pool__cluster").get()
     decide = PoolRound._decide
 
-    def decide_twice(self, match):
-        decide(PoolRound(row, now=NOON), match)
-        decide(self, match)
+    def decide_twice(self, match, *, after):
+        other = PoolRound(row, now=NOON)
+        other.causes = self.causes
+        decide(other, match, after=after)
+        decide(self, match, after=after)
 
     monkeypatch.setattr(PoolRound, "_decide", decide_twice)
     with pytest.raises(LostRace, match="Another round decided"):

@@ -19,7 +19,7 @@ from maintenance.refusals import CaseRefused
 from maintenance.step_choice import DRAINED_AFTER
 from maintenance.step_round import _carry_out, run_automatic_steps
 from maintenance.trials import DecisionAcceptance, acceptance_of
-from maintenance.triggers import BreakerState, Mode
+from maintenance.triggers import VERSION, BreakerState, Mode
 from operations import commands as operations
 from operations.models import Freeze, NodeTestJob, Operation, OperationNode, Quarantine
 from people.models import AuditEntry
@@ -167,6 +167,25 @@ def test_a_drain_that_begins_at_that_moment_is_not_cancelled():
         _carry_out(its, now=LATER)
     assert NodeCase.objects.get().is_automatic
     assert Operation.objects.get(steps=["cordon", "drain"]).state == "running"
+
+
+def test_a_drain_that_begins_after_the_look_at_it_is_not_cancelled(monkeypatch: pytest.MonkeyPatch):
+    """Its worker evicts pods already."""
+    pool = a_pool_with_switches()
+    a_quarantined_case(pool)
+    step(pool)
+    mend(NodeCase.objects.get(), boot_id="second")
+    cancel = operations.cancel
+
+    def begin_first(operation: Operation, **given: Any) -> None:
+        OperationNode.objects.filter(state="pending").update(state="running")
+        cancel(operation, **given)
+
+    monkeypatch.setattr(step_round.operations, "cancel", begin_first)
+    case = step(pool)
+    assert case.is_automatic
+    drain = OperationNode.objects.get(operation__steps=["cordon", "drain"])
+    assert (drain.state, drain.operation.state) == ("pending", "running"), "rolled back, with what this test wrote"
 
 
 def test_the_drain_alone_ends_with_a_person():
@@ -435,7 +454,8 @@ def test_the_case_page_shows_the_next_automatic_step_and_takes_it_over():
     text = page(ada, f"/cases/{case.pk}").text
     assert "Drain switched on by root" in text
     assert "Take over" in text
-    assert "GPU lost, version 3 of the rules. Source: Kubernetes and the exporter agree" in text  # lifecycle R58, R74
+    rule = f"GPU lost, version {VERSION} of the rules. Source: Kubernetes and the exporter agree"
+    assert rule in text, "lifecycle R58, R74"
     assert "closed. 0 of at most 1 node of the pool in automatic cases" in text
     ada.post(f"/cases/{case.pk}/take-over", {"reason": "I know this node."})
     assert "taken over by ada" in page(ada, f"/cases/{case.pk}").text

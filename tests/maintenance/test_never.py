@@ -10,14 +10,15 @@ from maintenance.fault_tests import covers, needed_tests
 from maintenance.lifecycle import RepairKind
 from maintenance.step_choice import REPAIRS, repair_kind
 from maintenance.triggers import (
+    EVER,
     NEVER_RULES,
     NEVER_XIDS,
     RULES,
     TRIGGERS,
+    SameCauses,
     Sign,
     matches_in,
     recommended_operation,
-    same_cause,
     trigger_of,
 )
 from tests.make import NOON
@@ -130,7 +131,7 @@ def test_replays_of_pcie_are_not_cured_by_a_reset():
 def test_a_fault_of_the_fabric_is_one_node_and_not_its_eight_gpus():
     signs = [a_sign("gpu-xid", 74, finding=number, times=3) for number in range(8)]
     (match,) = matches_in(signs, now=NOON + timedelta(minutes=5))
-    assert same_cause(match.trigger, [match] * 8, at=NOON + timedelta(minutes=5)) == ("gpu-1",)
+    assert SameCauses([match]).nodes_like(match, after=EVER) == ["gpu-1"]
     assert trigger_of("gpu-fabric", None) is None
 
 
