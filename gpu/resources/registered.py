@@ -46,6 +46,14 @@ def gpu_groups(labels: Mapping[str, str]) -> list[str]:
     return sorted({value for key, value in labels.items() if key == parts[0] or key.startswith(parts[1])})
 
 
+def asks_for_part(annotations: Mapping[str, str]) -> bool:
+    """Tells whether a pod asks KAI for a part of a GPU. It then requests no GPU, and has no group until it is placed.
+
+    kai-scheduler/KAI-Scheduler, docs/gpu-sharing.
+    """
+    return "gpu-fraction" in annotations or "gpu-memory" in annotations
+
+
 def users_of(boards: Sequence[Registered]) -> int | None:
     """Returns the users per board. None: different among boards."""
     counts = {board.users for board in boards}

@@ -18,7 +18,7 @@ from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted, fitted_instant
 from fleet.observer.mirror.watch_scope import WatchScope
 from gpu.labels import MANAGED_BY, OURS, PROVES_FOR
 from gpu.operands import operand_of
-from gpu.resources import Layout, count, gpu_groups
+from gpu.resources import Layout, asks_for_part, count, gpu_groups
 from kube.structs import PodSeen
 from kube.structs.pod import ContainerStatus
 
@@ -34,6 +34,7 @@ def is_kept(seen: PodSeen, scope: WatchScope) -> bool:
         or bool(extended_resources(seen))
         or bool(seen.spec.resource_claims)
         or bool(gpu_groups(seen.labels))
+        or asks_for_part(seen.annotations)
     )
 
 
@@ -85,7 +86,8 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
     claims, operand, claimed = claims_of(seen), operand_of(seen.labels, seen.name), satisfied_by_claim(seen)
     resources = {name: amount for name, amount in extended_resources(seen).items() if name not in claimed}
     is_ours = seen.labels.get(MANAGED_BY) == OURS and PROVES_FOR in seen.labels  # a pod of a test Job
-    is_tenant = not operand and not is_ours and bool(resources or claims or gpu_groups(seen.labels))
+    is_sharing = bool(gpu_groups(seen.labels)) or asks_for_part(seen.annotations)
+    is_tenant = not operand and not is_ours and (bool(resources or claims) or is_sharing)
     return {
         "resources": resources,
         "gpus": min(count(resources, BY_NAME).whole or 0, INTEGER_MOST) if resources else 0,
