@@ -39,4 +39,5 @@ function tick() {
 export function startTimes() {
   tick();
   setInterval(tick, 1000);
+  document.addEventListener("htmx:afterSwap", tick); // an unchanged part (304) has the words of its first answer
 }

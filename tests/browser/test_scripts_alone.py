@@ -107,6 +107,21 @@ def test_a_part_whose_last_answer_has_no_address_is_not_fetched(page):
     assert page.evaluate("asked.filter((each) => each === undefined).length") == 0
 
 
+def test_times_of_a_part_that_is_drawn_again_are_current_at_once(page):
+    """A part that did not change is answered 304, so the browser draws the words of its first answer."""
+    opened(page)
+    words = page.evaluate(
+        """() => {
+          const part = document.getElementById("followed");
+          const at = new Date(Date.now() - 60500).toISOString();
+          part.innerHTML = `<time datetime="${at}" data-when="for">0 s</time>`;
+          part.dispatchEvent(new CustomEvent("htmx:afterSwap", { bubbles: true, detail: { target: part } }));
+          return part.textContent;
+        }"""
+    )
+    assert words == "1 min"
+
+
 def test_a_part_follows_what_changes_after_a_clock_was_set_back(page):
     opened(page)
     change = "document.dispatchEvent(new CustomEvent('live:gap', { detail: { topic: 'cluster-1' } }))"
