@@ -71,7 +71,7 @@ def why_not(act: str, case: CaseFacts) -> str:
     if case.state not in ACTS[act].states:
         return now
     if act in OFFERED_BY_STEP:
-        return "" if act in case.offered else "The state of the node does not ask for it."
+        return case.offers.get(act, "The node is not seen in its cluster.")
     if act == "take-over":
         return "" if case.is_automatic or case.is_chosen else "The case has no automatic steps."
     return _why_not_yet(act, case, now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -186,7 +186,8 @@ class CaseFacts:
     gone: str = ""  # why the node is no longer there
     is_seen: bool = True  # the node has a row
     is_unschedulable: bool = False
-    offered: frozenset[str] = frozenset()  # kinds of operations that the node's page offers
+    # By kind of operation: why the node's page does not offer it. Blank: it does. Without an entry: it is not seen.
+    offers: Mapping[str, str] = field(default_factory=dict)
     is_ready: bool = True
     lacks: str = ""  # the devices that a test would miss now; blank: none
     boot_id: str = ""

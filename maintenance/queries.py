@@ -30,7 +30,7 @@ from operations.lifecycle import NodeProgress
 from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.models.operation import is_of_kinds
 from operations.pool_tests import PoolTests, tests_of
-from operations.steps import offered_on
+from operations.steps import offers_on
 from operations.test_jobs.allocated_gpus import device_request_of, why_not_testable_yet
 from operations.test_jobs.device_requests import WITHOUT_MIG, TestedDevices
 from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES, OWN
@@ -44,11 +44,12 @@ COLUMNS = (
 
 
 def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
-    """Returns the facts by case. Eight queries, whatever the number of cases; none for no cases."""
+    """Returns the facts by case. Nine queries at most, whatever the number of cases; none for no cases."""
     if not cases:
         return {}
     uids = {case.node_uid for case in cases}
     nodes = {node.uid: node for node in Node.objects.filter(uid__in=uids).only(*COLUMNS)}
+    offers = offers_on(list(nodes.values()), CASE_ACTS)
     gone = _removal_reasons(uids - set(nodes), cases)
     begun, newest = _operations(uids)
     quarantines = {row.node_uid: row for row in Quarantine.objects.of_nodes(uids).only(*QUARANTINE_COLUMNS)}
@@ -72,7 +73,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             gone=gone.get(case.node_uid, ""),
             is_seen=case.node_uid in nodes,
             is_unschedulable=case.node_uid in nodes and nodes[case.node_uid].is_unschedulable,
-            offered=offered_on(nodes[case.node_uid], CASE_ACTS) if case.node_uid in nodes else frozenset(),
+            offers=offers.get(case.node_uid, {}),
             is_ready=case.node_uid in nodes and nodes[case.node_uid].is_ready is True,
             lacks=why_not_testable_yet(nodes[case.node_uid]) if case.node_uid in nodes else "",
             boot_id=nodes[case.node_uid].boot_id if case.node_uid in nodes else "",

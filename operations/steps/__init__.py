@@ -1,6 +1,6 @@
 """The steps that an operation may have. To add one, add a file here and a line below."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from fleet.models import Node
 from operations.kinds import OperationKind
@@ -50,6 +50,10 @@ STEPS: dict[str, NodeStep] = {
 OPTIONS: Mapping[str, StepOption] = {option.name: option for step in STEPS.values() for option in step.options}
 
 
-def offered_on(node: Node, kinds: Iterable[OperationKind]) -> frozenset[str]:
-    """Returns the keys of those kinds of operations that the pages of a node offer."""
-    return frozenset(kind.key for kind in kinds if STEPS[kind.steps[-1]].is_offered(node))
+def offers_on(nodes: Sequence[Node], kinds: Iterable[OperationKind]) -> dict[str, dict[str, str]]:
+    """Returns why the pages of nodes do not offer kinds of operations, by UID and kind. Blank: they offer it.
+
+    One query at most, for the nodes of all kinds.
+    """
+    reasons = {kind.key: STEPS[kind.steps[-1]].why_not_offered(nodes) for kind in kinds}
+    return {node.uid: {kind: why.get(node.uid, "") for kind, why in reasons.items()} for node in nodes}

@@ -130,9 +130,9 @@ class NodeStep(ABC):
         owners = external_owners(list(Node.objects.filter(uid__in=[node.node_uid for node in nodes])), now=now)
         return {uid: f"{HELD}: {owner.sentence}" for uid, owner in owners.items() if owner.name != self.acts_on}
 
-    def is_offered(self, node: Node) -> bool:
-        """Returns whether the pages of the node offer operations that end with the step."""
-        return True
+    def why_not_offered(self, nodes: Sequence[Node]) -> dict[str, str]:
+        """Returns why the pages of nodes do not offer operations that end with the step, by UID. One query at most."""
+        return {}
 
     def suggest(self, nodes: Sequence[Node]) -> dict[str, Any]:
         """Returns options as they are usual for the nodes."""

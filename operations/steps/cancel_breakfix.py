@@ -52,8 +52,11 @@ class CancelBreakfixStep(NodeStep):
     acts_on: ClassVar[str] = SENTINEL
     progress: ClassVar[str] = "For a cancel of NVSentinel's break-fix: `uncordoned_at`."
 
-    def is_offered(self, node: Node) -> bool:
-        return is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable)
+    def why_not_offered(self, nodes: Sequence[Node]) -> dict[str, str]:
+        held = {node.uid for node in nodes if is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable)}
+        found = {node.uid: "NVSentinel does not quarantine the node." for node in nodes if node.uid not in held}
+        own = MaintenanceRequest.objects.in_force().filter(node_uid__in=held) if held else ()
+        return found | {request.node_uid: _is_own(request) for request in own}
 
     def effect_on(self, nodes: Sequence[Node]) -> str:
         by_node = {node.uid: sentinel_events(node.annotations) for node in nodes}
@@ -64,9 +67,10 @@ class CancelBreakfixStep(NodeStep):
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         yield "The same event does not cordon the node again. NVSentinel does not take the cancel back."
+        why_not = self.why_not_offered(nodes)
         for node in nodes:
-            if not self.is_offered(node):
-                yield f"{node.name} is not in NVSentinel's break-fix: its cancel fails."
+            if node.uid in why_not:
+                yield f"{node.name}: the cancel fails. {why_not[node.uid]}"
                 continue
             titles = list(dict.fromkeys(map(event_title, sentinel_events(node.annotations))))
             yield f"{node.name}: NVSentinel cordoned it for {names(titles)}."
@@ -114,7 +118,7 @@ def _why_not(observed: NodeSeen, work: NodeWork, row: Quarantine | None) -> str:
     if digest(sentinel_events(observed.annotations)) != work.operation.options[EVENTS].get(work.node.node_uid):
         return "NVSentinel's events changed since you saw them. Read them, then cancel again."
     if request := MaintenanceRequest.objects.of_node(work.node.node_uid):
-        return f"Operation {request.operation_id} asked NVSentinel for the maintenance. End maintenance gives it back."
+        return _is_own(request)
     if (owner := external_owner_on(observed)) and owner.name != SENTINEL:
         return f"{HELD}: {owner.sentence}"
     own = row.operation.mark if row else None
@@ -123,6 +127,10 @@ def _why_not(observed: NodeSeen, work: NodeWork, row: Quarantine | None) -> str:
     if own is None and SENTINEL_PRE_EXISTING in observed.annotations:
         return "Somebody cordoned the node before NVSentinel's event. Quarterdeck does not remove that cordon."
     return ""
+
+
+def _is_own(request: MaintenanceRequest) -> str:
+    return f"Operation {request.operation_id} asked NVSentinel for the maintenance. End maintenance gives it back."
 
 
 def _whose(observed: NodeSeen) -> str:

@@ -31,8 +31,9 @@ class HoldDriverStep(NodeStep):
     waits_for_stop: ClassVar[bool] = False  # it keeps a change away
     vetoes = DRIVER_VETOES
 
-    def is_offered(self, node: Node) -> bool:
-        return not node.is_held and bool(node.upgrade_state)
+    def why_not_offered(self, nodes: Sequence[Node]) -> dict[str, str]:
+        held = {node.uid: "The driver of the node is held already." for node in nodes if node.is_held}
+        return {node.uid: "The node has no upgrade state." for node in nodes if not node.upgrade_state} | held
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         if unmanaged := [node.name for node in nodes if not node.upgrade_state]:
@@ -74,8 +75,9 @@ class FreeDriverStep(NodeStep):
     vetoes = DRIVER_VETOES
     progress: ClassVar[str] = "For the end of a driver hold: `freed_at`."
 
-    def is_offered(self, node: Node) -> bool:
-        return node.held_by.startswith(MARK)
+    def why_not_offered(self, nodes: Sequence[Node]) -> dict[str, str]:
+        why = "Quarterdeck does not hold the driver of the node."
+        return {node.uid: why for node in nodes if not node.held_by.startswith(MARK)}
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         if queued := [node.name for node in nodes if node.upgrade_state == UPGRADE_REQUIRED]:

@@ -41,10 +41,14 @@ class StartMaintenanceStep(NodeStep):
     needs_place: ClassVar[bool] = True
     waits_for_freeze: ClassVar[bool] = True
 
-    def is_offered(self, node: Node) -> bool:
-        """Returns whether NVSentinel is on the node, and not at work there for an event."""
-        is_busy = is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable)
-        return not is_busy and any(label.startswith(SENTINEL_MARKS) for label in node.labels)
+    def why_not_offered(self, nodes: Sequence[Node]) -> dict[str, str]:
+        found = {}
+        for node in nodes:
+            if is_in_breakfix(node.annotations, is_unschedulable=node.is_unschedulable):
+                found[node.uid] = "NVSentinel works there for an event."
+            elif not any(label.startswith(SENTINEL_MARKS) for label in node.labels):
+                found[node.uid] = "NVSentinel is not on the node."
+        return found
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         yield "NVSentinel drains by its own settings: it may wait without end, or delete pods past their budgets."

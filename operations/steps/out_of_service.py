@@ -67,8 +67,8 @@ class OutOfServiceStep(NodeStep):
             raise BadOperation(("powered_off", "Check that the power is off, then type the name of the node."))
         return dict(options)
 
-    def is_offered(self, node: Node) -> bool:
-        return node.is_ready is None
+    def why_not_offered(self, nodes: Sequence[Node]) -> dict[str, str]:
+        return {node.uid: "The kubelet of the node reports." for node in nodes if node.is_ready is not None}
 
     def warnings(self, nodes: Sequence[Node]) -> Iterable[str]:
         yield "With the power on, two pods may write to one volume. Check the power at the BMC or the cloud."

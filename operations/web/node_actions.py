@@ -13,7 +13,7 @@ from operations.kinds import KINDS, title_of
 from operations.lifecycle import NodeProgress
 from operations.models import MaintenanceRequest, Operation, OperationNode, Quarantine
 from operations.models.operation import MARK
-from operations.steps import offered_on
+from operations.steps import offers_on
 from people.rights import Permission, why_not
 
 SHOWN = 5
@@ -29,7 +29,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     locked = why_not(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
     if not locked and cluster.mode != ClusterMode.OPERATE:
         locked = f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}."
-    offered = offered_on(node, KINDS.values())
+    offered = {kind for kind, why in offers_on([node], KINDS.values())[node.uid].items() if not why}
     context = {
         "node": node,
         "asks_nvsentinel": "start-maintenance" in offered,

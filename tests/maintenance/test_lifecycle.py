@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maintenance.acts import ACTS, acts_of
+from maintenance.acts import ACTS, acts_of, why_not
 from maintenance.lifecycle import (
     CASE_MOVES,
     FINAL,
@@ -142,7 +142,7 @@ def test_every_act_is_a_command_or_an_operation():
     assert {act.operation for act in ACTS.values() if act.operation} <= set(KINDS)
 
 
-IN_BREAKFIX = frozenset({"cancel-breakfix"})
+IN_BREAKFIX = {"cancel-breakfix": ""}
 
 
 def test_a_release_that_waits_for_a_validation_leaves_that_act_to_people():
@@ -151,15 +151,17 @@ def test_a_release_that_waits_for_a_validation_leaves_that_act_to_people():
 
     assert [act.key for act in acts_of(case)] == ["validate", "override"]
     assert acts_of(replace(case, passed_at=NOON)) == []
-    in_breakfix = replace(case, passed_at=NOON, offered=IN_BREAKFIX)
+    in_breakfix = replace(case, passed_at=NOON, offers=IN_BREAKFIX)
     assert [act.key for act in acts_of(in_breakfix)] == ["cancel-breakfix"], "the release waits for NVSentinel"
 
 
 @pytest.mark.parametrize("state", sorted(set(CaseState) - FINAL - {CaseState.PROBATION}))
 def test_a_case_offers_to_cancel_nvsentinels_break_fix_where_there_is_one(state: CaseState):
-    case = CaseFacts(state, NOON, "gpu-1", offered=IN_BREAKFIX)
+    case = CaseFacts(state, NOON, "gpu-1", offers=IN_BREAKFIX)
     assert "cancel-breakfix" in [act.key for act in acts_of(case)]
-    assert "cancel-breakfix" not in [act.key for act in acts_of(replace(case, offered=frozenset()))]
+    elsewhere = replace(case, offers={"cancel-breakfix": "NVSentinel does not quarantine the node."})
+    assert "cancel-breakfix" not in [act.key for act in acts_of(elsewhere)]
+    assert why_not("cancel-breakfix", elsewhere) == "NVSentinel does not quarantine the node."
 
 
 @pytest.mark.parametrize("progress", [NodeProgress.DONE, NodeProgress.FAILED, NodeProgress.CANCELLED])

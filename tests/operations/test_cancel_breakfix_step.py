@@ -16,6 +16,7 @@ from operations.lifecycle import NodeProgress
 from operations.models import Disruption, ExternalWork, Freeze, MaintenanceRequest, Operation, Quarantine
 from operations.operation_round import OperationRound
 from operations.refusals import BadOperation, OperationRefused
+from operations.steps.cancel_breakfix import CancelBreakfixStep
 from tests.make import a_user
 from tests.operations.test_rounds import begin, is_cordoned, node, rounds
 from tests.rollouts.engine.ground import CANARY, REST, Ground
@@ -247,7 +248,7 @@ def test_the_preview_names_the_events_and_what_does_not_come_back(ground: Ground
     said = " ".join(impact.warnings)
     assert "The same event does not cordon the node again." in said
     assert f"{CANARY}: NVSentinel cordoned it for SysLogsXIDError (79)." in said
-    assert f"{REST[0]} is not in NVSentinel's break-fix: its cancel fails." in said
+    assert f"{REST[0]}: the cancel fails. NVSentinel does not quarantine the node." in said
     assert "NVSentinel's cordon, drain and repair end." in impact.sentence
 
 
@@ -262,6 +263,23 @@ def test_the_page_of_a_node_offers_it_for_nvsentinels_cordon_alone(ground: Groun
     ground.patch_node(CANARY, {"spec": {"unschedulable": None}})
     ground.look()
     assert "kind=start-maintenance" in str(client.get(where).content)
+
+
+def test_the_page_of_a_node_in_our_own_maintenance_offers_its_end_alone(ground: Ground, client: Any):
+    """The cancel would fail: NVSentinel's cordon is for Quarterdeck's request."""
+    client.force_login(a_user(role="operator"))
+    row = Node.objects.get(name=CANARY)
+    started = begin(ground, "start-maintenance", CANARY)
+    MaintenanceRequest.objects.create(
+        cluster=ground.cluster, operation=started, node_uid=row.uid, node_name=CANARY, intended_at=ground.clock()
+    )
+    sentinel_takes(ground, XID)
+
+    said = str(client.get(reverse("node-operations", args=[row.pk])).content)
+    assert ("kind=cancel-breakfix" in said, "kind=end-maintenance" in said) == (False, True)
+    row.refresh_from_db()
+    why = CancelBreakfixStep().why_not_offered([row])[row.uid]
+    assert why.startswith(f"Operation {started.pk} asked NVSentinel for the maintenance.")
 
 
 def test_the_form_refuses_events_that_it_did_not_show(ground: Ground, client: Any):
