@@ -177,12 +177,14 @@ def _delete(row: MaintenanceRequest, connection: client.Connection, *, guard: Ca
 def _returned(work: NodeWork) -> StepResult:
     """Returns whether NVSentinel has given the node back, as the API server shows the node."""
     node = work.read_node()
-    # Its labels of the cordon stay after an uncordon by hand (NVIDIA/NVSentinel #1872).
+    # Its labels of the cordon stay after an uncordon by hand (NVIDIA/NVSentinel #1872), so they hold nothing up.
     if SENTINEL_STATE in node.labels or (SENTINEL_CORDON in node.labels and node.is_unschedulable):
         return wait("NVSentinel has not uncordoned the node yet.")
     if node.is_unschedulable:
         whose = whose_cordon(node.cordoned_by, node.labels)
         return done_result(f"NVSentinel gave the node back. It is still cordoned{whose}.")
+    if SENTINEL_CORDON in node.labels:
+        return done_result("The node is uncordoned. NVSentinel's cordon labels are left behind.")
     return done_result("NVSentinel gave the node back. New pods may start here.")
 
 

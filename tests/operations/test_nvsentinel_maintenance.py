@@ -94,7 +94,7 @@ def test_the_labels_of_a_cordon_that_somebody_removed_by_hand_hold_nothing_up(se
     becomes(sentinel, None)
     sentinel.patch_node(CANARY, {"spec": {"unschedulable": None}})
     back = rounds(sentinel, back)
-    assert node(back).reason == "NVSentinel gave the node back. New pods may start here."
+    assert node(back).reason == "The node is uncordoned. NVSentinel's cordon labels are left behind."
 
 
 @pytest.mark.parametrize(
