@@ -65,9 +65,7 @@ def _wanted_kind(case: NodeCase) -> RepairKind:
         return RepairKind.HARDWARE
     xid = case.finding.facts.get("xid") if case.finding else None
     trigger = trigger_of(case.finding.rule, xid if isinstance(xid, int) else None) if case.finding else None
-    if trigger is None:
-        return RepairKind.REBOOT
-    if not REPAIRS.get(trigger.key):
+    if trigger is None or not REPAIRS.get(trigger.key):
         return RepairKind.OTHER
     done = case.repairs.filter(answer=RepairAnswer.DONE, ended_at__isnull=False).count()
     return repair_kind(trigger.key, done, set(RepairKind)) or RepairKind.HARDWARE

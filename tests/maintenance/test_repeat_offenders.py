@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from maintenance.repair_offers import repair_offers
 from maintenance.repeat_offenders import results_of_repairs, why_replace
 from maintenance.triggers import VERSION
 from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pool, a_repair, a_user
@@ -98,3 +99,15 @@ def test_the_page_and_rest_say_how_often_a_repair_mended_the_same_fault():
     assert "Same fault before: hardware mended 1 of 1, reboot mended 1 of 3." in part
     actors = ada.get(f"/api/v1/cases/{case.pk}/repair-actors").json()
     assert {actor["key"]: actor["mended"] for actor in actors}["nvsentinel-reboot"] == {"reboot": "1 of 3"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "xid", "suggested"),
+    [("gpu-xid", 79, "reboot"), ("gpu-xid", 13, "other"), ("gpu-hot", None, "other"), ("", None, "other")],
+)
+def test_a_reboot_is_suggested_only_for_a_fault_that_it_mends(rule: str, xid: int | None, suggested: str):
+    node = a_node(a_cluster(mode="operate"), "gpu-1")
+    finding = a_finding(node.cluster, node=node, rule=rule, facts={"xid": xid}) if rule else None
+    case = a_case(node, state="drained", finding=finding)
+
+    assert repair_offers(case, boot_id="first")[0].kind == suggested
