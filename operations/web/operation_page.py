@@ -132,7 +132,7 @@ def new_operation(request: PersonRequest) -> HttpResponse:
                 return redirect(follower.address)
             return redirect("operation", operation_id=operation.pk)
     context = {
-        "kind": kind, "title": _title_of(kind, form), "cluster": cluster, "nodes": nodes[:SHOWN],
+        "kind": kind, "title": _title_of(kind, form, nodes), "cluster": cluster, "nodes": nodes[:SHOWN],
         "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "why_not": reason, "key": uuid4().hex,
         "read_at": now, "missing": missing, "all_nodes": ",".join(str(node.pk) for node in nodes),
         "without_vetoes": _without_vetoes(kind, nodes), "explanation": KINDS[kind].explanation,
@@ -159,10 +159,10 @@ def _form(kind: str, request: PersonRequest, nodes: Sequence[Node]) -> Operation
     return OperationForm(request.POST, kind=kind)
 
 
-def _title_of(kind: str, form: OperationForm) -> str:
-    """Returns the title, with the case that is opened with it."""
+def _title_of(kind: str, form: OperationForm, nodes: Sequence[Node]) -> str:
+    """Returns the title, with the case that is opened with it. A node that has an open case keeps it."""
     title = KINDS[kind].title
-    if not form["finding"].value():
+    if not form["finding"].value() or (len(nodes) == 1 and follower_of(nodes[0].uid)):
         return title
     return f"Open a case, quarantine and {title.lower()}" if kind == "drain" else f"Open a case and {title.lower()}"
 

@@ -129,6 +129,8 @@ def test_an_operation_from_a_finding_keeps_an_open_case_and_refuses_another_node
     ada = visiting(a_user("ada", role="operator"))
     sent = {"kind": "quarantine", "finding": finding.pk, "reason": "Xid 79."}
 
+    asks = ada.get(f"/operations/new?kind=quarantine&node={node.pk}&finding={finding.pk}").content.decode()
+    assert ("<h1>Quarantine" in asks, "Open a case" in asks) == (True, False)
     refused = ada.post("/operations/new", sent | {"nodes": other.pk})
     assert (refused.status_code, Operation.objects.count()) == (409, 0)
     assert ada.post("/operations/new", sent | {"nodes": node.pk}).headers["location"] == f"/cases/{case.pk}"
