@@ -15,6 +15,7 @@ from typing import Any
 from edges.digests import digest
 from wording.instants import to_the_second
 
+OWN_KEYS = "chosen-"  # begin of the keys of operations that Quarterdeck starts in a person's name
 AGAIN = "To repeat it, press the button again or send a new Idempotency-Key."
 
 
@@ -23,6 +24,11 @@ class Repeat(StrEnum):
     DONE = "done"  # the same command; its effect lasts
     UNDONE = "undone"  # the same command; its effect was undone
     ANOTHER = "another"  # the key belongs to another verb or body
+
+
+def why_no_key(key: str) -> str:
+    """Returns why a person may not use the key. Blank: the person may."""
+    return f"A key may not begin with {OWN_KEYS}: Quarterdeck uses such keys." if key.startswith(OWN_KEYS) else ""
 
 
 @dataclass(frozen=True)

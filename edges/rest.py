@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 
 from edges.concurrent_edits import LENGTH
 from edges.digits import SENTENCE
+from edges.idempotency import why_no_key
 from edges.offsets import with_offset
 from people.models import User
 from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE
@@ -148,6 +149,8 @@ class Edge(APIView):
         key = self.request.headers.get(KEY_HEADER, "")
         if len(key) > KEY_AT_MOST or not (key.isascii() and key.isprintable()):
             raise serializers.ValidationError({KEY_HEADER: f"At most {KEY_AT_MOST} printable ASCII characters."})
+        if why := why_no_key(key):
+            raise serializers.ValidationError({KEY_HEADER: why})
         return key
 
     def load(self, visible: QuerySet[M], pk: int) -> M:

@@ -14,8 +14,8 @@ from typing import Any
 import structlog
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
+from edges.idempotency import OWN_KEYS
 from edges.transition_errors import LostRace
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import ClusterMode, Node
@@ -25,7 +25,7 @@ from health.lifecycle import FindingState
 from health.models import Finding
 from health.rules.base import Severity
 from maintenance.automatic_cases import SINCE_OVER
-from maintenance.chosen_steps import KEYS, ChosenChoice, ChosenFacts, ChosenStep, choose_chosen_step, key_of
+from maintenance.chosen_steps import ChosenChoice, ChosenFacts, ChosenStep, choose_chosen_step, key_of
 from maintenance.lifecycle import CHOICE_ENDED, ENGINE, RepairAnswer
 from maintenance.models import AutomaticQuarantine, NodeCase, Repair
 from maintenance.models.case import BLOCKED, CHANGED, LONGEST_REASON
@@ -51,8 +51,9 @@ def run_chosen_steps(*, now: datetime) -> None:
     facts, since = facts_of([repair.case for repair in rows]), _beside(rows)
     newest = dict(Repair.objects.filter(case__in=list(facts)).order_by("pk").values_list("case_id", "pk"))
     for repair in rows:
-        its = _facts_of(repair, since[repair.pk], newest[repair.case_id], now=now)
-        choice = choose_chosen_step(facts[repair.case_id], its, now=now)
+        case = facts[repair.case_id]
+        its = _facts_of(repair, since[repair.pk], newest[repair.case_id], is_busy=case.is_busy, now=now)
+        choice = choose_chosen_step(case, its, now=now)
         try:
             if choice.step == ChosenStep.END:
                 _end(repair, choice, now=now)
@@ -69,27 +70,31 @@ def _start(repair: Repair, step: ChosenStep, *, now: datetime) -> None:
 
     :raises LostRace: when the choice ended, the case moved, or the step was started already
     """
-    case, by = repair.case, repair.asked_by
+    case, by, key = repair.case, repair.asked_by, key_of(repair.pk, step)
     node = Node.objects.filter(cluster=case.cluster, uid=case.node_uid).first()
     if node is None:
         raise LostRace("The node is not seen in its cluster.")
     what = "Release after a pass" if step == ChosenStep.RELEASE else "Test after the repair"
     reason = f"{what}, chosen by {by} with the repair of {to_the_minute(repair.asked_at)}."
     options: dict[str, Any] = {"test": wanted_test(case)} if step == ChosenStep.TEST else {}
+    started = Operation.objects.filter(asked_by=by, key=key)
+
+    def claim() -> None:
+        if not Repair.objects.chosen().filter(pk=repair.pk).update(then_says=""):  # locks it against an end
+            raise LostRace("The choice has ended.")
+        if not NodeCase.objects.filter(pk=case.pk, state=case.state, state_since=case.state_since).exists():
+            raise LostRace("The case moved.")
+        if started.exists():
+            raise LostRace("It was started already.")
+        evidence = {"repair": repair.pk, "chosen_by": by, "chosen_at": repair.asked_at}
+        case.record(f"chosen-{step}", actor=by, reason=reason, now=now, evidence=evidence)
+
+    if started.exists():  # such as by another worker: its key would count as a repeat
+        raise LostRace("It was started already.")
     try:
-        with transaction.atomic():
-            if not Repair.objects.chosen().filter(pk=repair.pk).update(then_says=""):  # locks it against an end
-                raise LostRace("The choice has ended.")
-            if not NodeCase.objects.filter(pk=case.pk, state=case.state, state_since=case.state_since).exists():
-                raise LostRace("The case moved.")
-            if Operation.objects.filter(asked_by=by, key=key_of(repair.pk, step)).exists():
-                raise LostRace("It was started already.")
-            evidence = {"repair": repair.pk, "chosen_by": by, "chosen_at": repair.asked_at}
-            case.record(f"chosen-{step}", actor=by, reason=reason, now=now, evidence=evidence)
-            operations.start(
-                case.cluster, step.value, [node], actor=by, reason=reason, options=options, now=now,
-                key=key_of(repair.pk, step),
-            )  # fmt: skip
+        operations.start(
+            case.cluster, step.value, [node], actor=by, reason=reason, options=options, key=key, claim=claim, now=now
+        )
     except OperationRefused as refusal:
         _end(repair, ChosenChoice(ChosenStep.END, str(refusal), needs_person=True), now=now)
 
@@ -126,12 +131,12 @@ def _cancel_release(repair: Repair, reason: str, *, now: datetime) -> None:
         operations.cancel(release, actor=ENGINE, reason=reason, now=now)
 
 
-def why_no_chosen_release(operation: Operation, node_uid: str) -> str:
+def why_no_chosen_release(operation: Operation, node_uid: str, *, now: datetime) -> str:
     """Returns why a chosen release may not write to its node. Blank: it may. No query for another operation.
 
     Releases that people start themselves are not concerned.
     """
-    if not operation.key.startswith(KEYS):
+    if not operation.key.startswith(OWN_KEYS):
         return ""
     rows = Repair.objects.filter(asked_by=operation.asked_by, then_release=True, case__node_uid=node_uid)
     its = (row for row in rows.select_related("case__cluster", "case__finding") if _is_release(operation, row))
@@ -139,9 +144,10 @@ def why_no_chosen_release(operation: Operation, node_uid: str) -> str:
     if repair is None:
         return ""
     ended = (repair.then_says or "The choice was withdrawn.") if repair.then_ended_at else ""
-    frozen = freezes_of(repair.case.cluster_id, [node_uid], now=timezone.now())
+    frozen = freezes_of(repair.case.cluster_id, [node_uid], now=now)
     other = _beside([repair])[repair.pk].other
-    return ended or other or _why_barred(repair) or _why_held(repair.case) or frozen.get(node_uid, "")
+    unseen = _why_unseen(repair.case, now=now)
+    return ended or other or _why_barred(repair) or unseen or _why_held(repair.case) or frozen.get(node_uid, "")
 
 
 def _is_release(operation: Operation, repair: Repair) -> bool:
@@ -183,7 +189,8 @@ def _keys(repair: Repair) -> list[str]:
     return [key_of(repair.pk, step) for step in (ChosenStep.TEST, ChosenStep.RELEASE)]
 
 
-def _facts_of(repair: Repair, since: StartedSince, newest: int, *, now: datetime) -> ChosenFacts:
+def _facts_of(repair: Repair, since: StartedSince, newest: int, *, is_busy: bool, now: datetime) -> ChosenFacts:
+    """Returns the facts. While an operation is in progress nothing starts, so that what forbids it is not read."""
     return ChosenFacts(
         releases=repair.then_release,
         is_newest=repair.pk == newest,
@@ -192,8 +199,8 @@ def _facts_of(repair: Repair, since: StartedSince, newest: int, *, now: datetime
         is_tested=key_of(repair.pk, ChosenStep.TEST) in since.own,
         is_released=key_of(repair.pk, ChosenStep.RELEASE) in since.own,
         why_barred=_why_barred(repair),
-        why_held=_why_held(repair.case),
-        why_blocked=_why_blocked(repair.case, now=now),
+        why_held="" if is_busy else _why_held(repair.case),
+        why_blocked="" if is_busy else _why_blocked(repair.case, now=now),
     )
 
 
@@ -221,10 +228,15 @@ def _why_held(case: NodeCase) -> str:
     return f"A finding of the node is open: {title}" if title else ""
 
 
+def _why_unseen(case: NodeCase, *, now: datetime) -> str:
+    is_fresh = load_cluster_freshness(case.cluster, now=now).is_fresh
+    return "" if is_fresh else f"{case.cluster.name} is not seen now: its findings may be old."
+
+
 def _why_blocked(case: NodeCase, *, now: datetime) -> str:
     """Returns why no operation starts on the node now: a stop, a freeze, another owner or old rows. Blank: one may."""
-    if not load_cluster_freshness(case.cluster, now=now).is_fresh:
-        return f"{case.cluster.name} is not seen now: its findings may be old."
+    if unseen := _why_unseen(case, now=now):
+        return unseen
     node = case.cluster.nodes.filter(uid=case.node_uid).first()
     state = node.labels.get(SENTINEL_STATE, "") if node else ""
     if state in SENTINEL_WORKS:

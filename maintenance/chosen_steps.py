@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from edges.idempotency import OWN_KEYS
 from maintenance.lifecycle import CaseFacts, CaseState
 from maintenance.step_choice import LONGEST_WAIT
 from operations.lifecycle import NodeProgress
-
-KEYS = "chosen-"  # begin of the keys of these operations
 
 
 class ChosenStep(StrEnum):
@@ -42,7 +41,7 @@ class ChosenChoice:
 
 def key_of(repair: int, step: ChosenStep) -> str:
     """Returns the key of the operation that is started for the choice made with a repair."""
-    return f"{KEYS}{repair}-{step}"
+    return f"{OWN_KEYS}{repair}-{step}"
 
 
 def choose_chosen_step(case: CaseFacts, its: ChosenFacts, *, now: datetime) -> ChosenChoice:

@@ -31,13 +31,13 @@ def sweep_new_nodes(**_: object) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_cases(**_: object) -> None:
-    """Moves cases after their operations, and starts chosen steps, rounds of due repairs and log bundles."""
+    """Moves cases after their operations, and starts rounds of due repairs, log bundles and chosen steps."""
     follow_cases(now=timezone.now())
-    run_chosen_steps(now=timezone.now())
     queue_discoveries(now=timezone.now())
     for key in Repair.objects.due(now=timezone.now()).values_list("pk", flat=True):
         Repair.queue_round(key)
     collect_logs_for_people(now=timezone.now())
+    run_chosen_steps(now=timezone.now())  # last: it reads much about each choice
 
 
 @shared_task(queue="rollouts", ignore_result=True)

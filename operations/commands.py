@@ -1,6 +1,6 @@
 """Commands of people on operations: start, pause, resume, retry, cancel. A worker carries them out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -61,9 +61,12 @@ def start(
     typed_count: int | None = None,
     seen: str = "",
     key: str = "",
+    claim: Callable[[], None] = lambda: None,
     now: datetime,
 ) -> Operation:
     """Records the operation with its frozen list of nodes, and wakes a worker. Repeating the key returns the same one.
+
+    `claim`: runs first in the transaction, after the preview: what it locks is locked shortly.
 
     `seen`: the sentence of the preview that the asker saw; blank: not compared, unless a step needs it (lifecycle R49).
     Above 20 % of a production pool nothing runs before another person approves it (lifecycle R47). Operations of one
@@ -83,6 +86,7 @@ def start(
     _check(impact, typed_count=typed_count, seen=seen)
     try:
         with transaction.atomic():
+            claim()
             needs_approval = impact.approvals and not options.get(NEW_NODE)
             state = OperationState.PROPOSED if needs_approval else OperationState.RUNNING
             operation = Operation.objects.create(

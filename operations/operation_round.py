@@ -168,7 +168,7 @@ class OperationRound:
         if step.waits_for_stop and (reason := stop_reason(now=now)):
             raise LostRace(reason)
         vetoes = reasons_of(step.vetoes, [node.node_uid])
-        if reason := vetoes.get(node.node_uid, "") or why_no_write(self.operation, node.node_uid):
+        if reason := vetoes.get(node.node_uid, "") or why_no_write(self.operation, node.node_uid, now=now):
             raise Vetoed(reason)
         if (step.waits_for_freeze and not step.outlasts_freeze) and (
             reason := freezes_of(self.operation.cluster_id, [node.node_uid], now=now).get(node.node_uid, "")

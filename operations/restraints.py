@@ -2,17 +2,23 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from fleet.models import Pool
 from operations.models import Freeze, Operation
 
 Veto = Callable[[Collection[str]], Mapping[str, str]]  # returns why nodes may not be changed so, by node UID
 
+
+class OperationVeto(Protocol):
+    def __call__(self, operation: Operation, node_uid: str, *, now: datetime) -> str: ...
+
+
 # Apps above register here.
 RELEASE_VETOES: list[Veto] = []  # of a return to service
 DRIVER_VETOES: list[Veto] = []  # of a hold of the driver, and of its end
 # Registered by apps above: each returns why one operation may not write to a node, by its UID. Blank: it may.
-OPERATION_VETOES: list[Callable[[Operation, str], str]] = []
+OPERATION_VETOES: list[OperationVeto] = []
 # Registered by apps above: each stops the work that a restored database must not continue, and returns a sentence.
 AFTER_RESTORE: list[Callable[[str, datetime], str]] = []
 
@@ -27,9 +33,9 @@ def reasons_of(vetoes: Sequence[Veto], node_uids: Collection[str]) -> dict[str, 
     return {uid: reason for veto in vetoes for uid, reason in veto(node_uids).items()}
 
 
-def why_no_write(operation: Operation, node_uid: str) -> str:
+def why_no_write(operation: Operation, node_uid: str, *, now: datetime) -> str:
     """Returns why this operation may not write to the node. Blank: it may, as far as apps above say."""
-    return next(filter(None, (veto(operation, node_uid) for veto in OPERATION_VETOES)), "")
+    return next(filter(None, (veto(operation, node_uid, now=now) for veto in OPERATION_VETOES)), "")
 
 
 def stop_reason(*, now: datetime) -> str:

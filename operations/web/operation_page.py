@@ -17,6 +17,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.fields import Reason, WholeNumber
+from edges.idempotency import why_no_key
 from edges.kept_input import BadForm, reason_of
 from edges.parts import part_response
 from edges.requests import PersonRequest, report_act
@@ -76,6 +77,11 @@ class OperationForm(forms.Form):
         super().__init__(*given, **more)
         self.taken = options_of(kind) if kind else tuple(OPTIONS.values())
         self.fields.update({name_of(option): field_of(option) for option in self.taken})
+
+    def clean_key(self) -> str:
+        if why := why_no_key(self.cleaned_data["key"]):
+            raise forms.ValidationError(why)
+        return str(self.cleaned_data["key"])
 
     @property
     def shown(self) -> list[tuple[forms.BoundField, bool]]:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.db import connection
 
 from fleet.models import Cluster, Node, Pool
 from health.models import Finding
-from maintenance import commands
+from maintenance import commands, tasks
 from maintenance.chosen_round import run_chosen_steps
 from maintenance.lifecycle import CaseState
 from maintenance.models import AutomaticQuarantine, NodeCase, Repair
@@ -20,9 +21,10 @@ from operations.models import Freeze, Operation
 from people.models import User
 from tests.maintenance.actors.ground import a_drained_case
 from tests.maintenance.test_rounds import drained, followed
-from tests.make import NOON, a_finding, a_pool, a_user
+from tests.make import NOON, a_finding, a_pool, a_repair, a_user
 from tests.operations.test_rounds import begin, is_cordoned, rounds
 from tests.operations.test_test_job_step import ends, finished
+from tests.pages import visiting
 from tests.rollouts.engine.ground import CANARY, Ground
 
 pytestmark = pytest.mark.django_db
@@ -165,6 +167,10 @@ def a_taken_case(ground: Ground) -> None:
     commands.take_over(NodeCase.objects.get(), actor="bob", reason="Look first.", now=ground.clock())
 
 
+def a_cluster_out_of_sight(ground: Ground) -> None:
+    ground.cluster.bookmarks.update(last_seen_at=ground.clock() - timedelta(minutes=10))
+
+
 GUARDS = [
     (a_critical_finding, "A finding of the node is open: GPU 3 is lost."),
     (an_open_breaker, "The breaker of pool h100 is open: 3 nodes."),
@@ -191,7 +197,10 @@ def test_a_guard_that_is_lost_before_the_release_keeps_the_node(
     assert kinds()[-1] == "test"
 
 
-@pytest.mark.parametrize(("lose", "why"), [each for each in GUARDS if each[0] is not an_observed_cluster])
+AT_THE_WRITE = [each for each in GUARDS if each[0] is not an_observed_cluster]
+
+
+@pytest.mark.parametrize(("lose", "why"), [*AT_THE_WRITE, (a_cluster_out_of_sight, "is not seen now: its findings")])
 def test_a_guard_that_is_lost_before_the_write_keeps_the_node(
     ground: Ground, case: NodeCase, lose: Callable[[Ground], None], why: str
 ):
@@ -301,3 +310,41 @@ def test_the_end_of_a_choice_leaves_a_release_at_its_node_to_its_worker(ground: 
 
     assert Repair.objects.get().then_ended_at is not None
     assert Operation.objects.get(pk=release.pk).state == "running"
+
+
+def test_the_preview_of_a_chosen_step_is_read_before_the_choice_is_locked(
+    ground: Ground, case: NodeCase, monkeypatch: pytest.MonkeyPatch
+):
+    """It takes long on a large cluster, and *Take over* waits for the lock."""
+    truly, depths = operations.impact_of, []
+
+    def seen(*given: Any, **more: Any) -> Any:
+        depths.append(len(connection.savepoint_ids))
+        return truly(*given, **more)
+
+    monkeypatch.setattr(operations, "impact_of", seen)
+    assert step(ground).kind == "test"
+    assert depths == [len(connection.savepoint_ids)]
+
+
+def test_repairs_that_are_due_are_queued_before_chosen_steps_are_read(monkeypatch: pytest.MonkeyPatch):
+    a_repair(drained(), answer="", ended_at=None, by="webhook", next_look_at=NOON)
+    done = []
+    monkeypatch.setattr(Repair, "queue_round", lambda _: done.append("repair"))
+    monkeypatch.setattr(tasks, "run_chosen_steps", lambda **_: done.append("chosen steps"))
+    tasks.sweep_cases()
+    assert done == ["repair", "chosen steps"]
+
+
+def test_nobody_starts_an_operation_in_the_name_of_a_choice(ground: Ground, case: NodeCase):
+    """Its key would count as the step of the choice."""
+    bea, repair = visiting(User.objects.get(username="bea")), Repair.objects.get()
+    node, key = Node.objects.get(cluster=ground.cluster, name=CANARY), f"chosen-{repair.pk}-release"
+    sent = {"kind": "note", "nodes": node.pk, "reason": "x", "key": key}
+    body = {"kind": "note", "cluster": ground.cluster.pk, "nodes": [node.uid], "reason": "x"}
+    before = kinds()
+
+    assert bea.post("/operations/new", sent).status_code == 400
+    answer = bea.post("/api/v1/operations", body, content_type="application/json", headers={"Idempotency-Key": key})
+    assert (answer.status_code, "may not begin with chosen-" in answer.content.decode()) == (400, True)
+    assert kinds() == before
