@@ -54,7 +54,7 @@ def _read(line: str) -> tuple[str, str]:
 def required_words(pattern: str) -> tuple[Words, ...]:
     """Returns words such that a line which matches contains one of each tuple. Empty: none are known."""
     try:
-        return tuple(_Reader(pattern).read())
+        return tuple(_PatternSyntax(pattern).read())
     except (IndexError, _UnreadError):
         return ()
 
@@ -64,7 +64,7 @@ class _UnreadError(Exception):
 
 
 @dataclass
-class _Reader:
+class _PatternSyntax:
     """Reads the syntax of `re` as far as this module needs it."""
 
     text: str

@@ -55,6 +55,8 @@ CONTAINERS = {
     "fleet/pod_reasons.py:REFINERS": REGISTERED,
     "fleet/web/node_gpus.py:SICKNESSES": REGISTERED,
     "health/gpus/roster_cache.py:_kept": A_CLUSTER,
+    "health/gpus/roster_cache.py:_joined": "one, of the kept clusters",
+    "health/stack/pods.py:_kept": "so many, and the oldest goes",
     "health/evaluation/finding_sources.py:SOURCES": REGISTERED,
     "health/evaluation/node_properties.py:FROM_ABOVE": REGISTERED,
     "health/sources/snapshots.py:_clients": "an address of Redis",
