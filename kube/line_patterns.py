@@ -13,7 +13,7 @@ from kube.boilerplate import without_boilerplate
 
 LINE_READ = 1000  # characters of a line: the length of a stored Event
 SHORTEST = 2  # characters of a word that is looked up
-Words = tuple[str, ...]  # one of them is in every line that matches
+NeededWords = tuple[str, ...]  # one of them is in every line that matches
 
 _QUANTIFIER = re.compile(r"[*+?][?+]?|\{(?P<least>\d*)(?:,\d*)?\}[?+]?")
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
@@ -28,7 +28,7 @@ class LinePattern:
     """
 
     pattern: str
-    required: tuple[Words, ...] = field(init=False, compare=False)
+    required: tuple[NeededWords, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "required", required_words(self.pattern))
@@ -51,7 +51,7 @@ def _read(line: str) -> tuple[str, str]:
     return read, read.lower()
 
 
-def required_words(pattern: str) -> tuple[Words, ...]:
+def required_words(pattern: str) -> tuple[NeededWords, ...]:
     """Returns words such that a line which matches contains one of each tuple. Empty: none are known."""
     try:
         return tuple(_PatternSyntax(pattern).read())
@@ -70,13 +70,13 @@ class _PatternSyntax:
     text: str
     at: int = 0
 
-    def read(self) -> list[Words]:
+    def read(self) -> list[NeededWords]:
         found = self._alternatives()
         if self.at < len(self.text):
             raise _UnreadError
         return found
 
-    def _alternatives(self) -> list[Words]:
+    def _alternatives(self) -> list[NeededWords]:
         branches = [self._sequence()]
         while self.at < len(self.text) and self.text[self.at] == "|":
             self.at += 1
@@ -86,8 +86,8 @@ class _PatternSyntax:
         best = [max(branch, key=_usefulness, default=None) for branch in branches]
         return [tuple(dict.fromkeys(word for words in best for word in words or ()))] if all(best) else []
 
-    def _sequence(self) -> list[Words]:
-        found: list[Words] = []
+    def _sequence(self) -> list[NeededWords]:
+        found: list[NeededWords] = []
         run = ""
         while self.at < len(self.text) and self.text[self.at] not in "|)":
             literal, inner = self._atom()
@@ -100,7 +100,7 @@ class _PatternSyntax:
             found += inner if least else []
         return [*found, *_word(run)]
 
-    def _atom(self) -> tuple[str, list[Words]]:
+    def _atom(self) -> tuple[str, list[NeededWords]]:
         """Returns the character that the next part stands for, or what a group requires."""
         character = self.text[self.at]
         if character == "(":
@@ -118,7 +118,7 @@ class _PatternSyntax:
             raise _UnreadError
         return escaped, []
 
-    def _group(self) -> list[Words]:
+    def _group(self) -> list[NeededWords]:
         self.at += 1
         is_lookaround = self.text.startswith(("?=", "?!", "?<=", "?<!"), self.at)
         if is_lookaround:
@@ -147,11 +147,11 @@ class _PatternSyntax:
         return found.end()
 
 
-def _word(run: str) -> Iterator[Words]:
+def _word(run: str) -> Iterator[NeededWords]:
     if len(run) >= SHORTEST:
         yield (run,)
 
 
-def _usefulness(words: Words) -> int:
+def _usefulness(words: NeededWords) -> int:
     """Returns the length of the shortest: the one that is found most often."""
     return min(map(len, words))

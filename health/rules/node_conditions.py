@@ -137,8 +137,9 @@ def _condition_text(condition: NodeCondition, reporters: str) -> str:
     if len(message) <= room:
         return message
     if not condition.xids:
-        telling = (line for line in message.splitlines()[1:] if kernel_line_in(line) is kernel_line_in(message))
-        return next((message_of(line, room) for line in telling if kernel_line_in(line)), message)
+        told = kernel_line_in(message)
+        telling = (line for line in message.splitlines() if not line.endswith(":") and kernel_line_in(line) is told)
+        return next((message_of(line, room) for line in telling), message) if told else message
     action = f". Recommended action: {condition.recommended_action}" if condition.recommended_action else ""
     return f"{names([_named_xid(xid) for xid in condition.xids], most=SHOWN)}{action}"
 

@@ -14,22 +14,22 @@ from gpu.resources.names import Vendor
 from gpu.versions import version_of
 from health.stack.causes.base import Signs
 
-Facts = Mapping[str, str]
-Premise = Callable[[Signs, Facts], bool]
+FactsOfNode = Mapping[str, str]
+Premise = Callable[[Signs, FactsOfNode], bool]
 
 
-def old_driver(signs: Signs, facts: Facts) -> bool:
+def old_driver(signs: Signs, facts: FactsOfNode) -> bool:
     """The node's driver is older than the program needs. CUDA says so where it finds no driver, too."""
     needed = _needed(signs, facts)
     return not signs.runs_version or not needed or is_older(signs.runs_version, needed)
 
 
-def driver_new_enough(signs: Signs, facts: Facts) -> bool:
+def driver_new_enough(signs: Signs, facts: FactsOfNode) -> bool:
     """The node's driver is known to suffice."""
     return bool(signs.runs_version) and not old_driver(signs, facts)
 
 
-def driver_is_another(signs: Signs, facts: Facts) -> bool:
+def driver_is_another(signs: Signs, facts: FactsOfNode) -> bool:
     """The container is known to see another driver than the node runs."""
     runs, seen, cuda = signs.runs_version, facts.get("seen_driver"), facts.get("seen_cuda")
     if not runs:
@@ -39,7 +39,7 @@ def driver_is_another(signs: Signs, facts: Facts) -> bool:
     return cuda is not None and cuda.isdecimal() and int(cuda) // 1000 < _cuda_of(runs)
 
 
-def kernel_is_another(signs: Signs, facts: Facts) -> bool:
+def kernel_is_another(signs: Signs, facts: FactsOfNode) -> bool:
     """The named kernel is known to be another than the node runs."""
     return bool(signs.kernel and facts.get("for_kernel")) and facts["for_kernel"] != signs.kernel
 
@@ -50,7 +50,7 @@ def _cuda_of(driver: str) -> int:
     return max(known, default=0)
 
 
-def _needed(signs: Signs, facts: Facts) -> str:
+def _needed(signs: Signs, facts: FactsOfNode) -> str:
     """Returns the driver that is needed: for the named version, the test's, or else the newest CUDA."""
     matrix, cuda = the_matrix(), facts.get("needs_cuda")
     if driver := facts.get("needs_driver"):
