@@ -33,12 +33,13 @@ ACTS: Mapping[str, CaseAct] = {
         ),
         CaseAct(
             "answer", "Answer", frozenset({S.IN_REPAIR}),
-            says="A reboot counts as done once the boot ID has changed and the node is Ready.",
+            says="Answer for the actor of the repair.",
         ),
         CaseAct("release", "Release", CORDONED - {S.DRAINING} | NEW, "release"),
         CaseAct(
             "repair", "Ask for a repair", frozenset({S.QUARANTINED, S.DRAIN_BLOCKED, S.DRAINED}),
-            says="The case waits for the answer. A reboot is asked for at most twice in a case.",
+            says="The case waits for the answer. A reboot is asked for at most twice in a case. Before a reboot, a GPU "
+            "reset or a hardware repair, the logs of the node are collected first.",
         ),
         CaseAct("test", "Run a test", frozenset({S.DRAINED, S.VALIDATING, S.LABELLED}), "test"),
         CaseAct(

@@ -18,6 +18,7 @@ from maintenance.models import NodeCase, Repair
 from maintenance.models.case import OPENED
 from maintenance.queries import facts_of, other_owner, repair_scope, why_no_validation
 from maintenance.refusals import CaseRefused, UnknownRequest
+from maintenance.repair_logs import LOSING_LOGS, WAIT_FOR_LOGS
 from maintenance.repair_offers import why_no_reboot
 from operations.test_jobs.node_tests import NAMED, OWN
 from wording.instants import to_the_minute
@@ -83,6 +84,7 @@ def ask_repair(
             by=by, kind=kind, request=str(uuid4()), asked_by=actor, asked_at=now, note=reason, link=link,
             deadline=deadline, came_from=case.state, boot_id=facts.boot_id, next_look_at=now, lease_until=now,
             then_test=then_test, then_release=then_release,
+            says=WAIT_FOR_LOGS if by == Person.key and kind in LOSING_LOGS else "",
         )  # fmt: skip
         evidence = {"repair": repair.pk, "kind": kind, "by": by, "link": link, "deadline": deadline}
         evidence |= {"then": ["test", *(["release"] if then_release else [])]} if then_test else {}

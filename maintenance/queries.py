@@ -357,4 +357,6 @@ def _why_kept(case: NodeCase, facts: CaseFacts | None) -> str:
     if facts is None or not facts.why_no_return:
         return ""
     where = f"{case.node_name} is in case {case.pk}"
+    if facts.repair and facts.state == CaseState.IN_REPAIR:
+        return f"{where}: {facts.why_no_return} Answer the repair first."
     return f"{where}: {facts.why_no_return} Record a validation there, or return it without one."

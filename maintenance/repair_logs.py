@@ -17,9 +17,10 @@ from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation, OperationRefused
 
-LOSING_LOGS = frozenset({RepairKind.REBOOT, RepairKind.GPU_RESET})
+LOSING_LOGS = frozenset({RepairKind.REBOOT, RepairKind.GPU_RESET, RepairKind.HARDWARE})  # hardware needs the power off
 WAITS_FOR = timedelta(minutes=6)  # the deadline of a bundle, and the deletion of its pod
 FIRST = "The logs of the node are collected first."
+WAIT_FOR_LOGS = "Wait for the logs: they are being collected."  # to a person, whom nothing holds back
 LATE = "The logs were not there before the repair, so their collection was cancelled."
 PREFIX = "logs-"  # of the key of a bundle's operation, before the id of the request
 OPEN = (OperationState.PROPOSED, OperationState.RUNNING, OperationState.PAUSED)
@@ -29,16 +30,20 @@ log = structlog.get_logger()
 def collect_logs_for_people(*, now: datetime) -> None:
     """Starts the bundles of repairs that people do, since no worker asks them, and ends bundles that are too late.
 
-    Two queries without such a repair. One failure does not stop the others.
+    The case says while they run. Two queries without such a repair. One failure does not stop the others.
     """
     keys = Operation.objects.filter(state__in=OPEN, key__startswith=PREFIX).values_list("key", flat=True)
     wanted = Q(ended_at=None, by=Person.key, kind__in=LOSING_LOGS, asked_at__gt=now - WAITS_FOR)
-    rows = Repair.objects.filter(wanted | Q(request__in=[key.removeprefix(PREFIX) for key in keys]))
+    said = Q(ended_at=None, by=Person.key, says=WAIT_FOR_LOGS)
+    rows = Repair.objects.filter(wanted | said | Q(request__in=[key.removeprefix(PREFIX) for key in keys]))
     for repair in rows.select_related("case__cluster"):
         try:
-            collect_logs(repair, now=now)
+            says = WAIT_FOR_LOGS if collect_logs(repair, now=now) else ""
         except Exception:
             log.exception("the logs before a repair are not collected", repair=repair.pk)
+            says = ""
+        if repair.by == Person.key and repair.says != says:
+            Repair.objects.filter(pk=repair.pk, answer="").update(says=says)
 
 
 def collect_logs(repair: Repair, *, now: datetime) -> str:
@@ -86,7 +91,8 @@ def _start(repair: Repair, *, now: datetime) -> str:
     node = Node.objects.filter(cluster=case.cluster_id, uid=case.node_uid).first()
     if node is None:
         return "The node is not seen in its cluster."
-    reason = f"Before the {repair.kind.replace('-', ' ')}: it may lose the logs of the node."
+    what = "hardware repair" if repair.kind == RepairKind.HARDWARE else repair.kind.replace("-", " ")
+    reason = f"Before the {what}: it may lose the logs of the node."
     try:
         with transaction.atomic():
             operations.start(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from maintenance.actors import ACTORS
 from maintenance.actors.base import RepairActor
-from maintenance.lifecycle import MOST_REBOOTS, RepairAnswer, RepairKind
+from maintenance.lifecycle import MOST_REBOOTS, ChosenAfterRepair, RepairAnswer, RepairKind
 from maintenance.models import NodeCase
 from maintenance.queries import repair_scope
 from maintenance.repeat_offenders import why_replace
@@ -49,6 +49,18 @@ def repair_offers(case: NodeCase, *, boot_id: str) -> list[RepairOffer]:
     offers = [each for each in offers if each.kind != RepairKind.REBOOT or not why_not]
     order = list(RepairKind)
     return sorted(offers, key=lambda each: (each.kind != wanted, not each.actor.is_asked, order.index(each.kind)))
+
+
+def answer_effects(kind: RepairKind, chosen: ChosenAfterRepair | None) -> dict[str, str]:
+    """Returns the consequence of each answer to a repair, by answer."""
+    then = chosen.sentence if chosen and not chosen.has_ended else "The case then waits for a test."
+    proof = "The repair ends once the boot ID has changed and the node is Ready. " if kind == RepairKind.REBOOT else ""
+    again = "The node returns to its state before the repair."
+    return {
+        RepairAnswer.DONE: f"{proof}{then}",
+        RepairAnswer.REFUSED: f"Nothing was done. {again} You may ask again.",
+        RepairAnswer.UNCLEAR: f"Nobody knows what was done. {again} Look at it before you ask again.",
+    }
 
 
 def why_no_reboot(case: NodeCase, *, boot_id: str) -> str:

@@ -60,13 +60,14 @@ def results_of_repairs(case: NodeCase) -> dict[str, str]:
 
 
 def results_for(finding: Finding, *, but: NodeCase | None = None) -> dict[str, str]:
-    """Returns how often each kind of repair mended the fault in cases of the cluster: {"reboot": "12 of 15"}.
+    """Returns how often each kind of repair mended the fault in other cases of the cluster: {"reboot": "12 of 15"}.
 
     The last repair of a case counts as one that mended if its node returned, and each other one as one that did not. A
     retired case is left out without a test after its repair: its node may have left. One query.
     """
     ended = Repair.objects.filter(answer=RepairAnswer.DONE, ended_at__isnull=False, case__state__in=(RETURNED | GONE))
     same = ended.filter(case__cluster=finding.cluster_id, case__finding__rule=finding.rule)
+    same = same.exclude(case__finding=finding)
     same = same.exclude(case=but.pk) if but else same
     if isinstance(xid := finding.facts.get("xid"), int):
         same = same.filter(case__finding__facts__xid=xid)

@@ -8,7 +8,7 @@ from fleet.models import Cluster
 from operations.lifecycle import NodeProgress
 from operations.models import OperationNode
 from wording.durations import spell
-from wording.numbers import count
+from wording.numbers import count, was
 
 WITHIN = timedelta(days=90)
 MOST, FEWEST = 200, 3  # drains: the newest count, and fewer than three say little
@@ -26,7 +26,7 @@ def drain_times(cluster: Cluster, *, nodes: int, at_once: int, now: datetime) ->
     times = sorted(done.order_by("-pk").values_list("took", flat=True)[:MOST])
     failed = rows.filter(state=NodeProgress.FAILED).count()
     if len(times) < FEWEST:
-        return f"Not enough measured drains: {len(times)} in {spell(WITHIN)}."
+        return f"No estimate: {count(len(times), 'drain')} {was(len(times))} measured in {spell(WITHIN)}."
     median, slow = times[len(times) // 2], times[min(len(times) - 1, len(times) * 9 // 10)]
     waves = -(-nodes // at_once)
     ended = f" {count(failed, 'other drain')} failed." if failed else ""

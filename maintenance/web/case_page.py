@@ -26,7 +26,7 @@ from maintenance.lifecycle import NO_LOGS, RESULTS, RepairAnswer
 from maintenance.models import NodeCase
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
-from maintenance.repair_offers import OFFERS, repair_offers
+from maintenance.repair_offers import OFFERS, answer_effects, repair_offers
 from maintenance.repeat_offenders import results_of_repairs, usual_duration, why_replace
 from maintenance.triggers import TITLES
 from maintenance.web.case_strip import strip_of
@@ -143,6 +143,8 @@ def case(request: PersonRequest, case_id: int) -> HttpResponse:
     forms_of["repair"].fields["offer"].widget.choices = [(offer.key, offer.title) for offer in offers]
     context["dialogs"] = [(ACTS[key], form) for key, form in forms_of.items()]
     context["absent_actors"] = [(actor.title, reason) for actor, reason in offers_of(row) if reason]
+    repair = context["facts"].repair
+    context["answers"] = answer_effects(repair.kind, context["facts"].chosen) if repair else {}
     context["test_title"] = NODE_TESTS[context["test"]].title
     return render(request, "maintenance/page.html", context)
 

@@ -11,6 +11,7 @@ from edges.requests import PersonRequest
 from fleet.models import Cluster, Node
 from fleet.web.node_lookup import node_for
 from health.models import Finding
+from health.rules.base import Severity
 from maintenance.acts import acts_of
 from maintenance.automatic_cases import automatic_case
 from maintenance.lifecycle import CaseFacts, CaseState
@@ -40,8 +41,9 @@ def finding_part(request: PersonRequest, finding_id: int) -> HttpResponse:
     xid = finding.facts.get("xid")
     trigger = trigger_of(finding.rule, xid if isinstance(xid, int) else None) if node else None
     context = {
-        "finding": finding, "node": node, "case": case, "kind": _kind_of(finding, node),
-        "trigger": trigger, "rules_version": VERSION, "mended": results_for(finding) if trigger else {},
+        "finding": finding, "node": node, "case": case, "kind": (kind := _kind_of(finding, node)),
+        "also": _also_offered(finding, node, kind), "trigger": trigger, "rules_version": VERSION,
+        "mended": results_for(finding, but=case) if trigger else {},
     }  # fmt: skip
     return render(request, "maintenance/_finding_case.html", context | _rights(request, finding.cluster))
 
@@ -51,6 +53,14 @@ def _kind_of(finding: Finding, node: Node | None) -> str:
     xid = finding.facts.get("xid")
     kind = recommended_operation(finding.rule, xid if isinstance(xid, int) else None)
     return "quarantine" if kind == "drain" and node is not None and node.is_ready is not True else kind
+
+
+def _also_offered(finding: Finding, node: Node | None, recommended: str) -> str:
+    """Returns the kind that a person may choose for a critical finding beside what is recommended. Blank: none."""
+    if node is None or finding.severity != Severity.CRITICAL or finding.resolved_at:
+        return ""
+    kind = "drain" if node.is_ready is True else "quarantine"
+    return "" if kind == recommended else kind
 
 
 def strip_of(case: NodeCase, *, node_id: int | None) -> dict[str, Any]:

@@ -139,10 +139,12 @@ def new_operation(request: PersonRequest) -> HttpResponse:
             return redirect("operation", operation_id=operation.pk)
     context = {
         "kind": kind, "title": _title_of(kind, form, nodes), "cluster": cluster, "nodes": nodes[:SHOWN],
-        "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "why_not": reason, "key": uuid4().hex,
+        "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "key": uuid4().hex,
         "read_at": now, "missing": missing, "all_nodes": ",".join(str(node.pk) for node in nodes),
         "without_vetoes": _without_vetoes(kind, nodes), "explanation": KINDS[kind].explanation,
         "trial": trial_of(cluster, nodes, now=now) if KINDS[kind].trial else None, "try_first": KINDS[kind].trial,
+        "why_not": reason or " ".join(impact.vetoes[:1]),
+        "follower": follower_of(nodes[0].uid) if len(nodes) == 1 and impact.vetoes else None,
         "most_nodes": KINDS[kind].most_nodes, "of": KINDS[kind].of, "back": _address_before(request, nodes),
     }  # fmt: skip
     return render(request, "operations/new.html", context, status=status)

@@ -5,7 +5,7 @@ import pytest
 from fleet.models import Node
 from maintenance.models import NodeCase
 from tests.callers import calling
-from tests.make import a_case, a_cluster, a_finding, a_node, a_user, an_operation
+from tests.make import a_case, a_cluster, a_finding, a_node, a_repair, a_user, an_operation
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
@@ -48,6 +48,23 @@ def test_a_case_names_the_logs_of_its_node_or_offers_them(node):
     shown = page(ada, f"/cases/{case.pk}")
     assert "Logs done : Kernel log and 8 logs of the GPU stack." in shown.text
     assert f"/operations/{operation.pk}" in shown.links
+
+
+def test_the_page_of_a_repair_says_what_each_answer_does_and_a_release_asks_for_the_answer(node):
+    case = a_case(node, state="in-repair")
+    a_repair(case, by="person", kind="hardware", answer="", ended_at=None, then_test=True, then_release=True)
+    ada = visiting(a_user("ada", role="operator"))
+
+    text = page(ada, f"/cases/{case.pk}").text
+    assert "Done A test then starts by itself. After a pass the node is released, as ada chose." in text
+    assert "Nothing was done. The node returns to its state before the repair." in text
+    assert "What was done (permanent)" in text
+
+    form = ada.get(f"/operations/new?kind=release&node={node.pk}").content.decode()
+    why = f"gpu-1 is in case {case.pk}: A repair is in progress. Answer the repair first."
+    assert f'{why} <a href="/cases/{case.pk}">Case {case.pk} of gpu-1</a>' in form
+    assert f'aria-disabled="true" title="{why}"' in form
+    assert '<button class="button main">Release' not in form
 
 
 def test_an_act_on_an_outdated_page_is_refused_with_the_state_now(node):

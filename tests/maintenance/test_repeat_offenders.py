@@ -89,7 +89,7 @@ def test_the_page_and_rest_say_how_often_a_repair_mended_the_same_fault():
     repaired(3, "retired", "reboot", failed_at=NOON)
     repaired(4, "retired", "reboot")  # its node left before a test
     repaired(5, "closed", "reboot", xid=48)
-    case = repaired(6, "drained")
+    case = repaired(6, "probation", "reboot")  # not counted for itself
     ada = visiting(a_user("ada", role="viewer"))
 
     assert results_of_repairs(case) == {"hardware": "1 of 1", "reboot": "1 of 3"}

@@ -263,7 +263,7 @@ def test_the_preview_of_a_drain_has_measured_times_headroom_and_products(cluster
     assert impact["products"] == ["NVIDIA-A100: 8 GPUs on 1 node", "NVIDIA-H200: 8 GPUs on 1 node"]
     assert impact["headroom"] == "9 GPUs to place again, 5 free on other nodes of the same product."
     assert impact["pending"] == ["team-a/web-1 (4 GPUs)", "team-a/lone (1 GPU)"]
-    assert impact["duration"] == "Not enough measured drains: 0 in 90 d."
+    assert impact["duration"] == "No estimate: 0 drains were measured in 90 d."
 
     for minutes in (3, 5, 40):
         a_drain(cluster, minutes)

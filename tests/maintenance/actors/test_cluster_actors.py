@@ -15,7 +15,7 @@ from maintenance.models import NodeCase, Repair
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
 from maintenance.repair_kinds import discover
-from maintenance.repair_logs import LATE, collect_logs_for_people
+from maintenance.repair_logs import LATE, WAIT_FOR_LOGS, collect_logs_for_people
 from operations import external_work
 from operations.models import OperationNode
 from simulator.actors.repairers import (
@@ -156,12 +156,21 @@ def test_without_an_image_the_case_says_why_there_are_no_logs(ground: Ground, ca
     assert "none. Neither the pool's images of tests nor QUARTERDECK_TEST_IMAGES names logs or debug." in text
 
 
-@pytest.mark.parametrize(("kind", "bundles"), [("reboot", 1), ("hardware", 0)])
-def test_the_logs_are_collected_once_before_a_person_reboots(ground: Ground, case, kind: str, bundles: int):
-    asked(case, ground, "person", kind=kind, has_logs=False)
+@pytest.mark.parametrize(("kind", "bundles"), [("reboot", 1), ("hardware", 1), ("other", 0)])
+def test_the_logs_are_collected_once_before_a_person_repairs(ground: Ground, case, kind: str, bundles: int):
+    repair = asked(case, ground, "person", kind=kind, has_logs=False)
+    said = WAIT_FOR_LOGS if bundles else ""
+    assert repair.says == said
     for _ in range(2):
         collect_logs_for_people(now=ground.clock())
-    assert OperationNode.objects.of_kinds("logs").count() == bundles
+    repair.refresh_from_db()
+    assert (OperationNode.objects.of_kinds("logs").count(), repair.says) == (bundles, said)
+
+    OperationNode.objects.of_kinds("logs").update(state="done")
+    ground.clock.move(minutes=6)  # also then
+    collect_logs_for_people(now=ground.clock())
+    repair.refresh_from_db()
+    assert repair.says == ""
 
 
 @pytest.mark.parametrize("is_ended", [True, False])
