@@ -98,8 +98,12 @@ def _release(case: CaseFacts, its: ChosenFacts, *, now: datetime) -> ChosenChoic
 
 
 def _wait(case: CaseFacts, why: str, *, now: datetime) -> ChosenChoice:
-    began = max(case.since, case.passed_at or case.since)
-    return _hand_over(why) if now - began > LONGEST_WAIT else ChosenChoice(ChosenStep.WAIT, why)
+    return _hand_over(why) if now > waits_until(case.since, case.passed_at) else ChosenChoice(ChosenStep.WAIT, why)
+
+
+def waits_until(since: datetime, passed_at: datetime | None) -> datetime:
+    """Returns when a wait ends the choice. `since`: of the state of the case."""
+    return max(since, passed_at or since) + LONGEST_WAIT
 
 
 def _hand_over(reason: str) -> ChosenChoice:

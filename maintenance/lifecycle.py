@@ -85,7 +85,7 @@ NEXT: Mapping[CaseState, str] = {
     CaseState.QUARANTINED: "New pods do not start on the node. Drain it next.",
     CaseState.DRAINING: "Pods are being evicted. The case continues by itself.",
     CaseState.DRAIN_BLOCKED: "The drain stopped. Drain again with another deadline or consent, or return the node.",
-    CaseState.DRAINED: "The drain is over. Pods of DaemonSets stay. Ask for a repair, or run a test.",
+    CaseState.DRAINED: "Ask for a repair, or run a test. Pods of DaemonSets stay.",
     CaseState.IN_REPAIR: "The case waits for the answer to the repair.",
     CaseState.VALIDATING: "A test must pass before the node returns.",
     CaseState.PROBATION: "Pods start on the node. The case closes after 72 h of observation without the fault.",
@@ -165,6 +165,7 @@ class ChosenAfterRepair:
     releases: bool
     has_ended: bool  # early, while the case had its present state
     says: str  # why they wait, or ended
+    until: str = ""  # the time at which a wait ends the choice
 
     @property
     def sentence(self) -> str:
@@ -240,17 +241,31 @@ class CaseFacts:
         return self._step_by_itself or self._step_of_person
 
     @property
+    def _is_followed(self) -> bool:
+        """Returns whether the next round of the case moves it, so that its state is about the past."""
+        is_past = self.state in (CaseState.SUSPECT, CaseState.DRAINING)
+        return is_past and self.is_quarantined and not self.is_cordon_removed and _after_operation(self) is not None
+
+    @property
     def _step_by_itself(self) -> str:
         """Returns the next step of an operation, an actor or a person's earlier choice. Blank: a person does it."""
         if self.is_busy and self.newest is not None and self.state not in NEW and self.state != CaseState.DRAINING:
             goes = "is in progress" if self.newest.progress == NodeProgress.RUNNING else "starts next"
             return f"The {self.newest.kind} {goes}. The case continues by itself when it ends."
         chosen = self.chosen if self.is_chosen else None
+        if self.state == CaseState.IN_REPAIR and self.repair and self.repair.answer == RepairAnswer.DONE:
+            return "The case continues by itself once the node has booted and is Ready."
         if self.state == CaseState.IN_REPAIR and self.repair and self.repair.waiting:
             return f"{self.repair.waiting} {chosen.sentence if chosen else ''}".strip()
+        if self._is_followed:
+            is_drain = self.state == CaseState.DRAINING
+            now = "The drain has ended." if is_drain else "Quarterdeck's cordon keeps new pods off the node."
+            return f"{now} The case follows in its next round."
         if self.state != CaseState.VALIDATING or chosen is None or (not self.why_no_return and not chosen.releases):
             return ""
-        return chosen.sentence if self.why_no_return else f"The node is released next, as {chosen.by} chose."
+        if self.why_no_return:
+            return chosen.sentence
+        return f"The node is released {'then' if chosen.says else 'next'}, as {chosen.by} chose."
 
     @property
     def _step_of_person(self) -> str:
@@ -334,8 +349,11 @@ class CaseFacts:
     def _waits_for(self) -> str:
         """Returns why the repair, or a step that was chosen with it, waits."""
         if self.repair is None:
-            ended = "The steps chosen with the repair ended. " if self.chosen and self.chosen.has_ended else ""
-            return f"{ended}{self.chosen.says}" if self.chosen and self.chosen.says and not self.is_busy else ""
+            if self.chosen is None or not self.chosen.says or self.is_busy:
+                return ""
+            waits = f"The {'test' if self.why_no_return else 'release'} waits, at most until {self.chosen.until}:"
+            ended = "The steps chosen with the repair ended."
+            return f"{ended if self.chosen.has_ended else waits} {self.chosen.says}"
         repair = self.repair
         if repair.is_overdue:
             return f"The repair is overdue: {repair.asked_by} asked for it. Answer it."

@@ -13,6 +13,7 @@ from health.models import Finding
 from health.rules.base import Severity
 from maintenance.actors import ACTORS
 from maintenance.actors.base import ActorPlace, RepairActor
+from maintenance.chosen_steps import waits_until
 from maintenance.fault_tests import choose_test, covers, needed_tests
 from maintenance.lifecycle import (
     CaseFacts,
@@ -34,6 +35,7 @@ from operations.steps import offers_on
 from operations.test_jobs.allocated_gpus import device_request_of, why_not_testable_yet
 from operations.test_jobs.device_requests import WITHOUT_MIG, TestedDevices
 from operations.test_jobs.node_tests import NODE_TESTS, OF_DEVICES, OWN
+from wording.instants import to_the_minute
 
 QUARANTINE_COLUMNS = ("node_uid", "placed_at", "removed_at")
 COLUMNS = (
@@ -230,7 +232,7 @@ def _needed_by_gate(case: NodeCase, node: Node | None) -> str:
 def _needs(case: NodeCase, needed: str) -> str:
     if needed:
         return f"The new node needs {NODE_TESTS[needed].title}."
-    return f"The fault needs {' or '.join(NODE_TESTS[key].title for key in needed_tests(*_fault_of(case)))}."
+    return f"Test at least with {' or '.join(NODE_TESTS[key].title for key in needed_tests(*_fault_of(case)))}."
 
 
 def _fault_of(case: NodeCase) -> tuple[str, int | None]:
@@ -291,7 +293,8 @@ def _chosen(case: NodeCase, row: Repair | None) -> ChosenAfterRepair | None:
         return None
     if row.then_ended_at is not None and (not row.then_says or row.then_ended_at < case.state_since):
         return None
-    return ChosenAfterRepair(row.asked_by, row.then_release, row.then_ended_at is not None, row.then_says)
+    until = to_the_minute(waits_until(case.state_since, case.passed_at))
+    return ChosenAfterRepair(row.asked_by, row.then_release, row.then_ended_at is not None, row.then_says, until)
 
 
 def repair_scope(case: NodeCase) -> ActorPlace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -22,7 +23,7 @@ from health.models import Finding
 from maintenance import commands
 from maintenance.acts import ACTS
 from maintenance.automatic_cases import DEADLINE_H
-from maintenance.lifecycle import NO_LOGS, RESULTS, RepairAnswer
+from maintenance.lifecycle import CHOICE_ENDED, NO_LOGS, RESULTS, RepairAnswer
 from maintenance.models import NodeCase
 from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
@@ -38,6 +39,7 @@ from people.rights import NotAllowed, Permission, require, why_not
 REFUSALS = (BadForm, NotAllowed, CaseRefused, IllegalMove)
 SHOWN = 200  # moves; all are in REST
 PERSONS_DEADLINE_H = 24
+CHOSEN = {"chosen-test": "test, as chosen", "chosen-release": "release, as chosen", CHOICE_ENDED: "chosen steps ended"}
 
 
 class NewCaseForm(forms.Form):
@@ -190,14 +192,30 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
         "rule": TITLES.get(decision.trigger, decision.trigger) if decision else "",
         "task": f"Mend the fault: {row.reason}",
         "fault": next((entry.reason for entry in moves if entry.verb == "case.fault"), row.reason),
+        "passed_at": next((entry.at for entry in moves if entry.evidence.get("result") == "passed"), row.passed_at),
+        "fault_resolved_at": _fault_resolved_at(row),
         "repairs": (repairs := list(row.repairs.all())),
         "usual": usual_duration(repairs[0]) if repairs and not repairs[0].answer else "",
         "mended": results_of_repairs(row) if row.is_open else {},
         "why_replace": why_replace(row, viewer=request.user) if row.is_open else "",
-        "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in moves],
+        "moves": [(entry, _title_of(entry.verb.removeprefix("case."))) for entry in moves],
         "last_validation": next((entry for entry in moves if "result" in entry.evidence), None),
         "why_not": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),
     }
+
+
+def _title_of(verb: str) -> str:
+    return CHOSEN.get(verb, verb.replace("-", " "))
+
+
+def _fault_resolved_at(case: NodeCase) -> datetime | None:
+    """Returns when the newest fault was resolved. None: it is open, or no finding named it."""
+    rows = Finding.objects.filter(node__uid=case.node_uid, opened_at=case.fault_at)
+    return (
+        None
+        if rows.filter(resolved_at=None).exists()
+        else rows.order_by("-pk").values_list("resolved_at", flat=True).first()
+    )
 
 
 def _logs_of(case: NodeCase) -> OperationNode | None:

@@ -16,6 +16,7 @@ from maintenance.lifecycle import (
     TITLES,
     CaseFacts,
     CaseState,
+    ChosenAfterRepair,
     NodeOperation,
     RepairAnswer,
     RepairFacts,
@@ -179,3 +180,30 @@ def test_a_case_whose_finding_is_still_open_does_not_ask_for_a_release():
     assert case.next_step == "The node may return. Release it."
     still = "The finding that opened the case is still open. Look at it before you release the node."
     assert replace(case, is_fault_open=True).next_step == still
+
+
+def test_a_case_that_its_next_round_moves_says_so():
+    held = CaseFacts(CaseState.SUSPECT, NOON, "gpu-1", has_quarantine=True, is_quarantined=True)
+    follows = "The case follows in its next round."
+    assert held.next_step == f"Quarterdeck's cordon keeps new pods off the node. {follows}"
+    assert replace(held, is_quarantined=False).next_step == NEXT[CaseState.SUSPECT]
+
+    drain = NodeOperation(8, "drain", NodeProgress.DONE, False, "bob", "Xid 79.", "Drained.")
+    drained = replace(held, state=CaseState.DRAINING, begun=drain)
+    assert drained.next_step == f"The drain has ended. {follows}"
+    running = replace(drain, progress=NodeProgress.RUNNING, is_evicting=True)
+    assert replace(drained, begun=running).next_step == NEXT[CaseState.DRAINING]
+
+
+def test_a_reboot_that_is_not_proven_is_not_asked_of_a_person_again():
+    repair = RepairFacts(RepairKind.REBOOT, "done", "ada", NOON, "x", CaseState.DRAINED, waiting="A person repairs it.")
+    case = CaseFacts(CaseState.IN_REPAIR, NOON, "gpu-1", boot_id="x", repair=repair)
+    assert case.next_step == "The case continues by itself once the node has booted and is Ready."
+
+
+def test_a_chosen_step_that_waits_says_until_when():
+    chosen = ChosenAfterRepair("bea", releases=True, has_ended=False, says="A freeze.", until="12:00 UTC")
+    case = CaseFacts(CaseState.VALIDATING, NOON, "gpu-1", passed_at=NOON, chosen=chosen)
+    assert case.obstacle == "The release waits, at most until 12:00 UTC: A freeze."
+    assert case.next_step == "The node is released then, as bea chose."
+    assert replace(case, passed_at=None).obstacle == "The test waits, at most until 12:00 UTC: A freeze."

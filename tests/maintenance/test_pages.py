@@ -1,11 +1,15 @@
 """The pages and REST of cases, as an operator, a viewer and a stranger."""
 
+from datetime import timedelta
+
 import pytest
+import time_machine
 
 from fleet.models import Node
+from health.models import Finding
 from maintenance.models import NodeCase
 from tests.callers import calling
-from tests.make import a_case, a_cluster, a_finding, a_node, a_repair, a_user, an_operation
+from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_repair, a_user, an_operation
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
@@ -65,6 +69,22 @@ def test_the_page_of_a_repair_says_what_each_answer_does_and_a_release_asks_for_
     assert f'{why} <a href="/cases/{case.pk}">Case {case.pk} of gpu-1</a>' in form
     assert f'aria-disabled="true" title="{why}"' in form
     assert '<button class="button main">Release' not in form
+
+
+def test_a_case_says_that_its_newest_fault_is_resolved_and_when_its_test_ended(node):
+    began, ended = NOON - timedelta(hours=9), NOON - timedelta(hours=1)
+    finding = a_finding(node.cluster, node=node, title="GPU 3 is hot", opened_at=began)
+    case = a_case(node, finding=finding, state="validating", fault_at=began, passed_at=NOON - timedelta(hours=6))
+    case.record("chosen-test", actor="bea", reason="Test.", now=ended)
+    case.record("validation", actor="engine", reason="Passed.", now=ended, evidence={"result": "passed"})
+    ada = visiting(a_user("ada", role="viewer"))
+    with time_machine.travel(NOON, tick=False):
+        assert "resolved" not in page(ada, f"/cases/{case.pk}").text
+        Finding.objects.update(state="resolved", resolved_at=ended)
+        text = page(ada, f"/cases/{case.pk}").text
+    assert "resolved 1 h ago" in text
+    assert "Last validation passed 1 h ago" in text
+    assert "test, as chosen" in text
 
 
 def test_an_act_on_an_outdated_page_is_refused_with_the_state_now(node):

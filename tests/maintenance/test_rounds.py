@@ -695,9 +695,9 @@ def test_a_pass_of_another_test_is_evidence_and_validates_nothing(by: str):
     case.refresh_from_db()
     assert (case.state, case.passed_at) == (CaseState.DRAINED, None)
     entry = case.moves.first()
-    assert "The fault needs dcgmi diag -r 3 or dcgmi diag -r 4" in entry.reason
+    assert "Test at least with dcgmi diag -r 3 or dcgmi diag -r 4" in entry.reason
     assert entry.evidence["result"] == "passed"
-    assert "The fault needs dcgmi diag -r 3" in facts_of([case])[case.pk].next_step
+    assert "Test at least with dcgmi diag -r 3" in facts_of([case])[case.pk].next_step
 
 
 def test_a_row_that_is_older_than_the_cordon_is_no_uncordon(ground: Ground):
