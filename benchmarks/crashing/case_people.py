@@ -230,8 +230,8 @@ def _go_on_with_operations(ground: CaseWorld) -> None:
     for operation in Operation.objects.in_progress():
         if operation.state == OperationState.PAUSED:
             command(ground, "resume", operation)
-        elif operation.state == OperationState.PROPOSED:
-            command(ground, "approve", operation)
+        elif operation.state == OperationState.PROPOSED and not command(ground, "approve", operation):
+            command(ground, "cancel", operation)  # as the refusal says: a node left, or the proposal is old
     given_up = OperationNode.objects.filter(state="cancelled").values_list("operation", flat=True)
     for node in ground.neighbours.marked():
         mark = annotations(node)[OUT_OF_SERVICE_BY].partition(" ")[0]
@@ -331,12 +331,12 @@ def override(ground: CaseWorld, case: NodeCase) -> None:
     attempt(ground, "bob", verb, lambda: commands.override(case, **given(ground, "bob")))
 
 
-def command(ground: CaseWorld, verb: str, operation: Operation) -> None:
+def command(ground: CaseWorld, verb: str, operation: Operation) -> bool:
     acts = {
         "pause": operations.pause, "resume": operations.resume, "retry": operations.retry,
         "cancel": operations.cancel, "approve": operations.approve,
     }  # fmt: skip
-    attempt(ground, "bob", f"{verb} {operation.mark}", lambda: acts[verb](operation, **given(ground, "bob")))
+    return attempt(ground, "bob", f"{verb} {operation.mark}", lambda: acts[verb](operation, **given(ground, "bob")))
 
 
 def tidy(ground: CaseWorld) -> None:
