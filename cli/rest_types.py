@@ -244,4 +244,5 @@ class WorkloadReport(TypedDict):
     amount: UsageAmount
     busy_ratio: float | None
     energy_kwh: float | None
+    energy_gpu_hours: float
     advice: str

@@ -6,7 +6,7 @@ from cli.rest_types import UsageReport, WorkloadReport
 from cli.server import Server
 from cli.tables import Format, plain, show_document, table
 
-HEADINGS = ("NAMESPACE", "WORKLOAD", "CLUSTER", "RESERVED H", "IDLE H", "BUSY %", "KWH", "COST", "ADVICE")
+HEADINGS = ("NAMESPACE", "WORKLOAD", "CLUSTER", "RESERVED H", "IDLE H", "BUSY %", "KWH", "KWH OF H", "COST", "ADVICE")
 
 
 def show_report(server: Server, *, limit: int, form: Format) -> None:
@@ -33,6 +33,7 @@ def _cells(row: WorkloadReport) -> list[str]:
         row["amount"]["by_use"]["idle"],
         busy,
         row["energy_kwh"],
+        row["energy_gpu_hours"],
         row["amount"]["cost"],
     )
     return [*names, *(_number(amount) for amount in amounts), plain(row["advice"])]

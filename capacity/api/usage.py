@@ -147,7 +147,11 @@ class WorkloadReportSerializer(serializers.Serializer):
         source="activity.busy", allow_null=True, help_text="Mean over its exclusive GPUs, 0 to 1. Null: unknown."
     )
     energy_kwh = serializers.FloatField(
-        source="activity.energy_kwh", allow_null=True, help_text="Of its exclusive GPUs. Null: not exported."
+        source="activity.energy_kwh", allow_null=True,
+        help_text="Of its exclusive GPUs, in `energy_gpu_hours` alone. Null: not exported.",
+    )  # fmt: skip
+    energy_gpu_hours = serializers.FloatField(
+        source="activity.energy_gpu_hours", help_text="GPU-hours with known power. Others have no energy."
     )
     pattern = serializers.ChoiceField(
         source="advice.pattern", choices=[(pattern.value, pattern.value) for pattern in UsePattern]

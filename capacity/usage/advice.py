@@ -67,7 +67,8 @@ class Activity:
     tensor: float | None = None
     bandwidth: float | None = None
     fits: str = ""  # the smallest part of a card that was enough in every hour; blank: none, or unknown
-    energy_kwh: float | None = None
+    energy_kwh: float | None = None  # in the measured hours alone
+    energy_gpu_hours: float = 0.0  # with known power
 
     @classmethod
     def of(cls, sums: Mapping[str, float]) -> "Activity":
@@ -77,7 +78,9 @@ class Activity:
             name: sums[f"{name}_sum"] / sums[f"{name}_hours"] if sums.get(f"{name}_hours") else None
             for name in ("busy", "tensor", "bandwidth")
         }
-        return cls(**means, fits=fits, energy_kwh=sums["energy_kwh"] if sums.get("energy_hours") else None)
+        measured = sums.get("energy_hours", 0.0)
+        energy = sums["energy_kwh"] if measured else None
+        return cls(**means, fits=fits, energy_kwh=energy, energy_gpu_hours=measured)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,10 @@ class WorkloadLine:
     def reserved(self) -> float:
         return reserved_of(self.line.amount)
 
+    @property
+    def not_reserved(self) -> float:
+        return not_reserved_of(self.line.amount)
+
 
 @dataclass(frozen=True)
 class WeeklyReport:
@@ -48,10 +52,20 @@ class WeeklyReport:
         known = [each.activity.energy_kwh for each in self.lines if each.activity.energy_kwh is not None]
         return sum(known) if known else None
 
+    @property
+    def energy_gpu_hours(self) -> float:
+        """Returns the GPU-hours with known power, which the energy is of."""
+        return sum(each.activity.energy_gpu_hours for each in self.lines)
+
 
 def reserved_of(amount: UsageAmount) -> float:
     """Returns the GPU-hours that pods had."""
     return sum(amount.hours[use] for use in (GpuUse.USED, GpuUse.IDLE, GpuUse.UNMEASURED))
+
+
+def not_reserved_of(amount: UsageAmount) -> float:
+    """Returns the GPU-hours that no pod is known to have had. With the reserved ones they are all hours."""
+    return amount.total - reserved_of(amount)
 
 
 def weekly_report(user: User, *, now: datetime, most: int) -> WeeklyReport:

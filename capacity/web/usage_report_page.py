@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from capacity.usage.usage_files import MOST_ROWS
 from capacity.usage.usage_lines import TITLES, UsePart
-from capacity.usage.weekly_report import WeeklyReport, WorkloadLine, reserved_of, weekly_report
+from capacity.usage.weekly_report import WeeklyReport, WorkloadLine, not_reserved_of, reserved_of, weekly_report
 from capacity.web.usage_days import days_context, shown_uses
 from edges.csv_text import download_of
 from edges.parts import part_response
@@ -21,7 +21,8 @@ from health.telemetry.usage import GpuUse
 SHOWN = 50
 HEAD = (
     "cluster", "namespace", "workload", "pools", "gpu_hours_reserved", *GpuUse, *UsePart, "cost",
-    *(f"cost_{each}" for each in (*GpuUse, *UsePart)), "currency", "energy_kwh", "pattern", "advice", "setting",
+    *(f"cost_{each}" for each in (*GpuUse, *UsePart)), "currency", "energy_kwh", "energy_gpu_hours",
+    "pattern", "advice", "setting",
 )  # fmt: skip
 
 
@@ -63,6 +64,7 @@ def _csv_row(line: WorkloadLine) -> Iterator[object]:
     yield from ("" if each is None else round(each, 4) for each in costs)
     yield amount.currencies
     yield "" if line.activity.energy_kwh is None else round(line.activity.energy_kwh, 4)
+    yield round(line.activity.energy_gpu_hours, 4)
     yield from (advice.pattern, advice.text, advice.setting)
 
 
@@ -82,8 +84,9 @@ def _report(request: PersonRequest) -> dict[str, Any]:
     }
 
 
-def _remaining_hours(found: WeeklyReport) -> tuple[float, float, float] | None:
-    """Returns reserved, used and idle hours of workloads without a line. None: every workload has one."""
+def _remaining_hours(found: WeeklyReport) -> tuple[float, ...] | None:
+    """Returns the hours by column of workloads without a line. None: every workload has one."""
     if not found.report.has_more:
         return None
-    return reserved_of(found.rest), found.rest.hours[GpuUse.USED], found.rest.hours[GpuUse.IDLE]
+    held = (found.rest.hours[use] for use in (GpuUse.USED, GpuUse.IDLE, GpuUse.UNMEASURED))
+    return reserved_of(found.rest), *held, not_reserved_of(found.rest)

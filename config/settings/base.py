@@ -286,6 +286,7 @@ SPECTACULAR_SETTINGS = {
         "ClusterMode": "fleet.models.ClusterMode",
         "PlacementPolicy": "fleet.models.pool.PlacementPolicy",
         "ClassPlacementPolicy": "fleet.models.pool.ClassPlacement",
+        "WorkloadClass": "fleet.models.pool.WorkloadClass",
         "PolicyState": "capacity.api.placement.STATES",
         "DriverSetBy": "fleet.api.clusters.MODES",
         "MetricKey": "health.api.telemetry.METRIC_KEYS",

@@ -76,7 +76,7 @@ def test_page_file_and_rest_say_the_same(bob, week):
     body = calling(bob).get("/api/v1/usage/report?limit=2").json()
 
     assert "118.5 GPU-hours, 69.5 reserved by pods" in text
-    assert "Job/train ml · east 45.0 15.0 30.0 0.0 90.00 60.00 –" in text
+    assert "Job/train ml · east 45.0 15.0 30.0 0.0 0.0 90.00 60.00 –" in text
     assert rows[0].startswith("cluster,namespace,workload,pools,gpu_hours_reserved,used,idle")
     assert rows[1].startswith("east,ml,Job/train,dear,45.0,15.0,30.0")
     assert len(rows) == 5
@@ -87,6 +87,30 @@ def test_page_file_and_rest_say_the_same(bob, week):
         ("Job/train", "idle"), ("Deployment/chat", "low"),
     ]  # fmt: skip
     assert body["rest"]["gpu_hours"] == pytest.approx(50.5)
+
+
+def test_energy_names_the_hours_that_it_is_of(bob, week):
+    viewer = visiting(bob)
+
+    text = page(viewer, "/usage/report").text
+    rows = csv.DictReader(viewer.get("/usage/report.csv").content.decode().splitlines())
+    chat = next(row for row in rows if row["workload"] == "Deployment/chat")
+    of_rest = calling(bob).get("/api/v1/usage/report").json()["workloads"]
+
+    assert "4.0 kWh in 10.0 measured GPU-hours" in text
+    assert "– – 4.0 in 10.0 h" in text
+    assert (chat["energy_kwh"], chat["energy_gpu_hours"]) == ("4.0", "10.0")
+    energy = {each["workload"]: (each["energy_kwh"], each["energy_gpu_hours"]) for each in of_rest}
+    assert (energy["Deployment/chat"], energy["Job/train"]) == ((4, 10), (None, 0))
+
+
+def test_the_hours_of_a_row_are_all_hours_that_its_cost_is_of(bob, week):
+    """Hours of no pod have a column: out of service and unknown ones too."""
+    viewer = visiting(bob)
+
+    assert "not allocated east 0.0 0.0 0.0 0.0 49.0 " in page(viewer, "/usage/report").text
+    for each in weekly_report(bob, now=NOON, most=100).lines:
+        assert each.reserved + each.not_reserved == pytest.approx(each.line.amount.total)
 
 
 def test_a_viewer_of_another_cluster_sees_no_hours(week):
