@@ -94,13 +94,22 @@ class UsageLineSerializer(serializers.Serializer):
         help_text="Kind and name, such as `Job/train`. Blank: no controller, or another grouping."
     )
     owner = serializers.CharField(help_text="Value of the owner label, of the grouping `owner`. Blank: none is known.")
-    amount = UsageAmountSerializer()
+    recorded_hours = serializers.IntegerField(
+        source="recorded", allow_null=True,
+        help_text="Recorded hours of a day, added up over the clusters. Null: the line is no day.",
+    )  # fmt: skip
+    amount = UsageAmountSerializer(
+        source="known_amount", allow_null=True, help_text="Null: a day of which no hour is recorded."
+    )
 
 
 class CoverageSerializer(serializers.Serializer):
     recorded = serializers.IntegerField(help_text="Recorded hours, added up over the clusters. The sums include them.")
     missing = serializers.IntegerField(
         help_text="Hours without a record, added up over the clusters. The sums omit them."
+    )
+    inferred = serializers.IntegerField(
+        help_text="Of `recorded`, hours that began before the cluster was added: known by the start times of pods."
     )
     uncounted = serializers.IntegerField(help_text="Nodes with an unknown number of GPUs. The sums omit these nodes.")
 

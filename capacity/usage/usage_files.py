@@ -33,7 +33,7 @@ def csv_of(user: User, wanted: UsageFilter, *, now: datetime) -> HttpResponse:
     """Returns all lines of the report, or its days, with at most `MOST_ROWS` rows. The last row says if it is cut."""
     report = usage_report(user, wanted, now=now, most=MOST_ROWS)
     first = "day" if wanted.by == DAY else None
-    rows: list[tuple[object, ...]] = [HEAD if first is None else ("day", *HEAD[4:])]
+    rows: list[tuple[object, ...]] = [HEAD if first is None else ("day", "recorded_hours", *HEAD[4:])]
     rows += [tuple(_usage_row(line, is_day=first is not None)) for line in report.lines]
     if report.has_more:
         rows.append((f"More than {MOST_ROWS} lines: filter by cluster or namespace.",))
@@ -42,10 +42,13 @@ def csv_of(user: User, wanted: UsageFilter, *, now: datetime) -> HttpResponse:
 
 def _usage_row(line: UsageLine, *, is_day: bool) -> Iterator[object]:
     if is_day:
-        yield line.name
+        yield from (line.name, line.recorded)
     else:
         yield from (line.cluster, line.pools, line.namespace, line.workload or line.owner)
-    amount = line.amount
+    amount = line.known_amount
+    if amount is None:  # blank cells: zero would be a record
+        yield from ("" for _ in HEAD[4:])
+        return
     hours = (amount.total, *amount.hours.values(), *amount.parts.values(), amount.rated)
     yield from (round(each, 4) for each in hours)
     costs = (amount.cost, *map(amount.cost_of, (*GpuUse, *UsePart)))

@@ -152,9 +152,15 @@ class UsageLine:
     pools: str = ""  # names; several if nodes are in several pools
     price: HourPrice | None = None  # of a line of pools, on its last day
     day: date | None = None
+    recorded: int | None = None  # of a day: its recorded hours, added up over the clusters
     owner: str = ""  # value of the owner label; of that grouping
     cluster_id: int = 0  # of a line of a namespace or workload
     amount: UsageAmount = field(default_factory=UsageAmount)
+
+    @property
+    def known_amount(self) -> UsageAmount | None:
+        """Returns the amount. None: a day of which no hour is recorded."""
+        return None if self.recorded == 0 and not self.amount.total else self.amount
 
     @property
     def has_pool(self) -> bool:

@@ -5,7 +5,7 @@ cost. Costs in several currencies are not added up.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -47,9 +47,14 @@ MADE = {"Deployment": ("ReplicaSet", "[a-z0-9]{1,10}"), "CronJob": ("Job", "[0-9
 
 @dataclass(frozen=True)
 class Coverage:
-    recorded: int  # hours of clusters that are in the sums
+    by_day: Mapping[date, int]  # hours of clusters that are in the sums
     expected: int  # since the first recorded hour of each cluster
     uncounted: int  # nodes without a known number of GPUs
+    inferred: int  # of the recorded, begun before the cluster was added: by the start times of its pods
+
+    @property
+    def recorded(self) -> int:
+        return sum(self.by_day.values())
 
     @property
     def missing(self) -> int:
@@ -97,6 +102,9 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
             amount.add(hours, price, parts, group[f"{PREFIX}rated"])
         if group["is_free"]:
             free[group["cluster"]].add(hours, price, parts, group[f"{PREFIX}rated"])
+    coverage = _coverage(_chosen(clusters, wanted), first, last, now=now)
+    for day, its_line in days.items():
+        its_line.recorded = coverage.by_day.get(day, 0)
     if wanted.by == OWNER:
         every = _lines_by_label(of_workloads, prices, clusters, free)
         found = _ordered(every, wanted.ordering, prices.book.main_currency)[start : start + most + 1]
@@ -113,7 +121,7 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
         found = every[start : start + most + 1]
     return UsageReport(
         wanted, first, last, total, list(days.values()), found[:most], len(found) > most,
-        _coverage(_chosen(clusters, wanted), first, last, now=now), unpriced_pools(user, pools, prices),
+        coverage, unpriced_pools(user, pools, prices),
     )  # fmt: skip
 
 
@@ -265,17 +273,22 @@ def _price(keys: Iterable[str], prices: PoolPrices) -> Case:
 
 def _coverage(clusters: Iterable[int], first: date, last: date, *, now: datetime) -> Coverage:
     """Returns the recorded hours of these clusters. One query."""
-    recorded, uncounted = 0, 0
+    recorded, uncounted, inferred = Counter[date](), 0, 0
     begun: dict[int, datetime] = {}
+    columns = ("cluster", "day", "hours", "uncounted", "cluster__added_at")
     rows = UsageDay.objects.filter(cluster__in=clusters, day__lte=last).order_by("day")
-    for cluster, day, hours, without in rows.values_list("cluster", "day", "hours", "uncounted"):
+    for cluster, day, hours, without, added in rows.values_list(*columns):
         lowest = (hours & -hours).bit_length() - 1
-        begun.setdefault(cluster, datetime(day.year, day.month, day.day, max(0, lowest), tzinfo=UTC))
+        begun.setdefault(cluster, _begin_of(day, max(0, lowest)))
         if day >= first:
-            recorded += hours.bit_count()
+            recorded[day] += hours.bit_count()
             uncounted = max(uncounted, without)
-    opens = datetime(first.year, first.month, first.day, tzinfo=UTC)
-    ends = datetime(last.year, last.month, last.day, tzinfo=UTC) + timedelta(days=1)
+            inferred += sum(_begin_of(day, place) < added for place in range(24) if hours >> place & 1)
+    opens, ends = _begin_of(first), _begin_of(last) + timedelta(days=1)
     over = min(ends, (now.astimezone(UTC) - RECORDED_WITHIN).replace(minute=0, second=0, microsecond=0))
     expected = sum(max(0, int((over - max(opens, since)).total_seconds() // 3600)) for since in begun.values())
-    return Coverage(recorded, expected, uncounted)
+    return Coverage(recorded, expected, uncounted, inferred)
+
+
+def _begin_of(day: date, hour: int = 0) -> datetime:
+    return datetime(day.year, day.month, day.day, hour, tzinfo=UTC)

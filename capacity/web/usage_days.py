@@ -50,6 +50,7 @@ def days_context(report: UsageReport) -> dict[str, Any]:
             if hours or part is not UsePart.NOT_SPLIT
         ],
         "bars": _day_bars(report),
+        "columns": len(uses) + len(PARTS_IN_TABLES) + 2,  # with the hours and the cost
         "long": len(report.days) * (WIDE + GAP) - GAP,
         "tall": TALL,
         "wide": WIDE,

@@ -111,7 +111,7 @@ def test_a_workload_has_the_pods_and_hours_of_what_it_makes(viewer, bob, cluster
     found = calling(bob).get(f"/api/v1{address}").json()
     assert (found["pods"], found["usage"]["total"]["gpu_hours"]) == (1, 13)
     days = viewer.get(next(link for link in seen.links if link.startswith("/usage.csv"))).content.decode()
-    assert sum(float(row["gpu_hours"]) for row in csv.DictReader(StringIO(days))) == 13
+    assert sum(float(row["gpu_hours"] or 0) for row in csv.DictReader(StringIO(days))) == 13
 
 
 def test_without_rows_it_says_so_and_unread_quotas_are_no_absent_ones(viewer, cluster, node):

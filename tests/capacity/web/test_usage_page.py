@@ -6,11 +6,13 @@ from io import StringIO
 
 import pytest
 
+from fleet.models import Cluster
 from health.models import UsageDay
 from health.telemetry.usage import GpuUse
 from tests import make
 from tests.callers import calling
 from tests.capacity.usage.test_usage_report import TODAY, some_usage
+from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
@@ -69,6 +71,25 @@ def test_a_pool_without_a_price_has_hours_and_a_suggestion(viewer, pool):
     assert f"/pools/{free.pk}/edit" in page(root, "/usage").links
 
 
+def test_a_day_without_a_record_is_no_data_and_not_zero(viewer, bob, pool):
+    """On the page, in the file and in REST: one recorded hour of a week, and it began before the cluster was added."""
+    UsageDay.objects.create(cluster=pool.cluster, day=TODAY, hours=1 << 10)
+    Cluster.objects.update(added_at=NOON - timedelta(minutes=90))
+    some_usage(pool.cluster, str(pool.pk), unallocated=4)
+
+    text = page(viewer, "/usage").text
+    rows = list(csv.DictReader(StringIO(viewer.get("/usage.csv?by=day").content.decode())))
+    body = calling(bob).get("/api/v1/usage?by=day").json()
+
+    assert "1 hour of clusters is recorded. 1 hour of these is inferred from start times of pods" in text
+    assert f"{TODAY - timedelta(days=1)} 0 no data {TODAY} 1 4.0" in text
+    assert {(row["recorded_hours"], row["gpu_hours"], row["unallocated"]) for row in rows[:-1]} == {("0", "", "")}
+    assert (rows[-1]["recorded_hours"], rows[-1]["gpu_hours"]) == ("1", "4.0")
+    assert (body["coverage"]["recorded"], body["coverage"]["inferred"]) == (1, 1)
+    for lines in (body["days"], body["lines"]):
+        assert [line["amount"] and line["amount"]["gpu_hours"] for line in lines] == [*[None] * 6, 4]
+
+
 def test_an_own_range_is_shown_and_a_bad_one_is_refused(viewer, pool):
     some_usage(pool.cluster, str(pool.pk), day=TODAY - timedelta(days=40), unallocated=4)
     day = (TODAY - timedelta(days=40)).isoformat()
@@ -102,7 +123,7 @@ def test_the_file_and_rest_have_the_numbers_of_the_page(viewer, bob, pool):
     assert [sum(float(row[use]) for use in uses) for row in rows] == [16.0, 8.0], "the costs of all uses are the cost"
     by_use = answer["total"]["cost_by_use"]
     assert (by_use["used"], by_use["unallocated"], sum(by_use.values())) == (12, 8, 24)
-    assert (len(days), days[-1]["gpu_hours"], days[0]["gpu_hours"]) == (7, "12.0", "0.0")
+    assert (len(days), days[-1]["gpu_hours"], days[0]["gpu_hours"]) == (7, "12.0", "")
     assert (answer["total"]["gpu_hours"], answer["total"]["cost"], answer["has_more"]) == (12, 24, True)
     (line,) = answer["lines"]
     assert (line["workload"], line["amount"]["by_use"]["idle"]) == ("Job/train", 2)
