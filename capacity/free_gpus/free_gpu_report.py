@@ -99,7 +99,7 @@ def _report(
         return None
     nodes = visible_nodes.filter(cluster=cluster_id).with_gpus().order_by()
     pods = visible_pods.filter(cluster=cluster_id).tenants().not_done().order_by()
-    kinds = _kinds(pods.filter(WAITS | pods_of))
+    kinds = _kinds(pods, WAITS | pods_of)
     tainted = _tainted(nodes)
     closing = _closing_taints(tainted, pods.filter(WAITS))
     return FreeGpuReport(
@@ -110,11 +110,12 @@ def _report(
     )
 
 
-def _kinds(pods: Any) -> list[_PodKind]:
+def _kinds(pods: Any, are_counted: Q) -> list[_PodKind]:
+    """Returns all kinds of the cluster, so that each pool knows the same requested profiles."""
     counted = pods.annotate(resources_text=Cast("resources", TextField())).values_list(
         "gpus", "cpu_m", "memory_bytes", "resources_text"
     )
-    rows = counted.annotate(pods=Count("pk"), waiting=Count("pk", filter=WAITS))
+    rows = counted.annotate(pods=Count("pk", filter=are_counted), waiting=Count("pk", filter=WAITS))
     return [_PodKind(gpus, cpu_m, memory, json.loads(text), *numbers) for gpus, cpu_m, memory, text, *numbers in rows]
 
 
@@ -123,8 +124,8 @@ def _usual_request(kinds: Sequence[_PodKind]) -> UsualPod:
     by_size: Counter[int] = Counter()
     for kind in kinds:
         by_size[kind.gpus] += kind.gpus * kind.pods
-    size = max((each for each in by_size if each), key=lambda each: (by_size[each], each), default=1)
-    whole = [kind for kind in kinds if kind.gpus]
+    size = max((each for each in by_size if each and by_size[each]), key=lambda each: (by_size[each], each), default=1)
+    whole = [kind for kind in kinds if kind.gpus and kind.pods]
     return UsualPod(
         size,
         cpu_m=_median((kind.cpu_m // kind.gpus, kind.gpus * kind.pods) for kind in whole),

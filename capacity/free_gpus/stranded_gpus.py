@@ -63,6 +63,11 @@ class FreeGpus:
     nodes: Mapping[StrandedBy, int]  # with GPUs that are stranded by it
     pods: Mapping[int, int]  # by number of whole GPUs: how many such pods fit now, each size alone
     by_domain: Sequence[DomainRoom] = ()
+    usable_slices: float = 0.0  # of the usable, free MIG slices as parts of a GPU
+
+    @property
+    def usable_whole(self) -> float:
+        return self.usable - self.usable_slices
 
     @property
     def parts(self) -> list[tuple[StrandedBy, float, int]]:
@@ -70,7 +75,7 @@ class FreeGpus:
 
 
 def free_gpus(nodes: Iterable[NodeWithRoom], usual: UsualPod) -> FreeGpus:
-    free = usable = 0.0
+    free = usable = usable_slices = 0.0
     stranded: dict[StrandedBy, float] = defaultdict(float)
     held: Counter[StrandedBy] = Counter()
     pods: Counter[int] = Counter(dict.fromkeys(REQUESTS, 0))
@@ -88,13 +93,14 @@ def free_gpus(nodes: Iterable[NodeWithRoom], usual: UsualPod) -> FreeGpus:
                 nodes_of[kind][domain] += 1
                 room[kind][domain].update({size: open_gpus // size * size for size in REQUESTS})
             usable += open_gpus - causes.get(StrandedBy.LEFTOVER, 0)
-            usable += sum(part for name, part in node.slices.items() if name in usual.profiles)
+            usable_slices += sum(part for name, part in node.slices.items() if name in usual.profiles)
         for cause, gpus in causes.items():
             if gpus:
                 stranded[cause] += gpus
                 held[cause] += 1
     by_domain = [_domain_room(kind, found, nodes_of[kind][""]) for kind, found in sorted(room.items())]
-    return FreeGpus(usual, free, usable, stranded, held, pods, [each for each in by_domain if each.domains])
+    in_domains = [each for each in by_domain if each.domains]
+    return FreeGpus(usual, free, usable + usable_slices, stranded, held, pods, in_domains, usable_slices)
 
 
 def _domain_room(kind: str, room: Mapping[str, Counter[int]], unknown: int) -> DomainRoom:

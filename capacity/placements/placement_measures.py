@@ -64,6 +64,7 @@ class FailureFigures:
     unknown: int  # of these, with several nodes, of which some that are gone or lack the label may share one
     most_nodes: int
     days: int
+    hours: int  # whole hours in which the cluster was watched, within these days
     is_cut: bool  # there were more findings than are read
 
 
@@ -85,6 +86,7 @@ class NodeLoss:
 @dataclass(frozen=True)
 class PlacementMeasures:
     stranded: float | None  # mean of free GPUs that the usual pod could not use; None: no samples
+    stranded_hours: int  # samples of the mean, one an hour
     full: HeatFigures
     other: HeatFigures
     failures: FailureFigures
@@ -122,8 +124,10 @@ def measures_of_pool(pool: Pool, user: User, *, now: datetime) -> PlacementMeasu
     samples = FreeGpuSample.objects.filter(pool=pool, hour__gt=now - timedelta(days=DAYS_OF_SAMPLES))
     refused = Pod.objects.visible_to(user).filter(node__in=members, status=NUMA_REFUSAL)
     running = Pod.objects.visible_to(user).filter(node__in=members, phase="Running", deleted_at=None).tenants()
+    stranded = samples.aggregate(mean=Avg(F("free") - F("usable")), hours=Count("pk"))
     return PlacementMeasures(
-        samples.aggregate(mean=Avg(F("free") - F("usable")))["mean"],
+        stranded["mean"],
+        stranded["hours"],
         full,
         other,
         _failures(pool, user, visible, {row["uid"]: row["domain"] for row in rows}, now=now),
@@ -192,6 +196,7 @@ def _failures(
         unknown if has_label else 0,
         max((len(uids) for _, uids in failures), default=0),
         days,
+        min(24 * days, (now - pool.cluster.added_at) // timedelta(hours=1)),
         len(newest) > FAILURES_AT_MOST,
     )
 

@@ -33,13 +33,15 @@ def pod_funnel(request: PersonRequest, pod_id: int) -> HttpResponse:
 
 def pool_free_gpus_now(request: PersonRequest, pool_id: int) -> HttpResponse:
     pool = _pool(request, pool_id)
-    return download_of(_free_rows(free_gpus_of_pool(pool, request.user)), f"free-gpus-now-of-pool-{pool.pk}.csv")
+    return download_of(
+        _free_rows(free_gpus_of_pool(pool, request.user), pool.cluster), f"free-gpus-now-of-pool-{pool.pk}.csv"
+    )
 
 
 def cluster_free_gpus_now(request: PersonRequest, cluster_id: int) -> HttpResponse:
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     report = free_gpus_of_cluster(cluster, request.user)
-    return download_of(_free_rows(report), f"free-gpus-now-of-cluster-{cluster.pk}.csv")
+    return download_of(_free_rows(report, cluster), f"free-gpus-now-of-cluster-{cluster.pk}.csv")
 
 
 def pool_mig_demand(request: PersonRequest, pool_id: int) -> HttpResponse:
@@ -96,10 +98,11 @@ def known_rows(report: object, rows: Iterable[FileRow]) -> Iterable[FileRow]:
     return [("Unknown: the cluster was not read.",)] if report is None else rows
 
 
-def _free_rows(report: FreeGpuReport | None) -> list[FileRow]:
+def _free_rows(report: FreeGpuReport | None, cluster: Cluster) -> list[FileRow]:
     found = report.found if report else None
     rows = [("usable", found.usable, ""), *found.parts] if found else []
-    return [("part", "gpus", "nodes"), *known_rows(report, rows)]
+    of = cluster.name, timezone.now().isoformat()
+    return [("part", "gpus", "nodes", "cluster", "at"), *known_rows(report, [(*row, *of) for row in rows])]
 
 
 def _moves(proposal: Proposal) -> Iterator[FileRow]:

@@ -91,6 +91,24 @@ def test_free_slices_are_parts_of_a_gpu_and_stranded_without_demand(pool, bob):
     assert (parts(after), after.found.usable) == ({}, pytest.approx(4 / 7))
 
 
+def test_pools_and_their_cluster_strand_the_same_slices(pool, bob):
+    """A profile that a pod of another pool requests is requested; slices are named beside the whole GPUs."""
+    other = make.a_pool(pool.cluster, "other")
+    sums = {"slices_expected": 7, "slices_allocatable": 7, "slices_allocated": 3, "allocatable": MIG, "expected": MIG,
+            "gpu_allocatable": 0, "gpu_expected": 0, "gpu_allocated": 0}  # fmt: skip
+    for of, name in ((pool, "here"), (other, "there")):
+        node = a_node(of, name, free=0, requested={"nvidia.com/mig-1g.18gb": 3}, **sums)
+    make.a_pod(node, gpus=0, is_tenant=True, resources={"nvidia.com/mig-1g.18gb": 1})
+
+    found = [free_gpus_of_pool(of, bob).found for of in (pool, other)]
+    whole = free_gpus_of_cluster(pool.cluster, bob).found
+
+    assert [each.stranded.get(StrandedBy.PROFILE, 0) for each in (*found, whole)] == [0, 0, 0]
+    assert sum(each.usable for each in found) == pytest.approx(whole.usable) == pytest.approx(8 / 7)
+    text = page(visiting(bob), f"/parts/pools/{pool.pk}/free-gpus").text
+    assert "0.6 free, 0 usable now by pods of the usual 1 GPU, 0.6 as MIG slices that pods request" in text
+
+
 def test_a_person_of_a_pool_sees_the_free_gpus_of_its_nodes(pool):
     other = make.a_pool(pool.cluster, "other")
     a_node(pool, "mine", free=8)

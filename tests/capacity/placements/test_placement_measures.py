@@ -146,7 +146,10 @@ def test_failures_of_gone_nodes_and_of_nodes_without_the_label_have_no_known_dom
     text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
     assert "Failures of 7 days" in text
     pool.cluster.added_at = NOON - timedelta(hours=30)
-    assert measures_of_pool(pool, bob, now=NOON).failures.days == 2  # nobody watched before
+    found = measures_of_pool(pool, bob, now=NOON).failures
+    assert (found.days, found.hours) == (2, 30)  # nobody watched before
+    pool.cluster.save()
+    assert "Failures of 30 hours" in page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
     assert "of unknown domains" in text
 
 

@@ -31,7 +31,9 @@ def test_free_gpus_have_their_parts(viewer, pool):
     make.a_node(pool.cluster, "n2", pool=pool, gpus=8, is_unschedulable=True)
 
     for address in (f"/pools/{pool.pk}/free-gpus-now.csv", f"/clusters/{pool.cluster_id}/free-gpus-now.csv"):
-        assert [(row["part"], float(row["gpus"])) for row in rows(viewer, address)] == [("usable", 8), ("cordon", 8)]
+        found = rows(viewer, address)
+        assert [(row["part"], float(row["gpus"])) for row in found] == [("usable", 8), ("cordon", 8)]
+        assert {(row["cluster"], row["at"]) for row in found} == {("east", NOON.isoformat())}
 
 
 def test_a_waiting_pod_has_the_nodes_left_after_each_requirement(viewer, pool):
