@@ -6,6 +6,7 @@ instances.
 """
 
 import re
+from collections.abc import Mapping
 
 PROFILE = re.compile(r"^(\d)g\.(\d+)gb")
 MEMORY_IN_NAME = re.compile(r"(\d+)GB")
@@ -25,6 +26,14 @@ BOARDS: tuple[tuple[re.Pattern[str], int, int], ...] = tuple(
     )
 )
 MOST = 7
+# Parts of the memory of a board by the slices of compute in a profile, by the most instances of the board.
+MEMORY_PARTS: Mapping[int, Mapping[int, tuple[int, ...]]] = {
+    7: {1: (1, 2), 2: (2,), 3: (4,), 4: (4,), 7: (8,)},
+    4: {1: (1,), 2: (2,), 4: (4,)},
+    2: {1: (1,), 2: (2,)},
+}
+WITHOUT_MIG = re.compile(r"(?<![A-Z0-9])(?:T4|V100|P\d+|K80|L\d+S?|A2|A10G?|A16|A40)(?![A-Z0-9])")
+SEVERAL_MEMORIES = "GH200"  # one name for boards of 96 and 144 GB
 
 
 def slices_of_a_board(profile: str, product: str) -> int:
@@ -36,9 +45,34 @@ def slices_of_a_board(profile: str, product: str) -> int:
     by_compute = most // int(match[1])
     if not memory:
         return by_compute
-    parts = 8 if most == MOST else most
+    parts = _parts(most)
     taken = max(1, round(int(match[2]) * parts / memory))
     return min(by_compute, parts // taken)
+
+
+def may_have_profile(profile: str, product: str) -> bool:
+    """Tells whether boards of a product can be cut to a profile. A product of unknown memory may have it."""
+    match = PROFILE.match(profile)
+    if WITHOUT_MIG.search(product):
+        return False
+    memory, most = _board(product)
+    if match is None or not memory or SEVERAL_MEMORIES in product:
+        return True
+    parts = MEMORY_PARTS[most].get(int(match[1]), ())
+    return any(abs(int(match[2]) - memory * part / _parts(most)) <= 1 for part in parts)
+
+
+def profile_of_size(profile: str, product: str) -> str:
+    """Returns the profile of a product with the same compute. Blank: none is known."""
+    match, (memory, most) = PROFILE.match(profile), _board(product)
+    parts = MEMORY_PARTS[most].get(int(match[1])) if match else None
+    if not parts or not memory or SEVERAL_MEMORIES in product or WITHOUT_MIG.search(product):
+        return ""
+    return f"{profile[0]}g.{int(memory * parts[0] / _parts(most) + 0.5)}gb"
+
+
+def _parts(most: int) -> int:
+    return 8 if most == MOST else most
 
 
 def compute_slices_of_a_board(product: str) -> int:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu.resources import Layout, Use, boards_of, layout_of, uses_of
-from gpu.resources.mig_slices import slices_of_a_board
+from gpu.resources.mig_slices import may_have_profile, profile_of_size, slices_of_a_board
 from gpu.resources.physical import COLUMNS, TITLES, columns_of, uses_in
 from tests.fleet.documents import mig_mixed, time_sliced
 
@@ -89,6 +89,26 @@ def test_a_label_that_lies_counts_no_more_than_a_node_can_hold():
 )
 def test_a_board_gives_as_many_slices_as_nvidias_table_says(profile, product, number):
     assert slices_of_a_board(profile, product) == number
+
+
+@pytest.mark.parametrize(
+    ("profile", "product", "may", "like"),
+    [
+        ("4g.71gb", "NVIDIA-A100-SXM4-80GB", False, "4g.40gb"),
+        ("4g.71gb", "NVIDIA-H200", True, "4g.71gb"),
+        ("1g.20gb", "NVIDIA-H100-80GB-HBM3", True, "1g.10gb"),
+        ("1g.10gb.me", "NVIDIA-H100-80GB-HBM3", True, "1g.10gb"),
+        ("3g.135gb", "NVIDIA-B300", True, "3g.135gb"),
+        ("4g.24gb", "NVIDIA-A30", True, "4g.24gb"),
+        ("3g.24gb", "NVIDIA-A30", False, ""),
+        ("1g.12gb", "NVIDIA-GH200-480GB", True, ""),
+        ("1g.12gb", "NVIDIA-H100-NVL", True, ""),
+        ("1g.10gb", "NVIDIA-L40S", False, ""),
+        ("cpx_nps4", "NVIDIA-A100-SXM4-80GB", True, ""),
+    ],
+)
+def test_a_product_has_the_profiles_of_its_memory(profile, product, may, like):
+    assert (may_have_profile(profile, product), profile_of_size(profile, product)) == (may, like)
 
 
 NAMES = [
