@@ -176,5 +176,5 @@ ACTS: tuple[tuple[str, Callable[[Fix, re.Match[str]], None]], ...] = (
     (r"Use fewer volumes of (\S+) in the pod template\.", _drop_volumes_of),
     (r"Make the pod (affinity|anti-affinity) \(.*\) preferred, not required\.", _drop_pod_affinity),
     (r"Make the anti-affinity of (\S+) preferred, not required: it excludes this pod\.", _relax_other),
-    (r"Wait until other pods end, or add nodes\.", _wait),
+    (r"Wait until other pods end\.", _wait),
 )

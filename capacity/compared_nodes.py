@@ -23,6 +23,8 @@ from capacity.wait_reasons.pod_volumes import ZONE_LABELS
 from capacity.wait_reasons.requirements import WaitingPod, read_taint
 from fleet.allocation.cpu_memory import WHOSE
 from fleet.models import Node, Observer
+from gpu.labels import GPU_PRODUCT
+from gpu.resources.names import profile_in
 
 KEPT_S, SHARED_S = 30, 3  # without a flush of the observer, and despite one
 INDEXES_AT_MOST = 4  # that a process remembers: 5 MB each with 5,000 nodes
@@ -54,6 +56,8 @@ def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
     keys = frozenset(each.key for pod in pods for each in _requirements(pod) if not each.is_field)
     keys |= {key for pod in pods for key in pod.rules.topology_keys}
     keys |= {key for pod in pods if any(each.zones for each in pod.volumes or ()) for key in ZONE_LABELS}
+    if any(profile_in(name) for pod in pods for name in pod.requests):
+        keys |= {GPU_PRODUCT}
     wanted, below = rules_wanted(pods), max((pod.priority for pod in pods), default=0)
     devices = frozenset(each for pod in pods for each in pod.devices or ())
     drivers = frozenset(each.driver for pod in pods for each in pod.volumes or () if each.driver)

@@ -35,18 +35,18 @@ class LabelConflict:
 
 def label_conflicts(labels: Mapping[str, str], *, offers_nvidia: bool) -> list[dict[str, str]]:
     """Returns the conflicts as rows. `offers_nvidia`: the node offers NVIDIA's GPUs, so that the hardware is there."""
-    found = [*_other_models(labels), *(() if offers_nvidia else _no_hardware(labels))]
+    found = [*_othermodels_in(labels), *(() if offers_nvidia else _no_hardware(labels))]
     return [asdict(conflict) for conflict in found[:MOST]]
 
 
-def _other_models(labels: Mapping[str, str]) -> Iterator[LabelConflict]:
+def _othermodels_in(labels: Mapping[str, str]) -> Iterator[LabelConflict]:
     """Yields labels that name a GPU model other than the discovered product."""
     key = next((key for key in PRODUCTS if labels.get(key)), "")
-    if not (discovered := _models(labels.get(key, ""))):
+    if not (discovered := models_in(labels.get(key, ""))):
         return
     for label, value in sorted(labels.items()):
         is_by_hand = not label.startswith(DISCOVERED) and NAMES_GPUS.search(label)
-        named = _models(value) if is_by_hand else set()
+        named = models_in(value) if is_by_hand else set()
         if named and not any(_are_alike(one, other) for one in named for other in discovered):
             yield LabelConflict(label, value, labels[key], key)
 
@@ -58,7 +58,8 @@ def _no_hardware(labels: Mapping[str, str]) -> Iterator[LabelConflict]:
         yield LabelConflict(keys.GPU_PRESENT, "true", "no PCI device of NVIDIA", "node-feature-discovery")
 
 
-def _models(text: str) -> set[str]:
+def models_in(text: str) -> set[str]:
+    """Returns the GPU models that a text names: h100, gb200."""
     return set(MODELS.findall(text.lower()))
 
 

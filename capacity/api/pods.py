@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from capacity.pods.image_pulls import PendingPull
 from capacity.pods.story import NearNode, story_of, waiting_story
-from capacity.wait_reasons.answers import Actor, DecidingKind, ScalingVerdict
+from capacity.wait_reasons.answers import Actor, Change, DecidingKind, ScalingVerdict
 from edges.rest import Edge, RowSerializer
 from fleet.api.pods import PodRowSerializer
 from fleet.freshness.cluster import load_cluster_freshness
@@ -100,10 +100,18 @@ class PendingChangeSerializer(serializers.Serializer):
     actor = serializers.ChoiceField(
         choices=[(actor.value, actor.value) for actor in Actor], help_text="Who can make the change."
     )
-    fits_now = serializers.IntegerField(help_text="Nodes on which the pod fits immediately after the change.")
-    fits_later = serializers.IntegerField(
-        help_text="Nodes on which the pod fits after the change once other pods end. Includes `fits_now`."
+    fits_now = serializers.SerializerMethodField(
+        help_text="Nodes on which the pod fits immediately after the change. Null: unknown."
     )
+    fits_later = serializers.SerializerMethodField(
+        help_text="Nodes on which the pod fits after the change once other pods end. Null: unknown."
+    )
+
+    def get_fits_now(self, change: Change) -> int | None:
+        return change.fits_now if change.fits_later else None
+
+    def get_fits_later(self, change: Change) -> int | None:
+        return change.fits_later or None
 
 
 class FunnelStepSerializer(serializers.Serializer):

@@ -64,11 +64,11 @@ def helpful_changes(obstacles: Obstacles) -> list[Change]:
     ]
     found.sort(key=lambda change: (-change.fits_now, -change.fits_later, change.actor is not Actor.OWNER))
     waiting = candidates.bit_count()
-    wait = [Change("Wait until other pods end, or add nodes.", Actor.NOBODY, 0, waiting)] if waiting else []
+    wait = [Change("Wait until other pods end.", Actor.NOBODY, 0, waiting)] if waiting else []
+    more = [Change("Add nodes like these.", Actor.ADMIN)] if waiting else []
     fewer = _smaller_requests(obstacles)
-    return [*wait, *_moves(obstacles), *fewer, *_corrections(obstacles), *found][:CHANGES_AT_MOST] or _two_changes(
-        obstacles
-    )
+    counted = [*wait, *_moves(obstacles), *fewer, *_corrections(obstacles), *found][: CHANGES_AT_MOST - len(more)]
+    return [*counted, *more] or _two_changes(obstacles)
 
 
 def _counted(change: Change, now: NodeSet, later: NodeSet) -> Change:

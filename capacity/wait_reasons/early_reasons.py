@@ -15,7 +15,7 @@ from capacity.wait_reasons.rule_nodes import is_far_from_unknown_pods
 from capacity.wait_reasons.scheduler_message import SchedulerVerdict
 from wording.lists import names
 from wording.numbers import either
-from wording.reports import LONGEST_SUMMARY, clip
+from wording.reports import LONGEST_SUMMARY, clip, fit
 
 SILENT_AFTER = timedelta(minutes=2)  # a scheduler tries a new pod within seconds
 KUEUE = "kueue.x-k8s.io/"
@@ -54,6 +54,7 @@ class WaitFacts:
     claims: Sequence[ClaimFacts] | None = None  # of the pod; None: claims are not observed
     device_classes: Collection[str] | None = None  # None: not observed
     has_events: bool = False  # an Event of a scheduler about the pod
+    is_scheduler_seen: bool = False  # an Event of its scheduler about any pod
     queue: QueuePlace | None = None
     queue_unread: str = ""  # data of its queue that is not read, and why; blank: all is read
     scaling: ScalingReport | None = None  # of an autoscaler; None: none is known
@@ -83,8 +84,8 @@ def reason_before_nodes(
         return _volumes(pod)
     if missing := _missing_claims(pod, around):
         return _without_claims(missing)
-    if not verdict and not around.has_events and now - pod.created_at >= SILENT_AFTER:
-        return _silent(pod)
+    if not verdict and not around.has_events and (silent := _silent(pod, around, now=now)):
+        return silent
     if pod.claims and pod.devices is None:
         return _claims(pod, around)
     if not pod.is_read:
@@ -114,7 +115,7 @@ def _gated(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
         namespace = pod.name.partition("/")[0]
         step = f"Check the quota of its Kueue queue: kubectl get workloads -n {namespace}. Kueue removes the gate."
         if NOT_INSTALLED in around.queue_unread:
-            step = "Kueue is not installed here. Install it, or create the pod without the gate."
+            return _gated_without_kueue(gates, around)
         is_late = around.queue is not None  # admitted: Kueue removes the gate within seconds
         summary = "Kueue has admitted it, but its gate is still there." if is_late else NOT_ADMITTED
         return PendingExplanation(
@@ -131,7 +132,34 @@ def _gated(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
     )  # fmt: skip
 
 
-def _silent(pod: WaitingPod) -> PendingExplanation:
+def _gated_without_kueue(gates: str, around: WaitFacts) -> PendingExplanation:
+    return PendingExplanation(
+        "gated", fit("{} holds it, and Kueue is not installed here", gates),
+        clip(f"Nothing removes the gate {gates}. The scheduler ignores the pod.", LONGEST_SUMMARY), decided_by=gates,
+        decided_kind=DecidingKind.GATE,
+        changes=[
+            Change("Create the pod without the gate.", Actor.OWNER),
+            Change("Install Kueue. It removes the gate of a workload that it admits.", Actor.ADMIN),
+        ],
+        not_checked=[around.queue_unread],
+    )  # fmt: skip
+
+
+def _unproven_scheduler(pod: WaitingPod) -> PendingExplanation:
+    """Explains a new pod of a scheduler that may not exist: its rules, and so what would help, are unknown."""
+    return PendingExplanation(
+        "no_scheduler", fit("Waits for scheduler {}, which has not reported yet", pod.scheduler),
+        "No Event of this scheduler is known. Only a scheduler with this name places the pod.",
+        decided_by=pod.scheduler, decided_kind=DecidingKind.SCHEDULER,
+        changes=[Change(f"Check that the scheduler {pod.scheduler} runs, and read its log.", Actor.ADMIN)],
+    )  # fmt: skip
+
+
+def _silent(pod: WaitingPod, around: WaitFacts, *, now: datetime) -> PendingExplanation | None:
+    """Explains a pod of which no scheduler reports. None: it is new, and its scheduler is there."""
+    if now - pod.created_at < SILENT_AFTER:
+        is_proven = pod.scheduler == USUAL_SCHEDULER or around.is_scheduler_seen or around.queue is not None
+        return None if is_proven else _unproven_scheduler(pod)
     if pod.scheduler != USUAL_SCHEDULER:
         return PendingExplanation(
             "no_scheduler", f"No scheduler named {pod.scheduler} reports on this pod",

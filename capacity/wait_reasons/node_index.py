@@ -4,6 +4,7 @@ A set of nodes is an integer with a bit for each node, so that a pod is compared
 operations. Sets are built on first use and shared by all pods of the cluster.
 """
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -14,8 +15,10 @@ from functools import cached_property
 from capacity.wait_reasons.label_requirements import LabelRequirement, Term
 from capacity.wait_reasons.neighbours import Neighbours, PreemptiblePods
 from capacity.wait_reasons.requirements import NodeTaint
+from gpu.label_conflicts import models_in
 
 NodeSet = int
+NUMBER = re.compile(r"\d+")
 UNKNOWN_LIMIT = 10**9  # of pods on a node that does not report one
 VALUES_COMPARED = 500  # of a label, with a misspelt one
 NAMED = 3  # nodes in a sentence
@@ -181,10 +184,15 @@ class NodeIndex:
         return self._by_label[key]
 
     def nearest_value(self, key: str, value: str) -> str:
-        """Returns the value of a label that is spelt almost like this one. Blank: none is, or it exists."""
+        """Returns the value of a label that is spelt almost like this one. Blank: none is, or it exists.
+
+        Another number or another GPU model is another thing, not another spelling: H200 and GB200, 40GB and 80GB.
+        """
         values = self.values_of(key)
-        near = [] if value in values else get_close_matches(value, list(values)[:VALUES_COMPARED], n=1, cutoff=0.85)
-        return near[0] if near else ""
+        if value in values:
+            return ""
+        alike = [each for each in list(values)[:VALUES_COMPARED] if _identity_of(each) == _identity_of(value)]
+        return next(iter(get_close_matches(value, alike, n=1, cutoff=0.85)), "")
 
     def offering(self, resource: str, amount: int = 1) -> NodeSet:
         """Returns the nodes with at least this amount in total, whoever has it."""
@@ -230,6 +238,10 @@ class NodeIndex:
         for place in places:
             bits[place >> 3] |= 1 << (place & 7)
         return int.from_bytes(bits, "little")
+
+
+def _identity_of(value: str) -> tuple[list[str], set[str]]:
+    return NUMBER.findall(value), models_in(value)
 
 
 def union_of(sets: Iterable[NodeSet]) -> NodeSet:

@@ -7,8 +7,10 @@ from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingEx
 from capacity.wait_reasons.device_requests import PREFIX
 from capacity.wait_reasons.node_index import NodeSet
 from capacity.wait_reasons.obstacles import CPU, MEMORY, PODS, RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, union
-from gpu.labels import MIG_CONFIG
+from gpu.labels import GPU_PRODUCT, MIG_CONFIG
 from gpu.resources import is_gpu_resource
+from gpu.resources.layout import product_of
+from gpu.resources.mig_slices import may_have_profile, profile_of_size
 from gpu.resources.names import profile_in
 from wording.lists import names
 from wording.numbers import count, either
@@ -193,6 +195,11 @@ def _explain_not_offered(obstacles: Obstacles, resource: str) -> PendingExplanat
         changes = [Change("Change the class or the selectors of the claim.", Actor.OWNER)]
     if profile := profile_in(resource):
         step = f"Give a node the MIG profile {profile}, by its label {MIG_CONFIG}."
+        products = sorted({product_of(label) for label in index.values_of(GPU_PRODUCT)})
+        if products and not any(may_have_profile(profile, product) for product in products):
+            step = f"Add nodes whose GPUs have the MIG profile {profile}."
+            like = [f"{each} can offer {its}." for each in products if (its := profile_of_size(profile, each))]
+            summary = clip(" ".join(["No product here has this profile.", *like[:1], summary]), LONGEST_SUMMARY)
     changes.append(Change(step, Actor.ADMIN))
     title = f"No node offers {resource}"
     return PendingExplanation("offered_by_no_node", title, summary, resource, DecidingKind.RESOURCE, changes)

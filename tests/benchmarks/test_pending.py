@@ -11,7 +11,12 @@ from capacity.wait_reasons.early_reasons import WaitFacts
 from capacity.wait_reasons.explanation import explain
 from capacity.wait_reasons.node_index import NodeIndex
 
-WITHOUT_ACT = ("Request a resource that nodes offer.", "Give a node the MIG profile", "Wait: the scheduler tries again")
+WITHOUT_ACT = (
+    "Add nodes",
+    "Request a resource that nodes offer.",
+    "Give a node the MIG profile",
+    "Wait: the scheduler tries again",
+)
 
 
 def test_the_check_agrees_with_the_simulators_scheduler():
@@ -41,6 +46,6 @@ def test_a_change_is_read_from_its_sentence():
     assert repaired.nodes == {"node-00001": {"taints": []}}
     moved = read_fix("Move pods with 3 GPUs from node-00001 to other nodes: 4 are free there.", pod, nodes)
     assert moved.freed == {"node-00001": 3}
-    assert GPU not in read_fix("Wait until other pods end, or add nodes.", pod, nodes).freed
+    assert GPU not in read_fix("Wait until other pods end.", pod, nodes).freed
     with pytest.raises(UnknownChange):
         read_fix("Ask somebody.", pod, nodes)

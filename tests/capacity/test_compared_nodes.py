@@ -44,3 +44,16 @@ def test_a_node_takes_as_many_pods_as_its_kubelet_allows():
     compared_nodes.forget_indexes()
     found = explanations_of([pod], now=NOON)[pod.uid]
     assert (found.key, "pods per node" in found.not_checked[0]) == ("scheduler", True)
+
+
+def test_products_are_read_for_a_pod_that_requests_a_mig_profile():
+    cluster = make.a_cluster("east")
+    slices = {"nvidia.com/mig-3g.40gb": 2}
+    make.a_node(cluster, allocatable=slices, labels={"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB-SHARED"})
+    pod = make.a_pending_pod(
+        cluster, resources={"nvidia.com/mig-4g.71gb": 1}, placement={"tolerations": []}, created_at=NOON
+    )
+
+    found = explanations_of([pod], now=NOON)[pod.uid]
+
+    assert "NVIDIA-A100-SXM4-80GB can offer 4g.40gb." in found.summary

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from capacity.waiting_pods import explanations_of
-from fleet.models import QueuedWorkload, WorkloadQueue
+from fleet.models import ClusterEvent, QueuedWorkload, WorkloadQueue
 from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -156,6 +156,17 @@ def test_a_pod_of_volcano_has_the_words_of_its_pod_group(cluster):
     found = why(pod)
 
     assert (found.title, found.summary) == ("Waits in queue gold of Volcano", "8/8 tasks")
+
+
+def test_a_scheduler_is_there_once_it_has_written_an_event_about_any_pod(cluster):
+    make.a_node(cluster)
+    pod = make.a_pending_pod(cluster, "train", placement={"scheduler": "own"}, created_at=NOON)
+    assert why(pod).key == "no_scheduler"
+
+    row = {"reason": "Scheduled", "source": "own", "about_uid": "other", "changed_at": NOON}
+    ClusterEvent.objects.create(cluster=cluster, uid="e", **row)
+
+    assert why(pod).key == "fits"
 
 
 def test_pods_without_a_queue_cost_no_query(cluster, django_assert_max_num_queries):

@@ -36,8 +36,9 @@ def test_too_few_gpus():
     assert found.near_misses[0].node.name == "b"
     assert found.near_misses[0].lacks == ["2 GPUs free of 4 GPUs"]
     assert texts(found) == [
-        ("Wait until other pods end, or add nodes.", "nobody", 0, 2),
+        ("Wait until other pods end.", "nobody", 0, 2),
         ("Request at most 2 GPUs per pod.", "pod owner", 1, 2),
+        ("Add nodes like these.", "cluster admin", 0, 0),
     ]
 
 
@@ -90,6 +91,23 @@ def test_a_misspelled_label_value_is_recognized():
 
     assert "Nearest spelling: NVIDIA-H100-80GB-HBM3." in found.summary
     assert texts(found)[0] == (f"Correct the label to {PRODUCT}=NVIDIA-H100-80GB-HBM3.", "pod owner", 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [
+        ("NVIDIA-H200", "NVIDIA-GB200"),
+        ("NVIDIA-A100-SXM4-40GB", "NVIDIA-A100-SXM4-80GB"),
+        ("NVIDIA-L40-SHARED", "NVIDIA-L40S-SHARED"),
+    ],
+)
+def test_another_product_is_no_correction(wanted, there):
+    pod = a_pod(placement={"node_selector": {PRODUCT: wanted}})
+
+    found = explained(pod, a_node("a", labels={PRODUCT: there}))
+
+    assert found.summary == f"Nodes have the value {there}."
+    assert texts(found) == [(f"Remove {PRODUCT}={wanted} from the node selector.", "pod owner", 1, 1)]
 
 
 def test_a_label_key_that_no_node_has():
@@ -155,6 +173,33 @@ def test_a_taint_of_kubernetes_is_repaired_and_not_tolerated():
     ]
 
 
+@pytest.mark.parametrize(
+    ("product", "offered", "summary", "step"),
+    [
+        (
+            "NVIDIA-A100-SXM4-80GB", "3g.40gb",
+            (
+                "No product here has this profile. NVIDIA-A100-SXM4-80GB can offer 4g.40gb. Nodes offer "
+                "nvidia.com/mig-3g.40gb."
+            ),
+            "Add nodes whose GPUs have the MIG profile 4g.71gb.",
+        ),
+        (
+            "NVIDIA-H200", "3g.71gb", "Nodes offer nvidia.com/mig-3g.71gb.",
+            "Give a node the MIG profile 4g.71gb, by its label nvidia.com/mig.config.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_profile_that_no_product_has_is_not_proposed(product, offered, summary, step):
+    mixed = {f"nvidia.com/mig-{offered}": 2, CPU: 128_000, MEMORY: 1024 * GIB}
+    pod = a_pod(requests={"nvidia.com/mig-4g.71gb": 1})
+
+    found = explained(pod, a_node("a", allocatable=mixed, labels={PRODUCT: product}))
+
+    assert found.summary == summary
+    assert found.changes[-1].text == step
+
+
 def test_more_gpus_than_any_node_has():
     found = explained(a_pod(gpus=16), a_node("a"), a_node("b", gpus=4))
 
@@ -212,8 +257,9 @@ def test_gpus_are_free_but_their_node_has_as_many_pods_as_its_kubelet_allows():
         "1 node has the GPUs free, but as many pods as its kubelet allows."
     )
     assert texts(found) == [
-        ("Wait until other pods end, or add nodes.", "nobody", 0, 2),
+        ("Wait until other pods end.", "nobody", 0, 2),
         ("Raise maxPods of the kubelet on full.", "cluster admin", 1, 2),
+        ("Add nodes like these.", "cluster admin", 0, 0),
     ]
     assert found.funnel[-1] == FunnelStep("Have room for 1 more pod", 0, 1)
     assert {miss.node.name: list(miss.lacks) for miss in found.near_misses}["full"] == [
@@ -361,12 +407,35 @@ def test_a_gate(gate, title):
     assert (found.key, found.title, found.decided_by) == ("gated", title, gate)
 
 
+def test_a_gate_of_kueue_that_is_not_installed():
+    pod = a_pod(placement={"gates": ["kueue.x-k8s.io/admission"]})
+
+    found = explained(pod, a_node("a"), queue_unread="Kueue (not installed)")
+
+    assert found.title == "kueue.x-k8s.io/admission holds it, and Kueue is not installed here"
+    assert texts(found) == [
+        ("Create the pod without the gate.", "pod owner", 0, 0),
+        ("Install Kueue. It removes the gate of a workload that it admits.", "cluster admin", 0, 0),
+    ]
+
+
 def test_no_scheduler_of_that_name():
     pod = a_pod(placement={"scheduler": "volcan"}, created_at=NOON - timedelta(minutes=3))
 
     assert explained(pod, a_node("a")).title == "No scheduler named volcan reports on this pod"
     assert explained(pod, a_node("a"), has_events=True).key == "fits"
-    assert explained(pod, a_node("a"), now=NOON - timedelta(minutes=2)).key == "fits"
+
+
+def test_a_new_pod_of_a_scheduler_that_was_never_seen_is_not_compared():
+    pod = a_pod(gpus=4, placement={"scheduler": "volcano"})
+    nodes = a_node("a", used=7), a_node("b", used=6)
+
+    found = explained(pod, *nodes)
+
+    assert found.title == "Waits for scheduler volcano, which has not reported yet"
+    assert texts(found) == [("Check that the scheduler volcano runs, and read its log.", "cluster admin", 0, 0)]
+    assert explained(pod, *nodes, is_scheduler_seen=True).key == "no_room"
+    assert explained(pod, *nodes, has_events=True).key == "no_room"
 
 
 def test_a_silent_scheduler():
