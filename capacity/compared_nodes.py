@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -24,12 +24,14 @@ from capacity.wait_reasons.requirements import WaitingPod, read_taint
 from fleet.allocation.cpu_memory import WHOSE
 from fleet.models import Node, Observer
 from gpu.labels import GPU_PRODUCT
+from gpu.resources import Layout, ResourceKind
 from gpu.resources.names import profile_in
 
 KEPT_S, SHARED_S = 30, 3  # without a flush of the observer, and despite one
 INDEXES_AT_MOST = 4  # that a process remembers: 5 MB each with 5,000 nodes
 COLUMNS = (
-    "pk", "name", "is_unschedulable", "cpu_allocatable_m", "memory_allocatable_bytes", "pods_allocatable", "pods_bound",
+    "pk", "name", "is_unschedulable", "layout", "cpu_allocatable_m", "memory_allocatable_bytes", "pods_allocatable",
+    "pods_bound",
     *(f"cpu_{whose}_m" for whose in WHOSE), *(f"memory_{whose}_bytes" for whose in WHOSE),
 )  # fmt: skip
 
@@ -107,6 +109,13 @@ def _requirements(pod: WaitingPod) -> list[LabelRequirement]:
     return [*pod.selector, *(each for term in (*pod.terms, *volumes) for each in term)]
 
 
+@lru_cache(maxsize=4096)
+def _parts_in(layout: str) -> frozenset[str]:
+    """Returns the resources of a layout whose units are shares or slices of GPUs."""
+    kinds = {name: way.kind for name, way in Layout.read(layout).ways.items()}
+    return frozenset(name for name, kind in kinds.items() if kind in (ResourceKind.SHARE, ResourceKind.SLICE))
+
+
 def _node(
     row: Mapping[str, Any], labels: Mapping[str, str], decoded: Callable[[str], Any], devices: DeviceCounts
 ) -> ComparedNode:
@@ -135,4 +144,5 @@ def _node(
             **{name: every - free for name, (every, free) in counts.items()},
         },
         expected=decoded(row["expected_text"]),
+        parts=_parts_in(row["layout"]),
     )

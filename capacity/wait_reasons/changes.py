@@ -51,12 +51,14 @@ TAINTS_OF_CONTROLLERS: Mapping[str, str] = {
 def helpful_changes(obstacles: Obstacles) -> list[Change]:
     """Returns the single changes after which the pod fits, the most helpful first; else pairs of changes."""
     now, later = obstacles.sole([*obstacles.fixed, *obstacles.room]), obstacles.sole(obstacles.fixed)
+    candidates = obstacles.candidates
     found = [
-        change if change.fits_later else _counted(change, _without(obstacles, each, now.get(each, 0)), nodes)
+        change
+        if change.fits_later
+        else _counted(change, _without(obstacles, each, now.get(each, 0)), nodes | candidates)
         for each, nodes in later.items()
         if (change := _change(obstacles, each, nodes))
     ]
-    candidates = obstacles.candidates
     found += [
         _counted(change, _without(obstacles, each, nodes), candidates)
         for each, nodes in now.items()
@@ -67,8 +69,8 @@ def helpful_changes(obstacles: Obstacles) -> list[Change]:
     wait = [Change("Wait until other pods end.", Actor.NOBODY, 0, waiting)] if waiting else []
     more = [Change("Add nodes like these.", Actor.ADMIN)] if waiting else []
     fewer = _smaller_requests(obstacles)
-    counted = [*wait, *_moves(obstacles), *fewer, *_corrections(obstacles), *found][: CHANGES_AT_MOST - len(more)]
-    return [*counted, *more] or _two_changes(obstacles)
+    counted = dict.fromkeys([*wait, *_moves(obstacles), *fewer, *_corrections(obstacles), *found])
+    return [*list(counted)[: CHANGES_AT_MOST - len(more)], *more] or _two_changes(obstacles)
 
 
 def _counted(change: Change, now: NodeSet, later: NodeSet) -> Change:
@@ -134,7 +136,14 @@ def _smaller(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change
     most = index.largest(name, nodes)
     if most <= 0:
         return None
-    later = nodes & index.offering(name, most)
+    return _request(obstacles, name, most)
+
+
+def _request(obstacles: Obstacles, name: str, most: int) -> Change:
+    """Returns the change to a smaller amount, with every node that then fits."""
+    index = obstacles.index
+    others = union([each for each in obstacles.fixed if (each.kind, each.name) != (ObstacleKind.SIZE, name)])
+    later = index.offering(name, most) & ~others
     now = later & index.with_free(name, most) & ~union([each for each in obstacles.room if each.name != name])
     text = f"Request at most {amount_text(name, most)} per pod."
     return Change(text, Actor.OWNER, now.bit_count(), later.bit_count())
@@ -185,8 +194,7 @@ def _smaller_requests(obstacles: Obstacles) -> list[Change]:
     room = obstacles.index.room(resource, nodes)
     if not 0 < room.most < obstacles.pod.requests[resource]:
         return []
-    text = f"Request at most {amount_text(resource, room.most)} per pod."
-    return [Change(text, Actor.OWNER, room.with_most, nodes.bit_count())]
+    return [_request(obstacles, resource, room.most)]
 
 
 def _nodes_lacking_only_gpus(obstacles: Obstacles) -> tuple[str, NodeSet]:

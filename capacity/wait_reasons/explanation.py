@@ -8,7 +8,7 @@ from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingEx
 from capacity.wait_reasons.changes import helpful_changes
 from capacity.wait_reasons.early_reasons import WaitFacts, reason_before_nodes, unchecked_parts
 from capacity.wait_reasons.gang_message import reason_of_gang
-from capacity.wait_reasons.near_misses import funnel_of, near_misses_of, near_summary
+from capacity.wait_reasons.near_misses import funnel_of, near_misses_of, near_summary, shares_summary
 from capacity.wait_reasons.node_index import NodeIndex
 from capacity.wait_reasons.node_reasons import reason_over_nodes
 from capacity.wait_reasons.obstacles import find_obstacles
@@ -32,6 +32,8 @@ from wording.numbers import count
 from wording.reports import LONGEST_SUMMARY, clip, fit
 
 AGREES_FROM = 0.95
+BEFORE_NODES = frozenset({"claim", "gang", "queued", "queue_refuses", "queue_quota"})
+NOT_COMPARED = "labels, taints and free amounts of nodes"
 COMPARE = (Change("Compare the pod template with the nodes that the scheduler rejects.", Actor.OWNER),)
 # By reason of the scheduler that is not compared with nodes. kubernetes.io/docs/concepts/storage/storage-limits.
 STEPS: Mapping[str, Sequence[Change]] = {
@@ -62,7 +64,8 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     verdict = read_message(pod.message)
     early = reason_before_nodes(pod, around, verdict, now=now) or reason_of_gang(pod, verdict)
     if early is not None:
-        return replace(early, verdict=verdict, not_checked=[*early.not_checked, *unchecked_parts(pod, None)])
+        later = [NOT_COMPARED] if early.key in BEFORE_NODES else []
+        return replace(early, verdict=verdict, not_checked=[*early.not_checked, *later, *unchecked_parts(pod, None)])
     obstacles = find_obstacles(pod, index)
     ours = obstacles.counted_as_scheduler()
     ratio = agreement(ours, verdict) if verdict else None
@@ -85,7 +88,7 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
         changes=changes,
         funnel=funnel_of(obstacles),
         near_misses=near_misses_of(obstacles),
-        near_summary=near_summary(obstacles),
+        near_summary=" ".join(filter(None, (near_summary(obstacles), shares_summary(obstacles)))),
         preemption=outlook,
         verdict=verdict,
         agreement_ratio=ratio,

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from capacity.wait_reasons.amounts import amount_text, by_weight, main_resource
+from capacity.wait_reasons.amounts import BY_NAME, amount_text, by_weight, main_resource
 from capacity.wait_reasons.answers import FunnelStep, NearMiss
 from capacity.wait_reasons.node_index import ComparedNode, NodeSet
 from capacity.wait_reasons.obstacles import CPU, PODS, Obstacle, ObstacleKind, Obstacles, union
+from gpu.resources import ResourceKind
 from wording.numbers import count, either
 
 BEFORE_AMOUNTS = (
@@ -26,6 +27,7 @@ AFTER_AMOUNTS = (
     (ObstacleKind.EXCLUSION, "No pod's anti-affinity excludes it"),
 )
 
+PARTS = ", as shares or slices"
 LACKS: Mapping[ObstacleKind, str] = {
     ObstacleKind.CORDON: "it is cordoned",
     ObstacleKind.TAINT: "taint {}",
@@ -103,6 +105,19 @@ def near_summary(obstacles: Obstacles) -> str:
     return f"{count(number, 'node')} {either(number, 'lacks', 'lack')} only {amount_text(resource, least)}."
 
 
+def shares_summary(obstacles: Obstacles) -> str:
+    """Returns how many nodes with enough GPUs offer only parts of GPUs, which Kubernetes counts alike. Blank: none."""
+    resource, index = main_resource(obstacles), obstacles.index
+    if not resource or BY_NAME.way(resource).kind is not ResourceKind.WHOLE:
+        return ""
+    amount = obstacles.pod.requests[resource]
+    nodes = index.offering(resource, amount)
+    number = (nodes & index.in_parts(resource)).bit_count()
+    offer = either(number, "offers", "offer")
+    total = f"{count(nodes.bit_count(), 'node')} with {amount_text(resource, amount)}"
+    return f"{number} of {total} {offer} them as shares or slices of GPUs." if number else ""
+
+
 def _nearest_nodes(obstacles: Obstacles) -> NodeSet:
     """Returns the nodes with the fewest obstacles, of those that offer the GPUs."""
     resource = main_resource(obstacles)
@@ -131,7 +146,8 @@ def _missing_requirements(obstacles: Obstacles, node: ComparedNode) -> Iterator[
                 yield f"{amount_text(each.name, has)} in total of {amount_text(each.name, wanted)}"
             case ObstacleKind.ROOM:
                 wanted = obstacles.pod.requests[each.name]
-                yield f"{amount_text(each.name, max(0, node.free(each.name)))} free of {amount_text(each.name, wanted)}"
+                free = f"{amount_text(each.name, max(0, node.free(each.name)))} free of"
+                yield f"{free} {amount_text(each.name, wanted)}{PARTS if each.name in node.parts else ''}"
             case ObstacleKind.VOLUME_LIMIT if around and around.volumes:
                 used = around.volumes[each.name].text(node.name)
                 yield f"room for more volumes of {each.name}: it has {used}"

@@ -38,6 +38,7 @@ class ComparedNode:
     allocatable: Mapping[str, int] = field(default_factory=dict)
     requested: Mapping[str, int] = field(default_factory=dict)
     expected: Mapping[str, int] = field(default_factory=dict)  # the highest that it ever offered
+    parts: frozenset[str] = frozenset()  # resources whose units are shares or slices of GPUs
 
     def free(self, resource: str) -> int:
         return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
@@ -193,6 +194,18 @@ class NodeIndex:
             return ""
         alike = [each for each in list(values)[:VALUES_COMPARED] if _identity_of(each) == _identity_of(value)]
         return next(iter(get_close_matches(value, alike, n=1, cutoff=0.85)), "")
+
+    def in_parts(self, resource: str) -> NodeSet:
+        """Returns the nodes on which a unit of a resource is a share or a slice of a GPU."""
+        return self._parts.get(resource, 0)
+
+    @cached_property
+    def _parts(self) -> Mapping[str, NodeSet]:
+        found: dict[str, list[int]] = defaultdict(list)
+        for place, node in enumerate(self.nodes):
+            for name in node.parts:
+                found[name].append(place)
+        return {name: self._set_of(places) for name, places in found.items()}
 
     def offering(self, resource: str, amount: int = 1) -> NodeSet:
         """Returns the nodes with at least this amount in total, whoever has it."""

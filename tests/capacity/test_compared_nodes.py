@@ -57,3 +57,14 @@ def test_products_are_read_for_a_pod_that_requests_a_mig_profile():
     found = explanations_of([pod], now=NOON)[pod.uid]
 
     assert "NVIDIA-A100-SXM4-80GB can offer 4g.40gb." in found.summary
+
+
+def test_shares_of_gpus_are_told_from_gpus():
+    cluster = make.a_cluster("east")
+    make.a_node(cluster, "whole")
+    make.a_node(cluster, "shared", layout="gpu=whole/time-slicing*4")
+    make.a_node(cluster, "sliced", layout="gpu=1g.10gb")
+
+    index = index_of(cluster.pk, [])
+
+    assert index.named(index.in_parts("nvidia.com/gpu")) == "shared, sliced"

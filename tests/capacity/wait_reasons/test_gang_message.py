@@ -81,3 +81,9 @@ def test_an_unbound_claim_that_is_counted_per_node_is_about_volumes():
     found = waits("0/1 nodes are available: 1 pod has unbound immediate PersistentVolumeClaims.", "hami-scheduler")
 
     assert found.decided_kind is DecidingKind.VOLUME_CLAIM
+
+
+def test_nodes_are_not_compared_while_the_gang_waits():
+    found = waits("Job is not ready for scheduling. Waiting for 8 pods, currently 3 exist, 0 are gated")
+
+    assert found.not_checked[0] == "labels, taints and free amounts of nodes"

@@ -42,6 +42,29 @@ def test_too_few_gpus():
     ]
 
 
+def test_nodes_that_offer_shares_as_gpus_are_counted():
+    whole, shared = a_node("a", gpus=16, used=12), a_node("b", gpus=16, used=9, parts=frozenset({GPU}))
+
+    found = explained(a_pod(gpus=16), whole, shared)
+
+    assert found.near_summary.endswith(" 1 of 2 nodes with 16 GPUs offers them as shares or slices of GPUs.")
+    assert found.near_misses[0].lacks == ["7 GPUs free of 16 GPUs, as shares or slices"]
+
+
+def test_a_change_counts_the_nodes_that_qualify_without_it():
+    taint = {"key": "team", "value": "vision", "effect": "NoSchedule"}
+    tainted = [a_node(f"t{number}", used=8, taints=[taint]) for number in range(3)]
+
+    found = explained(a_pod(gpus=4), a_node("a", used=6), *tainted, a_node("small", gpus=2))
+
+    assert texts(found) == [
+        ("Wait until other pods end.", "nobody", 0, 1),
+        ("Request at most 2 GPUs per pod.", "pod owner", 2, 2),
+        ("Tolerate the taint team=vision:NoSchedule in the pod template.", "pod owner", 0, 4),
+        ("Add nodes like these.", "cluster admin", 0, 0),
+    ]
+
+
 def test_no_gpu_is_free():
     found = explained(a_pod(), a_node("a", used=8))
 
@@ -63,7 +86,7 @@ def test_fragmented():
 def test_a_node_with_room_that_is_cordoned_is_named_before_waiting_helps():
     found = explained(a_pod(), a_node("a", used=8), a_node("b", is_cordoned=True))
 
-    assert ("Uncordon b.", "cluster admin", 1, 1) in texts(found)
+    assert ("Uncordon b.", "cluster admin", 1, 2) in texts(found)
 
 
 def test_all_qualifying_nodes_are_cordoned():
