@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -192,7 +192,7 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
         "rule": TITLES.get(decision.trigger, decision.trigger) if decision else "",
         "task": f"Mend the fault: {row.reason}",
         "fault": next((entry.reason for entry in moves if entry.verb == "case.fault"), row.reason),
-        "passed_at": next((entry.at for entry in moves if entry.evidence.get("result") == "passed"), row.passed_at),
+        "passed_at": _end_of_pass(row, moves),
         "fault_resolved_at": _fault_resolved_at(row),
         "repairs": (repairs := list(row.repairs.all())),
         "usual": usual_duration(repairs[0]) if repairs and not repairs[0].answer else "",
@@ -206,6 +206,12 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
 
 def _title_of(verb: str) -> str:
     return CHOSEN.get(verb, verb.replace("-", " "))
+
+
+def _end_of_pass(case: NodeCase, moves: Iterable[Any]) -> datetime | None:
+    """Returns when the pass that counts ended; the case has its begin. Later passes may be evidence only."""
+    ends = (entry.at for entry in moves if entry.evidence.get("result") == "passed")
+    return min((at for at in ends if case.passed_at and at >= case.passed_at), default=case.passed_at)
 
 
 def _fault_resolved_at(case: NodeCase) -> datetime | None:
