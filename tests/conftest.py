@@ -30,6 +30,7 @@ from tests import (
 from tests.api_server import ApiServer, an_api_server
 from tests.migrated import migrated_template, put_migrated
 from tests.patience import PATIENCE_S, get_through
+from tests.processes import GroupScheduling
 
 PROGRAMS = {
     "needs_kubectl": ("kubectl",),
@@ -191,6 +192,11 @@ def pytest_collection_finish() -> None:
         raise pytest.UsageError("Importing the tests opened a connection to the database.")
     gc.freeze()
     freeze_collector()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling | None:
+    return GroupScheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

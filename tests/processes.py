@@ -1,5 +1,7 @@
 """Which tests share a process where a run has several."""
 
+from xdist.scheduler import LoadFileScheduling
+
 # Files that share a stack or a browser: each process that has some of them starts it anew, a stack for 20 s of CPU.
 GROUPS = {
     "pages": tuple(
@@ -14,10 +16,12 @@ GROUPS = {
 ON_THEIR_OWN = ("tests/flows/test_promote_by_policy",)  # a stack of another fleet
 
 
-def scope_of(nodeid: str) -> str:
-    """Returns the file of a test, or the name of its group."""
-    if not nodeid.startswith(ON_THEIR_OWN):
-        for group, files in GROUPS.items():
-            if nodeid.startswith(files):
-                return group
-    return nodeid.partition("::")[0]
+class GroupScheduling(LoadFileScheduling):
+    """A file to a process, and a group to one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        if not nodeid.startswith(ON_THEIR_OWN):
+            for group, files in GROUPS.items():
+                if nodeid.startswith(files):
+                    return group
+        return super()._split_scope(nodeid)
