@@ -177,9 +177,9 @@ class Listing(Edge, generics.ListAPIView):
 
     def get(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        rows = list(self.see(page or []))  # before the serializer: its context may be about them
         # without rows of its own: see `_let_go_of_rows`
-        shown = self.get_serializer(many=True).to_representation(list(self.see(page or [])))
-        return self.get_paginated_response(shown)
+        return self.get_paginated_response(self.get_serializer(many=True).to_representation(rows))
 
 
 NOTHING = SimpleNamespace()  # computed values of a row that has none
