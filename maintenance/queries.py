@@ -237,8 +237,7 @@ def _needs(case: NodeCase, needed: str) -> str:
 
 def _fault_of(case: NodeCase) -> tuple[str, int | None]:
     """Returns the rule and the Xid of the fault. Blank and None: nobody named one."""
-    xid = case.finding.facts.get("xid") if case.finding else None
-    return case.finding.rule if case.finding else "", xid if isinstance(xid, int) else None
+    return (case.finding.rule, case.finding.xid) if case.finding else ("", None)
 
 
 def _findings(cases: Sequence[NodeCase]) -> Mapping[str, list[dict[str, Any]]]:

@@ -75,8 +75,7 @@ def why_no_reboot(case: NodeCase, *, boot_id: str) -> str:
 def _wanted_kind(case: NodeCase) -> RepairKind:
     if why_replace(case):
         return RepairKind.HARDWARE
-    xid = case.finding.facts.get("xid") if case.finding else None
-    trigger = trigger_of(case.finding.rule, xid if isinstance(xid, int) else None) if case.finding else None
+    trigger = trigger_of(case.finding.rule, case.finding.xid) if case.finding else None
     if trigger is None or not REPAIRS.get(trigger.key):
         return RepairKind.OTHER
     done = case.repairs.filter(answer=RepairAnswer.DONE, ended_at__isnull=False).count()

@@ -69,8 +69,8 @@ def results_for(finding: Finding, *, but: NodeCase | None = None) -> dict[str, s
     same = ended.filter(case__cluster=finding.cluster_id, case__finding__rule=finding.rule)
     same = same.exclude(case__finding=finding)
     same = same.exclude(case=but.pk) if but else same
-    if isinstance(xid := finding.facts.get("xid"), int):
-        same = same.filter(case__finding__facts__xid=xid)
+    if finding.xid is not None:
+        same = same.filter(case__finding__facts__xid=finding.xid)
     untested = Q(case__state__in=GONE, case__failed_at=None)
     rows = same.exclude(untested).order_by("-pk").values_list("case", "kind", "case__state")[:MOST_REPAIRS]
     tried, mended, seen = Counter[str](), Counter[str](), set[int]()

@@ -244,7 +244,7 @@ CODED = frozenset({"gpu-xid", "node-conditions", "operand-down"})
 def code_of(finding: Finding) -> tuple[str, Q]:
     """Returns the code that distinguishes findings of the rule, and a filter for the same code elsewhere; empty if
     there is none."""
-    if finding.rule == "gpu-xid" and (xid := finding.facts.get("xid")) is not None:
+    if finding.rule == "gpu-xid" and (xid := finding.xid) is not None:
         return f"Xid {xid}", Q(facts__xid=xid)
     if finding.rule == "node-conditions" and finding.facts:
         types = sorted(finding.facts)

@@ -247,6 +247,11 @@ class Finding(models.Model):
                 setattr(row, name, value)
 
     @property
+    def xid(self) -> int | None:
+        number = self.facts.get("xid")
+        return number if isinstance(number, int) else None
+
+    @property
     def recurrence(self) -> str:
         """Returns how often the fault came back; empty if it did not."""
         first = self.first_opened_at or self.opened_at

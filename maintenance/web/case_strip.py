@@ -38,8 +38,7 @@ def finding_part(request: PersonRequest, finding_id: int) -> HttpResponse:
     finding = get_object_or_404(Finding.objects.visible_to(request.user).select_related("cluster"), pk=finding_id)
     node = Node.objects.filter(findings=finding).only("uid", "name", "is_ready").first()
     case = NodeCase.objects.open().of_node(node.uid).first() if node else None
-    xid = finding.facts.get("xid")
-    trigger = trigger_of(finding.rule, xid if isinstance(xid, int) else None) if node else None
+    trigger = trigger_of(finding.rule, finding.xid) if node else None
     context = {
         "finding": finding, "node": node, "case": case, "kind": (kind := _kind_of(finding, node)),
         "also": _also_offered(finding, node, kind), "trigger": trigger, "rules_version": VERSION,
@@ -50,8 +49,7 @@ def finding_part(request: PersonRequest, finding_id: int) -> HttpResponse:
 
 def _kind_of(finding: Finding, node: Node | None) -> str:
     """Returns the kind of operation that the finding offers. Blank: none. No kubelet ends pods of a node not Ready."""
-    xid = finding.facts.get("xid")
-    kind = recommended_operation(finding.rule, xid if isinstance(xid, int) else None)
+    kind = recommended_operation(finding.rule, finding.xid)
     return "quarantine" if kind == "drain" and node is not None and node.is_ready is not True else kind
 
 
