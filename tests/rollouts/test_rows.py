@@ -3,10 +3,20 @@
 import pytest
 from django.db import connection, transaction
 
+from fleet.models import Cluster
+from people.models import User
+from tests import saved_rows
 from tests.rollouts.rows import a_started_plan
 from tests.saved_rows import rows
 
 pytestmark = pytest.mark.skipif(connection.vendor != "postgresql", reason="On SQLite every plan is built.")
+
+
+@pytest.fixture(autouse=True)
+def _no_plans(monkeypatch):
+    """Takes out what other tests of this process saved, perhaps on other rows: the first plan of a name is kept."""
+    lasting = {name: saved for name, saved in saved_rows._saved.items() if saved.model in (Cluster, User)}
+    monkeypatch.setattr(saved_rows, "_saved", lasting)
 
 
 def started(cluster, owner):
