@@ -75,9 +75,10 @@ def _report(request: PersonRequest) -> dict[str, Any]:
         "found": found,
         "report": found.report,
         "uses": [
-            (use, *TITLES[use], hours, hours - before.hours[use] if before.total else None, total.cost_text_of(use))
+            (use, *TITLES[use], hours, before.hours[use] if before.total else None, total.cost_text_of(use))
             for use, hours in ((use, total.hours[use]) for use in shown_uses(found.report))
         ],
+        "before": before,
         "parts": days_context(found.report)["parts"],
         "reserved": reserved_of(total),
         "rest": _remaining_hours(found),
