@@ -11,6 +11,7 @@ Sign in as operator and watch the fleet: a GPU overheats from minute {HOT_MIN:g}
 Open Findings: each one says what to do. Open the GPU that it names: its temperature, its pods, what happened to it.
 Open the cluster demo: two pods of robotics do not run, each for another reason. A quota rejects pods of students.
 Open GPUs, the least busy first: notebooks/left-open holds two and does nothing. After two whole hours it is a finding.
+Open Usage and cost: GPU-hours and money by use. The two weeks before today are made up from the pods of now.
 """
 
 

@@ -73,3 +73,8 @@ def worker(queue: str) -> list[str]:
 def beat(folder: Path) -> list[str]:
     """The clock that finds what is due."""
     return [*CELERY, "beat", "--schedule", str(folder / "beat-schedule"), "--loglevel", "INFO"]
+
+
+def past_usage(cluster: str) -> list[str]:
+    """Makes up the usage of the days before, and ends."""
+    return [sys.executable, "manage.py", "demo_usage", cluster]

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from demo import browser, kept, prometheus, tied
+from demo import browser, kept, parts, prometheus, tied
 from demo.chosen import command_for
 from demo.first_steps import first_steps
 from demo.kept import NotOursError
@@ -22,10 +22,11 @@ from demo.prometheus import NoPrometheusError
 from demo.reloading import Changes
 from demo.script import NoAnswerError, Script
 from demo.settings import contract, write_for_shell
-from demo.stack import PASSWORD, Stack, StackError
+from demo.stack import CLUSTER, PASSWORD, Stack, StackError
 
 LOOK_EVERY_S = 0.5
 OURS = ("web", "observe", "rollouts", "default", "beat")  # what runs the product's code
+PAST_USAGE = "past-usage"  # the part that ends by itself
 STARTS_AGAIN = 3  # a part that dies oftener does not come up
 
 
@@ -65,6 +66,7 @@ def run(
             prepare(folder, fleet, reset=reset)
             with Stack(folder, fleet, port=port, debug=reload, with_prometheus=with_prometheus, say=starting) as stack:
                 introduce(stack, port, is_still=is_still)
+                stack.start_beside(PAST_USAGE, parts.past_usage(CLUSTER))
                 if opens_browser:
                     browser.show(stack.url)
                 script = None if is_still else Script(stack.simulator_url, fleet.seed, say=tell)
@@ -184,6 +186,9 @@ def watch(stack: Stack, script: Script | None, changes: Changes | None) -> int:
         while True:
             time.sleep(LOOK_EVERY_S)
             for child in stack.ended():
+                if child.name == PAST_USAGE:
+                    end_past_usage(stack, child)
+                    continue
                 report(child)
                 deaths[child.name] += 1
                 if child.name not in OURS or deaths[child.name] > STARTS_AGAIN:
@@ -203,6 +208,15 @@ def watch(stack: Stack, script: Script | None, changes: Changes | None) -> int:
 def report(child: tied.Child) -> None:
     """Say what a part died of, with the end of its log."""
     print(f"\n{child.name} ended of {child.cause}. All of its log: {child.log}. Its last lines:\n{child.last_words()}")
+
+
+def end_past_usage(stack: Stack, child: tied.Child) -> None:
+    """Tell that the days before are recorded, or why they are not: the demo goes on without them."""
+    del stack.children[child.name]
+    if child.process.returncode:
+        report(child)
+    else:
+        tell("Usage and cost: the two weeks before are recorded, made up from the pods of now.")
 
 
 def start_again(stack: Stack, child: tied.Child) -> None:

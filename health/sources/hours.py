@@ -64,7 +64,7 @@ def count(cluster_id: int, snapshot: TelemetrySnapshot, *, now: float) -> None:
 
     :raises SnapshotsUnavailable: when Redis does not answer
     """
-    tally = _load_tally(cluster_id)
+    tally = load_tally(cluster_id)
     if tally is None:
         _store_tally(cluster_id, HourTally.begun(snapshot, now=now))
         return
@@ -86,7 +86,7 @@ def idle_times(cluster_id: int) -> dict[str, dict[str, IdleTime]]:
 
     :raises SnapshotsUnavailable: when Redis does not answer
     """
-    tally = _load_tally(cluster_id)
+    tally = load_tally(cluster_id)
     return tally.idle_times() if tally else {}
 
 
@@ -97,7 +97,7 @@ def write_over(cluster_id: int, *, now: datetime) -> None:
     """
     if not take_due_turn(cluster_id, "hour", every=OVER_EVERY, now=now):
         return
-    tally = _load_tally(cluster_id)
+    tally = load_tally(cluster_id)
     if tally is not None and _is_unwritten(cluster_id, tally, now=now):
         _write_or_log(cluster_id, tally, now=now.timestamp())
     _record_without_telemetry(cluster_id, now=now)
@@ -227,7 +227,7 @@ def _key_of_cluster(cluster_id: int) -> str:
     return f"quarterdeck:telemetry:{cluster_id}:hour"
 
 
-def _load_tally(cluster_id: int) -> HourTally | None:
+def load_tally(cluster_id: int) -> HourTally | None:
     """Returns the stored tally; None if there is none that this version can read."""
     try:
         said: Any = redis_client().get(_key_of_cluster(cluster_id))
