@@ -9,12 +9,13 @@ chart used the label nvidia-dra-driver-gpu-component before 0.4; pods of a Compu
 (templates/compute-domain-daemon.tmpl.yaml). ROCm/k8s-gpu-dra-driver, helm-charts-k8s. Other vendors:
 ROCm/k8s-device-plugin, helm/amd-gpu and k8s-ds-amdgpu-*.yaml; ROCm/gpu-operator,
 internal/{plugin,nodelabeller,metricsexporter} (all DaemonSets of a DeviceConfig have the label daemonset-name);
-intel-device-plugins-for-kubernetes, deployments/gpu_plugin; Habana's habanalabs-device-plugin.yaml. Exporters of
-others: AMD's own chart calls its DaemonSet RELEASE-amdgpu-metrics-exporter and gives its pods the label app of that
-value (ROCm/device-metrics-exporter, its tests and docs of the ServiceMonitor), its operator NAME-metrics-exporter;
-both listen at 5000 unless told otherwise (values.yaml, servicePort). Gaudi's is metric-exporter-ds, with a prefix by
-some charts and by Intel's operator, and listens at 41611 (docs.habana.ai, Orchestration, Prometheus Metric
-Exporter). DCGM's listens at 9400: DCGM_EXPORTER_LISTEN.
+intel-device-plugins-for-kubernetes, deployments/gpu_plugin; Habana's habanalabs-device-plugin.yaml; aws-neuron-sdk,
+src/k8/k8s-neuron-device-plugin.yml. Exporters of others: AMD's own chart calls its DaemonSet
+RELEASE-amdgpu-metrics-exporter and gives its pods the label app of that value (ROCm/device-metrics-exporter, its
+tests and docs of the ServiceMonitor), its operator NAME-metrics-exporter; both listen at 5000 unless told otherwise
+(values.yaml, servicePort). Gaudi's is metric-exporter-ds, with a prefix by some charts and by Intel's operator, and
+listens at 41611 (docs.habana.ai, Orchestration, Prometheus Metric Exporter). DCGM's listens at 9400:
+DCGM_EXPORTER_LISTEN.
 
 Drivers of others: kernel-module-management makes a pod for each node that loads a module, and one that builds its
 image (internal/pod/workerpodmanager.go, internal/buildsign/resource/common.go); AMD's operator installs amdgpu by it.
@@ -47,10 +48,11 @@ INTEL_PLUGIN = "intel-gpu-plugin"
 INTEL_DRA = "intel-dra-driver"
 GAUDI_PLUGIN = "gaudi-device-plugin"
 GAUDI_EXPORTER = "gaudi-metric-exporter"
+NEURON_PLUGIN = "neuron-device-plugin"
 OF_OTHERS = frozenset(
     {
         AMD_PLUGIN, AMD_LABELLER, AMD_EXPORTER, AMD_DRA, AMD_CONFIG, KMM, NETWORK_DRIVER, INTEL_PLUGIN, INTEL_DRA,
-        GAUDI_PLUGIN, GAUDI_EXPORTER,
+        GAUDI_PLUGIN, GAUDI_EXPORTER, NEURON_PLUGIN,
     }
 )  # fmt: skip
 TESTS = frozenset({"cuda-test", "plugin-test"})  # pods of the validator; each runs once
@@ -99,6 +101,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         INTEL_DRA: "Intel DRA driver",
         GAUDI_PLUGIN: "Gaudi device plugin",
         GAUDI_EXPORTER: "Gaudi metric exporter",
+        NEURON_PLUGIN: "Neuron device plugin",
     },
 )
 
@@ -153,6 +156,7 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
         ("name", "amdgpu-lr-ds"): AMD_LABELLER,
         ("name", "amd-gpu-lr-ds"): AMD_LABELLER,
         ("name", "habanalabs-device-plugin-ds"): GAUDI_PLUGIN,
+        ("name", "neuron-device-plugin-ds"): NEURON_PLUGIN,
     },
 )
 

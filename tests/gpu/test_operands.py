@@ -76,6 +76,7 @@ def test_every_operand_has_a_title():
         ({}, "intel-gpu-resource-driver-kubelet-plugin-mn8k6", "intel-dra-driver"),
         ({}, "habana-ai-device-plugin-ds-4kq", "gaudi-device-plugin"),
         ({"name": "habanalabs-device-plugin-ds"}, "habanalabs-device-plugin-daemonset-x", "gaudi-device-plugin"),
+        ({"name": "neuron-device-plugin-ds"}, "neuron-device-plugin-daemonset-d4ksr", "neuron-device-plugin"),
     ],
 )
 def test_every_vendors_are_operands(labels, name, operand):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fleet.observer.mirror.rows.text import both_ends, fitted, fitted_words
-from kube.log_lines import as_shown, decisive_line, other_lines
+from kube.log_lines import LineWeight, as_shown, decisive_line, other_lines, weight
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.pod import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus
@@ -60,7 +60,7 @@ def _container_in_trouble(seen: PodSeen) -> StuckContainer | None:
 
 
 def _troubled(status: ContainerStatus, why: str) -> StuckContainer:
-    ended = next(filter(words_of, _endings(status)), None)
+    ended = max(_endings(status), key=_telling, default=None)  # the newest, if an earlier end tells no more
     words = (words_of(ended), _more_words(ended)) if ended else ("", "")
     return StuckContainer(fitted(status.name, 253), why, *words)
 
@@ -102,6 +102,10 @@ def _endings(status: ContainerStatus) -> Iterator[ContainerStateTerminated]:
     for state in (status.state, status.last_state):
         if state is not None and state.terminated is not None:
             yield state.terminated
+
+
+def _telling(ended: ContainerStateTerminated) -> LineWeight:
+    return weight(decisive_line(_lines(ended)))
 
 
 def words_of(ended: ContainerStateTerminated) -> str:

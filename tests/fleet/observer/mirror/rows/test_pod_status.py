@@ -141,6 +141,22 @@ def test_the_last_words_of_a_container_are_kept_without_secrets():
     assert row["more_words"] == ""
 
 
+@pytest.mark.parametrize(
+    ("now", "before", "kept"),
+    [
+        ("Loading weights", "RuntimeError: CUDA error: out of memory", "RuntimeError: CUDA error: out of memory"),
+        ("Loading weights", "Starting", "Loading weights"),
+        ("", "Starting", "Starting"),
+        ("RuntimeError: no GPU", "OSError: disk", "RuntimeError: no GPU"),
+    ],
+)
+def test_an_earlier_end_that_names_an_error_tells_more_than_a_plain_last_line(now, before, kept):
+    ended, earlier = ({"terminated": {"exitCode": 1, "reason": "Error", "message": text}} for text in (now, before))
+    seen = a_pod({"state": ended, "lastState": earlier, "restartCount": 2})
+
+    assert pod_row(seen)["last_words"] == kept
+
+
 def test_a_long_further_line_is_whole_where_others_leave_room():
     told = (
         "E0912 02:00:56.166591 1 logging.cc:40] 1: [stdArchiveReader.cpp::StdArchiveReaderInitCommon::46] "
