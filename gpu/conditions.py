@@ -158,7 +158,8 @@ _ITEM = re.compile(r"(?<=[A-Z0-9_]);\s*(?=ErrorCode:|$)")
 # "Xid (PCI:0000:3b:00): 79", "XID-48", "NvidiaXID48Error", "XID error-codes found: 48, 56"; not SXid, a switch's.
 _IN_THE_LOG = re.compile(r"(?<![A-Za-z])Xid\s*\([^)]*\)\s*:\s*(\d{1,3})\b", re.IGNORECASE)
 _XID = re.compile(
-    r"(?<!s)xids?(?:[ _-]?errors?)?(?:[ _-]?codes?)?(?: found)?(?:\s*[:=#_-]\s*|\s*)(\d{1,3}(?:, *\d{1,3}\b)*)(?!\d)",
+    r"(?<!s)xids?(?:[ _-]?errors?)?(?:[ _-]?codes?)?(?: found)?(?:\s*[:=#_-]\s*|\s*)"
+    r"(\d{1,3}(?:, *\d{1,3}\b)*)(?!\d|:\d\d:)",  # not the hours of a time
     re.IGNORECASE,
 )
 _ERROR_CODE = re.compile(r"ErrorCode:(?:XID_)?(\d{1,3})\b")

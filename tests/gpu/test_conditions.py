@@ -124,6 +124,7 @@ def test_who_reports_a_condition_goes_by_its_type_and_reason(name, reason, repor
         ("GpuMemWatch", "ErrorCode:DCGM_FR_X GPU:0", []),
         ("GPUMissing", "Expected to see 8 GPUs but found 7", []),
         ("NvidiaXidError", "Xid 1234 is none", []),
+        ("XIDErrors", "XIDErrors: 19:14:43 NVRM: Xid (PCI:0000:1a:00): 13, Graphics Exception", [13]),
     ],
 )
 def test_the_xids_that_a_condition_names_are_read(name, text, xids):
