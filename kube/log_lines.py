@@ -145,6 +145,7 @@ LEAD = re.compile(
 # kubelet.
 TRAIL = re.compile(r"(?:\s*\[/\S+:\d+\].*|[\\\"]n?|: unknown|, which is unexpected|[;.\s])+$")
 SHORTEST = 25  # characters of an end that tells something alone
+ADDRESS = re.compile(r"https?://\S+$")
 FATAL = any_pattern(
     r"(?:^|\s)panic: ",
     r"^fatal(?: error)?: ",
@@ -277,6 +278,8 @@ def message_of(line: str, longest: int) -> str:
     if len(line) <= longest:
         return line
     *callers, kept = line.split(": ")
+    if callers and ADDRESS.match(kept):  # of a page to read: it tells nothing of this error
+        return message_of(f"{': '.join(callers)}:", longest)
     while callers and len(callers[-1]) + len(kept) + len(": … ") <= longest:
         kept = f"{callers.pop()}: {kept}"
     if callers and SHORTEST <= len(kept) <= longest - len("… "):

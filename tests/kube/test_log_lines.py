@@ -223,6 +223,14 @@ WORDS = st.sampled_from(
 LINES = st.lists(st.one_of(st.text(), WORDS, FRAMES), max_size=60)
 
 
+def test_the_address_of_a_page_is_not_the_reason_of_an_error():
+    line = (
+        f"ValueError: PORT 'tcp://1.2.3.4:5' appears to be a URI, {'see ' * 40}the warning in: https://docs.vllm.ai/x"
+    )
+
+    assert message_of(line, 100).startswith("ValueError: PORT 'tcp://1.2.3.4:5' appears to be a URI")
+
+
 @given(LINES)
 def test_the_answer_is_a_line_that_is_there_and_never_a_frame(lines):
     said = decisive_line(lines)
