@@ -34,6 +34,9 @@ AMD_PRODUCT = ("amd.com/gpu.product-name", "beta.amd.com/gpu.product-name")
 AMD_MEMORY = ("amd.com/gpu.vram", "beta.amd.com/gpu.vram")  # 192G
 AMD_DRIVER_VERSION = ("amd.com/gpu.driver-version", "beta.amd.com/gpu.driver-version")
 AMD_PARTITION = ("amd.com/compute-memory-partition", "amd.com/gpu.compute-memory-partition")  # spx_nps1, cpx_nps4
+# ROCm/device-config-manager, pkg/config_manager/configmanager.go
+AMD_PROFILE = "dcm.amd.com/gpu-config-profile"
+AMD_PROFILE_STATE, AMD_PROFILE_FAILED = f"{AMD_PROFILE}-state", "failure"
 # intel-device-plugins-for-kubernetes, deployments/nfd/overlays/node-feature-rules
 INTEL_PRODUCT = "gpu.intel.com/product"
 INTEL_COUNT = "gpu.intel.com/device.count"

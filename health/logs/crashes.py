@@ -14,8 +14,8 @@ from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, V
 
 from fleet.messages import announce
 from fleet.models import Cluster, Node, Observer, Pod
-from gpu.labels import MIG_CONFIG_STATE
-from gpu.operands import COMPUTE_DOMAIN, DRIVER, MIG_MANAGER, VALIDATOR
+from gpu.labels import AMD_PROFILE_FAILED, AMD_PROFILE_STATE, MIG_CONFIG_STATE
+from gpu.operands import AMD_CONFIG, COMPUTE_DOMAIN, DRIVER, MIG_MANAGER, VALIDATOR
 from health.models import CrashLog, Finding
 from health.stack.causes.base import CC_STATE, VGPU_STATE
 from health.stack.causes.images import PULLING
@@ -36,12 +36,14 @@ SLOW = timedelta(minutes=5)  # a container that neither ends nor becomes ready i
 AGAIN = timedelta(minutes=15)  # an init container's crashes are not counted on its pod: its log is read again
 UNSTARTED = (*PULLING, "CreateContainerConfigError", "CreateContainerError")
 
-# Operands that keep running after a failure and report it in a node label: mig-parted, k8s-cc-manager and vgpu-device-
-# manager then wait for the label to change.
+# Operands that keep running after a failure and report it in a node label: mig-parted, k8s-cc-manager, vgpu-device-
+# manager and AMD's device-config-manager then wait for the label to change. Label, its value, container; a blank
+# container is the only one of the pod.
 FAILS_BY_LABEL = {
-    MIG_MANAGER: (MIG_CONFIG_STATE, "nvidia-mig-manager"),
-    "cc-manager": (CC_STATE, "nvidia-cc-manager"),
-    "vgpu-device-manager": (VGPU_STATE, "nvidia-vgpu-device-manager"),
+    MIG_MANAGER: (MIG_CONFIG_STATE, "failed", "nvidia-mig-manager"),
+    "cc-manager": (CC_STATE, "failed", "nvidia-cc-manager"),
+    "vgpu-device-manager": (VGPU_STATE, "failed", "nvidia-vgpu-device-manager"),
+    AMD_CONFIG: (AMD_PROFILE_STATE, AMD_PROFILE_FAILED, ""),
 }
 SPEAK_WHILE_SLOW = (DRIVER, VALIDATOR, COMPUTE_DOMAIN)
 # Init containers of the other operands that only wait for these, of NVIDIA's and AMD's operators.
@@ -59,7 +61,7 @@ class Due:
 
 
 def read_due_logs(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
-    """Reads logs and returns how many. Seven queries if none is due."""
+    """Reads logs and returns how many. Eight queries if none is due."""
     due = [
         *_due(cluster, now=clock()),
         *_failed_by_label(cluster, now=clock()),
@@ -110,8 +112,8 @@ def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
 
 def _failed_by_label(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
     """Yields managers that report a failure by a label of their node and are ready nonetheless. A query for each."""
-    for operand, (label, container) in FAILS_BY_LABEL.items():
-        nodes = Node.objects.filter(**{f"labels__{label}": "failed"}, cluster=cluster).values("name")
+    for operand, (label, failed, container) in FAILS_BY_LABEL.items():
+        nodes = Node.objects.filter(**{f"labels__{label}": failed}, cluster=cluster).values("name")
         pods = _operands(cluster).filter(is_ready=True, deleted_at=None, node_name__in=nodes)
         yield from _unread(pods, {operand: container}, now=now)
 

@@ -163,16 +163,17 @@ def test_what_neither_ends_nor_becomes_ready_is_asked_too(given, container):
 
 
 @pytest.mark.parametrize(
-    ("operand", "label", "container"),
+    ("operand", "label", "failed", "container"),
     [
-        ("mig-manager", "nvidia.com/mig.config.state", "nvidia-mig-manager"),
-        ("cc-manager", "nvidia.com/cc.mode.state", "nvidia-cc-manager"),
-        ("vgpu-device-manager", "nvidia.com/vgpu.config.state", "nvidia-vgpu-device-manager"),
+        ("mig-manager", "nvidia.com/mig.config.state", "failed", "nvidia-mig-manager"),
+        ("cc-manager", "nvidia.com/cc.mode.state", "failed", "nvidia-cc-manager"),
+        ("vgpu-device-manager", "nvidia.com/vgpu.config.state", "failed", "nvidia-vgpu-device-manager"),
+        ("amd-config-manager", "dcm.amd.com/gpu-config-profile-state", "failure", ""),
     ],
 )
-def test_a_manager_that_says_by_a_label_that_it_failed_is_asked_too(operand, label, container):
+def test_a_manager_that_says_by_a_label_that_it_failed_is_asked_too(operand, label, failed, container):
     """They go on running, so that they are ready: gpu-operator, assets/state-*-manager."""
-    node = make.a_node(make.a_cluster(), labels={label: "failed"})
+    node = make.a_node(make.a_cluster(), labels={label: failed})
     well = make.a_node(node.cluster, labels={label: "success"})
     make.a_pod(node, gpus=0, operand=operand, is_ready=True)
     make.a_pod(well, gpus=0, operand=operand, is_ready=True)
