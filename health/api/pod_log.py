@@ -8,10 +8,12 @@ from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 
 from edges.rest import Edge
+from fleet.api.pods import PodReasonSerializer
 from fleet.models import Pod
 from health.inbox.pod_logs import NO_REDIS, ask_log, why_not_log
 from health.sources.pod_log_answers import KEPT, PodLogAnswer, answer_for
 from health.sources.snapshots import SnapshotsUnavailable
+from health.stack.pods import reason_in_log
 
 KEPT_S = int(KEPT.total_seconds())
 
@@ -32,6 +34,9 @@ class PodLogSerializer(serializers.Serializer):
     asked_at = serializers.DateTimeField(allow_null=True, help_text="Null: not requested.")
     lines = serializers.ListField(
         child=serializers.CharField(), allow_null=True, help_text="At most 200 lines and 64 KiB. Null: not read."
+    )
+    reason = PodReasonSerializer(
+        allow_null=True, help_text="Cause of an error in the lines of a tenant's pod. Null: no line has a known cause."
     )
     problem = serializers.CharField(help_text="Why there are no lines. Blank: no problem.")
     why_not = serializers.CharField(help_text="Why you may not read this log. Blank: you may.")
@@ -63,9 +68,11 @@ class PodLog(Edge):
                 answer = answer_for(pod.uid, self.user.pk)
             except SnapshotsUnavailable:
                 problem = NO_REDIS
-        shown: dict[str, Any] = {"container": "", "asked_at": None, "lines": None}
+        shown: dict[str, Any] = {"container": "", "asked_at": None, "lines": None, "reason": None}
         if answer is not None:
             shown = {"container": answer.container, "asked_at": answer.asked_at, "lines": answer.lines}
+            reason = reason_in_log(pod, answer.container, answer.lines or (), now=timezone.now())
+            shown["reason"] = PodReasonSerializer(reason).data if reason else None
         problem = answer.trouble if answer else problem
         return shown | {"state": _state(answer), "problem": problem, "why_not": why_not}
 

@@ -28,18 +28,20 @@ from fleet.pod_reasons import PodReason
 from gpu.labels import DEPLOY_PREFIX
 from gpu.operands import COMPUTE_DOMAIN
 from gpu.resources import is_gpu_resource
-from health.stack.causes import Cause, ClaimSigns, Event, FreeRoom, Signs, Weight, waiting_rule
+from health.stack.causes import Cause, ClaimSigns, Event, FreeRoom, PodSigns, Signs, Weight, cause_in_log, waiting_rule
 from health.stack.causes.base import DRIVERS, CauseRule
 from health.stack.causes.entries import entry
 from health.stack.node_rows import read_stack
 from health.stack.rows import StackRows
 from health.stack.signs import pod_signs, signs_of
+from kube.log_lines import decisive_line, other_lines
 from kube.resources import RESOURCE_SLICES
 
 RECENT = timedelta(minutes=30)  # age limit of Events: kubelet and scheduler repeat an Event while the problem persists
 ENOUGH = 1000  # Events that are read at once
 NODES_AT_MOST = 5  # nodes whose GPU stack is read to explain waiting pods
 AT_ONCE = 500  # keys in one query
+LOG_LINES = 20  # lines about failures of a log, the heaviest first
 PLACED_SINCE = frozenset({"FailedScheduling", "NotTriggerScaleUp", "Unschedulable"})  # over once a pod has a node
 WHOLE = "/gpu"
 # Nodes with room are read once for all pages that ask together, and the rules of pods that are alike are remembered.
@@ -61,6 +63,20 @@ def reasons(pods: Sequence[Pod], now: datetime) -> Mapping[str, PodReason]:
         for pod, cause in causes_of(cluster_id, mine, now=now)
     )
     return {uid: _reason(cause) for uid, cause in found}
+
+
+def reason_in_log(pod: Pod, container: str, lines: Sequence[str], *, now: datetime) -> PodReason | None:
+    """Returns the cause that the lines of a tenant's log name. None: they name no known one.
+
+    A program that runs may have failed long ago, or have survived the error: the pod's own reason is another matter.
+    """
+    telling = [*filter(None, [decisive_line(lines)]), *other_lines(lines, LOG_LINES)]
+    if pod.operand or not telling:
+        return None
+    signs = _PodSurroundings(pod.cluster_id, [pod], now).signs_of(pod)
+    read = PodSigns(str(pod), phase=pod.phase, container=container, log=telling[::-1], restarts=pod.restarts)
+    cause = cause_in_log(replace(signs, pod=read))
+    return _reason(cause) if cause else None
 
 
 def is_troubled(pod: Pod) -> bool:
@@ -119,7 +135,7 @@ class _PodSurroundings:
         signs = signs_of(node, "", None) if node else Signs("", "", pod.node_name, {}, is_gpu_node=False)
         signs = replace(signs, has_operator=self.has_operator, is_placed=bool(pod.node_name), pod=given)
         if signs.is_placed:
-            return replace(signs, behind=self._domain_of(node, signs))
+            return replace(signs, behind=self._domain_of(node, signs), asks=tuple(pod.resources))
         claims = self._claims_of(pod)
         room = self._room_for(pod) if pod.resources and not claims else None
         behind = next((found for claim in claims if (found := self._behind(claim))), None)

@@ -64,7 +64,14 @@ def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
         image=pod.image,
         restarts=pod.restarts,
         is_overdue=pod.started_at is not None and rows.now - pod.started_at >= timeout,
+        memory_limit_bytes=_memory_limit(pod),
+        had_ended_well=bool(pod.container_settings.get("had_ended_well")),
     )
+
+
+def _memory_limit(pod: Pod) -> int | None:
+    ended = pod.container_settings.get("ended")
+    return ended.get("memory_limit_bytes", 0) if ended else None
 
 
 def _is_ready_container_log(pod: Pod, log: CrashLog, now: datetime) -> bool:

@@ -13,6 +13,7 @@ from fleet.models import Pod
 from health.inbox.pod_logs import NO_REDIS, ask_log, why_not_log
 from health.sources.pod_log_answers import answer_for
 from health.sources.snapshots import SnapshotsUnavailable
+from health.stack.pods import reason_in_log
 from people.rights import NotAllowed
 
 
@@ -42,7 +43,10 @@ def _shown(request: PersonRequest, pod: Pod, problem: str = "", *, status: int =
     context: dict[str, Any] = {"pod": pod, "why_not": refusal, "problem": problem}
     if not refusal:
         try:
-            context["answer"] = answer_for(pod.uid, request.user.pk)
+            answer = context["answer"] = answer_for(pod.uid, request.user.pk)
         except SnapshotsUnavailable:
             context["problem"] = problem or NO_REDIS
+        else:
+            if answer and answer.lines:
+                context["reason"] = reason_in_log(pod, answer.container, answer.lines, now=timezone.now())
     return render(request, "health/pod/_log.html", context, status=status)

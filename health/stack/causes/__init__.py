@@ -26,6 +26,7 @@ __all__ = [
     "PodSigns",
     "Signs",
     "Weight",
+    "cause_in_log",
     "cause_in_words",
     "cause_of",
     "waiting_rule",
@@ -55,7 +56,10 @@ CONFIGURATION: tuple[CauseRule, ...] = (
     _if("container_not_made", "configuration.known", "runtime.first", "operands.hook", "runtime.rule", "runtime.pod"),
     *table("configuration.not_made"),
 )
-MIG_FAILED: tuple[CauseRule, ...] = (_if("mig_failed", "mig.rule", "operands.rule"), *table("mig.state"))
+MIG_FAILED: tuple[CauseRule, ...] = (
+    _if("mig_failed", "mig.rule", "operands.rule", "cluster.rule", "cluster.last"), *table("mig.state"),
+)  # fmt: skip
+AMD_PROFILE: tuple[CauseRule, ...] = (_if("amd_profile_failed", "vendors.rule"), *table("vendors.state"))
 CC_STATE: tuple[CauseRule, ...] = (_if("cc_failed", "confidential.rule"), *table("confidential.state"))
 
 # A ready driver writes the errors that its installer survived: only these take its GPUs away.
@@ -63,7 +67,7 @@ OF_A_READY_DRIVER: tuple[CauseRule, ...] = tuple(
     rule
     for key in (
         "fabric_version", "fabric_no_switch", "fabric_config", "fabric_module", "fabric_no_start", "gpu_not_supported",
-        "gpu_no_bar", "gpu_off_bus", "gpu_not_started", "gsp_firmware",
+        "gpu_unknown_to_driver", "gpu_no_bar", "gpu_off_bus", "gpu_not_started", "gsp_firmware",
     )
     for rule in entries(key)
 )  # fmt: skip
@@ -96,6 +100,7 @@ WHEN_READY: tuple[CauseRule, ...] = (
     *MIG_FAILED,
     *table("mig.changing"),
     *CC_STATE,
+    *AMD_PROFILE,
     _if("vgpu_failed", "sandbox.vgpu"),
     *table("sandbox.state"),
     _if("publishes_no_device", "dra.refused"),
@@ -121,6 +126,7 @@ NOT_READY: tuple[CauseRule, ...] = (
     # a state that failed tells more than the kind of an error, and a crash more than a change that goes on
     *CC_STATE,
     *MIG_FAILED,
+    *AMD_PROFILE,
     kind_of_line,
     *table("crash.rule", "mig.changing", "waiting.last", "crash.ended", "crash.last"),
 )
@@ -189,6 +195,11 @@ def why_waits(signs: Signs) -> Cause | None:
     """The cause for a tenant's pod. None: nothing shows a trouble."""
     rule = waiting_rule(signs)
     return rule(signs) if rule else None
+
+
+def cause_in_log(signs: Signs) -> Cause | None:
+    """Returns the cause that lines of a program's log name. General kinds of errors are none: it may have gone on."""
+    return _first((*OF_A_PROGRAM, entry("devices_taken"), entry("library_mismatch")), _of_the_program(signs))
 
 
 def waiting_rule(signs: Signs) -> CauseRule | None:

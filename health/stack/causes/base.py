@@ -90,6 +90,8 @@ class PodSigns:
     image: str = ""
     restarts: int = 0
     is_overdue: bool = False  # the usual start time has passed
+    memory_limit_bytes: int | None = None  # of the container that failed; 0: it has no limit, None: unknown
+    had_ended_well: bool = False  # the kubelet refused the pod after all its containers had ended with 0
 
     @cached_property
     def decisive_line(self) -> str:
@@ -197,7 +199,7 @@ class Signs:
     vendor: str = ""  # that other vendor (`Vendor`); blank: it has no name here
     claims: Sequence[ClaimSigns] = ()  # of a tenant's pod
     room: FreeRoom | None = None  # for a tenant's pod without a node
-    asks: Sequence[str] = ()  # of a tenant's pod without a node: its extended resources and drivers of its claims
+    asks: Sequence[str] = ()  # of a tenant's pod: its extended resources; without a node, also drivers of its claims
     is_placed: bool = True  # False: it has no node
     behind: Cause | None = None  # why the operand that a tenant's pod waits for does not do its part
     is_node_ready: bool | None = True  # None: the kubelet stopped reporting

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gpu import labels as keys
 from gpu.operands import (
+    AMD_CONFIG,
     AMD_PLUGIN,
     COMPUTE_DOMAIN,
     DCGM_EXPORTERS,
@@ -235,6 +236,14 @@ def mig_failed(signs: Signs) -> PredicateAnswer | None:
 def cc_failed(signs: Signs) -> PredicateAnswer | None:
     has_run = signs.pod is None or not signs.pod.has_no_log
     return _if(signs.operand == "cc-manager" and signs.labels.get(CC_STATE) == "failed" and has_run)
+
+
+@predicate("profile")
+def amd_profile_failed(signs: Signs) -> PredicateAnswer | None:
+    if signs.operand != AMD_CONFIG or signs.labels.get(keys.AMD_PROFILE_STATE) != keys.AMD_PROFILE_FAILED:
+        return None
+    words = signs.pod.decisive_line if signs.pod else ""
+    return PredicateAnswer({"profile": signs.labels.get(keys.AMD_PROFILE) or "(none named)"}, words)
 
 
 @predicate()

@@ -2,20 +2,24 @@
 
 A premise of which nothing is known holds. `facts` are the named groups of the matched line: `needs_driver`, the oldest
 driver that the program accepts; `needs_cuda`, its CUDA version; `seen_driver`, the driver that the container sees;
-`seen_cuda`, the CUDA version of that, as libcuda reports it (11040 is 11.4); `for_kernel`, the kernel of a module.
+`seen_cuda`, the CUDA version of that, as libcuda reports it (11040 is 11.4); `for_kernel`, the kernel of a module;
+`free`, the free and the whole memory of a GPU.
 """
 
+import re
 from collections.abc import Callable, Mapping
 
 from gpu.compatibility import the_matrix
 from gpu.compatibility.ranges import is_older, numbers, order
 from gpu.operands import TESTS, VALIDATOR
+from gpu.resources import is_gpu_resource
 from gpu.resources.names import Vendor
 from gpu.versions import version_of
 from health.stack.causes.base import Signs
 
 FactsOfNode = Mapping[str, str]
 Premise = Callable[[Signs, FactsOfNode], bool]
+_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 
 
 def old_driver(signs: Signs, facts: FactsOfNode) -> bool:
@@ -44,6 +48,33 @@ def kernel_is_another(signs: Signs, facts: FactsOfNode) -> bool:
     return bool(signs.kernel and facts.get("for_kernel")) and facts["for_kernel"] != signs.kernel
 
 
+def started_again(signs: Signs, _: FactsOfNode) -> bool:
+    """The container has started before, with the same end: what only its first start can have is not the reason."""
+    return bool(signs.pod and signs.pod.restarts)
+
+
+def asks_for_gpus(signs: Signs, _: FactsOfNode) -> bool:
+    """The pod is known to ask for GPUs."""
+    return any(map(is_gpu_resource, signs.asks))
+
+
+def memory_is_taken(_: Signs, facts: FactsOfNode) -> bool:
+    """Less than half of the GPU's memory is free, as "0.41/79.18 GiB" says."""
+    free, _slash, whole = facts.get("free", "").partition("/")
+    amounts = [numbers_in[0] for part in (free, whole) if (numbers_in := _NUMBER.findall(part))]
+    return len(amounts) == 2 and float(amounts[0]) < float(amounts[1]) / 2
+
+
+def has_no_memory_limit(signs: Signs, _: FactsOfNode) -> bool:
+    """The container that ended is known to have no memory limit: its node was short of memory."""
+    return signs.pod is not None and signs.pod.memory_limit_bytes == 0
+
+
+def had_ended_well(signs: Signs, _: FactsOfNode) -> bool:
+    """The containers of a pod that the kubelet refused are known to have ended with 0."""
+    return signs.pod is not None and signs.pod.had_ended_well
+
+
 def _cuda_of(driver: str) -> int:
     """Returns the newest major version of CUDA that a driver runs. 0: unknown."""
     known = (numbers(each.cuda.since)[0] for each in the_matrix().cuda if not is_older(driver, each.driver))
@@ -68,6 +99,11 @@ PREMISES: Mapping[str, Premise] = {
     "driver new enough": driver_new_enough,
     "driver is another": driver_is_another,
     "kernel is another": kernel_is_another,
+    "container started again": started_again,
+    "pod asks for GPUs": asks_for_gpus,
+    "GPU memory is taken": memory_is_taken,
+    "container without memory limit": has_no_memory_limit,
+    "containers had ended well": had_ended_well,
     "node of AMD": lambda signs, _: signs.vendor == Vendor.AMD,
     "node of Intel": lambda signs, _: signs.vendor == Vendor.INTEL,
     "node not of Habana": lambda signs, _: signs.vendor != Vendor.HABANA,  # Ascend's library is called HCCL, too

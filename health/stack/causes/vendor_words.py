@@ -78,7 +78,9 @@ WORDS: Mapping[str, VendorWords] = {
     ),
 }
 # Words of NVIDIA's that no other vendor has anything for.
-ONLY_NVIDIA = re.compile(r"nvidia|\bMIG\b|\bIMEX\b|\blibcuda|\bDCGM\b|NVSwitch|[Ff]abric [Mm]anager|\bvGPU\b")
+ONLY_NVIDIA = re.compile(
+    r"nvidia|\bMIG\b|\bIMEX\b|\blibcuda|\bDCGM\b|NVSwitch|[Ff]abric [Mm]anager|\bvGPU\b|kernelModuleType"
+)
 
 
 def vendor_of(signs: Signs) -> str:

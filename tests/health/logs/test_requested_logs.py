@@ -58,6 +58,7 @@ def test_an_operator_asks_and_reads_and_another_person_does_not_see_it(redis, po
     text = page(ann, f"/pods/{pod.pk}").text
     assert "CUDA out of memory" in text
     assert "hunter2" not in text
+    assert "Known error in these lines: Not enough free GPU memory." in text
     assert "CUDA out of memory" not in page(visiting(operators[1]), f"/pods/{pod.pk}").text
     entry = AuditEntry.objects.get(verb="pod.read-log")
     assert (entry.actor, entry.evidence["pod"]) == ("ann", "team-a/serving")
@@ -100,6 +101,7 @@ def test_rest_has_the_same_rights_lines_and_audit_entry(redis, pod, monkeypatch)
 
     found = calling(ann).get(place).json()
     assert (found["state"], found["lines"][0], found["lines"][2]) == ("read", "loading model", "CUDA out of memory")
+    assert found["reason"]["key"] == "cuda_out_of_memory"
     assert "hunter2" not in str(found)
     assert calling(bob).get(place).json()["state"] == "none"
     refused = calling(viv).get(place).json()

@@ -197,3 +197,77 @@ def test_a_licence_is_asked_for_on_nodes_with_vgpus(labels: dict[str, str], titl
     busy = "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable"
 
     assert why_waits(signs("", crashing(last_words=busy, container="main"), labels=labels)).title == title
+
+
+MISMATCH = "RuntimeError: CUDA error: Error 803: system has unsupported display driver / cuda driver combination"
+NO_HIP = "RuntimeError: No HIP GPUs are available"
+SHARE = (
+    "ValueError: Free memory on device cuda:0 ({}/79.18 GiB) on startup is less than desired GPU memory utilization "
+    "(0.9, 71.26 GiB)."
+)
+REFUSED = (
+    "Pod Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. Requested: 1, Available: 0"
+)
+
+
+@pytest.mark.parametrize(("restarts", "first"), [(0, "Delete the pod"), (3, "Let the driver's library win")])
+def test_a_container_that_started_again_did_not_miss_a_change_of_the_driver(restarts, first):
+    cause = why_waits(signs("", crashing(container="main", restarts=restarts, last_words=MISMATCH)))
+
+    assert (cause.key, cause.steps[0].startswith(first)) == ("cuda_mismatch", True)
+
+
+@pytest.mark.parametrize(
+    ("asks", "first"), [(["amd.com/gpu"], "Use an image whose ROCm"), ([], "Check that the container itself asks")]
+)
+def test_a_pod_that_asks_for_gpus_is_not_told_to_ask_for_one(asks, first):
+    cause = said_of_a_tenant(NO_HIP, asks=asks, vendor="amd", is_of_vendor=True, is_gpu_node=False)
+
+    assert (cause.key, cause.steps[0].startswith(first)) == ("hip_none_given", True)
+
+
+@pytest.mark.parametrize(("free", "first"), [("0.41", "Run nvidia-smi on the node"), ("70.9", "If nearly all is free")])
+def test_the_free_memory_tells_whether_another_process_has_it(free, first):
+    cause = said_of_a_tenant(SHARE.format(free))
+
+    assert (cause.key, cause.steps[0].startswith(first)) == ("gpu_memory_share_too_high", True)
+
+
+@pytest.mark.parametrize(
+    ("limit", "title"),
+    [(0, "Node ran out of memory"), (1 << 30, "Container main was killed"), (None, "Container main was killed")],
+)
+def test_a_container_without_a_limit_was_not_killed_by_it(limit, title):
+    pod = a_pod(reason="OOMKilled", container="main", memory_limit_bytes=limit)
+
+    cause = why_waits(signs("", pod))
+
+    assert (cause.key, cause.title.startswith(title)) == ("host_memory", True)
+
+
+@pytest.mark.parametrize(
+    ("had_ended_well", "key"), [(True, "refused_when_finished"), (False, "devices_taken_by_others")]
+)
+def test_a_pod_that_had_ended_well_lacked_no_gpu(had_ended_well, key):
+    pod = a_pod(phase="Failed", reason="UnexpectedAdmissionError", message=REFUSED, had_ended_well=had_ended_well)
+
+    assert why_waits(signs("", pod)).key == key
+
+
+@pytest.mark.parametrize(
+    ("labels", "title"),
+    [
+        ({"feature.node.kubernetes.io/cpu-cpuid.HYPERVISOR": "true"}, "Driver does not know the GPU: most often it is"),
+        ({}, "Driver does not know the GPU"),
+    ],
+)
+def test_a_gpu_that_the_driver_does_not_know_is_not_called_dropped(labels, title):
+    lines = (
+        "NVRM: The NVIDIA GPU 0000:05:00.0 (PCI ID: 10de:26b9)",
+        "NVRM: installed in this system is not supported by the",
+        "NVRM: NVIDIA 570.86.15 driver release.",
+    )
+
+    cause = cause_of(signs("driver", crashing(*lines), labels={"nvidia.com/gpu.deploy.driver": "true", **labels}))
+
+    assert (cause.key, cause.title.startswith(title)) == ("gpu_unknown_to_driver", True)

@@ -216,6 +216,24 @@ def test_a_code_that_nvidia_smi_ends_with_names_what_is_wrong(code, said):
     assert "driver pod" not in cause.action
 
 
+@pytest.mark.parametrize(
+    ("lines", "key"),
+    [
+        (
+            ['time="2026-02-04T08:46:27Z" level=error msg="Failed to compute partition Device busy"'],
+            "amd_partition_busy",
+        ),
+        ([], "amd_profile_failed"),
+    ],
+)
+def test_a_partition_profile_that_failed_is_told_by_a_manager_that_is_ready(lines, key):
+    labels = {"dcm.amd.com/gpu-config-profile": "cpx", "dcm.amd.com/gpu-config-profile-state": "failure"}
+    pod = a_pod(is_ready=True, log=lines)
+
+    assert cause_of(signs("amd-config-manager", pod, labels=labels, selector={})).key == key
+    assert cause_of(signs("amd-config-manager", pod, labels={}, selector={})) is None
+
+
 @pytest.mark.parametrize("given", [{"is_driver_off": True}, {"labels": {"nvidia.com/gpu.deploy.driver": "pre-installed",
                                     "nvidia.com/gpu.deploy.operator-validator": "true"}}])  # fmt: skip
 def test_no_driver_pod_is_looked_at_where_the_driver_is_the_hosts(given):

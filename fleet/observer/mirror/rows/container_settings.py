@@ -40,6 +40,7 @@ def container_settings(seen: PodSeen) -> dict[str, Any]:
             for variable, devices in device_lists_of(each).items()
         ],
         "ended": _last_failed_end(seen),
+        "had_ended_well": _had_ended_well(seen),
     }
     return {name: value for name, value in found.items() if value}
 
@@ -77,6 +78,13 @@ def _last_failed_end(seen: PodSeen) -> dict[str, Any]:
         "words": words_of(ended),
     }
     return {key: value for key, value in found.items() if value}
+
+
+def _had_ended_well(seen: PodSeen) -> bool:
+    """Returns whether all containers of a failed pod ended with 0: a kubelet that restarts may refuse such a pod."""
+    statuses = seen.status.container_statuses or ()
+    ends = [status.state.terminated if status.state else None for status in statuses]
+    return seen.status.phase == "Failed" and bool(ends) and all(end is not None and end.exit_code == 0 for end in ends)
 
 
 def _name(container: Container) -> str:

@@ -1,6 +1,7 @@
 """What is unusual about the containers of a GPU pod, as its checklist needs it."""
 
 import msgspec
+import pytest
 
 from fleet.observer.mirror.rows.environment import NO_LIST
 from fleet.observer.mirror.rows.pod import pod_row
@@ -68,6 +69,16 @@ def test_the_last_failed_end_is_kept_while_the_container_runs_again():
         "memory_limit_bytes": 2**31,
         "words": "token=[redacted]",
     }
+
+
+@pytest.mark.parametrize(
+    ("phase", "exit_code", "kept"), [("Failed", 0, True), ("Failed", 1, None), ("Running", 0, None)]
+)
+def test_a_failed_pod_whose_containers_all_ended_well_is_marked(phase, exit_code, kept):
+    ended = {"terminated": {"exitCode": exit_code, "reason": "Completed"}}
+    statuses = [{"name": "main", "state": ended}]
+
+    assert settings_of(containers=[a_container()], statuses=statuses, phase=phase).get("had_ended_well") is kept
 
 
 def test_a_pod_without_gpus_stores_nothing():
