@@ -180,13 +180,29 @@ NVLINK_5 = range(144, 151)
 _NONFATAL = re.compile(r"\bnonfatal\b", re.IGNORECASE)
 # NVSentinel's text of a check without a failure. A check that recovered may stay at True (NVSentinel #1438).
 NO_FAILURES = "no health failures"
+# NVSentinel's code for pods that do not end after their deletion; it asks for a restart of the machine (#1299).
+STUCK_PODS = "POD_STUCK_AFTER_DELETION"
 # EKS' agent reports this when it loses DCGM's host engine, and keeps it afterwards (eks-node-monitoring-agent #266).
 DCGM_LOST = "DCGMError: "
 
 
 # Links train for a short time after a boot (NVSentinel #1701); boards without a bridge have none (NVSentinel #1481).
+_PCI = re.compile(r"\bPCI:((?:[\da-f]{4,8}:)?[\da-f]{2}:[\da-f]{2})", re.IGNORECASE)
 LINKS_DOWN = "DCGM_FR_NVLINK_DOWN"
 _SAYS_LINKS_DOWN = re.compile(r"NvLink link \d+ is currently down", re.IGNORECASE)  # DCGM's words for that code
+
+
+def is_without_failure(message: str) -> bool:
+    return NO_FAILURES in message.casefold()
+
+
+def names_stuck_pods(message: str) -> bool:
+    return STUCK_PODS in message
+
+
+def addresses_in(message: str) -> set[str]:
+    """Returns the PCI addresses of GPUs that a message names."""
+    return set(_PCI.findall(message))
 
 
 def are_links_down(message: str) -> bool:
@@ -331,9 +347,9 @@ def _verdict_of_words(words: Sequence[str]) -> ConditionVerdict:
 
 
 def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
-    if _is_notice(name) or _is_harmless(name, item) or NO_FAILURES in item.casefold():
+    if _is_notice(name) or _is_harmless(name, item) or is_without_failure(item):
         return ConditionSeverity.NOTE
-    if is_of_imex(item) or any(text in item for text in (NO_SUBNET_MANAGER, STILL_WORKS, DCGM_LOST)):
+    if is_of_imex(item) or any(text in item for text in (NO_SUBNET_MANAGER, STILL_WORKS, DCGM_LOST, STUCK_PODS)):
         return ConditionSeverity.WARNING
     error = dcgm_error_in(item)
     if _is_less_than_its_xids(xids_in(name, item), item):

@@ -95,6 +95,7 @@ SECONDHAND = any_pattern(
     r"\btraceback \(most recent call last\):\s*$",
     r"\bfailed to load all models\b",
     r"^\S+ failed$",
+    r"^(?:hsa api call failure at|call returned hsa_status_)",  # of rocminfo; the line before says why
     r"\bnon-zero exit (?:code\. per user-direction|status 1\b)",
     r"\bprimary job\s+terminated normally",
     r"\bgot completion .{0,160}\b(?:error|status)[= (]{1,3}5\b",  # of a connection that was closed before

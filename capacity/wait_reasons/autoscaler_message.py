@@ -52,6 +52,13 @@ OF_GROUPS: Sequence[tuple[re.Pattern[str], ScalingVerdict, str, Change]] = (
         Change("Raise the maximum of the node group that fits this pod.", Actor.ADMIN),
     ),
 )  # fmt: skip
+# A group without nodes is judged by a template, which lacks what its tags do not name. kubernetes/autoscaler,
+# cloudprovider/aws/README.md, "Auto-Discovery Setup"; docs.aws.amazon.com/eks, eksctl, "Scaling up from 0".
+BY_TEMPLATE = re.compile(r"didn't match Pod's node affinity/selector|Insufficient [\w.-]+/|untolerated taint")
+TAGS = Change(
+    "A group of 0 nodes is judged by its tags: k8s.io/cluster-autoscaler/node-template/label/…, /resources/…, /taint/…",
+    Actor.ADMIN,
+)
 POOL = re.compile(
     r"(?:node limits have been exhausted for|limits for|incompatible with) nodepool[ (]+(?:NodePool=)?\"?([\w.-]+)"
 )
@@ -97,6 +104,8 @@ def _node_group_report(message: str) -> ScalingReport:
         told.append(f"new nodes of {_groups(number)} would lack {resource}")
         changes.append(_change_for(resource))
     verdict = next(iter(verdicts), ScalingVerdict.NO_GROUP)
+    if verdict is ScalingVerdict.NO_GROUP and any(BY_TEMPLATE.search(reason) for _, reason in groups):
+        changes.append(TAGS)
     return _report(CLUSTER_AUTOSCALER, told or [f"no node group fits: {body}"], message, changes, verdict=verdict)
 
 

@@ -3,7 +3,7 @@
 Without such a detector nobody reads the kernel's log, and Xids that DCGM does not export go unnoticed.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
@@ -22,9 +22,12 @@ from gpu.conditions import (
     ROW_REMAP,
     RUNS_OUT,
     USUAL_DURING_UPGRADE,
+    addresses_in,
     are_links_down,
     is_applications,
     is_of_imex,
+    is_without_failure,
+    names_stuck_pods,
 )
 from gpu.dcgm_errors import DcgmSeverity, dcgm_error_in
 from gpu.health_labels import AUTOPILOT
@@ -70,6 +73,63 @@ OF_IMEX = (
 OF_PCIE = (
     "Check whether NVLink bridges connect the boards: nvidia-smi topo -m then shows NV. Without them, links stay down.",
     "Without bridges: turn this check of the reporter off. With bridges: check their seat, then reset the GPUs.",
+)
+
+# By the kubelet's condition: cause and step. kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction.
+OF_PRESSURES = {
+    "MemoryPressure": (
+        "Memory of the node is nearly used up.",
+        "Find what uses the memory before pods are evicted: kubectl describe node NODE, and ps on the node.",
+    ),
+    "DiskPressure": (
+        "A disk of the node is nearly full.",
+        "Find what fills it: du -x below /var/lib and /var/log. Images, logs, core files and emptyDir volumes do.",
+    ),
+    "PIDPressure": (
+        "The node has nearly no process IDs left.",
+        "Find the pod with the most processes or threads (ps -eLf on the node), and set a limit of PIDs.",
+    ),
+}
+# NVSentinel removes an entry by its full name, and the message of a condition is cut (NVSentinel #1299).
+OF_STUCK_PODS = (
+    "Check whether the named pods still exist. If none does, set the condition to False by hand, and restart nothing.",
+)
+CLEAR_BY_HAND = (
+    "Set the condition to False (kubectl edit node --subresource=status) or update NVSentinel. Then uncordon the node."
+)
+# flashinfer #3869: one program's bad write ended the channels of all its GPUs until the reboot.
+RESET_AFTER_FAULTS = (
+    "If new programs fail, too, drain the node and reset its GPUs or reboot it. Then change the program that failed."
+)
+
+# Causes that a text of a reporter tells.
+OF_MESSAGES: tuple[tuple[Callable[[str], bool], str], ...] = (
+    (
+        is_of_imex,
+        (
+            "IMEX does not run while no ComputeDomain is active, and never on machines without multi-node NVLink. "
+            "DCGM's watch reports that. The NVLink hardware has no fault."
+        ),
+    ),
+    (
+        lambda message: NO_SUBNET_MANAGER in message,
+        (
+            "Only a subnet manager needs /dev/infiniband/issm*, and some providers omit it. RDMA works without it. "
+            "The network card has no fault."
+        ),
+    ),
+    (
+        is_without_failure,
+        "The check found no failure. NVSentinel keeps the condition, since it expects another spelling.",
+    ),
+    (
+        names_stuck_pods,
+        "A deleted pod did not end. Of a pod that has gone, NVSentinel keeps the condition if it cut the name.",
+    ),
+    (
+        lambda message: message.startswith(DCGM_LOST),
+        "The agent lost DCGM's host engine. That is no GPU fault. The condition stays when DCGM is back.",
+    ),
 )
 
 
@@ -160,13 +220,9 @@ def _probable_causes(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[
         yield f"The kubelet and its container runtime may race after a boot.{booted}"
         return
     if RUNS_OUT.issuperset(types):
-        yield "The machine runs out of a resource."
+        yield from (text for kind, (text, _) in OF_PRESSURES.items() if kind in types)
         return
-    if any(is_of_imex(each.message) for each in bad):
-        yield (
-            "IMEX does not run while no ComputeDomain is active, and never on machines without multi-node NVLink. "
-            "DCGM's watch reports that. The NVLink hardware has no fault."
-        )
+    yield from (text for tells, text in OF_MESSAGES if any(tells(each.message) for each in bad))
     said = (dcgm_error_in(each.message) for each in bad if not each.xids)  # an Xid tells more than its code
     errors = {error.number: error for error in said if error}
     yield from (f"DCGM's code {number} is {error.name}. {error.text}" for number, error in errors.items())
@@ -175,13 +231,6 @@ def _probable_causes(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[
             "An NVLink or its bridge may be broken. Links are also down for a short time after a boot, and always on "
             "PCIe boards without a bridge."
         )
-    if any(NO_SUBNET_MANAGER in each.message for each in bad):
-        yield (
-            "Only a subnet manager needs /dev/infiniband/issm*, and some providers omit it. RDMA works without it. "
-            "The network card has no fault."
-        )
-    if any(each.message.startswith(DCGM_LOST) for each in bad):
-        yield "The agent lost DCGM's host engine. That is no GPU fault. The condition stays when DCGM is back."
     xids = sorted({xid for each in bad if each.severity is Severity.NOTE for xid in each.xids if is_applications(xid)})
     if xids:
         yield f"An application failed with Xid {names([str(xid) for xid in xids])}. No GPU is at fault."
@@ -203,6 +252,7 @@ def _steps(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[str]:
     by_detector = {each.reporter for each in bad if each.type in rest}
     asked = {
         "Read both logs (journalctl -u kubelet -u containerd), and restart the runtime first.": rest != types,
+        **{step: any(names_stuck_pods(each.message) for each in bad) for step in OF_STUCK_PODS},
         **dict.fromkeys(_recommended(bad), True),
         **dict.fromkeys(_xid_steps(faults), True),
         **dict.fromkeys(_recovery_steps(faults), True),
@@ -220,7 +270,7 @@ def _steps(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[str]:
             AUTOPILOT in by
         ),
         "Wait for Nebius: it cordons, drains and restarts the node.": NEBIUS in by,
-        "Find the processes that use up the resource before pods are evicted.": bool(rest & RUNS_OUT),
+        **{step: kind in rest for kind, (_, step) in OF_PRESSURES.items()},
         "Wait some minutes. If it stays, check the cloud controller manager and the cloud's route table.": (
             any(map(_has_no_routes, bad))
         ),
@@ -228,6 +278,8 @@ def _steps(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[str]:
             any(each.type == NETWORK and not _has_no_routes(each) for each in bad)
         ),
         "Read the node's kernel log and events: kubectl describe node NODE": _needs_the_log(by_detector),
+        CLEAR_BY_HAND: any(is_without_failure(each.message) for each in bad),
+        RESET_AFTER_FAULTS: _is_on_several_gpus(bad),
         "The hardware needs no action.": not faults,
     }
     yield from (step for step, is_asked in asked.items() if is_asked)
@@ -239,6 +291,12 @@ def _kernel_lines(bad: Sequence[NodeCondition]) -> Iterator[KernelLine]:
         is_explained = each.xids or each.severity is Severity.NOTE or any(_names_part(each, part) for part in OF_PARTS)
         if not is_explained and (line := kernel_line_in(f"{each.type} {each.message}")):
             yield line
+
+
+def _is_on_several_gpus(bad: Sequence[NodeCondition]) -> bool:
+    """Returns whether faults of an application named several GPUs: it may have lost their channels."""
+    notes = [each.message for each in bad if each.severity is Severity.NOTE and each.xids]
+    return len({address for text in notes for address in addresses_in(text)}) > 1
 
 
 def _has_no_routes(condition: NodeCondition) -> bool:

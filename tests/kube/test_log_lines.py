@@ -182,6 +182,19 @@ def test_the_error_of_a_child_explains_more_than_that_of_its_parent(lines, index
     assert decisive_line(lines).strip() == lines[index].strip()
 
 
+def test_what_rocminfo_cannot_open_explains_more_than_its_failed_call():
+    """legacy-rocm-build #2232."""
+    said = [
+        "ROCk module is loaded",
+        "Unable to open /dev/kfd read-write: Cannot allocate memory",
+        "igor is member of render group",
+        "hsa api call failure at: /src/rocminfo/rocminfo.cc:1142",
+        "Call returned HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime failed to allocate the necessary resources.",
+    ]
+
+    assert decisive_line(said) == said[1]
+
+
 def test_the_stack_of_torch_explains_nothing():
     """sglang #3424."""
     said = ["Watchdog: timed out", "frame #0: c10::Error::Error(c10::SourceLocation) + 0x96 (0x7ff1 in libc10.so)"]

@@ -242,16 +242,16 @@ def test_while_a_driver_is_replaced_gpus_are_missing_for_a_reason():
         (("GpuMemWatch",), ("NVSentinel",)),
         (("KernelDeadlock",), ("kernel log",)),
         (("GpuMemWatch", "KernelDeadlock"), ("NVSentinel", "kernel log")),
-        (("DiskPressure",), ("use up",)),
+        (("DiskPressure",), ("what fills it",)),
         (("NetworkUnavailable",), ("network plugin",)),
         (("FrequentKubeletRestart",), ("both logs",)),
-        (("FrequentKubeletRestart", "GpuMemWatch", "DiskPressure"), ("both logs", "NVSentinel", "use up")),
+        (("FrequentKubeletRestart", "GpuMemWatch", "DiskPressure"), ("both logs", "NVSentinel", "what fills it")),
     ],
 )
 def test_each_of_several_conditions_says_what_helps_against_it(types, asked):
     asks = steps(NodeConditions().evaluate(with_conditions(*types)))
 
-    every = ("both logs", "NVSentinel", "use up", "network plugin", "kernel log")
+    every = ("both logs", "NVSentinel", "what fills it", "network plugin", "kernel log")
     assert tuple(word for word in every if word in asks) == asked
 
 
@@ -267,7 +267,31 @@ def test_a_new_node_without_routes_is_waited_for(reason):
     assert "new node" in causes(wrong)
     assert "route table" in steps(wrong)
     assert "network plugin" not in steps(wrong)
-    assert causes(NodeConditions().evaluate(with_conditions("DiskPressure"))) == "The machine runs out of a resource."
+    assert causes(NodeConditions().evaluate(with_conditions("DiskPressure"))) == "A disk of the node is nearly full."
+
+
+def test_a_condition_that_nvsentinel_does_not_clear_asks_for_no_repair():
+    """NVSentinel #1438 and #1299."""
+    stale = evaluated(a_condition("GpuMemWatch", "True", "GpuMemWatchIsNotHealthy", "No health failures;"))
+    message = "ErrorCode:POD_STUCK_AFTER_DELETION v1/Pod:prod/61f345d0-134... Recommended Action=RESTART_VM"
+    stuck = evaluated(a_condition("PodStuckAfterDeletion", "True", "PodStuckAfterDeletionIsNotHealthy", message))
+
+    assert (stale.severity, stuck.severity) == (Severity.NOTE, Severity.WARNING)
+    assert "another spelling" in causes(stale)
+    assert "uncordon the node" in steps(stale)
+    assert stuck.steps[0].startswith("Check whether the named pods still exist")
+
+
+def test_faults_of_one_program_on_several_gpus_may_need_a_reset():
+    """flashinfer #3869."""
+    line = "NVRM: Xid (PCI:0000:{}:00): 31, pid=477445, name=python3, MMU Fault"
+    several, one = (
+        evaluated(a_condition("XIDErrors", "True", "XIDErrors", "\n".join(map(line.format, buses))))
+        for buses in (("1a", "9a"), ("1a", "1a"))
+    )
+
+    assert "reset its GPUs" in steps(several)
+    assert "reset its GPUs" not in steps(one)
 
 
 def test_while_a_driver_is_replaced_dcgm_is_away():

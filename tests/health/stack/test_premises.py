@@ -235,7 +235,7 @@ def test_the_free_memory_tells_whether_another_process_has_it(free, first):
 
 @pytest.mark.parametrize(
     ("limit", "title"),
-    [(0, "Node ran out of memory"), (1 << 30, "Container main was killed"), (None, "Container main was killed")],
+    [(0, "Container main was killed: the node"), (1 << 30, "Container main was killed"), (None, "Container main was killed")],
 )
 def test_a_container_without_a_limit_was_not_killed_by_it(limit, title):
     pod = a_pod(reason="OOMKilled", container="main", memory_limit_bytes=limit)
