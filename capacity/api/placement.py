@@ -94,6 +94,7 @@ class FailureSerializer(serializers.Serializer):
     )
     most_nodes = serializers.IntegerField()
     days = serializers.IntegerField(help_text="30, or as long as history is stored.")
+    hours = serializers.IntegerField(help_text="Whole hours of these days in which the cluster was watched.")
     is_cut = serializers.BooleanField(help_text="There were more findings: only the newest 2,000 are counted.")
 
 
@@ -158,6 +159,7 @@ class PlacementMeasuresSerializer(serializers.Serializer):
     stranded_gpus = serializers.FloatField(
         source="stranded", allow_null=True, help_text="Mean of 7 days. Null: no samples."
     )
+    stranded_hours = serializers.IntegerField(help_text="Hourly samples of the mean.")
     full_nodes = HeatSerializer(source="full", help_text="Last 24 hours in which all GPUs of the node were allocated.")
     other_nodes = HeatSerializer(source="other")
     failures = FailureSerializer()

@@ -24,6 +24,7 @@ def lines_of_placement(report: PlacementReport, measures: PlacementMeasures) -> 
     yield PlacementLine("nodes", "", measures.nodes, "nodes with GPUs")
     yield PlacementLine("nodes_compared", "", measures.compared, "nodes")
     yield PlacementLine("stranded_gpus", "", measures.stranded, "GPUs, mean of 7 days")
+    yield PlacementLine("stranded_hours", "", measures.stranded_hours, "hourly samples")
     yield PlacementLine("mean_loss", "", measures.mean_loss, "GPU-hours if one node fails")
     if worst := measures.worst:
         yield PlacementLine("worst.workloads", worst.name, worst.workloads, "workloads")
@@ -67,6 +68,7 @@ def _shared_lines(shared: SharedFigures) -> Iterator[PlacementLine]:
 
 def _failure_lines(found: FailureFigures) -> Iterator[PlacementLine]:
     yield PlacementLine("failures.failures", "", found.failures, f"of {found.days} days")
+    yield PlacementLine("failures.hours", "", found.hours, "hours watched, of these days")
     yield PlacementLine("failures.in_one_domain", "", found.in_one_domain, "with several nodes")
     yield PlacementLine("failures.elsewhere", "", found.elsewhere, "with several nodes")
     yield PlacementLine("failures.unknown", "", found.unknown, "with several nodes")
