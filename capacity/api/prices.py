@@ -7,10 +7,12 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.response import Response
 
 from capacity.models import GpuPrice
-from capacity.usage.price_book import CAPACITY_TYPES
+from capacity.usage.pool_prices import price_of_pool
+from capacity.usage.price_book import BEGINNING, CAPACITY_TYPES
 from capacity.usage.price_changes import BadPrice, may_price, may_price_anything, put_price, remove_price
 from edges.rest import Asked, Edge, RowSerializer
 from fleet.models import Pool
+from fleet.queries import see_pools
 
 MOST = 1000
 
@@ -70,3 +72,45 @@ class PriceDetail(Edge):
             raise PermissionDenied(refusal)
         remove_price(row, actor=self.user.get_username(), now=timezone.now())
         return Response(status=204)
+
+
+class KindPriceSerializer(serializers.Serializer):
+    product = serializers.CharField(help_text="Blank: every product of the pool.")
+    capacity_type = serializers.CharField(help_text="Of the nodes. Blank: unknown.")
+    amount = serializers.DecimalField(max_digits=10, decimal_places=4, allow_null=True, help_text="Null: no price.")
+    currency = serializers.CharField(help_text="Blank: the one currency of this installation.")
+    valid_from = serializers.DateField(allow_null=True, help_text="Null: from the beginning, or no price.")
+
+
+class PoolPriceSerializer(serializers.Serializer):
+    amount = serializers.DecimalField(
+        max_digits=10, decimal_places=4, allow_null=True, help_text="Of a GPU-hour. Null: no price, or several."
+    )
+    currency = serializers.CharField()
+    is_own = serializers.BooleanField(help_text="The pool's own price. False: the prices of its products.")
+    gpus = serializers.IntegerField(allow_null=True, help_text="Physical GPUs of the pool. Null: unknown.")
+    in_force = KindPriceSerializer(many=True)
+
+
+class PoolPriceDetail(Edge):
+    @extend_schema(responses=PoolPriceSerializer)
+    def get(self, request, pool_id: int) -> Response:
+        """Returns the price of a GPU-hour of the pool that holds today."""
+        pool = self.load(Pool.objects.visible_to(self.user), pool_id)
+        now = timezone.now()
+        (row,) = see_pools([pool], user=self.user, now=now)
+        found = price_of_pool(pool, self.user, row.tally.physical_gpus, day=now.date())
+        in_force = [
+            {
+                "product": kind.product if kind else "",
+                "capacity_type": kind.capacity_type if kind else "",
+                "amount": booked.price.amount if booked and booked.price else None,
+                "currency": booked.price.currency if booked and booked.price else "",
+                "valid_from": booked.valid_from if booked and booked.valid_from != BEGINNING else None,
+            }
+            for kind, booked in found.in_force.items()
+        ]
+        price = {"amount": found.price and found.price.amount, "currency": found.price.currency if found.price else ""}
+        return Response(
+            PoolPriceSerializer({**price, "is_own": found.is_own, "gpus": found.gpus, "in_force": in_force}).data
+        )

@@ -7,10 +7,11 @@ from capacity.api.namespaces import NamespaceDetail, PodWorkloads, WorkloadDetai
 from capacity.api.placement import PoolPlacement
 from capacity.api.pod_views import PodViewDetail, PodViewList
 from capacity.api.pods import PodDetail, WhyPending
-from capacity.api.prices import PriceDetail, Prices
+from capacity.api.prices import PoolPriceDetail, PriceDetail, Prices
 from capacity.api.service_level import PoolServiceLevelDetail, PoolServiceLevelPreview
 from capacity.api.suspended_jobs import SuspendedJobs
 from capacity.api.tenant_matrix import PoolTenants
+from capacity.api.unstarted_pods import UnstartedPodCounts
 from capacity.api.usage import Usage, WeeklyUsageReport
 
 urlpatterns = [
@@ -20,6 +21,7 @@ urlpatterns = [
     path("pools/<int:pool_id>/free-gpus/history", PoolFreeGpuHistory.as_view(), name="api-pool-free-gpu-history"),
     path("pools/<int:pool_id>/defragmentation", PoolDefragmentation.as_view(), name="api-pool-defragmentation"),
     path("pools/<int:pool_id>/mig-demand", PoolMigDemand.as_view(), name="api-pool-mig-demand"),
+    path("pools/<int:pool_id>/price", PoolPriceDetail.as_view(), name="api-pool-price"),
     path("pools/<int:pool_id>/placement", PoolPlacement.as_view(), name="api-pool-placement"),
     path("pools/<int:pool_id>/service-level", PoolServiceLevelDetail.as_view(), name="api-pool-service-level"),
     path("pools/<int:pool_id>/service-level/preview", PoolServiceLevelPreview.as_view()),
@@ -38,6 +40,7 @@ urlpatterns = [
     path("usage/prices/<int:price_id>", PriceDetail.as_view(), name="api-price"),
     path("usage/report", WeeklyUsageReport.as_view(), name="api-usage-report"),
     path("suspended-jobs", SuspendedJobs.as_view(), name="api-suspended-jobs"),
+    path("pods/unstarted", UnstartedPodCounts.as_view(), name="api-unstarted-pods"),
     path("pods/<int:pod_id>", PodDetail.as_view(), name="api-pod"),
     path("pods/<int:pod_id>/why-pending", WhyPending.as_view(), name="api-why-pending"),
 ]

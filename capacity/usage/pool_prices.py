@@ -2,15 +2,16 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from django.db.models import Q
 from django.db.models.fields.json import KeyTextTransform
 
 from capacity.models import GpuPrice
-from capacity.usage.price_book import LABELLED, BookedPrice, GpuKind, HourPrice, PriceBook
+from capacity.usage.price_book import BEGINNING, LABELLED, BookedPrice, GpuKind, HourPrice, PriceBook
 from capacity.usage.usage_lines import GONE_POOL, NO_POOL, UsageLine
 from fleet.models import NodeSums, Pool
 from gpu.labels import CAPACITY_TYPES as CAPACITY_LABELS
@@ -30,14 +31,9 @@ class PoolPrices:
     def __init__(self, user: User, first: date, last: date) -> None:
         pools = Pool.objects.visible_to(user).select_related("cluster")
         self.pools = {pool.pk: pool for pool in pools}
-        rows = [
-            BookedPrice(
-                row.valid_from, _price_of(row.amount, row.currency), row.pool_id, row.product, row.capacity_type
-            )
-            for row in GpuPrice.objects.visible_to(user).filter(valid_from__lte=last)
-        ]
+        rows = _booked(GpuPrice.objects.visible_to(user).filter(valid_from__lte=last))
         undated = {key: _price_of(pool.price_per_gpu_hour) for key, pool in self.pools.items()}
-        self.book = PriceBook(rows, undated, gpu_kinds(user) if any(row.pool is None for row in rows) else {})
+        self.book = PriceBook(rows, undated, _gpu_kinds(pools) if any(row.pool is None for row in rows) else {})
         self.ranges = self.book.ranges(first, last)
         self.starts = [start for start, _ in self.ranges]
         self._known: dict[tuple[str, date], HourPrice | None] = {}
@@ -63,9 +59,48 @@ class PoolPrices:
         return [self.pools[key] for text in keys.split(",") if text and (key := int(text)) in self.pools]
 
 
-def gpu_kinds(user: User) -> Mapping[int, Collection[GpuKind]]:
+@dataclass(frozen=True)
+class PoolPrice:
+    """The price of a GPU-hour of one pool on a day, with where it comes from."""
+
+    price: HourPrice | None  # None: unknown, or several
+    in_force: Mapping[GpuKind | None, BookedPrice | None]  # under None: the pool's own price
+    gpus: int | None  # of the pool, that this price is for; None: unknown
+
+    @property
+    def is_own(self) -> bool:
+        return None in self.in_force
+
+    @property
+    def since(self) -> date | None:
+        """Returns the newest day from which one of the prices holds. None: from the beginning, or no price."""
+        days = {booked.valid_from for booked in self.in_force.values() if booked} - {BEGINNING}
+        return max(days, default=None)
+
+    @property
+    def of_whole_pool(self) -> HourPrice | None:
+        if self.price is None or self.gpus is None:
+            return None
+        return HourPrice(self.price.amount * self.gpus, self.price.currency)
+
+
+def price_of_pool(pool: Pool, user: User, gpus: int | None, *, day: date) -> PoolPrice:
+    """Returns the price that reports use on this day. Two queries."""
+    rows = GpuPrice.objects.visible_to(user).filter(Q(pool=pool) | Q(pool=None), valid_from__lte=day)
+    book = PriceBook(_booked(rows), {pool.pk: _price_of(pool.price_per_gpu_hour)}, _gpu_kinds([pool]))
+    return PoolPrice(book.of(pool.pk, day), book.in_force(pool.pk, day), gpus)
+
+
+def _booked(rows: Iterable[GpuPrice]) -> list[BookedPrice]:
+    return [
+        BookedPrice(row.valid_from, _price_of(row.amount, row.currency), row.pool_id, row.product, row.capacity_type)
+        for row in rows
+    ]
+
+
+def _gpu_kinds(pools: Iterable[Pool]) -> Mapping[int, Collection[GpuKind]]:
     """Returns by pool the products and capacity types of its nodes now. One query."""
-    members = Pool.nodes.through.objects.filter(pool__in=Pool.objects.visible_to(user)).exclude(node__gpu_product="")
+    members = Pool.nodes.through.objects.filter(pool__in=[pool.pk for pool in pools]).exclude(node__gpu_product="")
     labels = {f"type_{place}": KeyTextTransform(key, "node__labels") for place, key in enumerate(CAPACITY_LABELS)}
     rows = members.order_by().annotate(**labels).values_list("pool_id", "node__gpu_product", *labels).distinct()
     found: dict[int, set[GpuKind]] = defaultdict(set)

@@ -19,10 +19,16 @@ LABELLED = {
 }  # fmt: skip
 
 
+BEGINNING = date(2000, 1, 1)  # from which the first price of a pool holds
+
+
 @dataclass(frozen=True)
 class HourPrice:
     amount: Decimal
     currency: str = ""  # ISO 4217; blank: the one currency of this installation
+
+    def __str__(self) -> str:
+        return f"{self.amount.normalize():f} {self.currency}".strip()
 
 
 @dataclass(frozen=True)
@@ -60,13 +66,19 @@ class PriceBook:
 
     def of(self, pool: int, day: date) -> HourPrice | None:
         """Returns the price of the pool on this day. None: unknown, or its nodes have products of several prices."""
-        own = _valid(self.of_pools[pool], day) if pool in self.of_pools else self.undated.get(pool)
-        if own is not None:
-            return own
-        prices = {self._price_of_kind(kind, day) for kind in self.kinds.get(pool, ())}
+        prices = {booked.price if booked else None for booked in self.in_force(pool, day).values()}
         return prices.pop() if len(prices) == 1 else None
 
-    def _price_of_kind(self, kind: GpuKind, day: date) -> HourPrice | None:
+    def in_force(self, pool: int, day: date) -> Mapping[GpuKind | None, BookedPrice | None]:
+        """Returns the pool's own price (under None), else the price of each GPU kind of its nodes. None: no price."""
+        undated = BookedPrice(BEGINNING, self.undated.get(pool), pool)
+        own = _valid(self.of_pools[pool], day) if pool in self.of_pools else undated
+        if own is not None and own.price is not None:
+            return {None: own}
+        kinds = sorted(self.kinds.get(pool, ()), key=lambda kind: (kind.product, kind.capacity_type))
+        return {kind: self._price_of_kind(kind, day) for kind in kinds}
+
+    def _price_of_kind(self, kind: GpuKind, day: date) -> BookedPrice | None:
         exact = _valid(self.of_kinds.get((kind.product, kind.capacity_type), ()), day)
         return exact or _valid(self.of_kinds.get((kind.product, ""), ()), day)
 
@@ -85,9 +97,5 @@ class PriceBook:
         return max(found, key=lambda each: (found[each], each), default="")
 
 
-def _valid(rows: Iterable[BookedPrice], day: date) -> HourPrice | None:
-    price = None
-    for row in rows:
-        if row.valid_from <= day:
-            price = row.price
-    return price
+def _valid(rows: Iterable[BookedPrice], day: date) -> BookedPrice | None:
+    return max((row for row in rows if row.valid_from <= day), key=lambda each: each.valid_from, default=None)

@@ -8,13 +8,11 @@ from typing import Any
 from django.db import transaction
 
 from capacity.models import GpuPrice
-from capacity.usage.price_book import CAPACITY_TYPES
+from capacity.usage.price_book import BEGINNING, CAPACITY_TYPES
 from fleet.models import Pool
 from fleet.pools.changes import change_pool
 from people.models import AuditEntry, User
 from people.rights import Permission, scope_of, why_not
-
-BEGINNING = date(2000, 1, 1)  # from which the first price of a pool holds
 
 
 class BadPrice(ValueError):

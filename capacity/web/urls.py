@@ -9,9 +9,11 @@ from capacity.web import (
     placement_part,
     pod_page,
     pods_page,
+    pool_price_part,
     prices_page,
     service_level_page,
     tenant_matrix_part,
+    unstarted_pods_part,
     usage_page,
     usage_report_page,
 )
@@ -19,6 +21,7 @@ from capacity.web import (
 urlpatterns = [
     path("pods", pods_page.pods, name="pods"),
     path("parts/pods", pods_page.pods_part, name="pods-part"),
+    path("parts/unstarted-pods", unstarted_pods_part.unstarted_pods_part, name="unstarted-pods"),
     path("parts/suspended-jobs", pods_page.suspended_jobs_part, name="suspended-jobs-part"),
     path("pods.csv", pods_page.csv_file, name="pods-csv"),
     path("pods/views", pods_page.save, name="save-pod-view"),
@@ -37,6 +40,7 @@ urlpatterns = [
         free_gpu_history.pool_free_gpu_history_part,
         name="pool-free-gpu-history",
     ),
+    path("parts/pools/<int:pool_id>/price", pool_price_part.pool_price_part, name="pool-price"),
     path("parts/pools/<int:pool_id>/placement", placement_part.pool_placement_part, name="pool-placement"),
     path(
         "parts/pools/<int:pool_id>/defragmentation",

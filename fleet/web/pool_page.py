@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 from django.http import HttpResponse
@@ -54,7 +53,6 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
         "sums": sums,
         "by_state": _nodes_by_state(sums),
         "others": (sums.nodes or 0) - (sums.gpu_nodes or 0),
-        "price_per_hour": _price_per_hour(pool, sums),
         "versions": _versions(pool),
         "overlaps": _overlaps(request, pool, members),
         "changes": AuditEntry.objects.filter(subject=f"pool:{pool.pk}").order_by("-number")[:CHANGES],
@@ -63,13 +61,6 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
         "query": f"pool={pool.cluster.name}/{pool.name}",
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where),
     }
-
-
-def _price_per_hour(pool: Pool, sums: Tally) -> Decimal | None:
-    """Returns the price. None: no price, or unknown GPUs."""
-    if pool.price_per_gpu_hour is None or sums.physical_gpus is None:
-        return None
-    return pool.price_per_gpu_hour * sums.physical_gpus
 
 
 def _nodes_by_state(sums: Tally) -> list[tuple[str, str, str, int]]:

@@ -85,6 +85,7 @@ IN_REST = """
     pool-mig-demand           pools/{pool_id}/mig-demand
     pool-part                 pools/{pool_id}
     pool-placement            pools/{pool_id}/placement
+    pool-price                pools/{pool_id}/price
     pool-restraints           freezes
     pool-suggestions          clusters/{cluster_id}/pool-suggestions
     pool-tenants              pools/{pool_id}/tenants
@@ -94,6 +95,7 @@ IN_REST = """
     stop-banner               stop
     suspended-jobs-part       suspended-jobs
     telemetry-trial           clusters/{cluster_id}/telemetry-source/trials/{trial_id}
+    unstarted-pods            pods/unstarted
     unwatched-part            clusters
     usage-part                usage
     usage-report-part         usage/report

@@ -368,7 +368,7 @@ def test_a_page_costs_the_same_queries_whatever_the_size(viewer, queries_of, pat
         make.a_node(there, pool=make.a_pool(there), kernel=str(number))
         make.a_node(cluster, pool=pool, kernel=str(number), zone=str(number))
 
-    assert queries_of(viewer, path) == small <= 30
+    assert queries_of(viewer, path) == small <= 32
 
 
 def test_what_clusters_write_is_shown_as_text(admin):
