@@ -10,6 +10,7 @@ from django.db.models import F
 from capacity.compared_nodes import index_of
 from capacity.device_rows import with_devices
 from capacity.namespace_rows import deleted_namespaces, labels_of_namespaces
+from capacity.older_pods import older_pods
 from capacity.queue_places import queue_places
 from capacity.scaling_rows import scaling_facts
 from capacity.volume_rows import with_volumes
@@ -43,7 +44,7 @@ def is_waiting(pod: Pod) -> bool:
 
 
 def explanations_of(pods: Iterable[Pod], *, now: datetime) -> Mapping[str, PendingExplanation]:
-    """Returns the explanations by UID, of pods that wait for a node. Thirty-five queries for each cluster at most."""
+    """Returns the explanations by UID, of pods that wait for a node. Thirty-six queries for each cluster at most."""
     by_cluster: dict[int, list[Pod]] = defaultdict(list)
     for pod in pods:
         if is_waiting(pod):
@@ -151,6 +152,7 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dic
     classes = _device_classes(cluster_id) if claims is not None else None
     deleted = deleted_namespaces(cluster_id, {pod.namespace for pod in pods}, now=now)
     seen = _schedulers_seen(cluster_id, pods)
+    older = older_pods(cluster_id, pods)
     facts = scaling_facts(cluster_id, [report.message for report in reports.values()], now=now)
     return {
         pod.uid: WaitFacts(
@@ -163,6 +165,7 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dic
             scaling=scaling_verdict(reports.get(pod.uid), facts),
             scaling_unread=facts.unread,
             namespace_held_by=deleted.get(pod.namespace),
+            older=older.get(pod.uid),
         )
         for pod in pods
     }

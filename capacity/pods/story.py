@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
-from capacity.pods.addresses import namespace_page
+from capacity.pods.addresses import namespace_page, workload_page
 from capacity.pods.image_pulls import PendingPull, pending_pull_of
 from capacity.pods.rows import GpuPodLine
 from capacity.pods.victims import Victim, victims_on
@@ -169,6 +169,8 @@ def _deciding_object(pod: Pod, found: PendingExplanation) -> DecidingObject | No
         page = _nodes_page(pod, q=key if "/" in key else "")  # a key with a prefix is a selector
     elif kind is DecidingKind.NAMESPACE:
         page = namespace_page(pod.cluster_id, name)
+    elif kind is DecidingKind.DEPLOYMENT:
+        page = workload_page(pod.cluster_id, pod.namespace, f"{pod.owner_kind}/{pod.owner_name}")
     elif kind is DecidingKind.RESOURCE:
         page = f"{cluster}#free-gpus-title"
     elif kind in (DecidingKind.RESOURCE_CLAIM, DecidingKind.DEVICE_CLASS):

@@ -35,6 +35,7 @@ class DecidingKind(StrEnum):
     RESOURCE_CLAIM = "ResourceClaim"
     DEVICE_CLASS = "DeviceClass"
     SCHEDULER = "scheduler"
+    DEPLOYMENT = "Deployment"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from capacity.wait_reasons.pod_volumes import ClaimState, by_driver
 from capacity.wait_reasons.queue_place import QueuePlace
 from capacity.wait_reasons.queue_reasons import queued_reason
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
+from capacity.wait_reasons.rolling_update import OlderPods
 from capacity.wait_reasons.rule_nodes import is_far_from_unknown_pods
 from capacity.wait_reasons.scheduler_message import SchedulerVerdict
 from wording.lists import names
@@ -61,6 +62,7 @@ class WaitFacts:
     # what blocks the deletion of its namespace; None: the namespace is not being deleted
     namespace_held_by: str | None = None
     scaling_unread: str = ""  # kinds of autoscalers that may not be read
+    older: OlderPods | None = None  # of its Deployment
 
 
 def reason_before_nodes(

@@ -15,6 +15,7 @@ from capacity.wait_reasons.obstacles import find_obstacles
 from capacity.wait_reasons.preemption import preemption_of
 from capacity.wait_reasons.queue_reasons import changes_of
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
+from capacity.wait_reasons.rolling_update import explain_update
 from capacity.wait_reasons.rule_nodes import is_far_from_unknown_pods
 from capacity.wait_reasons.scheduler_message import (
     DRIVER_OF_VOLUMES,
@@ -84,8 +85,7 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     if around.scaling and found.key != "fits":
         changes = [*changes, *around.scaling.changes]
     return replace(
-        found,
-        changes=changes,
+        explain_update(replace(found, changes=changes), around.older),
         funnel=funnel_of(obstacles),
         near_misses=near_misses_of(obstacles),
         near_summary=" ".join(filter(None, (near_summary(obstacles), shares_summary(obstacles)))),
