@@ -8,6 +8,7 @@ from operations.kinds import CASE_ACTS
 
 S = CaseState  # for the table
 OFFERED_BY_STEP = {kind.key for kind in CASE_ACTS}
+ENDING = {kind.key for kind in CASE_ACTS if kind.ends_quarantine}
 
 
 @dataclass(frozen=True)
@@ -103,14 +104,17 @@ def acts_of(case: CaseFacts) -> list[CaseAct]:
     """Returns the acts that are possible now, the next step first.
 
     While an operation is in progress there are none, but for what its release waits for, and to take the case over.
+    There are none of a state that the next round of the case ends.
     """
     possible = [act for act in ACTS.values() if not why_not(act.key, case)]
     if case.is_busy:
         is_returning = case.newest is not None and case.newest.kind == "release"
         offered = {"take-over"}
-        offered |= OFFERED_BY_STEP if is_returning else set()
+        offered |= ENDING if is_returning else set()
         offered |= {"validate", "override"} if is_returning and case.why_no_return else set()
         return [act for act in possible if act.key in offered]
+    if case.is_followed:
+        return [act for act in possible if act.key == "take-over"]
     if not case.is_uncordoned:
         return possible
     first = ("quarantine",) if case.state == CaseState.IN_REPAIR else ("quarantine", "accept-uncordon")

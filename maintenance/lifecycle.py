@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from operations.kinds import ENDING_KINDS
+from operations.kinds import ENDING_KINDS, title_of
 from operations.lifecycle import NodeProgress
 from wording.durations import spell
 from wording.sentences import with_period
@@ -107,6 +107,10 @@ class NodeOperation:
     result: str  # reason for waiting, or the result
     asked_at: datetime | None = None
     serves: bool = False  # Quarterdeck did not cordon it: the new node already serves pods
+
+    @property
+    def title(self) -> str:
+        return title_of(self.kind)
 
 
 @dataclass(frozen=True)
@@ -241,10 +245,17 @@ class CaseFacts:
         return self._step_by_itself or self._step_of_person
 
     @property
-    def _is_followed(self) -> bool:
-        """Returns whether the next round of the case moves it, so that its state is about the past."""
-        is_past = self.state in (CaseState.SUSPECT, CaseState.DRAINING)
-        return is_past and self.is_quarantined and not self.is_cordon_removed and _after_operation(self) is not None
+    def is_followed(self) -> bool:
+        """Returns whether the next round moves the case or takes a result, so that its state is about the past.
+
+        Such a case offers no acts of its state, and its sentence names what follows.
+        """
+        return self.state not in FINAL and (self.test is not None or self._move_at_once is not None)
+
+    @property
+    def _move_at_once(self) -> NextMove | None:
+        """Returns the move that follows from the facts alone. Moves that wait for a time are not among them."""
+        return next_case_move(self, now=self.since)
 
     @property
     def _step_by_itself(self) -> str:
@@ -252,20 +263,28 @@ class CaseFacts:
         if self.is_busy and self.newest is not None and self.state not in NEW and self.state != CaseState.DRAINING:
             goes = "is in progress" if self.newest.progress == NodeProgress.RUNNING else "starts next"
             return f"The {self.newest.kind} {goes}. The case continues by itself when it ends."
+        if self.is_followed:
+            return self._step_of_round
         chosen = self.chosen if self.is_chosen else None
         if self.state == CaseState.IN_REPAIR and self.repair and self.repair.answer == RepairAnswer.DONE:
             return "The case continues by itself once the node has booted and is Ready."
         if self.state == CaseState.IN_REPAIR and self.repair and self.repair.waiting:
             return f"{self.repair.waiting} {chosen.sentence if chosen else ''}".strip()
-        if self._is_followed:
-            is_drain = self.state == CaseState.DRAINING
-            now = "The drain has ended." if is_drain else "Quarterdeck's cordon keeps new pods off the node."
-            return f"{now} The case follows in its next round."
         if self.state != CaseState.VALIDATING or chosen is None or (not self.why_no_return and not chosen.releases):
             return ""
         if self.why_no_return:
             return chosen.sentence
         return f"The node is released {'then' if chosen.says else 'next'}, as {chosen.by} chose."
+
+    @property
+    def _step_of_round(self) -> str:
+        """Returns what the next round of the case does."""
+        move = self._move_at_once
+        if move is None:
+            return "The test has ended. The case takes its result within seconds."
+        has_ended = move.by is not None and move.by.progress not in (NodeProgress.PENDING, NodeProgress.RUNNING)
+        ended = f"The {move.by.kind} has ended. " if move.by and has_ended else ""
+        return f"{ended}The state changes within seconds to: {TITLES[move.to].lower()}."
 
     @property
     def _step_of_person(self) -> str:

@@ -21,6 +21,7 @@ from maintenance.lifecycle import (
     RepairAnswer,
     RepairFacts,
     RepairKind,
+    TestFacts,
     next_case_move,
 )
 from maintenance.web.states import GLYPHS
@@ -47,6 +48,7 @@ FACTS = st.builds(
     begun=st.none() | OPERATIONS, newest=st.none() | OPERATIONS,
 ).map(lambda case: replace(case, is_quarantined=case.has_quarantine and case.is_quarantined))  # fmt: skip
 LATER = st.sampled_from([timedelta(0), PROBATION_FOR])
+A_PASS = TestFacts(9, "dcgmi diag -r 3", "passed", "Passed.", NOON, NOON)
 
 
 def test_every_state_has_a_row_and_is_reached():
@@ -130,9 +132,9 @@ def test_a_return_without_a_validation_stays_visible(case: CaseFacts, later: tim
 def test_every_open_case_says_what_happens_next(case: CaseFacts):
     acts = acts_of(case)
 
-    assert case.is_busy or case.state in FINAL or acts
+    assert case.is_busy or case.is_followed or case.state in FINAL or acts
     assert NEXT[case.state]
-    if case.is_busy or case.state in FINAL:
+    if case.is_busy or case.is_followed or case.state in FINAL:
         assert not acts
 
 
@@ -158,7 +160,7 @@ def test_a_release_that_waits_for_a_validation_leaves_that_act_to_people():
 
 @pytest.mark.parametrize("state", sorted(set(CaseState) - FINAL - {CaseState.PROBATION}))
 def test_a_case_offers_to_cancel_nvsentinels_break_fix_where_there_is_one(state: CaseState):
-    case = CaseFacts(state, NOON, "gpu-1", offers=IN_BREAKFIX)
+    case = CaseFacts(state, NOON, "gpu-1", offers=IN_BREAKFIX, has_quarantine=True)
     assert "cancel-breakfix" in [act.key for act in acts_of(case)]
     elsewhere = replace(case, offers={"cancel-breakfix": "NVSentinel does not quarantine the node."})
     assert "cancel-breakfix" not in [act.key for act in acts_of(elsewhere)]
@@ -182,17 +184,28 @@ def test_a_case_whose_finding_is_still_open_does_not_ask_for_a_release():
     assert replace(case, is_fault_open=True).next_step == still
 
 
-def test_a_case_that_its_next_round_moves_says_so():
+def test_the_sentence_and_the_buttons_of_a_case_that_its_next_round_moves_are_of_one_moment():
     held = CaseFacts(CaseState.SUSPECT, NOON, "gpu-1", has_quarantine=True, is_quarantined=True)
-    follows = "The case follows in its next round."
-    assert held.next_step == f"Quarterdeck's cordon keeps new pods off the node. {follows}"
+    follows = "The state changes within seconds to:"
+    assert (held.next_step, acts_of(held)) == (f"{follows} quarantined.", [])
     assert replace(held, is_quarantined=False).next_step == NEXT[CaseState.SUSPECT]
 
     drain = NodeOperation(8, "drain", NodeProgress.DONE, False, "bob", "Xid 79.", "Drained.")
-    drained = replace(held, state=CaseState.DRAINING, begun=drain)
-    assert drained.next_step == f"The drain has ended. {follows}"
+    for state, to in [("suspect", "quarantined"), ("draining", "drained"), ("quarantined", "drained")]:
+        past = replace(held, state=CaseState(state), begun=drain, newest=drain)
+        assert (past.next_step, acts_of(past)) == (f"The drain has ended. {follows} {to}.", [])
+        assert [act.key for act in acts_of(replace(past, is_automatic=True))] == ["take-over"]
     running = replace(drain, progress=NodeProgress.RUNNING, is_evicting=True)
-    assert replace(drained, begun=running).next_step == NEXT[CaseState.DRAINING]
+    draining = replace(held, state=CaseState.DRAINING, begun=running, newest=running)
+    assert (draining.next_step, acts_of(draining)) == (NEXT[CaseState.DRAINING], [])
+
+    release = replace(drain, kind="release")
+    released = CaseFacts(CaseState.VALIDATING, NOON, "gpu-1", begun=release, newest=release, passed_at=NOON)
+    said = f"The release has ended. {follows} back in service, on probation."
+    assert (released.next_step, acts_of(released)) == (said, [])
+    tested = CaseFacts(CaseState.DRAINED, NOON, "gpu-1", has_quarantine=True, test=A_PASS)
+    said = "The test has ended. The case takes its result within seconds."
+    assert (tested.next_step, acts_of(tested)) == (said, [])
 
 
 def test_a_reboot_that_is_not_proven_is_not_asked_of_a_person_again():
@@ -203,7 +216,7 @@ def test_a_reboot_that_is_not_proven_is_not_asked_of_a_person_again():
 
 def test_a_chosen_step_that_waits_says_until_when():
     chosen = ChosenAfterRepair("bea", releases=True, has_ended=False, says="A freeze.", until="12:00 UTC")
-    case = CaseFacts(CaseState.VALIDATING, NOON, "gpu-1", passed_at=NOON, chosen=chosen)
+    case = CaseFacts(CaseState.VALIDATING, NOON, "gpu-1", has_quarantine=True, passed_at=NOON, chosen=chosen)
     assert case.obstacle == "The release waits, at most until 12:00 UTC: A freeze."
     assert case.next_step == "The node is released then, as bea chose."
     assert replace(case, passed_at=None).obstacle == "The test waits, at most until 12:00 UTC: A freeze."
