@@ -154,7 +154,7 @@ def _operation(row: OperationNode) -> NodeOperation:
         is_evicting=row.step < len(steps) and steps[row.step] == "drain",
         actor=operation.asked_by,
         reason=operation.reason,
-        result=row.reason or (operation.waiting_for if operation.is_in_progress else ""),
+        result=row.reason or (operation.waits if operation.is_in_progress else ""),
         asked_at=operation.asked_at,
         serves=row.progress.get("serves") is True,
     )

@@ -74,7 +74,7 @@ ALL = (
     OperationKind(
         "logs", "Collect logs", ("log_bundle",),
         "Reads the kernel log and the logs of the GPU stack. A reboot loses the kernel log.",
-        most_nodes=5, why_fewer="each has its own output", icon="file-text",
+        shows_case=True, most_nodes=5, why_fewer="each has its own output", icon="file-text", is_case_act=True,
     ),
     OperationKind(
         "pull-image", "Pull image", ("image_pull",), "Pulls an image on each node, so that a later pod starts sooner.",

@@ -107,6 +107,13 @@ class Operation(Leased):
     def is_in_progress(self) -> bool:
         return self.state in IN_PROGRESS
 
+    @property
+    def waits(self) -> str:
+        """Returns why it does not continue. Blank: it does, or nothing is known."""
+        if self.state == OperationState.PROPOSED:
+            return "The operation waits for the approval of another person."
+        return "The operation is paused." if self.state == OperationState.PAUSED else self.waiting_for
+
     def its_row(self) -> OperationQuerySet:
         return Operation.objects.filter(pk=self.pk, state=OperationState.RUNNING)
 
@@ -236,7 +243,8 @@ class OperationNode(models.Model):
         return self.progress.get("of", 0) - self.progress.get("left", 0)
 
     @property
-    def gpus_free(self) -> int:
+    def gpus_released(self) -> int:
+        """Returns the GPUs that evicted pods had. A GPU with a fault is among them: it is not free for others."""
         return self.progress.get("gpus_of", 0) - self.progress.get("gpus_left", 0)
 
     def note(self, reason: str, *, progress: dict[str, Any] | None = None) -> None:

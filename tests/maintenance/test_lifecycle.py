@@ -167,6 +167,14 @@ def test_a_case_offers_to_cancel_nvsentinels_break_fix_where_there_is_one(state:
     assert why_not("cancel-breakfix", elsewhere) == "NVSentinel does not quarantine the node."
 
 
+def test_a_case_offers_to_collect_logs_until_the_node_is_back_and_not_while_it_is_released():
+    drained = CaseFacts(CaseState.DRAINED, NOON, "gpu-1", has_quarantine=True, passed_at=NOON, offers={"logs": ""})
+    assert "logs" in [act.key for act in acts_of(drained)]
+    assert "logs" not in [act.key for act in acts_of(replace(drained, state=CaseState.PROBATION))]
+    release = NodeOperation(7, "release", NodeProgress.PENDING, False, "ada", "Back.", "")
+    assert acts_of(replace(drained, newest=release)) == []
+
+
 @pytest.mark.parametrize("progress", [NodeProgress.DONE, NodeProgress.FAILED, NodeProgress.CANCELLED])
 def test_a_case_does_not_stay_in_a_drain_that_another_operation_followed(progress: NodeProgress):
     """Somebody quarantined the node again before a round saw the end of the drain: people may drain it again."""
