@@ -61,6 +61,7 @@ GROUPS = (
                     "case",
                     "new-case",
                     "new-case-operation",
+                    "case-operation",
                     "automatic-quarantines",
                     "automatic-quarantine",
                     "new-node-gates",

@@ -13,12 +13,12 @@ class MaintenanceConfig(AppConfig):
         from maintenance.findings import BREAKER, UNHELD, WAITING
         from maintenance.queries import why_no_release
         from maintenance.retention import tidy
-        from maintenance.web.operation_links import case_that_follows, open_case_with
+        from maintenance.web.operation_links import cases_that_follow, open_case_with
         from maintenance.web.timeline import lines_of_cases
         from operations.followers import FOLLOWERS, OPENERS
         from operations.restraints import AFTER_RESTORE, OPERATION_VETOES, RELEASE_VETOES
 
-        FOLLOWERS.append(case_that_follows)
+        FOLLOWERS.append(cases_that_follow)
         OPENERS.append(open_case_with)
         register(WAITING)
         register(BREAKER)

@@ -1,7 +1,8 @@
 """Followers of an operation in apps above: the case of its node. They register here, since they import this app."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from fleet.models import Node
 from health.models import Finding
@@ -19,8 +20,8 @@ class Follower:
 
 # Each opens a follow-up of the node from a finding, in the transaction of the start.
 OPENERS: list[Callable[[Operation, Node, Finding], None]] = []
-# Each returns the follow-up of a node, by its UID. None: no follow-up.
-FOLLOWERS: list[Callable[[str], Follower | None]] = []
+# Each returns the follow-ups of nodes, by their UIDs: open now, or as of a time. A node without one is left out.
+FOLLOWERS: list[Callable[[Collection[str], datetime | None], Mapping[str, Follower]]] = []
 
 
 def open_followers(operation: Operation, node: Node, finding: Finding) -> None:
@@ -29,4 +30,14 @@ def open_followers(operation: Operation, node: Node, finding: Finding) -> None:
 
 
 def follower_of(node_uid: str) -> Follower | None:
-    return next((found for follower in FOLLOWERS if (found := follower(node_uid)) is not None), None)
+    """Returns the open follow-up of a node. None: no follow-up."""
+    return _followers((node_uid,), None).get(node_uid)
+
+
+def followers_of(operation: Operation, node_uids: Collection[str]) -> dict[str, Follower]:
+    """Returns the follow-ups of an operation's nodes, also ended ones, by UID. Those without one are left out."""
+    return _followers(node_uids, operation.asked_at)
+
+
+def _followers(node_uids: Collection[str], at: datetime | None) -> dict[str, Follower]:
+    return {uid: found for follower in reversed(FOLLOWERS) for uid, found in follower(node_uids, at).items()}

@@ -27,7 +27,7 @@ from health.models import Finding
 from operations import commands
 from operations.drain_offers import drain_offers_of
 from operations.eviction_trials import trial_of
-from operations.followers import follower_of
+from operations.followers import follower_of, followers_of
 from operations.impact import OperationImpact, is_dry_run, vetoes_of
 from operations.kinds import KINDS
 from operations.lifecycle import NodeProgress, OperationState
@@ -51,6 +51,7 @@ VERBS = {
 REFUSALS = (BadForm, NotAllowed, OperationRefused, IllegalMove, LostRace)
 SHOWN = 200  # nodes; all are in REST
 OF_CASES = "new-case-operation"  # name of the form's second address, which cases and findings link to
+PAGES = {OF_CASES: "case-operation", "case-operation-verb": "case-operation"}  # the operation's page, by address
 LONGEST_LINKED = 320  # characters of an option that a link fills
 FRESH_FOR = timedelta(minutes=2)  # an older preview is shown again, if the impact changed
 DIALOGS = (
@@ -136,7 +137,7 @@ def new_operation(request: PersonRequest) -> HttpResponse:
             follower = follower_of(nodes[0].uid) if len(nodes) == 1 and KINDS[kind].shows_case else None
             if follower and operation.state == OperationState.RUNNING:
                 return redirect(follower.address)
-            return redirect("operation", operation_id=operation.pk)
+            return redirect(_page_of(request), operation_id=operation.pk)
     context = {
         "kind": kind, "title": _title_of(kind, form, nodes), "cluster": cluster, "nodes": nodes[:SHOWN],
         "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "key": uuid4().hex,
@@ -184,6 +185,11 @@ def _address_before(request: PersonRequest, nodes: Sequence[Node]) -> str:
         return f"{reverse('findings')}?finding={finding.pk}"
     follower = follower_of(nodes[0].uid)
     return follower.address if follower else reverse("maintenance")
+
+
+def _page_of(request: PersonRequest) -> str:
+    """Returns the name of the operation's address in the section that the person is in."""
+    return PAGES.get(request.resolver_match.url_name or "" if request.resolver_match else "", "operation")
 
 
 def _finding_of(request: PersonRequest, nodes: Sequence[Node]) -> Finding | None:
@@ -257,7 +263,7 @@ def carry_out(request: PersonRequest, operation_id: int, verb: str) -> HttpRespo
         require(request.user, permission, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
         given = {"seen": request.POST.get("seen", "")[:2000]} if verb == "approve" else {}
         act(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now(), **given)
-    return redirect("operation", operation_id=operation_id)
+    return redirect(_page_of(request), operation_id=operation_id)
 
 
 def _load(request: PersonRequest, operation_id: int) -> Operation:
@@ -272,14 +278,20 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
     counts = Counter(row.nodes.values_list("state", flat=True))
     ids = Node.objects.visible_to(request.user).filter(uid__in=[node.node_uid for node in nodes])
     keys = dict(ids.values_list("uid", "pk"))
+    followers = followers_of(row, [node.node_uid for node in nodes])
+    name = request.resolver_match.url_name or "" if request.resolver_match else ""
+    of_case = "case-" if name.startswith("case-") else ""
     return {
         "operation": row,
         "title": row.summary,
         "caution": KINDS[row.kind].caution if row.kind else "",
         "progress_template": next((STEPS[key].template for key in row.steps if STEPS[key].template), ""),
-        "nodes": [(node, keys.get(node.node_uid)) for node in nodes],
+        "nodes": [(node, keys.get(node.node_uid), followers.get(node.node_uid)) for node in nodes],
+        "part_url": f"{of_case}operation-part",
+        "verb_url": f"{of_case}operation-verb",
         "offers": drain_offers_of(nodes[0], ids.first(), now=timezone.now()) if len(nodes) == 1 else (),
-        "follower": follower_of(nodes[0].node_uid) if len(nodes) == 1 else None,
+        "follower": followers.get(nodes[0].node_uid) if len(nodes) == 1 else None,
+        "is_of_case": bool(of_case),
         "more": max(0, counts.total() - SHOWN),
         "counts": {state.value: counts[state] for state in NodeProgress if counts[state]},
         "total": counts.total(),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Prefetch, Q
 from django.http import HttpResponse
 from django.shortcuts import render
 
@@ -10,9 +10,10 @@ from edges.parts import part_response
 from edges.requests import PersonRequest
 from operations.kinds import title_of
 from operations.lifecycle import NodeProgress
-from operations.models import Operation, Quarantine
+from operations.models import Operation, OperationNode, Quarantine
 
 SHOWN = 50
+NAMED = 3  # nodes of an operation
 
 
 def operations(request: PersonRequest) -> HttpResponse:
@@ -31,10 +32,18 @@ def _context(request: PersonRequest) -> dict[str, Any]:
         done=Count("nodes", filter=Q(nodes__state=NodeProgress.DONE)),
         failed=Count("nodes", filter=Q(nodes__state=NodeProgress.FAILED)),
     ).order_by("-pk")
+    named = Prefetch("nodes", OperationNode.objects.order_by("node_name")[:NAMED], to_attr="named")
     quarantines = Quarantine.objects.visible_to(request.user).in_force().select_related("cluster", "operation")
     return {
-        "operations": [(row, title_of(row.kind)) for row in counted[:SHOWN]],
+        "operations": [(row, title_of(row.kind), _names_of(row)) for row in counted.prefetch_related(named)[:SHOWN]],
         "most": SHOWN,
         "quarantines": quarantines.order_by("-wanted_since")[:SHOWN],
         "quarantined": quarantines.count(),
     }
+
+
+def _names_of(row: Any) -> str:
+    """Returns "gpu-1, gpu-2, gpu-3 and 5 more". `row` has its number of nodes and the first of them."""
+    more = row.total - len(row.named)
+    shown = ", ".join(node.node_name for node in row.named)
+    return f"{shown} and {more} more" if more else shown

@@ -66,6 +66,7 @@ IN_REST = """
     node-test-results         nodes/{node_id}/test-results
     node-timeline             nodes/{node_id}/timeline
     operation-part            operations/{operation_id}
+    case-operation-part       operations/{operation_id}
     operations-part           operations
     plan-forecast             plans/{plan_id}/forecast
     plan-history              plans/{plan_id}/events

@@ -8,6 +8,7 @@ import time_machine
 from fleet.models import Node
 from health.models import Finding
 from maintenance.models import NodeCase
+from operations.models import Operation
 from tests.callers import calling
 from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_repair, a_user, an_operation
 from tests.pages import page, visiting
@@ -50,8 +51,39 @@ def test_a_case_names_the_logs_of_its_node_or_offers_them(node):
     operation.nodes.update(node_uid=node.uid, state="done", reason="Kernel log and 8 logs of the GPU stack.")
 
     shown = page(ada, f"/cases/{case.pk}")
+    assert "Collect logs" in shown.text
     assert "Logs done : Kernel log and 8 logs of the GPU stack." in shown.text
-    assert f"/operations/{operation.pk}" in shown.links
+    assert f"/maintenance/operations/{operation.pk}" in shown.links
+
+
+def test_a_case_and_its_operation_link_to_each_other_in_one_section_also_when_the_case_ended(node):
+    """An operation that a person opens in the list stays in the section Changes."""
+    case = a_case(node)
+    drain = an_operation(node.cluster, node.name, "gpu-2", steps=["cordon", "drain"], asked_at=case.opened_at)
+    drain.nodes.filter(node_name=node.name).update(node_uid=node.uid)
+    ada = visiting(a_user("ada", role="operator"))
+    assert f"/maintenance/operations/{drain.pk}" in page(ada, f"/cases/{case.pk}").links
+    NodeCase.objects.filter(pk=case.pk).update(state="closed", state_since=NOON + timedelta(hours=1))
+
+    for path in (f"/operations/{drain.pk}", f"/maintenance/operations/{drain.pk}"):
+        shown = page(ada, path)
+        assert f"Case {case.pk} of gpu-1" in shown.text
+        assert f"/cases/{case.pk}" in shown.links
+    paused = ada.post(f"/maintenance/operations/{drain.pk}/pause", {"reason": "Wait."})
+    assert paused.headers["location"] == f"/maintenance/operations/{drain.pk}"
+    later = an_operation(node.cluster, node.name, asked_at=NOON + timedelta(hours=2))
+    later.nodes.update(node_uid=node.uid)
+    assert f"Case {case.pk} of" not in page(ada, f"/operations/{later.pk}").text
+
+
+def test_a_case_says_that_its_operation_waits_for_an_approval_or_is_paused(node):
+    case = a_case(node)
+    operation = an_operation(node.cluster, node.name, steps=["cordon", "drain"], asked_at=NOON, state="proposed")
+    operation.nodes.update(node_uid=node.uid)
+    ada = visiting(a_user("ada", role="operator"))
+    assert "The operation waits for the approval of another person." in page(ada, f"/cases/{case.pk}").text
+    Operation.objects.update(state="paused")
+    assert "The operation is paused." in page(ada, f"/cases/{case.pk}").text
 
 
 def test_the_page_of_a_repair_says_what_each_answer_does_and_a_release_asks_for_the_answer(node):

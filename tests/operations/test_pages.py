@@ -88,6 +88,16 @@ def test_the_failed_nodes_are_shown_where_not_all_are(cluster, monkeypatch):
     assert ("gpu-3" in shown, "gpu-1" in shown, "and 2 more in REST" in shown) == (True, True, True)
 
 
+def test_the_list_names_the_first_nodes_of_each_operation_and_counts_the_others(cluster):
+    an_operation(cluster, "gpu-9")
+    an_operation(cluster, *(f"gpu-{number}" for number in range(5)))
+
+    shown = page(visiting(a_user("ada", role="operator")), "/operations").text
+
+    assert "Quarantine of 5 nodes gpu-0, gpu-1, gpu-2 and 2 more" in shown
+    assert "Quarantine of 1 node gpu-9 " in shown
+
+
 def test_rest_starts_shows_and_repeats_by_key(node):
     ada = calling(a_user("ada", role="operator"))
     asked = {"cluster": node.cluster_id, "kind": "drain", "nodes": [node.uid], "reason": "Xid 79."}
