@@ -43,6 +43,25 @@ class ReportSectionSerializer(serializers.Serializer):
     left_out = serializers.IntegerField(help_text="Number of further findings. They are in `/api/v1/findings`.")
 
 
+class ReportedCaseSerializer(serializers.Serializer):
+    """An open case of a node."""
+
+    number = serializers.IntegerField(help_text="Its id in `/api/v1/cases`.")
+    node = serializers.CharField()
+    cluster = serializers.CharField()
+    owner = serializers.CharField(help_text="Who does the next step.")
+    state = serializers.CharField()
+    state_since = serializers.DateTimeField()
+    opened_at = serializers.DateTimeField()
+    reason = serializers.CharField(help_text="Of its opening.")
+    next_step = serializers.CharField(help_text="What it waits for, and what follows.")
+
+
+class CaseSectionSerializer(serializers.Serializer):
+    lines = ReportedCaseSerializer(many=True, help_text=f"The open cases, at most {MOST}.")
+    left_out = serializers.IntegerField(help_text="Number of further cases. They are in `/api/v1/cases`.")
+
+
 class AgeSerializer(serializers.Serializer):
     """The age of the data of a cluster or of its telemetry source."""
 
@@ -56,6 +75,7 @@ class ShiftReportSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
     hours = serializers.IntegerField()
     counts = FindingCountsSerializer()
+    cases = CaseSectionSerializer(help_text="Open cases of nodes, the longest in their state first.")
     unresolved = ReportSectionSerializer(help_text="Unresolved findings, worst first.")
     resolved = ReportSectionSerializer(help_text="Findings resolved in the last `hours` hours, newest first.")
     in_shadow_mode = serializers.IntegerField(
@@ -68,7 +88,7 @@ class ShiftReportSerializer(serializers.Serializer):
 class ShiftReport(Edge):
     @extend_schema(parameters=[ShiftReportAsked], responses=ShiftReportSerializer)
     def get(self, request) -> Response:
-        """Returns the shift report: current findings, recently resolved ones, and the age of each source."""
+        """Returns the shift report: open cases, findings, recently resolved ones, and the age of each source."""
         asked, now = ShiftReportAsked(data=request.query_params.dict()), timezone.now()
         asked.is_valid(raise_exception=True)
         rows = Cluster.objects.visible_to(self.user).select_related("observer").order_by("name")

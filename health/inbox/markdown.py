@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from urllib.parse import urljoin
 
 from health.impact import Impact
 from health.inbox.queries import Detail
 from health.inbox.shift_report import Handover, ReportedFinding, ReportSection
 from health.models import Finding
+from wording.durations import spell
 from wording.instants import to_the_minute, to_the_second
 from wording.numbers import count, either
 
@@ -97,8 +99,24 @@ def _handed_over(handover: Handover, inbox: str) -> Iterator[str]:
         yield ""
         yield "Outdated or incomplete data:"
         yield from (f"- {_escape(one)}" for one in late)
+    yield from _cases(handover, inbox)
     yield from _section("Unresolved, the worst first:", handover.unresolved, inbox)
     yield from _section(f"Resolved in the last {count(handover.hours, 'hour')}:", handover.resolved, inbox)
+
+
+def _cases(handover: Handover, inbox: str) -> Iterator[str]:
+    yield ""
+    yield "Open cases, the longest in their state first:"
+    if not handover.cases.lines:
+        yield "- none"
+    for case in handover.cases.lines:
+        state = f"{case.state.lower()} for {spell(handover.at - case.state_since)}"
+        opened = f"opened {spell(handover.at - case.opened_at)} ago: {_escape(case.reason)}"
+        parts = [f"{_escape(case.node)} in {_escape(case.cluster)}", state, f"owner: {_escape(case.owner)}", opened]
+        following = f"Next: {_escape(case.next_step)} {urljoin(inbox, case.path)}"
+        yield f"- **Case {case.number}** ({'; '.join(parts)}). {following}"
+    if handover.cases.left_out:
+        yield f"- and {handover.cases.left_out} more"
 
 
 def _section(head: str, section: ReportSection, inbox: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""The handover between shifts: current findings, and those resolved lately."""
+"""The handover between shifts: open cases, current findings, and those resolved lately."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -35,10 +35,37 @@ class ReportSection:
 
 
 @dataclass(frozen=True)
+class ReportedCase:
+    """An open case of a node."""
+
+    number: int
+    path: str  # of its page
+    node: str
+    cluster: str
+    owner: str  # who does the next step
+    state: str
+    state_since: datetime
+    opened_at: datetime
+    reason: str  # of its opening
+    next_step: str  # what it waits for, and what follows
+
+
+@dataclass(frozen=True)
+class CaseSection:
+    lines: Sequence[ReportedCase] = ()
+    left_out: int = 0
+
+
+# Each returns the open cases that a person sees. Apps above register them here, since they import this app.
+OPEN_CASES: list[Callable[[User], CaseSection]] = []
+
+
+@dataclass(frozen=True)
 class Handover:
     at: datetime
     hours: int  # length of the reported period, back from `at`
     counts: FindingCounts  # unresolved findings
+    cases: CaseSection  # the longest in their state first
     unresolved: ReportSection  # the worst first
     resolved: ReportSection  # the newest first
     in_shadow_mode: int  # rules in shadow mode; their findings are not counted here
@@ -59,11 +86,18 @@ def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: 
         at=now,
         hours=hours,
         counts=counts_of(user),
+        cases=_open_cases(user),
         unresolved=ReportSection(_reported_findings(unresolved, impacts, unseen), left_out),
         resolved=ReportSection(_reported_findings(resolved, {}, {}), resolved_left_out),
         in_shadow_mode=RuleShadow.objects.in_force().count(),
         ages=ages_of(user, clusters, now=now),
     )
+
+
+def _open_cases(user: User) -> CaseSection:
+    sections = [load(user) for load in OPEN_CASES]
+    lines = [line for section in sections for line in section.lines]
+    return CaseSection(lines, sum(section.left_out for section in sections))
 
 
 def _first_rows(rows: QuerySet[Finding]) -> tuple[list[Finding], int]:

@@ -56,6 +56,7 @@ def _report(request: PersonRequest, hours: int) -> Mapping[str, Any]:
     return {
         "report": report,
         "inbox": inbox,
+        "site": request.build_absolute_uri("/").rstrip("/"),
         "has_clusters": bool(clusters),
         "markdown": handover_as_markdown(report, inbox=inbox),
     }

@@ -66,6 +66,7 @@ CONTAINERS = {
     "health/sources/history.py:_kept": A_CLUSTER,
     "health/sources/source_round.py:_known": A_CLUSTER,
     "health/stack/causes/predicates.py:PREDICATES": "a key a function, at import",
+    "health/inbox/shift_report.py:OPEN_CASES": REGISTERED,
     "health/sources/usage.py:IN_CHANGE": REGISTERED,
     "health/sources/usage.py:RECORDED": REGISTERED,
     "health/subjects.py:PAGES": REGISTERED,

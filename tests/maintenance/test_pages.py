@@ -86,6 +86,26 @@ def test_a_case_says_that_its_operation_waits_for_an_approval_or_is_paused(node)
     assert "The operation is paused." in page(ada, f"/cases/{case.pk}").text
 
 
+def test_the_shift_report_names_open_cases_with_owner_state_age_and_next_step(node):
+    case = a_case(node, state="in-repair", reason="Xid 79.", opened_by="ada")
+    a_repair(case, by="person", kind="hardware", answer="", ended_at=None, asked_by="bob", deadline=NOON)
+    a_case(a_node(node.cluster, "gpu-2"), state="closed")
+    vera = visiting(a_user("vera", role="viewer"))
+    with time_machine.travel(NOON + timedelta(hours=2), tick=False):
+        shown = page(vera, "/findings/shift-report")
+        told = calling(a_user("wim", role="viewer")).get("/api/v1/shift-report").json()
+
+    for part in (f"Case {case.pk} of gpu-1", "In repair for 2 h", "owner: bob", "opened 2 h ago"):
+        assert part in shown.text
+    assert any(link.endswith(f"/cases/{case.pk}") for link in shown.links)
+    assert "The repair is overdue: bob asked for it. Answer it." in shown.text
+    (line,) = told["cases"]["lines"]
+    assert (line["number"], line["node"], line["owner"], line["state"]) == (case.pk, "gpu-1", "bob", "In repair")
+    assert f"**Case {case.pk}** (gpu-1 in" in told["markdown"]
+    stranger = visiting(a_user("eve", role="viewer", on=a_cluster("other")))
+    assert "gpu-1" not in page(stranger, "/findings/shift-report").text
+
+
 def test_the_page_of_a_repair_says_what_each_answer_does_and_a_release_asks_for_the_answer(node):
     case = a_case(node, state="in-repair")
     a_repair(case, by="person", kind="hardware", answer="", ended_at=None, then_test=True, then_release=True)
