@@ -79,6 +79,11 @@ def reason_in_log(pod: Pod, container: str, lines: Sequence[str], *, now: dateti
     return _reason(cause) if cause else None
 
 
+def _asked_by_container(pod: Pod) -> tuple[str, ...]:
+    """Returns what the container that failed asks for; of another container of the pod it is none of its devices."""
+    return () if pod.stuck_container in pod.container_settings.get("without_gpus", []) else tuple(pod.resources)
+
+
 def is_troubled(pod: Pod) -> bool:
     """Returns whether something may explain why the pod does not run."""
     return not pod.operand and pod.phase != "Succeeded" and not (pod.is_ready and not pod.deleted_at)
@@ -135,7 +140,7 @@ class _PodSurroundings:
         signs = signs_of(node, "", None) if node else Signs("", "", pod.node_name, {}, is_gpu_node=False)
         signs = replace(signs, has_operator=self.has_operator, is_placed=bool(pod.node_name), pod=given)
         if signs.is_placed:
-            return replace(signs, behind=self._domain_of(node, signs), asks=tuple(pod.resources))
+            return replace(signs, behind=self._domain_of(node, signs), asks=_asked_by_container(pod))
         claims = self._claims_of(pod)
         room = self._room_for(pod) if pod.resources and not claims else None
         behind = next((found for claim in claims if (found := self._behind(claim))), None)

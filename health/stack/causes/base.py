@@ -199,7 +199,9 @@ class Signs:
     vendor: str = ""  # that other vendor (`Vendor`); blank: it has no name here
     claims: Sequence[ClaimSigns] = ()  # of a tenant's pod
     room: FreeRoom | None = None  # for a tenant's pod without a node
-    asks: Sequence[str] = ()  # of a tenant's pod: its extended resources; without a node, also drivers of its claims
+    asks: Sequence[
+        str
+    ] = ()  # extended resources of the container that failed, or of a pod without a node; drivers, too
     is_placed: bool = True  # False: it has no node
     behind: Cause | None = None  # why the operand that a tenant's pod waits for does not do its part
     is_node_ready: bool | None = True  # None: the kubelet stopped reporting

@@ -18,7 +18,7 @@ from gpu.entry_files import entry_of, make_entries, read_file
 from gpu.versions import parse_version, tag_of
 from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Event, Signs, Weight
 from health.stack.causes.predicates import PREDICATES, Predicate, PredicateAnswer
-from health.stack.causes.premises import PREMISES
+from health.stack.causes.premises import PREMISES, asks_for_gpus
 from health.stack.causes.vendor_words import in_words_of, steps_for, vendor_of
 from kube.line_patterns import LINE_READ, LinePattern
 from kube.log_lines import LineWeight, decisive_line, message_of, weight
@@ -29,6 +29,11 @@ LONGEST_TEXT = {"title": 70, "summary": 140, "steps": 150}  # characters
 UNSAID = "(no line was read)"
 GROUP_NAME = re.compile(r"\(\?P<(\w+)>")
 READS_LOG = " logs {pod}"  # part of a step: not where no container has run
+# A step that is done already where the container is known to ask for GPUs.
+ASKS_FOR_GPUS = re.compile(
+    r"Check that the (?:container|pod)(?: itself)? asks for "
+    r"(?:a GPU|amd\.com/gpu|gpu\.intel\.com/xe or gpu\.intel\.com/i915|an Ascend NPU)\."
+)
 REPEATED = re.compile("back-off ", re.IGNORECASE)  # the kubelet repeats it for each container that ends
 
 
@@ -196,6 +201,8 @@ class CauseMatcher:
         own = own if said else entry.steps_unquoted or own
         if signs.pod and not (signs.is_placed and signs.pod.may_have_log):
             own = tuple(step for step in own if READS_LOG not in step) or own
+        if asks_for_gpus(signs):
+            own = tuple(step for step in own if not ASKS_FOR_GPUS.fullmatch(step)) or own
         quote = said.strip() or (QUOTES[entry.quotes_else](signs) if entry.quotes_else else "")
         if quote and not REPEATED.match(quote):
             filled["said"] = message_of(quote, LONGEST_TEXT["summary"] - len(entry.summary.replace("{said}", "")))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from gpu import labels as keys
+from gpu.compatibility.systems import read_system
 from gpu.operands import (
     AMD_CONFIG,
     AMD_PLUGIN,
@@ -24,6 +25,7 @@ from gpu.operands import (
 from gpu.rejections import ENDED_BY_PROBE
 from gpu.resources import is_gpu_resource
 from gpu.resources.names import profile_in
+from gpu.versions import tag_of
 from health.rules.pods_failing import BY_KUBELET
 from health.stack.causes.base import CC_STATE, CRASHES, PUBLISHES, VGPU_STATE, Cause, ClaimSigns, PodSigns, Signs
 from health.stack.causes.placement import differing, is_selected
@@ -333,6 +335,27 @@ HOST_DRIVER = re.compile(r"no pre-installed driver detected on the host", re.IGN
 def driver_is_hosts(signs: Signs) -> PredicateAnswer | None:
     said = next((line for line in signs.all_lines() if HOST_DRIVER.search(line)), "")
     return PredicateAnswer(quote=said.strip()) if signs.has_host_driver else None
+
+
+IMAGE_SYSTEM = re.compile(r"(?P<name>ubuntu|rhel|rocky|sles)(?P<version>\d+(?:\.\d+)?)$")
+OF_RED_HAT = frozenset({"rhel", "rocky"})  # images for RHEL run on Rocky Linux
+SYSTEM_NAMES = {"ubuntu": "Ubuntu", "rhel": "RHEL", "rocky": "Rocky Linux", "sles": "SLES"}
+
+
+@predicate("image_system")
+def driver_of_other_system(signs: Signs) -> PredicateAnswer | None:
+    """The tag of the driver's image ends with another system than the node's, as far as both are known."""
+    found, node = IMAGE_SYSTEM.search(tag_of(signs.pod.image)) if signs.pod else None, read_system(signs.os_image)
+    if found is None or node.name not in SYSTEM_NAMES or not node.version:
+        return None
+    if {found["name"], node.name} <= OF_RED_HAT:
+        is_same = found["version"].partition(".")[0] == node.version.partition(".")[0]
+    elif found["name"] == "ubuntu":
+        is_same = node.name == "ubuntu" and node.version == found["version"]
+    else:
+        is_same = found["name"] == node.name
+    named = f"{SYSTEM_NAMES[found['name']]} {found['version']}"
+    return None if is_same else PredicateAnswer({"image_system": named})
 
 
 SMI_EXIT = re.compile(

@@ -8,6 +8,7 @@ driver that the program accepts; `needs_cuda`, its CUDA version; `seen_driver`, 
 
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from gpu.compatibility import the_matrix
 from gpu.compatibility.ranges import is_older, numbers, order
@@ -53,7 +54,7 @@ def started_again(signs: Signs, _: FactsOfNode) -> bool:
     return bool(signs.pod and signs.pod.restarts)
 
 
-def asks_for_gpus(signs: Signs, _: FactsOfNode) -> bool:
+def asks_for_gpus(signs: Signs, _: FactsOfNode = MappingProxyType({})) -> bool:
     """The pod is known to ask for GPUs."""
     return any(map(is_gpu_resource, signs.asks))
 

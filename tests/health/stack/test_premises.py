@@ -272,3 +272,29 @@ def test_a_gpu_that_the_driver_does_not_know_is_not_called_dropped(labels, title
     cause = cause_of(signs("driver", crashing(*lines), labels={"nvidia.com/gpu.deploy.driver": "true", **labels}))
 
     assert (cause.key, cause.title.startswith(title)) == ("gpu_unknown_to_driver", True)
+
+
+@pytest.mark.parametrize("asks", [[], ["nvidia.com/gpu"]])
+def test_a_step_that_is_done_is_left_out(asks):
+    cause = said_of_a_tenant("RuntimeError: No CUDA GPUs are available", asks=asks)
+
+    assert (cause.steps[0] == "Check that the container itself asks for a GPU.") is not bool(asks)
+
+
+@pytest.mark.parametrize(
+    ("image", "system", "key"),
+    [
+        ("nvcr.io/nvidia/driver:570-6.8.0-59-generic-ubuntu22.04", "Ubuntu 24.04.2 LTS", "driver_of_other_system"),
+        ("nvcr.io/nvidia/driver:580.95.05-rhel9.4", "Ubuntu 24.04.2 LTS", "driver_of_other_system"),
+        ("nvcr.io/nvidia/driver:580.95.05-ubuntu24.04", "Ubuntu 24.04.2 LTS", "kernel_headers"),
+        ("nvcr.io/nvidia/driver:580.95.05-rhel9", "Rocky Linux 9.5 (Blue Onyx)", "kernel_headers"),
+        ("nvcr.io/nvidia/driver:580.95.05-rhel8", "Rocky Linux 9.5 (Blue Onyx)", "driver_of_other_system"),
+        ("nvcr.io/nvidia/driver:580.95.05-rhel9", "Red Hat Enterprise Linux CoreOS 9.6", "kernel_headers"),
+        ("nvcr.io/nvidia/driver@sha256:0a", "Ubuntu 24.04.2 LTS", "kernel_headers"),
+    ],
+)
+def test_an_image_for_another_system_is_told_before_what_it_lacks(image, system, key):
+    pod = crashing("Could not resolve Linux kernel version", image=image)
+    gate = {"nvidia.com/gpu.deploy.driver": "true"}
+
+    assert cause_of(signs("driver", pod, labels=gate, os_image=system)).key == key
