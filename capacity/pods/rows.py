@@ -23,7 +23,7 @@ from gpu.resources import Layout
 from people.models import User
 
 BY_NAME = Layout()  # sharing on its future node is unknown
-NOT_SHOWN = ("devices", "container_settings")
+NOT_SHOWN = ("devices",)
 
 
 @dataclass(frozen=True)

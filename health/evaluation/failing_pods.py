@@ -16,6 +16,7 @@ COLUMNS = (
     "namespace", "name", "owner_kind", "operand", "node_name", "phase", "status", "is_ready", "deleted_at",
     "stuck_container", "waiting_reason", "restarts", "crashed_at", "ready_since", "started_at", "created_at",
     "node__is_ready", "node_id", "uid", "cluster", "last_words", "more_words", "image",
+    "container_settings", "resources",
 )  # fmt: skip
 EXPLAINED_AT_MOST = 500
 RUNNING, BETWEEN = "Running", "it crashed and is running again"
