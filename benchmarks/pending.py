@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import benchmarks.django_apps  # noqa: F401 - before modules that import models
 from benchmarks.figures import Figures
 from benchmarks.pending_cases import NOW, a_node, a_pod, compared, read
 from benchmarks.pending_rules import csi_nodes, neighbours_of, pods_around, with_rules, with_volumes
