@@ -74,12 +74,13 @@ def read_neighbours(cluster_id: int, wanted: frozenset[WantedPods], *, below: in
         count_pods(_labelled(rows, wanted), wanted) if wanted else {},
         [PodExclusion(term, example, frozenset(nodes)) for term, (example, nodes) in terms.items()],
         {port: frozenset(nodes) for port, nodes in ports.items()},
-        _preemptible(rows, cluster_id, below),
+        preemptible_pods(cluster_id, below),
     )
 
 
-def _preemptible(rows: PodQuerySet, cluster_id: int, below: int) -> list[PreemptiblePods] | None:
+def preemptible_pods(cluster_id: int, below: int) -> list[PreemptiblePods] | None:
     """Returns the pods below a priority, equal ones of a node together. None: priority classes were never read."""
+    rows = Pod.objects.filter(cluster=cluster_id, node__isnull=False).not_done()
     if not Bookmark.objects.knows_all(cluster_id, PRIORITY_CLASSES.name):
         return None
     priorities = Priorities.read(cluster_id)

@@ -104,9 +104,7 @@ def facts_of(pod: Pod, namespaces: NamespaceLabels | None = None) -> WaitingPod:
 
 
 def _explain_in_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[str, PendingExplanation]:
-    namespaces = labels_of_namespaces(cluster_id) if any(map(_selects_namespaces, pods)) else None
-    facts = with_volumes(cluster_id, {pod.uid: facts_of(pod, namespaces) for pod in pods})
-    facts = with_devices(cluster_id, pods, facts)
+    facts = comparable_facts(cluster_id, pods)
     index = index_of(cluster_id, list(facts.values()))
     others = index.neighbours.label_keys if index.neighbours else frozenset[str]()
     facts = {uid: _with_labels(pod, pod.rules.label_keys | others) for uid, pod in facts.items()}
@@ -114,6 +112,13 @@ def _explain_in_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) 
     keys = {uid: _likeness(pod, around[uid], now=now) for uid, pod in facts.items()}
     found = {key: explain(facts[uid], index, around[uid], now=now) for key, uid in _first_of(keys).items()}
     return {uid: replace(found[key], scaling=_scaling_of(found[key], around[uid])) for uid, key in keys.items()}
+
+
+def comparable_facts(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitingPod]:
+    """Returns the requirements of pods by UID, with their volumes and devices."""
+    namespaces = labels_of_namespaces(cluster_id) if any(map(_selects_namespaces, pods)) else None
+    facts = with_volumes(cluster_id, {pod.uid: facts_of(pod, namespaces) for pod in pods})
+    return dict(with_devices(cluster_id, pods, facts))
 
 
 def _scaling_of(found: PendingExplanation, around: WaitFacts) -> ScalingReport | None:

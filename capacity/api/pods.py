@@ -182,6 +182,14 @@ class PreemptionSerializer(serializers.Serializer):
     node = serializers.CharField(source="best.name", default="", help_text="The one where it ends the fewest pods.")
 
 
+class HigherPrioritySerializer(serializers.Serializer):
+    name = serializers.CharField(help_text="Of the PriorityClass.")
+    value = serializers.IntegerField()
+    nodes = serializers.IntegerField(help_text="Nodes on which preemption would then make room.")
+    node = serializers.CharField(source="best.name", help_text="The one where it ends the fewest pods.")
+    victims = VictimSerializer(many=True, help_text="Pods that it would end there.")
+
+
 class DecidingObjectSerializer(serializers.Serializer):
     kind = serializers.ChoiceField([kind.value for kind in DecidingKind])
     name = serializers.CharField(help_text="Several names, or a pod as namespace/name, in one text.")
@@ -218,6 +226,9 @@ class WhyPendingSerializer(serializers.Serializer):
         source="found.preemption", allow_null=True, help_text="Null: priorities were not compared, or a node fits."
     )
     victims = VictimSerializer(many=True, help_text="Pods that preemption would end on `preemption.node`.")
+    higher_priority = HigherPrioritySerializer(
+        source="higher", allow_null=True, help_text="Lowest class with which preemption makes room. Null: none."
+    )
     scheduler_message = serializers.CharField()
     scheduler_at = serializers.DateTimeField(
         allow_null=True, help_text="Last transition of the pod's PodScheduled condition."

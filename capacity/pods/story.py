@@ -1,7 +1,7 @@
 """One pod with its whole story: owner, GPUs, claims, conditions, Events and why it does not run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from capacity.pods.addresses import namespace_page, workload_page
+from capacity.pods.higher_priority import HigherPriority, higher_priority_for
 from capacity.pods.image_pulls import PendingPull, pending_pull_of
 from capacity.pods.rows import GpuPodLine
 from capacity.pods.victims import Victim, victims_on
@@ -68,6 +69,7 @@ class WaitingStory:
     is_usual_scheduler: bool
     deciding: DecidingObject | None  # None: nothing decides
     victims: Sequence[Victim]  # on the node where preemption ends the fewest pods
+    higher: HigherPriority | None  # a class with which preemption makes room; None: none does, or no class is needed
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,11 @@ def waiting_story(pod: Pod, freshness: ClusterFreshness, *, now: datetime) -> Wa
         for there in (holders.get(miss.node.key, []),)
     ]
     best = found.preemption.best if found.preemption else None
+    higher = higher_priority_for(pod) if found.preemption and not best and found.is_waiting else None
+    if higher:
+        rest = [change for change in found.changes if not change.fits_later]
+        helpful = [change for change in found.changes if change.fits_later]
+        found = replace(found, changes=[*helpful, higher.change, *rest])
     return WaitingStory(
         found,
         near,
@@ -146,6 +153,7 @@ def waiting_story(pod: Pod, freshness: ClusterFreshness, *, now: datetime) -> Wa
         facts.scheduler == USUAL_SCHEDULER,
         _deciding_object(pod, found),
         victims_on(best, facts, pod.cluster_id) if best else (),
+        higher,
     )
 
 

@@ -68,6 +68,10 @@ class NodeIndex:
         self._rooms: dict[tuple[str, NodeSet], FreeAmount] = {}
         self._at_least: dict[tuple[str, bool, int], NodeSet] = {}
 
+    def beside(self, neighbours: Neighbours) -> "NodeIndex":
+        """Returns the same nodes with other facts of the pods on them."""
+        return NodeIndex(self.nodes, neighbours)
+
     @property
     def preemptible(self) -> Sequence[PreemptiblePods] | None:
         return self.neighbours.preemptible if self.neighbours else None
@@ -105,9 +109,9 @@ class NodeIndex:
             )
         return self._rooms[resource, nodes]
 
-    def largest(self, resource: str, nodes: NodeSet) -> int:
-        """Returns the largest amount of a resource that one of these nodes has in total. 0: none has any."""
-        amounts, places = self._sorted(resource, is_free=False)
+    def largest(self, resource: str, nodes: NodeSet, *, is_free: bool = False) -> int:
+        """Returns the largest amount of a resource that one of these nodes has in total, or free. 0: none has any."""
+        amounts, places = self._sorted(resource, is_free=is_free)
         descending = zip(reversed(amounts), reversed(places), strict=True)
         return next((amount for amount, place in descending if nodes >> place & 1), 0)
 
