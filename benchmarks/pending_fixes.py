@@ -100,6 +100,11 @@ def _request_less(fix: Fix, found: re.Match[str]) -> None:
         amounts[resource] = f"{amount}m" if resource == "cpu" else str(amount)
 
 
+def _request_other(fix: Fix, found: re.Match[str]) -> None:
+    for amounts in fix.pod["spec"]["containers"][0]["resources"].values():
+        amounts[found[1]] = amounts.pop(found[2])
+
+
 def _correct_label(fix: Fix, found: re.Match[str]) -> None:
     fix.pod["spec"]["nodeSelector"][found[1]] = found[2]
 
@@ -167,7 +172,7 @@ ACTS: tuple[tuple[str, Callable[[Fix, re.Match[str]], None]], ...] = (
     (r"Raise maxPods of the kubelet on (.+)\.", _raise_pods),
     (r"Repair (.+)\. Kubernetes sets the taint (\S+)\.", _repair),
     (r"Request at most (.+) per pod\.", _request_less),
-    (r"Request less (?:CPU|memory) per pod: at most (.+)\.", _request_less),
+    (r"Request .+ \((\S+)\) in place of (\S+)\.", _request_other),
     (r"Correct the label to (\S+)=(\S+)\.", _correct_label),
     (r"Move pods with (.+) from (\S+) to other nodes: .*\.", _move),
     (r"Remove the host port (\S+) from the pod template\.", _remove_port),

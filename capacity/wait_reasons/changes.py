@@ -57,7 +57,7 @@ def helpful_changes(obstacles: Obstacles) -> list[Change]:
         if change.fits_later
         else _counted(change, _without(obstacles, each, now.get(each, 0)), nodes | candidates)
         for each, nodes in later.items()
-        if (change := _change(obstacles, each, nodes))
+        if not _are_only_parts(obstacles, nodes) and (change := _change(obstacles, each, nodes))
     ]
     found += [
         _counted(change, _without(obstacles, each, nodes), candidates)
@@ -68,9 +68,25 @@ def helpful_changes(obstacles: Obstacles) -> list[Change]:
     waiting = candidates.bit_count()
     wait = [Change("Wait until other pods end.", Actor.NOBODY, 0, waiting)] if waiting else []
     more = [Change("Add nodes like these.", Actor.ADMIN)] if waiting else []
-    fewer = _smaller_requests(obstacles)
-    counted = dict.fromkeys([*wait, *_moves(obstacles), *fewer, *_corrections(obstacles), *found])
+    slight, drastic = _smaller_requests(obstacles)
+    corrections = list(_corrections(obstacles))
+    helpful = [*slight, *found, *drastic]
+    at_once = sorted([each for each in helpful if each.fits_now], key=lambda change: change.actor is not Actor.OWNER)
+    counted = dict.fromkeys([*corrections, *at_once, *wait, *_moves(obstacles), *helpful])
     return [*list(counted)[: CHANGES_AT_MOST - len(more)], *more] or _two_changes(obstacles)
+
+
+def _are_only_parts(obstacles: Obstacles, nodes: NodeSet) -> bool:
+    """Tells whether these nodes have only shares or slices for a pod that requests several GPUs.
+
+    Several shares are no more than one: they may be of one GPU (NVIDIA/k8s-device-plugin, README, "With CUDA
+    Time-Slicing").
+    """
+    resource = main_resource(obstacles)
+    if not resource or obstacles.pod.requests[resource] < 2:
+        return False
+    parts = obstacles.index.in_parts(resource)
+    return not nodes & ~parts and not obstacles.candidates & parts
 
 
 def _counted(change: Change, now: NodeSet, later: NodeSet) -> Change:
@@ -186,15 +202,20 @@ def _moves(obstacles: Obstacles) -> list[Change]:
     return [Change(text, Actor.ADMIN, 0, 1)]
 
 
-def _smaller_requests(obstacles: Obstacles) -> list[Change]:
-    """Returns the largest request that a candidate has free now."""
-    resource, nodes = _nodes_lacking_only_gpus(obstacles)
-    if not nodes:
-        return []
-    room = obstacles.index.room(resource, nodes)
-    if not 0 < room.most < obstacles.pod.requests[resource]:
-        return []
-    return [_request(obstacles, resource, room.most)]
+def _smaller_requests(obstacles: Obstacles) -> tuple[list[Change], list[Change]]:
+    """Returns the largest requests that fit now, one for each amount that alone is too large: those of at least half
+    of the pod's request, and the others."""
+    slight, drastic = list[Change](), list[Change]()
+    every = (*obstacles.fixed, *obstacles.room)
+    sized = {each.name for each in every if each.kind in (ObstacleKind.SIZE, ObstacleKind.ROOM)}
+    for name, asked in obstacles.pod.requests.items():
+        nodes = obstacles.index.every & ~union([each for each in every if each.name != name])
+        if name == PODS or name not in sized or not nodes:
+            continue
+        most = obstacles.index.largest(name, nodes, is_free=True)
+        if 0 < most < asked:
+            (slight if 2 * most >= asked else drastic).append(_request(obstacles, name, most))
+    return slight, drastic
 
 
 def _nodes_lacking_only_gpus(obstacles: Obstacles) -> tuple[str, NodeSet]:

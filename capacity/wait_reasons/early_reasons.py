@@ -40,6 +40,10 @@ REFUSED_CLAIMS = (
     ),
 )  # fmt: skip
 
+USE_USUAL_SCHEDULER = f"Set schedulerName to {USUAL_SCHEDULER} in the pod template."
+WITHOUT_GATE = "Create the pod without the gate."
+LEFT_TO_SCHEDULER = frozenset({USE_USUAL_SCHEDULER, WITHOUT_GATE})  # after which kube-scheduler compares nodes
+
 
 @dataclass(frozen=True)
 class ClaimFacts:
@@ -140,7 +144,7 @@ def _gated_without_kueue(gates: str, around: WaitFacts) -> PendingExplanation:
         clip(f"Nothing removes the gate {gates}. The scheduler ignores the pod.", LONGEST_SUMMARY), decided_by=gates,
         decided_kind=DecidingKind.GATE,
         changes=[
-            Change("Create the pod without the gate.", Actor.OWNER),
+            Change(WITHOUT_GATE, Actor.OWNER),
             Change("Install Kueue. It removes the gate of a workload that it admits.", Actor.ADMIN),
         ],
         not_checked=[around.queue_unread],
@@ -169,7 +173,7 @@ def _silent(pod: WaitingPod, around: WaitFacts, *, now: datetime) -> PendingExpl
             decided_by=pod.scheduler, decided_kind=DecidingKind.SCHEDULER,
             changes=[
                 Change(f"Start the scheduler {pod.scheduler}, or check its log.", Actor.ADMIN),
-                Change(f"Set schedulerName to {USUAL_SCHEDULER} in the pod template.", Actor.OWNER),
+                Change(USE_USUAL_SCHEDULER, Actor.OWNER),
             ],
         )  # fmt: skip
     if pod.pod_group:
@@ -215,7 +219,7 @@ def _without_claims(missing: Sequence[str]) -> PendingExplanation:
     return PendingExplanation(
         "claim", f"ResourceClaim {names(missing)} does not exist", "The scheduler waits until it is created.",
         decided_by=names(missing), decided_kind=DecidingKind.RESOURCE_CLAIM,
-        changes=[Change("Create the claim, or correct its name.", Actor.OWNER)]
+        changes=[Change(f"Create the ResourceClaim {names(missing)}, or correct its name in the pod.", Actor.OWNER)],
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation
 from capacity.wait_reasons.changes import helpful_changes
-from capacity.wait_reasons.early_reasons import WaitFacts, reason_before_nodes, unchecked_parts
+from capacity.wait_reasons.early_reasons import LEFT_TO_SCHEDULER, WaitFacts, reason_before_nodes, unchecked_parts
 from capacity.wait_reasons.gang_message import reason_of_gang
 from capacity.wait_reasons.near_misses import funnel_of, near_misses_of, near_summary, shares_summary
 from capacity.wait_reasons.node_index import NodeIndex
@@ -66,6 +66,7 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     early = reason_before_nodes(pod, around, verdict, now=now) or reason_of_gang(pod, verdict)
     if early is not None:
         later = [NOT_COMPARED] if early.key in BEFORE_NODES else []
+        early = _with_nodes(early, pod, index)
         return replace(early, verdict=verdict, not_checked=[*early.not_checked, *later, *unchecked_parts(pod, None)])
     obstacles = find_obstacles(pod, index)
     ours = obstacles.counted_as_scheduler()
@@ -100,6 +101,17 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
         queue=around.queue,
         scaling=around.scaling,
     )
+
+
+def _with_nodes(found: PendingExplanation, pod: WaitingPod, index: NodeIndex) -> PendingExplanation:
+    """Puts the change first after which kube-scheduler would place the pod now, with its nodes."""
+    there = find_obstacles(pod, index)
+    now, later = there.fitting.bit_count(), there.candidates.bit_count()
+    changes = [
+        replace(each, fits_now=now, fits_later=later) if each.text in LEFT_TO_SCHEDULER else each
+        for each in found.changes
+    ]
+    return replace(found, changes=sorted(changes, key=lambda change: not change.fits_now))
 
 
 def _as_scheduler_says(

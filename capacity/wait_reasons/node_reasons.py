@@ -7,6 +7,7 @@ from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingEx
 from capacity.wait_reasons.device_requests import PREFIX
 from capacity.wait_reasons.node_index import NodeSet
 from capacity.wait_reasons.obstacles import CPU, MEMORY, PODS, RULES_OF_OTHERS, Obstacle, ObstacleKind, Obstacles, union
+from capacity.wait_reasons.other_resources import other_resources
 from gpu.labels import GPU_PRODUCT, MIG_CONFIG
 from gpu.resources import is_gpu_resource
 from gpu.resources.layout import product_of
@@ -187,7 +188,7 @@ def _explain_not_offered(obstacles: Obstacles, resource: str) -> PendingExplanat
         {name for node in index.nodes for name, n in node.allocatable.items() if n and is_gpu_resource(name)}
     )
     summary = f"Nodes offer {names(others)}." if others else "No node offers GPUs."
-    changes = [Change("Request a resource that nodes offer.", Actor.OWNER)] if others else []
+    changes = other_resources(obstacles, resource)
     step = "Check the device plugin of nodes that should offer it."
     if resource.startswith(PREFIX):
         summary = "No ResourceSlice of a node has a device that matches the class and the selectors of the claim."
@@ -267,11 +268,7 @@ def _explain_other_amounts(obstacles: Obstacles, resource: str) -> PendingExplan
         have = f"The other {either(others, 'node lacks', f'{others} nodes lack')} something else that the pod requests."
     if name == PODS:
         return PendingExplanation("too_many_pods", title, have, "maxPods", DecidingKind.NODE)
-    step = f"Request less {'CPU' if name == CPU else 'memory'} per pod: at most {amount_text(name, most)}."
-    return PendingExplanation(
-        f"no_{name}", title, have, name, DecidingKind.RESOURCE,
-        changes=[Change(step, Actor.OWNER, 0, lacking)] if most else [],
-    )  # fmt: skip
+    return PendingExplanation(f"no_{name}", title, have, name, DecidingKind.RESOURCE)
 
 
 def _noun(resource: str) -> str:

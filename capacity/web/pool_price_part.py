@@ -23,4 +23,5 @@ def pool_price_part(request: PersonRequest, pool_id: int) -> HttpResponse:
         for kind, booked in found.in_force.items()
         if kind is not None
     ]
+    kinds = kinds if any(price for *_, price in kinds) else []
     return render(request, "capacity/prices/_pool.html", {"found": found, "kinds": kinds, "tally": row.tally})

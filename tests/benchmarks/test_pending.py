@@ -13,7 +13,6 @@ from capacity.wait_reasons.node_index import NodeIndex
 
 WITHOUT_ACT = (
     "Add nodes",
-    "Request a resource that nodes offer.",
     "Give a node the MIG profile",
     "Wait: the scheduler tries again",
 )

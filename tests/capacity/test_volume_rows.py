@@ -120,8 +120,8 @@ def test_a_node_with_as_many_volumes_as_its_driver_permits(cluster):
     assert found.summary == "The pod has 1 volume of this driver. For example, n-1 has 2 of 2."
     assert [miss.lacks for miss in found.near_misses] == [[f"room for more volumes of {DISKS}: it has 2 of 2"]]
     assert [(change.text, change.fits_now) for change in found.changes] == [
-        ("Wait until other pods end.", 0),
         (f"Use fewer volumes of {DISKS} in the pod template.", 1),
+        ("Wait until other pods end.", 0),
         ("Add nodes like these.", 0),
     ]
     assert (found.agreement_ratio, found.not_checked) == (1.0, [])

@@ -182,7 +182,7 @@ def test_the_anti_affinity_of_a_pod_on_a_node_is_named():
     assert found.title == "The anti-affinity of team-b/n-1 excludes the only node with room"
     assert found.summary == "It excludes pods with app=chat by zone."
     text = "Make the anti-affinity of team-b/n-1 preferred, not required: it excludes this pod."
-    assert [change.text for change in found.changes] == ["Wait until other pods end.", text, "Add nodes like these."]
+    assert [change.text for change in found.changes] == [text, "Wait until other pods end.", "Add nodes like these."]
     _, fitting = answer({}, labels={"app": "train"}, exclusions=[("n-1", stored)], placement={}, nodes={"n-1": "a"})
     assert fitting == {"n-1"}
 

@@ -36,8 +36,8 @@ def test_too_few_gpus():
     assert found.near_misses[0].node.name == "b"
     assert found.near_misses[0].lacks == ["2 GPUs free of 4 GPUs"]
     assert texts(found) == [
-        ("Wait until other pods end.", "nobody", 0, 2),
         ("Request at most 2 GPUs per pod.", "pod owner", 1, 2),
+        ("Wait until other pods end.", "nobody", 0, 2),
         ("Add nodes like these.", "cluster admin", 0, 0),
     ]
 
@@ -58,8 +58,8 @@ def test_a_change_counts_the_nodes_that_qualify_without_it():
     found = explained(a_pod(gpus=4), a_node("a", used=6), *tainted, a_node("small", gpus=2))
 
     assert texts(found) == [
-        ("Wait until other pods end.", "nobody", 0, 1),
         ("Request at most 2 GPUs per pod.", "pod owner", 2, 2),
+        ("Wait until other pods end.", "nobody", 0, 1),
         ("Tolerate the taint team=vision:NoSchedule in the pod template.", "pod owner", 0, 4),
         ("Add nodes like these.", "cluster admin", 0, 0),
     ]
@@ -262,7 +262,72 @@ def test_gpus_are_free_but_the_cpu_is_not():
 
     assert found.key == "no_cpu"
     assert said(found) == "No node with free GPUs has 4 CPUs free. 1 node has the GPUs free, with at most 2 CPUs free."
-    assert texts(found) == [("Request less CPU per pod: at most 2 CPUs.", "pod owner", 0, 1)]
+    assert texts(found) == [
+        ("Request at most 2 CPUs per pod.", "pod owner", 1, 2),
+        ("Wait until other pods end.", "nobody", 0, 2),
+        ("Add nodes like these.", "cluster admin", 0, 0),
+    ]
+
+
+def test_a_change_that_fits_now_comes_first_and_one_of_the_owner_before_one_of_an_admin():
+    """Half of the request or more is asked before less than half."""
+    taint = {"key": "team", "value": "vision", "effect": "NoSchedule"}
+    free = a_node("cordoned", is_cordoned=True)
+    found = explained(a_pod(gpus=8), a_node("a", used=5), free, a_node("tainted", taints=[taint]))
+
+    assert texts(found) == [
+        ("Tolerate the taint team=vision:NoSchedule in the pod template.", "pod owner", 1, 2),
+        ("Request at most 3 GPUs per pod.", "pod owner", 1, 1),
+        ("Uncordon cordoned.", "cluster admin", 1, 2),
+        ("Wait until other pods end.", "nobody", 0, 1),
+        ("Add nodes like these.", "cluster admin", 0, 0),
+    ]
+
+
+def test_a_smaller_request_that_fits_now_is_named_beside_the_largest_that_a_node_has():
+    found = explained(a_pod(requests={GPU: 1, CPU: 500_000}), a_node("a", requested={CPU: 28_000}))
+
+    assert texts(found) == [
+        ("Request at most 100 CPUs per pod.", "pod owner", 1, 1),
+        ("Request at most 128 CPUs per pod.", "pod owner", 0, 1),
+    ]
+
+
+@pytest.mark.parametrize(("gpus", "is_proposed"), [(1, True), (2, False)])
+def test_several_shares_are_not_proposed_for_several_gpus(gpus, is_proposed):
+    shared = a_node("a", gpus=32, labels={PRODUCT: "A100-SHARED"}, parts=frozenset({GPU}))
+    found = explained(a_pod(gpus=gpus, placement={"node_selector": {PRODUCT: "H100"}}), shared, a_node("b", gpus=0))
+
+    assert any(each.text.startswith("Remove") for each in found.changes) is is_proposed
+
+
+def test_a_resource_that_nodes_offer_is_named_with_its_nodes():
+    """A share, and a slice with less memory, are not proposed; one on which the pod fits now comes first."""
+    small, same, large = (f"nvidia.com/mig-{profile}" for profile in ("1g.18gb", "3g.71gb", "4g.71gb"))
+    room = {CPU: 128_000, MEMORY: 1024 * GIB}
+    pod = a_pod(requests={large: 1})
+    nodes = [
+        a_node("full", allocatable=room | {same: 2}, requested={same: 2}),
+        a_node("small", allocatable=room | {small: 7}),
+        a_node("whole", allocatable=room | {GPU: 8, "amd.com/gpu": 8, f"{GPU}.shared": 80}),
+    ]
+
+    found = explained(pod, *nodes)
+
+    assert texts(found)[:2] == [
+        (f"Request 1 GPU ({GPU}) in place of {large}.", "pod owner", 1, 1),
+        (f"Request 1 slice 3g.71gb ({same}) in place of {large}.", "pod owner", 0, 1),
+    ]
+    assert len(found.changes) == 3
+
+
+def test_the_usual_scheduler_is_proposed_first_where_it_would_place_the_pod():
+    pod = a_pod(placement={"scheduler": "volcano"}, created_at=NOON - timedelta(hours=1))
+
+    placed, full = explained(pod, a_node("a")), explained(pod, a_node("a", used=8))
+
+    assert texts(placed)[0] == ("Set schedulerName to default-scheduler in the pod template.", "pod owner", 1, 1)
+    assert (full.changes[0].actor, full.changes[1].fits_later) == (Actor.ADMIN, 1)
 
 
 def test_gpus_are_free_but_their_node_has_as_many_pods_as_its_kubelet_allows():
@@ -280,8 +345,8 @@ def test_gpus_are_free_but_their_node_has_as_many_pods_as_its_kubelet_allows():
         "1 node has the GPUs free, but as many pods as its kubelet allows."
     )
     assert texts(found) == [
-        ("Wait until other pods end.", "nobody", 0, 2),
         ("Raise maxPods of the kubelet on full.", "cluster admin", 1, 2),
+        ("Wait until other pods end.", "nobody", 0, 2),
         ("Add nodes like these.", "cluster admin", 0, 0),
     ]
     assert found.funnel[-1] == FunnelStep("Have room for 1 more pod", 0, 1)
@@ -437,7 +502,7 @@ def test_a_gate_of_kueue_that_is_not_installed():
 
     assert found.title == "kueue.x-k8s.io/admission holds it, and Kueue is not installed here"
     assert texts(found) == [
-        ("Create the pod without the gate.", "pod owner", 0, 0),
+        ("Create the pod without the gate.", "pod owner", 1, 1),
         ("Install Kueue. It removes the gate of a workload that it admits.", "cluster admin", 0, 0),
     ]
 

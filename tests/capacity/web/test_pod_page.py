@@ -114,7 +114,7 @@ def test_a_waiting_pod_says_why_and_who_holds_what_it_misses(viewer, cluster):
     assert (answer["key"], answer["agreement_ratio"], answer["differences"]) == ("no_room", 1.0, [])
     assert answer["near_nodes"][0]["holders"] == ["team-a/holder: 7 GPUs"]
     assert [step["left"] for step in answer["funnel"]] == [1, 0]
-    assert [(each["fits_now"], each["fits_later"]) for each in answer["changes"]] == [(0, 1), (1, 1), (None, None)]
+    assert [(each["fits_now"], each["fits_later"]) for each in answer["changes"]] == [(1, 1), (0, 1), (None, None)]
     assert page(viewer, "/pods").text.count("Too few free GPUs") == 1
 
 

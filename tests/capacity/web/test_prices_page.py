@@ -61,7 +61,7 @@ def test_the_page_of_a_pool_and_rest_have_the_price_that_reports_use_today(node)
         reply = calling(admin).post("/api/v1/usage/prices", given, content_type="application/json")
         assert reply.status_code == 201, reply.json()
 
-    assert shown_price(bob, pool).startswith("Price of a GPU-hour – · NVIDIA-H100: no price")
+    assert shown_price(bob, pool).startswith("Price of a GPU-hour – · no price")
     put(product="NVIDIA-H100", amount="2.5", currency="EUR", valid_from="2026-01-02")
     assert shown_price(bob, pool) == (
         "Price of a GPU-hour 2.5 EUR · 20.00 EUR an hour for the whole pool"

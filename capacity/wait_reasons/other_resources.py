@@ -1,0 +1,41 @@
+"""The GPU resources that a pod could request in place of one that no node offers. Pure."""
+
+from dataclasses import replace
+
+from capacity.wait_reasons.amounts import BY_NAME, amount_text
+from capacity.wait_reasons.answers import Actor, Change
+from capacity.wait_reasons.obstacles import Obstacles, find_obstacles
+from gpu.resources import ResourceKind, is_gpu_resource
+from gpu.resources.names import profile_in
+
+NAMED = 2  # resources that are proposed
+
+
+def other_resources(obstacles: Obstacles, resource: str) -> list[Change]:
+    """Returns the resources of the same vendor on which the pod fits, those that fit now first, then the smallest.
+
+    A MIG slice has the memory of the requested one or more, so that what fits there fits here.
+    """
+    pod, index = obstacles.pod, obstacles.index
+    offered = {name for node in index.nodes for name, amount in node.allocatable.items() if amount}
+    found = []
+    for name in sorted(offered - pod.requests.keys()):
+        size = _memory_of(name)
+        is_alike = is_gpu_resource(name) and name.partition("/")[0] == resource.partition("/")[0]
+        is_alike = is_alike and BY_NAME.way(name).kind is not ResourceKind.SHARE  # its part of a GPU is unknown
+        if not is_alike or (profile_in(resource) and size < _memory_of(resource)):
+            continue
+        amount = pod.requests[resource]
+        requests = {key: value for key, value in pod.requests.items() if key != resource} | {name: amount}
+        there = find_obstacles(replace(pod, requests=requests), index)
+        if later := there.candidates.bit_count():
+            now = there.fitting.bit_count()
+            text = f"Request {amount_text(name, amount)} ({name}) in place of {resource}."
+            found.append((not now, size, -now, Change(text, Actor.OWNER, now, later)))
+    return [change for *_, change in sorted(found, key=lambda each: each[:3])[:NAMED]]
+
+
+def _memory_of(resource: str) -> float:
+    """Returns the memory of a MIG slice in GB. Infinity: a whole GPU, or a unit without a profile."""
+    profile = profile_in(resource)
+    return float(profile.partition(".")[2].partition("gb")[0]) if profile else float("inf")
