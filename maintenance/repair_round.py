@@ -204,11 +204,10 @@ class RepairRound:
 
     def _by_http(self, actor: HttpActor) -> ActorReport:
         if self.repair.sent_at is not None:
-            return (
-                ActorReport("", is_accepted=True)
-                if self.repair.accepted_at
-                else ActorReport(self.repair.says or UNCLEAR)
-            )
+            if self.repair.accepted_at is not None:
+                return ActorReport("", is_accepted=True)
+            says = self.repair.says  # of an earlier round that was not the one that sent it, too
+            return ActorReport(says if says.startswith(UNCLEAR) else UNCLEAR)
         receiver = receiver_of(self.case)
         if receiver is None:
             return ActorReport("The receiver was removed. Set one, or answer the repair here.")

@@ -99,7 +99,11 @@ def test_a_request_that_surely_did_not_arrive_is_refused_and_may_be_asked_again(
 
 
 def test_a_worker_killed_after_the_intent_sends_nothing_twice(ground: Ground, case, receiver, monkeypatch):
+    """The case says that it is unclear, and not for what the request waited before it was sent."""
     repair = asked(case, ground, "webhook")
+    freeze = Freeze.objects.create(by="bob", reason="Quarter end.", at=ground.clock(), cluster=ground.cluster)
+    assert "Quarter end." in repair_rounds(ground, repair).says
+    freeze.delete()
 
     def killed(*_, **__):
         raise KeyboardInterrupt
