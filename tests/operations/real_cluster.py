@@ -92,7 +92,8 @@ class RealCluster:
         """Returns metadata and spec of a node, without what its controllers write: the taint of a cordon, and a TTL."""
         read = self.api.sanitize_for_serialization(self.core.read_node(name))
         metadata = {key: read["metadata"].get(key) for key in ("uid", "labels", "annotations", "finalizers")}
-        (metadata["annotations"] or {}).pop(TTL, None)
+        annotations = metadata["annotations"] or {}  # none at all, until a controller writes its first one
+        metadata["annotations"] = {key: value for key, value in annotations.items() if key != TTL}
         taints = [taint for taint in read["spec"].pop("taints", ()) if taint["key"] != UNSCHEDULABLE]
         return {"metadata": metadata, "spec": read["spec"], "taints": taints}
 
