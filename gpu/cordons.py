@@ -13,6 +13,7 @@ from gpu.labels import (
     CORDONED_BY,
     KURED_NEEDED,
     KURED_REBOOTS,
+    OURS,
     SENTINEL_CORDON,
     SENTINEL_STATE,
     WAS_CORDONED,
@@ -37,6 +38,13 @@ def whose_cordon(manager: str, labels: Mapping[str, str]) -> str:
     if manager:
         return f" by {manager}, as the API server has it{f'; {by_label}' if by_label else ''}"
     return f": {by_label}" if by_label else "; the API server does not show who set it"
+
+
+def whose_other_cordon(annotations: Mapping[str, str], manager: str, labels: Mapping[str, str]) -> str:
+    """Returns a clause that follows *Cordoned*, for a cordon without the mark of who asks."""
+    if owner := annotations.get(CORDONED_BY):
+        return f" by {owner}"
+    return " without Quarterdeck's mark: somebody removed it" if manager == OURS else whose_cordon(manager, labels)
 
 
 @dataclass(frozen=True)

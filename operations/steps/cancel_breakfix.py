@@ -21,7 +21,7 @@ from gpu.cordons import (
     event_title,
     is_in_breakfix,
     sentinel_events,
-    whose_cordon,
+    whose_other_cordon,
 )
 from gpu.external_owners import SENTINEL
 from gpu.labels import CORDONED_BY, SENTINEL_STATE
@@ -134,8 +134,7 @@ def _is_own(request: MaintenanceRequest) -> str:
 
 
 def _whose(observed: NodeSeen) -> str:
-    by = observed.annotations.get(CORDONED_BY)
-    return f" by {by}" if by else whose_cordon(observed.cordoned_by, observed.labels)
+    return whose_other_cordon(observed.annotations, observed.cordoned_by, observed.labels)
 
 
 def _followed(work: NodeWork, since: datetime, taints: str) -> StepResult:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fleet.models import Node, PodPlacement
 from fleet.observer.mirror.rows.pod import pod_row
-from gpu.cordons import whose_cordon
+from gpu.cordons import whose_other_cordon
 from gpu.labels import CORDONED_BY
 from kube import client
 from kube.structs import NodeSeen
@@ -60,8 +60,7 @@ class CordonStep(NodeStep):
             return failed(str(trouble))
         now = work.clock()
         if observed.annotations.get(CORDONED_BY) != row.operation.mark:
-            owner = observed.annotations.get(CORDONED_BY) or ""
-            whose = f" by {owner}" if owner else whose_cordon(observed.cordoned_by, observed.labels)
+            whose = whose_other_cordon(observed.annotations, observed.cordoned_by, observed.labels)
             row.end(now=now, left_reason=f"Cordoned before{whose}.")
             return done_result(f"Already cordoned{whose}. Quarterdeck does not remove that cordon.")
         Quarantine.objects.in_force().filter(pk=row.pk, placed_at=None).update(placed_at=now)

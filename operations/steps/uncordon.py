@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from fleet.models import Node
-from gpu.cordons import sentinel_keeps, whose_cordon
+from gpu.cordons import sentinel_keeps, whose_other_cordon
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from gpu.upgrade_controller import NOT_AT_WORK
 from kube import client
@@ -50,11 +50,12 @@ class UncordonStep(NodeStep):
             return wait(busy, again_after=timedelta(seconds=15))
         if held and row is not None:
             return yielded(f"{HELD}: {held}")
-        left = whose_cordon(observed.cordoned_by, observed.labels) if observed.is_unschedulable else ""
+        whose = whose_other_cordon(observed.annotations, observed.cordoned_by, observed.labels)
+        left = whose if observed.is_unschedulable else ""
         if row is not None:
             row.end(now=work.clock(), left_reason=f"Still cordoned{left}." if left else "")
         if left:
-            return failed(f"Cordoned{left}. Quarterdeck did not cordon it and does not remove it.")
+            return failed(f"Cordoned{left}. Quarterdeck removes only cordons with its mark.")
         return done_result("Uncordoned. New pods may start here." if row else "It was not cordoned.")
 
 

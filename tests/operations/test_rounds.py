@@ -148,9 +148,24 @@ def test_a_foreign_cordon_is_left_alone_both_ways(ground: Ground):
 
     assert node(quarantine).reason.startswith("Already cordoned")
     assert node(released).state == NodeProgress.FAILED
-    assert "Quarterdeck did not cordon it" in node(released).reason
+    assert "Quarterdeck removes only cordons with its mark" in node(released).reason
     assert (is_cordoned(ground), owner(ground)) == (True, None)
     assert taken() == []
+
+
+@pytest.mark.parametrize(
+    ("mark", "whose"), [(None, "without Quarterdeck's mark: somebody removed it"), ("bob", "by bob")]
+)
+def test_a_cordon_whose_mark_somebody_changed_is_theirs(ground: Ground, mark: str | None, whose: str):
+    """The API server still names Quarterdeck as the field manager."""
+    rounds(ground, begin(ground, "quarantine", CANARY))
+    ground.store.patch(NODE, CANARY, {"metadata": {"annotations": {CORDONED_BY: mark}}}, how="merge")
+    released = rounds(ground, begin(ground, "release", CANARY))
+
+    assert node(released).reason == f"Cordoned {whose}. Quarterdeck removes only cordons with its mark."
+    assert (is_cordoned(ground), owner(ground)) == (True, mark)
+    again = rounds(ground, begin(ground, "quarantine", CANARY))
+    assert node(again).reason == f"Already cordoned {whose}. Quarterdeck does not remove that cordon."
 
 
 def test_a_node_of_another_uid_is_not_written(ground: Ground):
