@@ -315,14 +315,19 @@ class CaseFacts:
             return "No validation has passed since the last repair."
         if self.fault_at and self.fault_at > self.passed_at:
             return "No validation has passed since the last fault."
-        if self.booted_at and self.booted_at > self.passed_at and self.state != CaseState.PROBATION:
+        if self._boot_at and self._boot_at > self.passed_at:
             return "No validation has passed since the node booted."
         return ""
 
     @property
+    def _boot_at(self) -> datetime | None:
+        """Returns the last boot that voids a validation. None: none does, such as one of a node in service."""
+        return None if self.state == CaseState.PROBATION else self.booted_at
+
+    @property
     def is_overridden(self) -> bool:
-        """Returns whether a person allowed the return after the last fault, repair and failed validation."""
-        later = (self.fault_at, self.repaired_at, self.failed_at)
+        """Returns whether a person allowed the return after the last fault, repair, boot and failed validation."""
+        later = (self.fault_at, self.repaired_at, self._boot_at, self.failed_at)
         return self.overridden_at is not None and all(each is None or each <= self.overridden_at for each in later)
 
     @property

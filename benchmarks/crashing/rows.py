@@ -9,6 +9,7 @@ from django.db import connection
 
 from fleet.allocation.devices import offered_on
 from fleet.models import Bookmark, Cluster, Node, Pool
+from fleet.observer.mirror.diff import remember
 from fleet.observer.mirror.dra_offers import merge_offers, unfolded
 from fleet.observer.mirror.kinds import KINDS, Kind
 from fleet.observer.mirror.rows import Columns
@@ -76,6 +77,8 @@ class Rows:
             return
         if kind.name == "nodes" and any(name == SLICES for name, _ in self.seen.values()):
             row = self._folded(row)
+        if kind.name == "nodes":  # such as when it booted
+            row = remember(Node.objects.filter(cluster=self.cluster, uid=uid).values().first(), row, now=now)
         given = row | {"resource_version": str(record.version), "changed_at": now}
         names = {column.name for column in kind.model._meta.get_fields()}  # noqa: SLF001
         columns = {name: value for name, value in given.items() if name in names}

@@ -340,6 +340,17 @@ def test_a_pass_from_before_a_boot_does_not_count():
     assert facts_of([case])[case.pk].why_no_return == "No validation has passed since the node booted."
 
 
+def test_an_override_from_before_a_boot_does_not_count():
+    """A reboot that nobody knows of, such as one of an unclear repair, may have changed the node."""
+    case = drained(state="validating", overridden_at=at(2), overridden_by="bob", override_reason="Urgent.")
+    Node.objects.update(booted_at=at(1))
+    assert facts_of([case])[case.pk].why_no_return == ""
+
+    Node.objects.update(booted_at=at(3))
+
+    assert facts_of([case])[case.pk].why_no_return == "No validation has passed."
+
+
 def test_a_failed_test_counts_before_a_round_of_its_case_has_taken_it():
     case = drained(state="validating", passed_at=at(1))
     the_test(case, "failed", began=2, ended=5)
