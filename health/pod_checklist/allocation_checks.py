@@ -33,6 +33,8 @@ OF_RUNTIME = keys_of("tenants.cdi", "tenants.device", "runtime.first", "runtime.
 
 def check_requests(facts: PodCheckFacts) -> Reply:
     pod, without = facts.pod, facts.settings.get("without_gpus", [])
+    if pod.operand:
+        return yes("Pods of the GPU stack reach the GPUs of their node without a request.")
     if not pod.resources and not pod.claims and not gpu_groups(pod.labels):
         return no("No container requests a GPU.", "Add the GPU resource to the limits of the container.")
     stuck = pod.stuck_container or facts.ended.get("container", "")
@@ -44,7 +46,8 @@ def check_requests(facts: PodCheckFacts) -> Reply:
     if not pod.resources:
         return yes(f"The pod uses {names(pod.claims) or 'a share by its labels'}. Containers are not compared.")
     others = f" {names(without)} {either(len(without), 'requests', 'request')} none." if without else ""
-    return yes(f"The pod requests {facts.asks}. Kubernetes accepts only equal requests and limits.{others}")
+    asks = facts.asks or names([f"{amount} {name}" for name, amount in pod.resources.items()])  # blank once it ended
+    return yes(f"The pod requests {asks}. Kubernetes accepts only equal requests and limits.{others}")
 
 
 def check_node(facts: PodCheckFacts) -> Reply:
