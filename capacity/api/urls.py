@@ -8,6 +8,7 @@ from capacity.api.placement import PoolPlacement
 from capacity.api.pod_views import PodViewDetail, PodViewList
 from capacity.api.pods import PodDetail, WhyPending
 from capacity.api.prices import PoolPriceDetail, PriceDetail, Prices
+from capacity.api.rejected_workloads import RejectedWorkloadList
 from capacity.api.service_level import PoolServiceLevelDetail, PoolServiceLevelPreview
 from capacity.api.suspended_jobs import SuspendedJobs
 from capacity.api.tenant_matrix import PoolTenants
@@ -39,6 +40,7 @@ urlpatterns = [
     path("usage/prices", Prices.as_view(), name="api-prices"),
     path("usage/prices/<int:price_id>", PriceDetail.as_view(), name="api-price"),
     path("usage/report", WeeklyUsageReport.as_view(), name="api-usage-report"),
+    path("rejected-workloads", RejectedWorkloadList.as_view(), name="api-rejected-workloads"),
     path("suspended-jobs", SuspendedJobs.as_view(), name="api-suspended-jobs"),
     path("pods/unstarted", UnstartedPodCounts.as_view(), name="api-unstarted-pods"),
     path("pods/<int:pod_id>", PodDetail.as_view(), name="api-pod"),

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_POST
 
 from capacity.pods.files import TooManyPods, csv_of, csv_of_workloads
 from capacity.pods.pod_filter import ORDERS, PARTS, PodFilter
+from capacity.pods.rejected_workloads import rejected_workloads
 from capacity.pods.rows import PodTable, table_of, titled
 from capacity.pods.views import POD_VIEWS
 from capacity.pods.workload_groups import WorkloadGroup, groups_of
@@ -57,6 +58,11 @@ def pods_part(request: PersonRequest) -> HttpResponse:
 @part_response
 def suspended_jobs_part(request: PersonRequest) -> HttpResponse:
     return render(request, "capacity/pods/_suspended.html", {"demand": suspended_demand(request.user)})
+
+
+@part_response
+def rejected_workloads_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "capacity/pods/_rejected.html", {"found": rejected_workloads(request.user)})
 
 
 def csv_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:

@@ -21,6 +21,7 @@ from capacity.web import (
 urlpatterns = [
     path("pods", pods_page.pods, name="pods"),
     path("parts/pods", pods_page.pods_part, name="pods-part"),
+    path("parts/rejected-workloads", pods_page.rejected_workloads_part, name="rejected-workloads"),
     path("parts/unstarted-pods", unstarted_pods_part.unstarted_pods_part, name="unstarted-pods"),
     path("parts/suspended-jobs", pods_page.suspended_jobs_part, name="suspended-jobs-part"),
     path("pods.csv", pods_page.csv_file, name="pods-csv"),

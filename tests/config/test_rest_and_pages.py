@@ -92,6 +92,7 @@ IN_REST = """
     pool-tenants              pools/{pool_id}/tenants
     pools-part                pools
     rehearsals-part           plans/{plan_id}/rehearsals
+    rejected-workloads        rejected-workloads
     segments-part             segments
     stop-banner               stop
     suspended-jobs-part       suspended-jobs
