@@ -44,9 +44,9 @@ def _othermodels_in(labels: Mapping[str, str]) -> Iterator[LabelConflict]:
     key = next((key for key in PRODUCTS if labels.get(key)), "")
     if not (discovered := models_in(labels.get(key, ""))):
         return
-    for label, value in sorted(labels.items()):
-        is_by_hand = not label.startswith(DISCOVERED) and NAMES_GPUS.search(label)
-        named = models_in(value) if is_by_hand else set()
+    by_hand = [label for label in labels if not label.startswith(DISCOVERED) and NAMES_GPUS.search(label)]
+    for label in sorted(by_hand):
+        named, value = models_in(labels[label]), labels[label]
         if named and not any(_are_alike(one, other) for one in named for other in discovered):
             yield LabelConflict(label, value, labels[key], key)
 

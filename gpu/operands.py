@@ -211,7 +211,8 @@ def operand_of(labels: Mapping[str, str], name: str = "") -> str:
     if parts := BY_PART.get(labels.get("app.kubernetes.io/name", "")):
         label, operands = parts
         return operands.get(labels.get(label, ""), "")
-    found = next((operand for (key, value), operand in BY_LABEL.items() if labels.get(key) == value), "")
+    is_labelled = not BY_LABEL.keys().isdisjoint(labels.items())
+    found = next(operand for pair, operand in BY_LABEL.items() if pair in labels.items()) if is_labelled else ""
     if found == DEVICE_PLUGIN:
         found = next((operand for part, operand in BY_NAME if part in name), found)
     return found or BY_APP.get(labels.get("app", ""), "") or _operand_by_name(labels, name)

@@ -92,6 +92,7 @@ def tool_of(vendor: str) -> str:
     return TOOLS[Vendor(vendor or Vendor.NVIDIA)]
 
 
+@lru_cache(maxsize=4096)
 def is_gpu_resource(name: str) -> bool:
     return vendor_of(name) is not None
 

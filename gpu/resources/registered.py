@@ -42,8 +42,8 @@ def assigned_in(annotations: Mapping[str, str]) -> list[str]:
 
 def gpu_groups(labels: Mapping[str, str]) -> list[str]:
     """Returns the KAI (Run:ai) groups of a pod that holds or shares a GPU. Empty: neither."""
-    parts = keys.GPU_GROUP, f"{keys.GPU_GROUP}/"
-    return sorted({value for key, value in labels.items() if key == parts[0] or key.startswith(parts[1])})
+    start = f"{keys.GPU_GROUP}/"
+    return sorted({labels[key] for key in labels if key.startswith(start) or key == keys.GPU_GROUP})
 
 
 def asks_for_part(annotations: Mapping[str, str]) -> bool:

@@ -132,6 +132,11 @@ class PodStatus(Struct, frozen=True):
     extended_resource_claim_status: ExtendedResourceClaim | None = None
     nominated_node_name: str | None = ""
 
+    @property
+    def of_all_containers(self) -> list[ContainerStatus]:
+        """Returns the statuses of init containers, then of the others."""
+        return [*(self.init_container_statuses or ()), *(self.container_statuses or ())]
+
 
 class PodSeen(Seen, frozen=True):
     spec: PodSpec = PodSpec()

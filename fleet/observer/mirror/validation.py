@@ -6,7 +6,7 @@ sends none of these, so such data is broken or malicious.
 
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from django.db import models
@@ -47,7 +47,7 @@ def _check_for(field: Any) -> ColumnCheck | None:
         return _moment
     if isinstance(field, models.CharField | models.TextField):
         longest = field.max_length or MOST_JSON_CHARS
-        return lambda value: _text_problem(value, longest)
+        return partial(_text_problem, longest)
     if type(field) in MOST:
         most = MOST[type(field)]
         least = 0 if "Positive" in type(field).__name__ else -most
@@ -60,7 +60,7 @@ def _moment(value: datetime) -> str:
     return "" if FIRST_YEAR < value.year < LAST_YEAR else f"is in the year {value.year}."
 
 
-def _text_problem(value: str, longest: int) -> str:
+def _text_problem(longest: int, value: str) -> str:
     if len(value) > longest:
         return f"has {len(value):,} characters, {longest} at most are allowed."
     return "has a NUL character." if "\0" in value else ""

@@ -18,6 +18,12 @@ from kube.resources import DAEMON_SETS, EVENTS, NODES
 from kube.structs import ClusterPolicySeen, NodeSeen, Seen
 from kube.structs.events import EventSeen
 
+SELECTING = (NODES.name, DAEMON_SETS.name)
+LISTED_AGAIN = {
+    name: [other.name for other in KINDS.values() if name in other.after and other.is_listed_again]
+    for name in SELECTING
+}  # kinds whose objects they select
+
 log = structlog.get_logger(__name__)
 
 
@@ -198,15 +204,10 @@ class DeltaQueue:
         elif name not in names:
             names.add(name)
             # Pods that existed before and were not stored then.
-            for other in KINDS.values():
-                if self._came_too_late(kind, other) and not self.cursors[other.name].is_outgrown:
-                    self.cursors[other.name].outgrow()
-
-    def _came_too_late(self, kind: Kind, other: Kind) -> bool:
-        """Tells whether the other kind was listed without this knowledge."""
-        cursor = self.cursors[other.name]
-        has_begun = cursor.listed_at is not None or cursor.is_listing
-        return kind.name in other.after and other.is_listed_again and has_begun
+            for other in LISTED_AGAIN[kind.name]:
+                cursor = self.cursors[other]
+                if (cursor.listed_at is not None or cursor.is_listing) and not cursor.is_outgrown:
+                    cursor.outgrow()
 
     def _is_mirrored(self, uid: str) -> bool:
         return any(uid in self.memory.of(name) or uid in self.pending[name] for name in EVENTS_ABOUT)

@@ -17,15 +17,16 @@ def effective(
     inits: Sequence[Container],
     requests: Callable[[Container], Requests],
 ) -> Requests:
-    if len(containers) == 1 and not inits:
+    asking = [(each, asked) for each in inits if (asked := requests(each))]
+    if len(containers) == 1 and not asking:
         return dict(requests(containers[0]))  # most pods
     running: Requests = {}
     for container in containers:
         _add(running, requests(container))
     sidecars: Requests = {}
     peak: Requests = {}
-    for container in inits:
-        asked = dict(requests(container))
+    for container, amounts in asking:
+        asked = dict(amounts)
         if container.restart_policy == "Always":
             _add(running, asked)
             _add(sidecars, asked)

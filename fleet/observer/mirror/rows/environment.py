@@ -26,15 +26,22 @@ DEVICE = re.compile(
 )
 
 
-def visible_devices(seen: PodSeen) -> str:
-    """Returns the value of the first container that gets GPUs. Blank: none."""
-    values = (listed_devices(one) for one in _values_of(seen, VISIBLE_DEVICES))
-    return next((value for value in values if value not in LET_NONE_BE_SEEN), "")
+def environment_columns(seen: PodSeen) -> dict[str, str]:
+    """Returns the device list of the first container that gets GPUs, and the first requirement.
 
-
-def required_cuda(seen: PodSeen) -> str:
-    """Returns the first requirement: cuda>=12.8 brand=tesla,driver>=470,driver<471. Blank: none."""
-    return next(filter(None, _values_of(seen, REQUIRE_CUDA)), "")
+    A requirement: cuda>=12.8 brand=tesla,driver>=470,driver<471. Blank: none.
+    """
+    variables = [
+        (one.name, fitted(one.value, AT_MOST).strip())
+        for container in seen.spec.containers or ()
+        for one in container.env or ()
+        if one.name in (VISIBLE_DEVICES, REQUIRE_CUDA)
+    ]
+    lists = (listed_devices(value) for name, value in variables if name == VISIBLE_DEVICES)
+    return {
+        "visible_devices": next((value for value in lists if value not in LET_NONE_BE_SEEN), ""),
+        "required_cuda": next((value for name, value in variables if name == REQUIRE_CUDA and value), ""),
+    }
 
 
 def device_lists_of(container: Container) -> dict[str, str | None]:
@@ -49,8 +56,3 @@ def device_lists_of(container: Container) -> dict[str, str | None]:
 def listed_devices(value: str) -> str:
     """Returns a list of devices unchanged; `NO_LIST` for any other text."""
     return value if not value or all(DEVICE.fullmatch(part.strip()) for part in value.split(",")) else NO_LIST
-
-
-def _values_of(seen: PodSeen, name: str) -> list[str]:
-    variables = (one for container in seen.spec.containers or () for one in container.env or ())
-    return [fitted(one.value, AT_MOST).strip() for one in variables if one.name == name]

@@ -1,6 +1,7 @@
 """A pod's GPU requests and devices."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from fleet.observer.mirror.rows.effective_requests import effective
 from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted
@@ -14,6 +15,7 @@ from kube.structs.pod import Container
 DEVICES_AT_MOST = 256
 ASSIGNABLE = (GPU, VOLCANO)  # resources that schedulers place themselves, beside slices
 CLAIMS_AT_MOST = 64
+DeviceReport = tuple[str, str, str]  # resource, device, health
 
 
 def extended_resources(seen: PodSeen | PodTemplate) -> dict[str, int]:
@@ -46,7 +48,12 @@ def claims_of(seen: PodSeen) -> list[str]:
     return sorted(fitted(name, 253) for name in names if name)[:CLAIMS_AT_MOST]
 
 
-def devices_of(seen: PodSeen) -> dict[str, list[str]]:
+def device_columns(seen: PodSeen) -> dict[str, Any]:
+    reports = list(_kubelet_devices(seen))
+    return {"devices": _devices(seen, reports), "unhealthy_devices": _unhealthy_devices(reports)}
+
+
+def _devices(seen: PodSeen, reports: Sequence[DeviceReport]) -> dict[str, list[str]]:
     """Returns the devices by resource: from its scheduler's annotation, which the plugin follows, or from its
     kubelet.
 
@@ -54,21 +61,21 @@ def devices_of(seen: PodSeen) -> dict[str, list[str]]:
     k8s-device-plugin).
     """
     found: dict[str, set[str]] = {}
-    for name, device, _ in _kubelet_devices(seen):
+    for name, device, _ in reports:
         found.setdefault(name, set()).add(device)
     if assigned := assigned_in(seen.annotations):
         found |= {name: set(assigned) for name in extended_resources(seen) if name in ASSIGNABLE}
     return {name: sorted(ids)[:DEVICES_AT_MOST] for name, ids in sorted(found.items()) if ids}
 
 
-def unhealthy_devices_of(seen: PodSeen) -> list[str]:
+def _unhealthy_devices(reports: Sequence[DeviceReport]) -> list[str]:
     """Returns the devices that the kubelet reports unhealthy, not those with unknown health."""
-    sick = {device for _, device, health in _kubelet_devices(seen) if health == "Unhealthy"}
+    sick = {device for _, device, health in reports if health == "Unhealthy"}
     return sorted(sick)[:DEVICES_AT_MOST]
 
 
-def _kubelet_devices(seen: PodSeen) -> Iterator[tuple[str, str, str]]:
-    for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
+def _kubelet_devices(seen: PodSeen) -> Iterator[DeviceReport]:
+    for status in seen.status.of_all_containers:
         for allocated in status.allocated_resources_status or ():
             for each in (allocated.resources or ()) if is_gpu_resource(allocated.name) else ():
                 if device := fitted(each.resource_id, 128).partition("::")[0]:

@@ -178,5 +178,5 @@ def paused_operands(labels: dict[str, str]) -> list[str]:
     return sorted(
         key.removeprefix(keys.DEPLOY_PREFIX)
         for key, value in labels.items()
-        if key.startswith(keys.DEPLOY_PREFIX) and value.endswith(keys.PAUSED)
+        if value.endswith(keys.PAUSED) and key.startswith(keys.DEPLOY_PREFIX)
     )

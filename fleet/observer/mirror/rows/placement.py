@@ -16,7 +16,6 @@ from fleet.states.pod import ENDED
 from kube.structs import PodSeen
 from kube.structs.meta import UNREAD, Condition, Struct
 from kube.structs.node_affinity import Affinity, GroupOfPod, PodAffinity, SchedulingGate, Toleration, TopologySpread
-from kube.structs.pod import Container
 
 T = TypeVar("T")
 USUAL_SCHEDULER = "default-scheduler"  # corev1.DefaultSchedulerName
@@ -50,7 +49,8 @@ def placement_of(seen: PodSeen) -> dict[str, Any]:
     """Returns the non-empty parts, at least the scheduler; empty for a pod that has a node or does not wait."""
     if seen.spec.node_name or seen.status.phase != "Pending":
         return {}
-    spec, unread = seen.spec, list[str]()
+    spec = seen.spec
+    unread: list[str] = []
     affinity = _decode_part(AFFINITY, spec.affinity, "affinity", unread) or Affinity()
     node = affinity.node_affinity
     terms = (node.required.node_selector_terms if node and node.required else None) or []
@@ -92,11 +92,11 @@ def exclusions_of(seen: PodSeen) -> dict[str, Any] | None:
     """Returns host ports, anti-affinity and claims, by which a pod on a node keeps others away. None: it has none."""
     if not seen.spec.node_name or seen.status.phase in ENDED:
         return None
-    unread = list[str]()
+    unread: list[str] = []
     has_terms = b'"podAntiAffinity"' in bytes(seen.spec.affinity)  # most pods have other affinities, not decoded here
-    affinity = (_decode_part(AFFINITY, seen.spec.affinity, "affinity", unread) if has_terms else None) or Affinity()
+    affinity = _decode_part(AFFINITY, seen.spec.affinity, "affinity", unread) if has_terms else None
     found: dict[str, Any] = {
-        "anti_affinity": _pod_terms(affinity.pod_anti_affinity, unread),
+        "anti_affinity": _pod_terms(affinity.pod_anti_affinity, unread) if affinity else [],
         "host_ports": sorted(set(_host_ports(seen, unread)))[:AT_MOST],
         "volume_claims": _fitted_names(_volume_claims(seen)),
         "unread": sorted(set(unread)),
@@ -160,18 +160,13 @@ def _non_empty(part: dict[str, Any]) -> dict[str, Any]:
 
 def _host_ports(seen: PodSeen, unread: list[str]) -> Iterator[str]:
     """Yields `8080/TCP`, or with an address of the node `10.0.0.1:8080/TCP`."""
-    sidecars = (each for each in seen.spec.init_containers or () if each.restart_policy == SIDECAR)
-    for container in (*(seen.spec.containers or ()), *sidecars):
-        for port in _ports(container, unread):
+    sidecars = [each for each in seen.spec.init_containers or () if each.restart_policy == SIDECAR]
+    every = [*(seen.spec.containers or ()), *sidecars]
+    for ports in [each.ports for each in every if b'"hostPort"' in bytes(each.ports)]:
+        for port in _decode_part(PORTS, ports, "host_ports", unread) or ():
             if port.host_port and 0 < port.host_port < 65536:
                 address = f"{port.host_ip}:" if port.host_ip and port.host_ip not in EVERY_ADDRESS else ""
                 yield fitted(f"{address}{port.host_port}/{port.protocol or 'TCP'}", KEY_AT_MOST)
-
-
-def _ports(container: Container, unread: list[str]) -> list[HostPort]:
-    if b'"hostPort"' not in bytes(container.ports):
-        return []
-    return _decode_part(PORTS, container.ports, "host_ports", unread) or []
 
 
 def _volume_claims(seen: PodSeen) -> Iterator[str]:

@@ -2,13 +2,12 @@ from typing import Any
 
 from fleet.observer.mirror.rows.container_settings import container_settings
 from fleet.observer.mirror.rows.cpu_memory import requested
-from fleet.observer.mirror.rows.environment import required_cuda, visible_devices
+from fleet.observer.mirror.rows.environment import environment_columns
 from fleet.observer.mirror.rows.gpu_requests import (
     claims_of,
-    devices_of,
+    device_columns,
     extended_resources,
     satisfied_by_claim,
-    unhealthy_devices_of,
 )
 from fleet.observer.mirror.rows.image import image_of
 from fleet.observer.mirror.rows.placement import exclusions_of, placement_of
@@ -70,8 +69,7 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "has_empty_dir": any(volume.empty_dir is not None for volume in seen.spec.volumes or ()),
         "revision_hash": fitted(seen.labels.get("controller-revision-hash"), 63),
         "image": image_of(seen.spec),
-        "visible_devices": visible_devices(seen),
-        "required_cuda": required_cuda(seen),
+        **environment_columns(seen),
         "placement": placement_of(seen),
         "exclusions": exclusions_of(seen),
     }
@@ -92,8 +90,7 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
         "resources": resources,
         "gpus": min(count(resources, BY_NAME).whole or 0, INTEGER_MOST) if resources else 0,
         "claims": claims,
-        "devices": devices_of(seen),
-        "unhealthy_devices": unhealthy_devices_of(seen),
+        **device_columns(seen),
         "labels": fitted_labels(seen.labels) if is_tenant else {},
         "operand": operand,
         "is_tenant": is_tenant,

@@ -29,12 +29,14 @@ def status_of(seen: PodSeen) -> str:
 
 def restarts_of(seen: PodSeen) -> int:
     """Counts restarts of init containers while they work; later of sidecars and main containers."""
+    if not any(status.restart_count for status in seen.status.of_all_containers):
+        return 0  # most pods
     sidecars, begun = _sidecars(seen), []
     for status in seen.status.init_container_statuses or ():
         begun.append(status)
         if not _has_passed(status, sidecars):
             break
-    if _is_initialized(seen):
+    if _is_initialized(seen, _initializing(seen)):
         begun = [status for status in begun if status.name in sidecars]
         begun += seen.status.container_statuses or ()
     return min(sum(max(0, status.restart_count) for status in begun), INTEGER_MOST)
@@ -48,18 +50,16 @@ def crashed_at(seen: PodSeen) -> datetime | None:
 
 def failed_ends(seen: PodSeen) -> Iterator[tuple[str, ContainerStateTerminated]]:
     """Yields the failed ends that are reported, with the names of their containers."""
-    for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
+    for status in seen.status.of_all_containers:
         for state in (status.state, status.last_state):
             if state is not None and state.terminated is not None and state.terminated.exit_code != 0:
                 yield status.name, state.terminated
 
 
 def _status_of_containers(seen: PodSeen) -> str:
-    reason = _status_of_pod(seen)
-    stuck = _initializing(seen)
-    if stuck:
-        reason = stuck
-    return _running(seen, reason) if _is_initialized(seen) else reason
+    initializing = _initializing(seen)
+    reason = initializing or _status_of_pod(seen)
+    return _running(seen, reason) if _is_initialized(seen, initializing) else reason
 
 
 def _status_of_pod(seen: PodSeen) -> str:
@@ -69,9 +69,9 @@ def _status_of_pod(seen: PodSeen) -> str:
     return seen.status.reason or seen.status.phase
 
 
-def _is_initialized(seen: PodSeen) -> bool:
-    condition = find(seen.status.conditions, "Initialized")
-    return not _initializing(seen) or (condition is not None and condition.status == "True")
+def _is_initialized(seen: PodSeen, initializing: str) -> bool:
+    condition = find(seen.status.conditions, "Initialized") if initializing else None
+    return not initializing or (condition is not None and condition.status == "True")
 
 
 def _initializing(seen: PodSeen) -> str:

@@ -54,8 +54,7 @@ def stuck(seen: PodSeen) -> StuckContainer | None:
 
 
 def _container_in_trouble(seen: PodSeen) -> StuckContainer | None:
-    statuses = (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ()))
-    found = ((status, _reason(status)) for status in statuses)
+    found = ((status, _reason(status)) for status in seen.status.of_all_containers)
     return next((_troubled(status, why) for status, why in found if why), None)
 
 
