@@ -32,7 +32,7 @@ from rollouts.components.driver import Driver
 from rollouts.components.throttle import Room
 from rollouts.engine import act, decide, live_state, observation, record
 from rollouts.engine import round as rounds
-from rollouts.engine.act import cordons, exclusions, holds, levers, node_handover, version, waves
+from rollouts.engine.act import cordons, exclusions, holds, node_handover, version, waves
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide import budget, plan_abort, promotion, releases, rollback
 from rollouts.engine.decide import cordons as cordoning
@@ -74,7 +74,7 @@ def _keep_any_lease(plan: Plan, *, now: datetime) -> None:
     Plan.objects.filter(pk=plan.pk).update(lease_until=now + LEASE)
 
 
-INTEND, HOLD_NODE = waves._intend, levers.hold_node  # noqa: SLF001 (what stands in their place goes on to them)
+INTEND, HOLD_NODE = waves._intend, holds.hold_node  # noqa: SLF001 (what stands in their place goes on to them)
 
 
 def _intend_any_number(plan: Plan, stage: Any, *given: Any, **named: Any) -> None:
@@ -105,7 +105,7 @@ def _change_whichever(writer: Writer, _uid: str, name: str, *given: Any, **named
         return None
 
 
-IS_STILL_WANTED, FREE_NODE = waves._is_still_wanted, levers.free_node  # noqa: SLF001
+IS_STILL_WANTED, FREE_NODE = waves._is_still_wanted, holds.free_node  # noqa: SLF001
 
 
 def _is_wanted_frozen_or_not(*given: Any) -> bool:
@@ -270,7 +270,7 @@ PLANTS = {
     ),
     "free-ours": Plant(
         "the look whose hold it is, just before it is taken off",
-        (_instead(levers, "free_node", _free_anybodys), _instead(holds, "free_node", _free_anybodys)),
+        (_instead(holds, "free_node", _free_anybodys),),
     ),
     "read-back": Plant(
         "the live look that every node is held, just before the version is written",
@@ -293,7 +293,7 @@ PLANTS = {
     ),
     "fence": Plant(
         "the hold written anew by a recall, by which a release that is still on its way fails",
-        (_instead(levers, "hold_node", _hold_once),),
+        (_instead(holds, "hold_node", _hold_once),),
     ),
     "freeze": Plant(
         "freezes and the stop of the fleet",

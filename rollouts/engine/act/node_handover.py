@@ -9,8 +9,7 @@ from django.db import transaction
 from edges.transition_errors import LostRace
 from kube import client
 from operations.ledger.disruptions import NoPlace, record_disruptions
-from rollouts.engine.act.holds import free_node, want
-from rollouts.engine.act.levers import lever_of
+from rollouts.engine.act.holds import free_node, lever_of, want
 from rollouts.engine.act.release_checks import why_nothing_is_released
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import HandOver

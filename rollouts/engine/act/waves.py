@@ -18,7 +18,7 @@ from operations.ledger.disruptions import NoPlace, record_disruptions
 from operations.node_exclusion import autoscaler_runs
 from rollouts.approvals.automatic_approvals import GATE, why_live
 from rollouts.engine.act import cordons, exclusions
-from rollouts.engine.act.levers import lever_of
+from rollouts.engine.act.holds import lever_of
 from rollouts.engine.act.writer import Writer, combine_writes
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave

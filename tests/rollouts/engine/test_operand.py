@@ -9,7 +9,7 @@ from kube import client
 from rollouts.commands import plan_control
 from rollouts.components import COMPONENTS
 from rollouts.engine.act import waves
-from rollouts.engine.act.levers import LEVERS
+from rollouts.engine.act.holds import LEVERS
 from rollouts.engine.decide.acts import Recall, ReleaseWave
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Hold, Target

@@ -12,7 +12,7 @@ from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.commands import plan_control
 from rollouts.engine import round as rounds
-from rollouts.engine.act import holds, levers, waves
+from rollouts.engine.act import holds, waves
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.write_failures import PACE
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -76,8 +76,8 @@ def test_a_release_is_seen_in_the_rows_before_it_counts_as_done(ground: Ground):
 
 POINTS = {
     "before the intent": (waves, "_intend", killed),
-    "between intent and act": (levers, "free_node", killed),
-    "between act and result": (levers, "free_node", after(holds.free_node)),
+    "between intent and act": (holds, "free_node", killed),
+    "between act and result": (holds, "free_node", after(holds.free_node)),
 }
 
 
