@@ -1,10 +1,13 @@
 """A small cluster that answers over HTTP, its rows, and a plan in it. Nothing moves but what a test moves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+from django.db import transaction
 
 from fleet.models import Bookmark, Cluster, Pod
 from fleet.observer.mirror.kinds import KINDS
@@ -338,6 +341,22 @@ class Ground:
         assert self.stage().state == StageState.PROMOTING, self.plan.waiting_for
         self.writes()
         return self.plan
+
+    @contextmanager
+    def case(self, name: object) -> Iterator[None]:
+        """One of several cases of a test. An error names it, and afterwards rows, cluster and clock are as before."""
+        kept, version = objects(self.store), self.store.version
+        versions, at = dict(self.versions), self.clock()
+        try:
+            with transaction.atomic():
+                yield
+                transaction.set_rollback(True)
+        except BaseException as error:
+            error.add_note(f"The case is: {name}.")
+            raise
+        self.store.restore(kept, version=version)
+        self.plan, self.versions, self.clock.at = Plan.objects.get(pk=self.plan.pk), versions, at
+        self.writes()
 
     def stage(self, index: int = 0) -> Stage:
         return self.plan.stages.get(index=index)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from itertools import product
 
 import pytest
 
@@ -108,22 +109,23 @@ def test_a_recalled_node_gets_its_traffic_back_though_its_label_never_went(groun
     assert traffic_calls(ground) == [("traffic.drain", [CANARY]), ("traffic.undrain", [CANARY])]
 
 
-@pytest.mark.parametrize("why", FORBIDDEN)
-def test_a_release_loses_to_whatever_forbids_it(ground: Ground, why: str):
+def test_a_release_loses_to_whatever_forbids_it(ground: Ground):
     ground.armed()
     pool_of_canary(ground)
-    writer = ground.writer()
-    FORBIDDEN[why](ground)
+    for why, forbid in FORBIDDEN.items():
+        with ground.case(why):
+            writer = ground.writer()
+            forbid(ground)
 
-    with pytest.raises(LostRace):
-        waves.release_wave(writer, WAVE)
+            with pytest.raises(LostRace):
+                waves.release_wave(writer, WAVE)
 
-    assert ground.releases() == []
-    assert traffic_calls(ground) == []
-    assert ground.target().state == TargetState.HELD
-    assert ground.target().baseline is None
-    assert Hold.objects.get(plan=ground.plan, node_name=CANARY).is_wanted
-    assert not ground.stage().waves.exists()
+            assert ground.releases() == []
+            assert traffic_calls(ground) == []
+            assert ground.target().state == TargetState.HELD
+            assert ground.target().baseline is None
+            assert Hold.objects.get(plan=ground.plan, node_name=CANARY).is_wanted
+            assert not ground.stage().waves.exists()
 
 
 AGAIN = [
@@ -140,20 +142,21 @@ AGAIN = [
 ]
 
 
-@pytest.mark.parametrize("why", AGAIN)
-def test_a_recorded_release_is_not_carried_out_once_it_is_forbidden(ground: Ground, why: str):
+def test_a_recorded_release_is_not_carried_out_once_it_is_forbidden(ground: Ground):
     """The label is asked for once more before each node: a halt stops the wave in its middle."""
     ground.armed()
-    writer = ground.writer()
-    stage = ground.stage()
-    waves._intend(writer.plan, stage, [ground.target()], {}, off={}, reason="", now=ground.clock())
-    FORBIDDEN[why](ground)
+    for why in AGAIN:
+        with ground.case(why):
+            writer = ground.writer()
+            stage = ground.stage()
+            waves._intend(writer.plan, stage, [ground.target()], {}, off={}, reason="", now=ground.clock())
+            FORBIDDEN[why](ground)
 
-    with suppress(LostRace):  # it ends there, or the next round looks again
-        waves.finish_release(writer, FinishRelease(0, (CANARY,)))
+            with suppress(LostRace):  # it ends there, or the next round looks again
+                waves.finish_release(writer, FinishRelease(0, (CANARY,)))
 
-    assert ground.releases() == []
-    assert CANARY in ground.held()
+            assert ground.releases() == []
+            assert CANARY in ground.held()
 
 
 def test_a_pool_that_only_its_labels_name_is_frozen_for_it_as_well(ground: Ground):
@@ -186,36 +189,30 @@ def test_other_freezes_forbid_nothing(ground: Ground):
     assert ground.releases() == [CANARY]
 
 
-IS_SAID = {
-    "cordon": "cordoned by somebody else",
-    "begin": "already begun, or this plan may no longer release it",
-    "foreign": "already begun, or this plan may no longer release it",
-    "freed": "already begun, or this plan may no longer release it",
-    "delete": "gone",
+NOT_OURS = "already begun, or this plan may no longer release it"
+HELD_BY_OTHERS = {"metadata": {"annotations": {"quarterdeck.io/held-by": "somebody"}}}
+CHANGES: dict[str, tuple[Callable[[Ground], None], str]] = {
+    "cordoned": (lambda ground: ground.cordon(CANARY), "cordoned by somebody else"),
+    "begun": (lambda ground: ground.set_state(CANARY, "drain-required"), NOT_OURS),
+    "held by others": (lambda ground: ground.patch_node(CANARY, HELD_BY_OTHERS), NOT_OURS),
+    "released": (lambda ground: ground.free(CANARY), NOT_OURS),
+    "deleted": (lambda ground: ground.delete(CANARY), "gone"),
 }
 
 
-@pytest.mark.parametrize("change", IS_SAID)
-def test_what_the_node_itself_says_counts_and_not_its_row(ground: Ground, change: str):
+def test_what_the_node_itself_says_counts_and_not_its_row(ground: Ground):
     """Z6, Z25: live GETs of what is about to be touched. And the plan says no longer that it lets the node go."""
     ground.armed()
-    if change == "cordon":
-        ground.cordon(CANARY)
-    elif change == "begin":
-        ground.set_state(CANARY, "drain-required")
-    elif change == "foreign":
-        annotations = {"metadata": {"annotations": {"quarterdeck.io/held-by": "somebody"}}}
-        ground.patch_node(CANARY, annotations)
-    elif change == "delete":
-        ground.delete(CANARY)
-    else:
-        ground.free(CANARY)
+    for name, (change, reason) in CHANGES.items():
+        with ground.case(name):
+            change(ground)
 
-    plan = ground.round(look=False)
+            plan = ground.round(look=False)
 
-    assert ground.releases() == []
-    assert ground.target().state == TargetState.HELD
-    assert plan.waiting_for == f"Canary, as the API server shows it now: {CANARY} does not change ({IS_SAID[change]})."
+            assert ground.releases() == []
+            assert ground.target().state == TargetState.HELD
+            said = f"Canary, as the API server shows it now: {CANARY} does not change ({reason})."
+            assert plan.waiting_for == said
 
 
 def test_who_may_go_goes_and_who_may_not_is_said(ground: Ground):
@@ -288,27 +285,30 @@ def test_a_plan_whose_lease_is_over_writes_nothing(ground: Ground):
     assert ground.writes() == []
 
 
-@pytest.mark.parametrize("verb", [plan_control.halt, plan_control.pause, plan_control.abort, plan_control.roll_back])
-def test_a_word_that_comes_while_the_node_is_read_counts(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch, verb: Callable
-):
+VERBS = [plan_control.halt, plan_control.pause, plan_control.abort, plan_control.roll_back]
+
+
+def test_a_word_that_comes_while_the_node_is_read_counts(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     """The intent stands; before the patch is sent somebody is answered that it stopped."""
+    read = client.get_node
     ground.armed()
-    writer, read = ground.writer(), client.get_node
-    asked: list[str] = []
+    for verb in VERBS:
+        with ground.case(verb), monkeypatch.context() as patch:
+            asked: list[str] = []
 
-    def be_told_and_read(*given):
-        seen = read(*given)
-        asked.append(seen.name)
-        if len(asked) == 2:  # first as the wave is checked, then to take the label off
-            told(verb)(ground)
-        return seen
+            def be_told_and_read(*given, verb=verb, asked=asked):
+                seen = read(*given)
+                asked.append(seen.name)
+                if len(asked) == 2:  # first as the wave is checked, then to take the label off
+                    told(verb)(ground)
+                return seen
 
-    monkeypatch.setattr(client, "get_node", be_told_and_read)
-    waves.release_wave(writer, WAVE)
+            writer = ground.writer()
+            patch.setattr(client, "get_node", be_told_and_read)
+            waves.release_wave(writer, WAVE)
 
-    assert ground.releases() == []
-    assert ground.target().state == TargetState.RELEASING
+            assert ground.releases() == []
+            assert ground.target().state == TargetState.RELEASING
 
 
 def sent_late(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> Callable[[], object]:
@@ -405,19 +405,18 @@ def told_before(moment: str, monkeypatch: pytest.MonkeyPatch, tell: Callable[[],
     monkeypatch.setattr(client, "get_config_map", ask_for_switch)
 
 
-@pytest.mark.parametrize("moment", ["lease", "switch"])
-@pytest.mark.parametrize("verb", [plan_control.halt, plan_control.pause, plan_control.abort, plan_control.roll_back])
-def test_a_word_that_comes_as_the_lease_is_kept_counts(
-    ground: Ground, monkeypatch: pytest.MonkeyPatch, verb: Callable, moment: str
-):
+def test_a_word_that_comes_as_the_lease_is_kept_counts(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     """The lease's row is the plan's: it waits for the halt that is being written, and goes on behind it."""
     ground.armed()
-    writer = ground.writer()
-    told_before(moment, monkeypatch, lambda: told(verb)(ground))
+    for moment, verb in product(["lease", "switch"], VERBS):
+        with ground.case((moment, verb)), monkeypatch.context() as patch:
+            writer = ground.writer()
+            told_before(moment, patch, lambda verb=verb: told(verb)(ground))
 
-    waves.release_wave(writer, WAVE)
+            waves.release_wave(writer, WAVE)
 
-    assert ground.releases() == []
+            assert ground.releases() == []
+            assert ground.target().state == TargetState.RELEASING
 
 
 def test_the_stop_in_the_cluster_is_looked_for_before_each_label(ground: Ground, monkeypatch: pytest.MonkeyPatch):
