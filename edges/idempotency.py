@@ -46,8 +46,8 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True)
-class CarriedOut:
-    """The earlier command with this key, as its rows are now."""
+class EarlierCommand:
+    """An earlier command with the same idempotency key, and whether its effect lasts."""
 
     key: IdempotencyKey
     at: datetime
@@ -55,7 +55,7 @@ class CarriedOut:
     now_is: Callable[[], str]  # returns a sentence about the current state
 
 
-def repeat_of(requested: IdempotencyKey, earlier: CarriedOut | None) -> Repeat:
+def repeat_of(requested: IdempotencyKey, earlier: EarlierCommand | None) -> Repeat:
     if earlier is None or not requested.key:
         return Repeat.NEW
     if (requested.key, requested.person) != (earlier.key.key, earlier.key.person):
@@ -65,7 +65,7 @@ def repeat_of(requested: IdempotencyKey, earlier: CarriedOut | None) -> Repeat:
     return Repeat.DONE if earlier.holds else Repeat.UNDONE
 
 
-def is_done(requested: IdempotencyKey, earlier: CarriedOut | None, *, refusal: Callable[[str], Exception]) -> bool:
+def is_done(requested: IdempotencyKey, earlier: EarlierCommand | None, *, refusal: Callable[[str], Exception]) -> bool:
     """Returns True if this command was carried out and its effect lasts, False if the key is new.
 
     :raises refusal: when the key belongs to another command, or the effect was undone

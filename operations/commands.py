@@ -7,7 +7,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.idempotency import EarlierCommand, IdempotencyKey, is_done
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster, ClusterMode, Node
 from health.models import Finding
@@ -297,7 +297,7 @@ def _earlier(asked: IdempotencyKey) -> Operation | None:
         return None
     first = IdempotencyKey(asked.key, asked.person, operation.kind, operation.body_digest)
     undone = _why_undone(operation, list(operation.nodes.values_list("node_uid", flat=True)))
-    carried_out = CarriedOut(first, operation.asked_at, holds=not undone, now_is=lambda: undone)
+    carried_out = EarlierCommand(first, operation.asked_at, holds=not undone, now_is=lambda: undone)
     return operation if is_done(asked, carried_out, refusal=OperationRefused) else None
 
 

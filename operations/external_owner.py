@@ -61,19 +61,19 @@ def not_looked_at(nodes: Sequence[Node], *, now: datetime) -> Iterator[str]:
         return
     row = _looks([nodes[0].cluster_id]).first()
     if row is None or row.looked_at is None:
-        yield "The work of remediators and machine controllers was not looked at yet."
+        yield "The work of remediators and machine controllers has not been checked yet."
         return
     if _is_late(row, now=now):
-        yield f"The work of remediators and machine controllers was last looked at {to_the_minute(row.looked_at)}."
+        yield f"The work of remediators and machine controllers was last checked at {to_the_minute(row.looked_at)}."
     yield from not_looked_sentences(row.not_looked)
     machines = [node.name for node in nodes if CAPI_MACHINE in node.annotations] if "Machine" in row.absent else []
     if machines:
-        yield f"The Machines of {names(machines)} were not looked at: they are in another cluster."
+        yield f"The Machines of {names(machines)} were not checked: they are in another cluster."
 
 
 def not_looked_sentences(not_looked: Mapping[str, str]) -> list[str]:
     """Returns a sentence for each kind whose objects were not read. `not_looked`: why, by kind."""
-    return [f"{kind}s were not looked at: {why}." for kind, why in sorted(not_looked.items())]
+    return [f"{kind}s were not checked: {why}." for kind, why in sorted(not_looked.items())]
 
 
 def announced_work_of(node: Node) -> list[str]:

@@ -170,7 +170,7 @@ class PlacementMeasuresSerializer(serializers.Serializer):
     numa_refusals = serializers.IntegerField(help_text="Pods that the kubelet refused: no NUMA node had room.")
     service_level = ServiceLevelComparisonSerializer(allow_null=True, help_text="Null: the pool has none.")
     numa = NumaSerializer(
-        allow_null=True, help_text="Null: not looked at. No current NodeResourceTopology or ResourceSlice tells it."
+        allow_null=True, help_text="Null: not checked. No current NodeResourceTopology or ResourceSlice tells it."
     )
     nodes = serializers.IntegerField(help_text="Nodes with GPUs.")
     nodes_compared = serializers.IntegerField(source="compared", help_text="Of these, whose hours are compared.")

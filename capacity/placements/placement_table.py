@@ -104,7 +104,7 @@ def _class_level_lines(level: ServiceLevelComparison) -> Iterator[PlacementLine]
 def _numa_lines(measures: PlacementMeasures) -> Iterator[PlacementLine]:
     numa = measures.numa
     if numa is None:
-        yield PlacementLine("numa", "", None, "not looked at")
+        yield PlacementLine("numa", "", None, "not checked")
         return
     yield PlacementLine("numa.nodes", "", numa.nodes, "nodes")
     for policy, nodes in numa.policies.items():

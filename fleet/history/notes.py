@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.idempotency import EarlierCommand, IdempotencyKey, is_done
 from fleet.history.lines import NodeKept
 from fleet.map_cells.chunks import announce_nodes
 from fleet.models import GoneNode, Node, NodeNote
@@ -76,7 +76,7 @@ def _note_of_key(asked: NodeNote) -> NodeNote | None:
     before = mine.first() if asked.key else None
     if before is None:
         return None
-    earlier = CarriedOut(_idempotency_key(before), before.at, holds=True, now_is=lambda: "")
+    earlier = EarlierCommand(_idempotency_key(before), before.at, holds=True, now_is=lambda: "")
     return before if is_done(_idempotency_key(asked), earlier, refusal=BadNote) else None
 
 

@@ -87,7 +87,7 @@ def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPl
 def of_gpu(
     rows: QuerySet[PodPlacement], gpu: Gpu, there: Collection[PodPlacement], boards: BoardsOfPods
 ) -> QuerySet[PodPlacement]:
-    """Leaves out pods that are known to have all their GPUs elsewhere.
+    """Returns the placements without pods that are known to have only other GPUs.
 
     `there` and `boards` are present pods and their GPUs. The database filters, since a node may have thousands of
     rows.

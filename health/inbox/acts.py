@@ -11,7 +11,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from edges import concurrent_edits
-from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.idempotency import EarlierCommand, IdempotencyKey, is_done
 from edges.transition_errors import LostRace
 from fleet.models import Cluster
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
@@ -236,7 +236,7 @@ def _is_done(finding: Finding, asked: IdempotencyKey) -> bool:
     if act is None or (now := act.finding) is None:
         return False
     key = _key_of(act.key, act.by, act.verb, reason=act.reason, to=act.to)
-    earlier = CarriedOut(key, act.at, HOLDS[act.verb](now, act), lambda: _state_sentence(now, act.verb))
+    earlier = EarlierCommand(key, act.at, HOLDS[act.verb](now, act), lambda: _state_sentence(now, act.verb))
     return is_done(asked, earlier, refusal=FindingRefusal)
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 
-from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.idempotency import EarlierCommand, IdempotencyKey, is_done
 from edges.slices import slices
 from fleet.models import Cluster, Node, Observer, Pool
 from fleet.pools.changes import POOL_DELETED, GoesWithPool, PoolGone, locked
@@ -130,7 +130,7 @@ def _mute_of_key(row: Mute, *, now: datetime) -> Mute | None:
     # A form gives hours from its submission; REST gives an end time.
     ends_alike = row.until - row.at == found.until - found.at
     asked = _key_of(row, until=found.until if ends_alike else row.until)
-    earlier = CarriedOut(
+    earlier = EarlierCommand(
         _key_of(found, until=found.until), found.at, found.is_in_force(now=now), lambda: f"{_end_sentence(found)}."
     )
     return found if is_done(asked, earlier, refusal=FindingRefusal) else None

@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from edges import concurrent_edits
 from edges.digests import digest
-from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.idempotency import EarlierCommand, IdempotencyKey, is_done
 from health.sources.addresses import check_ca
 from health.sources.posts import check_receiver
 from health.sources.secrets import FILE_PLACE, NoSecret
@@ -318,7 +318,7 @@ def _channel_of_key(asked: Channel, key: str) -> Channel | None:
     def key_of(body: dict[str, Any]) -> IdempotencyKey:
         return IdempotencyKey.of(key, person=asked.added_by, verb=ADD, body=body)
 
-    earlier = CarriedOut(key_of(added), first.at, holds, lambda: _difference(channel, added))
+    earlier = EarlierCommand(key_of(added), first.at, holds, lambda: _difference(channel, added))
     return channel if is_done(key_of(_settings(asked)), earlier, refusal=NotificationRefusal) else None
 
 

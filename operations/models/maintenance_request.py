@@ -32,7 +32,7 @@ class MaintenanceRequestQuerySet(Visible["MaintenanceRequest"]):
 class MaintenanceRequest(models.Model):
     """NVSentinel's MaintenanceRequest for one node. The row is the intent, written before the object.
 
-    It ends when the object was read back as gone: NVSentinel then gives the node back.
+    It ends when the object was read back as gone: NVSentinel then releases the node.
     """
 
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="maintenance_requests")

@@ -130,7 +130,7 @@ def _why_not(observed: NodeSeen, work: NodeWork, row: Quarantine | None) -> str:
 
 
 def _is_own(request: MaintenanceRequest) -> str:
-    return f"Operation {request.operation_id} asked NVSentinel for the maintenance. End maintenance gives it back."
+    return f"Operation {request.operation_id} asked NVSentinel for the maintenance. End maintenance releases the node."
 
 
 def _whose(observed: NodeSeen) -> str:

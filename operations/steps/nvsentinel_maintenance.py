@@ -1,4 +1,4 @@
-"""Maintenance by NVSentinel: a MaintenanceRequest takes a node out of service, and its deletion gives the node back.
+"""Maintenance by NVSentinel: a MaintenanceRequest takes a node out of service, and its deletion releases the node.
 
 NVSentinel cordons and drains by its own settings, and uncordons. NVIDIA/NVSentinel, its tutorial on node maintenance
 and docs/configuration/lifecycle-manager, read 2026-11-30; lifecycle R15 and R16.
@@ -91,7 +91,7 @@ class StartMaintenanceStep(NodeStep):
         observed = _read(work.connection, resource, row)
         if observed is None and row.seen_at is not None:
             row.end(now=work.clock())
-            return failed(f"Somebody deleted {KIND} {row}: NVSentinel gives the node back.")
+            return failed(f"Somebody deleted {KIND} {row}: NVSentinel releases the node.")
         if observed is None:
             work.guard()
             try:
@@ -107,7 +107,7 @@ class StartMaintenanceStep(NodeStep):
         if row.seen_at is None:
             row.note(seen_at=work.clock())
         if observed.metadata.deletion_timestamp is not None:
-            return wait(f"{KIND} {row} is being deleted: NVSentinel gives the node back.")
+            return wait(f"{KIND} {row} is being deleted: NVSentinel releases the node.")
         return _progress(work, row, observed, node)
 
 
@@ -171,7 +171,7 @@ def _delete(row: MaintenanceRequest, connection: client.Connection, *, guard: Ca
             client.delete_custom(connection, resource, observed)
         except (client.Absent, client.Conflict):
             return f"The {KIND} is read again."
-    return f"The {KIND} is being deleted. NVSentinel gives the node back."
+    return f"The {KIND} is being deleted. NVSentinel releases the node."
 
 
 def _returned(work: NodeWork) -> StepResult:

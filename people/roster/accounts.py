@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.idempotency import EarlierCommand, IdempotencyKey, is_done
 from edges.transition_errors import LostRace
 from people.models import ApiToken, AuditEntry, Role, RoleBinding, User
 from people.models.user import ScopeKind
@@ -91,7 +91,7 @@ def _added_before(name: str, *, actor: str, key: str) -> User | None:
     added = first.evidence["person"]
     holds = person is not None and person.username == added
     now_is = f"{added} is {person.username} now." if person else f"{added} was removed."
-    earlier = CarriedOut(key_of(added), first.at, holds, lambda: now_is)
+    earlier = EarlierCommand(key_of(added), first.at, holds, lambda: now_is)
     return person if is_done(key_of(name), earlier, refusal=KeyReused) else None
 
 

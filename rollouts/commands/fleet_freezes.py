@@ -15,7 +15,7 @@ import structlog
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Count
 
-from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.idempotency import EarlierCommand, IdempotencyKey, is_done
 from edges.locks import is_lock_timeout, wait_for_locks
 from fleet.models import Cluster, Pool
 from fleet.pools.changes import PoolGone, locked
@@ -294,7 +294,7 @@ def _freeze_of_key(row: Freeze, *, now: datetime) -> Freeze | None:
     found = Freeze.objects.filter(by=row.by, key=row.key).first() if row.key else None
     if found is None:
         return None
-    earlier = CarriedOut(_key_of(found), found.at, found.is_in_force(now=now), lambda: f"{_how_it_ended(found)}.")
+    earlier = EarlierCommand(_key_of(found), found.at, found.is_in_force(now=now), lambda: f"{_how_it_ended(found)}.")
     return found if is_done(_key_of(row), earlier, refusal=Refusal) else None
 
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from django.db import transaction
 
-from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.idempotency import EarlierCommand, IdempotencyKey, is_done
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import ClusterMode, Node, Pod
 from gpu.driver_images import image_for
@@ -95,7 +95,7 @@ def _pull_of_key(plan: Plan, asked: IdempotencyKey) -> PlanPull | None:
         return None
     operation, obsolete = pull.operation, why_obsolete(pull)
     is_cancelled = operation.state == OperationState.CANCELLED
-    earlier = CarriedOut(
+    earlier = EarlierCommand(
         _key_of(operation.asked_by, operation.key, operation.reason, pull.nodes_each),
         operation.asked_at,
         holds=not is_cancelled and not obsolete,

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from edges.idempotency import CarriedOut, is_done
+from edges.idempotency import EarlierCommand, is_done
 from edges.transition_errors import IllegalMove, LostRace
 from people.models import AuditEntry, User
 from rollouts.commands.plan_control import is_carried_out
@@ -78,7 +78,7 @@ def _is_on_its_way(plan: Plan, asked: AskedStart) -> bool:
     earlier = None
     if row is not None:
         its = AskedStart(asked.actor, row.reason, row.override_reason, row.revision, row.key)
-        earlier = CarriedOut(its.idempotency_key, row.asked_at, holds=True, now_is=lambda: ASKING)
+        earlier = EarlierCommand(its.idempotency_key, row.asked_at, holds=True, now_is=lambda: ASKING)
     return is_done(asked.idempotency_key, earlier, refusal=Refusal) or is_carried_out(plan, asked.idempotency_key)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from django.db import IntegrityError, OperationalError, transaction
 
-from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.idempotency import EarlierCommand, IdempotencyKey, is_done
 from edges.locks import is_lock_timeout, wait_for_locks
 from edges.transition_errors import LostRace
 from fleet.models import Node
@@ -379,14 +379,16 @@ def is_carried_out(plan: Plan, asked: IdempotencyKey) -> bool:
     return is_done(asked, _earlier(plan, asked), refusal=Refusal)
 
 
-def _earlier(plan: Plan, asked: IdempotencyKey) -> CarriedOut | None:
+def _earlier(plan: Plan, asked: IdempotencyKey) -> EarlierCommand | None:
     """Returns the earlier command with this person's key; None without a key or an earlier one."""
     same = plan.commands.filter(actor=asked.person, key=asked.key).select_related("plan")
     if not asked.key or (command := same.first()) is None:
         return None
     later = plan.commands.filter(pk__gt=command.pk)
     holds = is_in_effect(command.verb, PlanState(command.plan.state), later=set(later.values_list("verb", flat=True)))
-    return CarriedOut(command.idempotency_key, command.at, holds and command.ended_at is None, lambda: _now_is(command))
+    return EarlierCommand(
+        command.idempotency_key, command.at, holds and command.ended_at is None, lambda: _now_is(command)
+    )
 
 
 def _now_is(command: Command) -> str:

@@ -91,7 +91,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     looked = row_age(plan, now=now)
     stale, oldest = looked.stale_reason, looked.oldest
     holds = nodes.holds
-    busy = _busy([row.uid for row in rows if row.uid not in holds])
+    busy = _changed_by_other_plans([row.uid for row in rows if row.uid not in holds])
     ahead = clock_ahead(plan.cluster_id)
     by_uid = {row.uid: row for row in rows}
     pods = pods_on(plan, _names_to_evaluate(stages) | {node.name for nodes in going.values() for node in nodes})
@@ -148,12 +148,12 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         policy=policy,
         nodes=tuple(
             replace(
-                _node(plan, row, drivers.get(row.name), holds.get(row.uid), live, ahead),
+                _node_snapshot(plan, row, drivers.get(row.name), holds.get(row.uid), live, ahead),
                 busy_with=busy.get(row.uid, ""),
             )
             for row in rows
         ),
-        unmanaged_nodes=_strays(plan, nodes, live, ahead),
+        unmanaged_nodes=_unmanaged_nodes(plan, nodes, live, ahead),
         gone=nodes.gone,
         exclusions=ExclusionsSnapshot(off.in_force, off.back, off.left),
         cordons=CordonsSnapshot(
@@ -268,7 +268,7 @@ def _out_by_others(plan: Plan, taken: Iterable[Disruption]) -> dict[str, str]:
     return {} if plan.state in GOES_BACK else {one.node_uid: one.not_free for one in taken if not one.binds_rollbacks}
 
 
-def _busy(unheld: Sequence[str]) -> dict[str, str]:
+def _changed_by_other_plans(unheld: Sequence[str]) -> dict[str, str]:
     """Returns the other plans that change nodes without our hold, by node UID. At most one query."""
     if not unheld:
         return {}
@@ -276,7 +276,7 @@ def _busy(unheld: Sequence[str]) -> dict[str, str]:
     return {hold.node_uid: hold.plan.mark for hold in others}
 
 
-def _node(
+def _node_snapshot(
     plan: Plan, row: Node, driver: DriverPod | None, hold: Hold | None, live: Live, ahead: timedelta
 ) -> NodeSnapshot:
     component = plan.its_component
@@ -303,7 +303,7 @@ def _node(
     )
 
 
-def _strays(plan: Plan, nodes: PlanNodes, live: Live, ahead: timedelta) -> tuple[NodeSnapshot, ...]:
+def _unmanaged_nodes(plan: Plan, nodes: PlanNodes, live: Live, ahead: timedelta) -> tuple[NodeSnapshot, ...]:
     """Returns unmanaged nodes with the driver pods on them now. Two queries if there are any."""
     if not nodes.unmanaged_nodes:
         return ()
@@ -316,7 +316,7 @@ def _strays(plan: Plan, nodes: PlanNodes, live: Live, ahead: timedelta) -> tuple
 
     return tuple(
         replace(
-            _node(plan, row, None, nodes.holds.get(row.uid), live, ahead),
+            _node_snapshot(plan, row, None, nodes.holds.get(row.uid), live, ahead),
             is_of_another=plan.its_component.hold is not None and is_of_another(row.name),
         )
         for row in nodes.unmanaged_nodes

@@ -153,10 +153,10 @@ class VirtualNode:
         if first is None or self.defect.pods not in CRASHES:
             return 0
         begin = max(first, self.open_since or first)
-        return (self._showed_for(now - first) - self._showed_for(begin - first)) // CRASH_EVERY
+        return (self._visible_time(now - first) - self._visible_time(begin - first)) // CRASH_EVERY
 
-    def _showed_for(self, spent: timedelta) -> timedelta:
-        """Returns for how long of this time, from its first sign, the fault showed."""
+    def _visible_time(self, spent: timedelta) -> timedelta:
+        """Returns how long the fault was visible in the time `spent`, which begins with its first sign."""
         on, off = self.defect.on, self.defect.off
         return spent // (on + off) * on + min(spent % (on + off), on) if on else spent
 

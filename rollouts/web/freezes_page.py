@@ -49,8 +49,8 @@ class FreezeForm(PlacedForm):
     )
 
     @property
-    def look(self) -> str:
-        """Returns the previewed scope and rule; another one is previewed again."""
+    def previewed(self) -> str:
+        """Returns the scope and the rule for rollbacks. When either changes, the page shows a new preview."""
         return f"{self['on'].value()} {bool(self['binds_rollbacks'].value())}"
 
     def clean_until(self) -> datetime | None:
@@ -106,7 +106,7 @@ def new_freeze(request: PersonRequest) -> HttpResponse:
         return _form(request, form, status=400)
     where = form.cleaned_data["on"]
     bound = bound_by(where, binds_rollbacks=form.cleaned_data["binds_rollbacks"], user=user)
-    if request.POST.get("seen") != form.look:
+    if request.POST.get("seen") != form.previewed:
         return _form(request, form, where=where, bound=bound)
     try:
         where.require(user, Permission.STOP)

@@ -11,7 +11,7 @@ from rollouts.windows import first_day
 from rollouts.windows.rules import LONGEST
 from rollouts.windows.schedule import LONGEST_ZONE
 
-LOOKED_AT = ("on", "rule", "opens_at", "zone", "hours", "minutes")
+PREVIEWED_FIELDS = ("on", "rule", "opens_at", "zone", "hours", "minutes")
 FORM_NAMES = {"duration_s": "hours"}  # the form uses other units than windows store
 NO_PLACE = "Choose a cluster or a pool."
 NO_NUMBER = {
@@ -78,8 +78,8 @@ class WindowForm(PlacedForm):
     reason = Reason(label="Purpose (stored permanently)", required=False)
 
     @property
-    def look(self) -> str:
-        return "|".join([*(str(self[name].value() or "") for name in LOOKED_AT), str(self.begins_on)])
+    def previewed(self) -> str:
+        return "|".join([*(str(self[name].value() or "") for name in PREVIEWED_FIELDS), str(self.begins_on)])
 
     @property
     def begins_on(self) -> date:

@@ -54,7 +54,7 @@ def new_window(request: PersonRequest) -> HttpResponse:
     where, window = form.cleaned_data["on"], form.window()
     try:
         shown = preview_window(window, user=user, now=now)
-        if request.POST.get("seen") != form.look:
+        if request.POST.get("seen") != form.previewed:
             return _form(request, form, shown=shown, place=where.words)
         where.require(user, MAY)
         make_window(window, now=now)

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from edges.idempotency import CarriedOut, IdempotencyKey, Repeat, is_done, repeat_of
+from edges.idempotency import EarlierCommand, IdempotencyKey, Repeat, is_done, repeat_of
 from tests.make import NOON
 
 BODY = {"reason": "Fans are loud.", "seen": None}
 ASKED = IdempotencyKey.of("k1", person="ada", verb="halt", body=BODY)
-CARRIED_OUT = CarriedOut(ASKED, NOON, holds=True, now_is=lambda: "The plan is promoting.")
+CARRIED_OUT = EarlierCommand(ASKED, NOON, holds=True, now_is=lambda: "The plan is promoting.")
 
 
-def of(**other) -> CarriedOut:
+def of(**other) -> EarlierCommand:
     return replace(CARRIED_OUT, key=replace(ASKED, **other))
 
 
@@ -30,7 +30,7 @@ def of(**other) -> CarriedOut:
         (replace(of(body=""), holds=False), Repeat.UNDONE),
     ],
 )
-def test_what_a_key_means_that_comes_again(earlier: CarriedOut | None, repeat: Repeat):
+def test_what_a_key_means_that_comes_again(earlier: EarlierCommand | None, repeat: Repeat):
     assert repeat_of(ASKED, earlier) is repeat
 
 

@@ -207,7 +207,7 @@ def test_an_impact_from_rows_that_are_not_current_is_no_impact_of_now(cluster):
     one = a_node(cluster, "gpu-0")
     a_bookmark(cluster, DISRUPTION_BUDGETS.name)
     assert previewed(cluster, "drain", one)["warnings"] == [
-        "The work of remediators and machine controllers was not looked at yet."
+        "The work of remediators and machine controllers has not been checked yet."
     ]
     ExternalWork.objects.create(cluster=cluster, looked_at=datetime.now(UTC))
     assert previewed(cluster, "drain", one)["warnings"] == []

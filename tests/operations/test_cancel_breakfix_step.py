@@ -189,7 +189,7 @@ def test_maintenance_that_quarterdeck_asked_for_is_ended_by_its_request(ground: 
         cluster=ground.cluster, operation=operation, node_uid=row.node_uid, node_name=CANARY, intended_at=ground.clock()
     )
 
-    assert "End maintenance gives it back." in result(rounds(ground, operation))[1]
+    assert "End maintenance releases the node." in result(rounds(ground, operation))[1]
     assert is_cordoned(ground)
 
 

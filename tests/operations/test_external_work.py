@@ -22,7 +22,7 @@ from tests.operations.test_rounds import a_pod, begin, is_cordoned, node, rounds
 from tests.rollouts.engine.ground import CANARY, REST, Ground
 
 pytestmark = pytest.mark.django_db
-NOT_YET = "The work of remediators and machine controllers was not looked at yet."
+NOT_YET = "The work of remediators and machine controllers has not been checked yet."
 STARTED = {"resource": {"kind": "SelfNodeRemediation", "name": CANARY}, "started": "2026-11-30T12:00:00Z"}
 CHECKED = {"name": "workers"}, {"unhealthyNodes": [{"name": CANARY, "remediations": [STARTED]}]}
 REMEDIATED = {"name": CANARY, "namespace": "medik8s"}, {"conditions": [{"type": "Processing", "status": "True"}]}
@@ -125,7 +125,7 @@ def test_a_kind_that_may_not_be_listed_is_not_looked_at(ground: Ground, monkeypa
     assert list(not_looked_at(nodes, now=ground.clock())) == [NOT_YET]
     record_work(ground.cluster.pk, now=ground.clock())
     assert list(not_looked_at(nodes, now=ground.clock())) == [
-        "Machines were not looked at: Quarterdeck may not list them."
+        "Machines were not checked: Quarterdeck may not list them."
     ]
     assert list(ExternalWork.objects.get().by_node) == [CANARY], "the other kinds were"
 
@@ -136,7 +136,7 @@ def test_machines_of_a_management_cluster_are_not_looked_at(ground: Ground):
     assert list(not_looked_at(list(Node.objects.filter(name=CANARY)), now=ground.clock())) == []
     Node.objects.filter(name=CANARY).update(annotations={"cluster.x-k8s.io/machine": "md-0-abc"})
     (said,) = not_looked_at(list(Node.objects.filter(name=CANARY)), now=ground.clock())
-    assert said == f"The Machines of {CANARY} were not looked at: they are in another cluster."
+    assert said == f"The Machines of {CANARY} were not checked: they are in another cluster."
 
 
 def test_a_silent_cluster_forgets_no_work(ground: Ground, monkeypatch: pytest.MonkeyPatch):
@@ -164,7 +164,7 @@ def test_work_that_was_not_listed_for_minutes_carries_its_time(ground: Ground):
         f" As of {seen_at}: its objects were not listed since."
     )
     assert list(not_looked_at(nodes, now=ground.clock())) == [
-        f"The work of remediators and machine controllers was last looked at {seen_at}."
+        f"The work of remediators and machine controllers was last checked at {seen_at}."
     ]
 
 

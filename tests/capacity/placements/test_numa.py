@@ -165,8 +165,8 @@ def test_a_kind_that_cannot_be_read_is_not_looked_at(bob, pool, state):
 
     assert measured(bob, pool) is None
     text = page(visiting(bob), f"/parts/pools/{pool.pk}/placement").text
-    assert "not looked at: no current NodeResourceTopology" in text
-    assert "not looked at: the right nodes/proxy" in text
+    assert "not checked: no current NodeResourceTopology" in text
+    assert "not checked: the right nodes/proxy" in text
     assert list(pods_across_numa(pool.cluster, now=NOON)) == []
 
 

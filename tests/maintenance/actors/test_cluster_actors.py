@@ -116,7 +116,7 @@ def test_a_repair_is_sent_despite_unknown_work_of_others_for_people_alone(
 
     monkeypatch.setattr(external_work.client, "list_pages", listed)
     repair = repair_rounds(ground, asked(case, ground, "nvsentinel-reboot", actor=actor), 2)
-    why = "Machines were not looked at: Quarterdeck may not list them."
+    why = "Machines were not checked: Quarterdeck may not list them."
     if actor == ACTOR:
         assert (objects(ground), repair.answer, state(repair)) == ([], "refused", CaseState.DRAINED)
         assert repair.answer_note == f"Not sent: {why} A person decides."

@@ -36,7 +36,7 @@ def restarts_of(seen: PodSeen) -> int:
         begun.append(status)
         if not _has_passed(status, sidecars):
             break
-    if _is_initialized(seen, _initializing(seen)):
+    if _is_initialized(seen, _init_status(seen)):
         begun = [status for status in begun if status.name in sidecars]
         begun += seen.status.container_statuses or ()
     return min(sum(max(0, status.restart_count) for status in begun), INTEGER_MOST)
@@ -57,9 +57,9 @@ def failed_ends(seen: PodSeen) -> Iterator[tuple[str, ContainerStateTerminated]]
 
 
 def _status_of_containers(seen: PodSeen) -> str:
-    initializing = _initializing(seen)
-    reason = initializing or _status_of_pod(seen)
-    return _running(seen, reason) if _is_initialized(seen, initializing) else reason
+    init_status = _init_status(seen)
+    reason = init_status or _status_of_pod(seen)
+    return _status_when_running(seen, reason) if _is_initialized(seen, init_status) else reason
 
 
 def _status_of_pod(seen: PodSeen) -> str:
@@ -69,12 +69,12 @@ def _status_of_pod(seen: PodSeen) -> str:
     return seen.status.reason or seen.status.phase
 
 
-def _is_initialized(seen: PodSeen, initializing: str) -> bool:
-    condition = find(seen.status.conditions, "Initialized") if initializing else None
-    return not initializing or (condition is not None and condition.status == "True")
+def _is_initialized(seen: PodSeen, init_status: str) -> bool:
+    condition = find(seen.status.conditions, "Initialized") if init_status else None
+    return not init_status or (condition is not None and condition.status == "True")
 
 
-def _initializing(seen: PodSeen) -> str:
+def _init_status(seen: PodSeen) -> str:
     """Returns `Init:1/3` or `Init:CrashLoopBackOff`. Blank: all init containers are done."""
     sidecars = _sidecars(seen)
     for index, status in enumerate(seen.status.init_container_statuses or ()):
@@ -100,7 +100,7 @@ def _has_passed(status: ContainerStatus, sidecars: set[str]) -> bool:
     return status.name in sidecars and bool(status.started)
 
 
-def _running(seen: PodSeen, reason: str) -> str:
+def _status_when_running(seen: PodSeen, reason: str) -> str:
     """Returns the status of the first container that waits or ended."""
     has_running = False
     for status in reversed(seen.status.container_statuses or ()):
