@@ -12,11 +12,14 @@ from fleet.models import Pod
 
 TEMPLATE_HASH = "pod-template-hash"  # kubernetes.io/docs/concepts/workloads/controllers/deployment
 OWNER_KIND = "ReplicaSet"
+PODS_AT_MOST = 4  # of a Deployment of three pods, with one more in its update; larger ones end older pods before
 
 
 class RowOfPod(NamedTuple):
     namespace: str
+    node: int
     owner_name: str
+    is_ready: bool
     resources: Mapping[str, int]
     created_at: datetime
     template_hash: str
@@ -52,7 +55,11 @@ def older_pods(cluster_id: int, pods: Iterable[Pod]) -> Mapping[str, OlderPods]:
 
 
 def _older(pod: Pod, name: str, running: Sequence[RowOfPod]) -> OlderPods | None:
-    """Returns the pods of other templates that have at least the GPUs that this one requests."""
+    """Returns the pods of other templates that have at least the GPUs that this one requests.
+
+    None where the update may go on without them: its Deployment is larger, or a new pod will be ready soon.
+    """
+    own = [row for row in running if row.owner_name == pod.owner_name]
     others = [
         row
         for row in running
@@ -60,4 +67,6 @@ def _older(pod: Pod, name: str, running: Sequence[RowOfPod]) -> OlderPods | None
         and row.created_at < pod.created_at
         and all(row.resources.get(resource, 0) >= amount for resource, amount in pod.resources.items())
     ]
-    return OlderPods(name, len(others)) if others else None
+    if not others or len(running) + 1 > PODS_AT_MOST or not all(row.is_ready for row in own):
+        return None
+    return OlderPods(name, len(others), frozenset(row.node for row in others))

@@ -86,7 +86,7 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     if around.scaling and found.key != "fits":
         changes = [*changes, *around.scaling.changes]
     return replace(
-        explain_update(replace(found, changes=changes), around.older),
+        explain_update(replace(found, changes=changes), around.older, obstacles),
         funnel=funnel_of(obstacles),
         near_misses=near_misses_of(obstacles),
         near_summary=" ".join(filter(None, (near_summary(obstacles), shares_summary(obstacles)))),

@@ -1,12 +1,14 @@
 """A rolling update that cannot go on: older pods keep the GPUs until the new pod is ready. Pure.
 
-Without `maxUnavailable` a Deployment of up to three pods keeps all of them until a new one is ready, since 25 % is
-rounded down (kubernetes.io/docs/concepts/workloads/controllers/deployment, "Rolling Update Deployment").
+A Deployment of up to three pods ends no older pod before: 25 % `maxUnavailable`, its default, is rounded down to 0
+(kubernetes.io/docs/concepts/workloads/controllers/deployment, "Rolling Update Deployment").
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from capacity.wait_reasons.answers import Actor, Change, DecidingKind, PendingExplanation
+from capacity.wait_reasons.obstacles import Obstacles
 from wording.numbers import count, either
 from wording.reports import fit
 
@@ -19,23 +21,26 @@ class OlderPods:
 
     deployment: str
     number: int
+    nodes: Collection[int]  # keys of their nodes
 
 
-def explain_update(found: PendingExplanation, older: OlderPods | None) -> PendingExplanation:
-    """Returns the reason with the older pods first, where the pod lacks the room that one of them has."""
+def explain_update(found: PendingExplanation, older: OlderPods | None, obstacles: Obstacles) -> PendingExplanation:
+    """Returns the reason with the older pods first, where the pod lacks only the room that one of them has."""
     if older is None or found.key not in BY_ROOM:
         return found
+    if not obstacles.index.set_of_keys(older.nodes) & obstacles.candidates:
+        return found
     name, keeps = older.deployment, either(older.number, "keeps its GPUs", "keep their GPUs")
+    summary = f"{count(older.number, 'older pod')} {keeps} until this pod is ready, unless maxUnavailable allows more."
     return replace(
         found,
         key="rolling_update",
         title=fit("Older pods of Deployment {} hold the GPUs that it needs", name),
-        summary=fit("{} {}", count(older.number, "older pod"), f"{keeps} until this pod is ready."),
+        summary=summary,
         decided_by=name,
         decided_kind=DecidingKind.DEPLOYMENT,
         changes=[
-            Change(f"Set maxSurge to 0 and maxUnavailable to 1 in the strategy of Deployment {name}.", Actor.OWNER),
-            Change(f"Delete an older pod of Deployment {name}, if a gap in service is acceptable.", Actor.OWNER),
-            *(change for change in found.changes if change.actor is not Actor.NOBODY),
+            Change(f"Set maxUnavailable to 1 and maxSurge to 0 in the strategy of Deployment {name}.", Actor.OWNER),
+            *found.changes,
         ],
     )

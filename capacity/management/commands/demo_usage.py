@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
@@ -23,6 +24,7 @@ from fleet.models import Cluster, Node
 from health.sources import hours, usage
 from health.sources.allocated_hours import AllocatedHour
 from health.telemetry.hours import HOUR_S, GpuHourSums
+from people.management.commands.create_demo_people import LOOPBACK
 
 PAST_DAYS = 14
 WAIT_S = 120.0
@@ -132,6 +134,8 @@ class Command(BaseCommand):
         parser.add_argument("cluster", help="its name")
 
     def handle(self, *args: Any, cluster: str, **_: Any) -> None:
+        if not set(settings.ALLOWED_HOSTS) <= LOOPBACK:
+            raise CommandError("Made-up usage is allowed only on a loopback server.")
         os.nice(10)
         cluster_id = Cluster.objects.get(name=cluster).pk
         until = time.monotonic() + WAIT_S

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db.models import Sum
 
 from capacity.management.commands import demo_usage
@@ -40,3 +41,13 @@ def test_all_hours_of_the_days_before_are_recorded_once(monkeypatch, twice):
     found = {row["namespace"]: row for row in sums.annotate(**{use: Sum(use.value) for use in GpuUse})}
     assert sum(row[use] for row in found.values() for use in GpuUse) == pytest.approx(2 * hours)
     assert found["notebooks"]["idle"] == found["chat"]["used"] == hours
+
+
+def test_no_usage_is_made_up_on_a_server_for_others(settings):
+    settings.ALLOWED_HOSTS = ["quarterdeck.example.org"]
+    make.a_cluster("east")
+
+    with pytest.raises(CommandError, match="loopback"):
+        call_command("demo_usage", "east")
+
+    assert not UsageDay.objects.exists()
