@@ -33,8 +33,10 @@ class HigherPriority:
     @property
     def change(self) -> Change:
         whose = names(sorted({victim.pod.namespace for victim in self.victims}))
-        text = f"Set priorityClassName to {self.name}: the scheduler then ends {count(len(self.victims), 'pod')}"
-        return Change(f"{text} of {whose} on {self.best.name}.", Actor.OWNER, 0, self.nodes)
+        ended = f"{count(len(self.victims), 'pod')} of {whose} on {self.best.name}"
+        where = f", or others on one of {count(self.nodes - 1, 'more node')}" if self.nodes > 1 else ""
+        text = f"Set priorityClassName to {self.name}: the scheduler then ends {ended}{where}."
+        return Change(text, Actor.OWNER, 0, self.nodes)
 
 
 def higher_priority_for(pod: Pod) -> HigherPriority | None:

@@ -8,6 +8,8 @@ from capacity.wait_reasons.amounts import amount_text, main_resource
 from capacity.wait_reasons.answers import Actor, Change
 from capacity.wait_reasons.node_index import NodeSet
 from capacity.wait_reasons.obstacles import (
+    CPU,
+    MEMORY,
     PODS,
     RULES_OF_OTHERS,
     Obstacle,
@@ -21,6 +23,7 @@ from gpu.labels import AUTOSCALER_GOING, KARPENTER_GOING
 
 CHANGES_AT_MOST = 6
 SET_BY_KUBERNETES = "node.kubernetes.io/"
+LEAST_PART = {CPU: 16, MEMORY: 16}  # of the request: with less the pod would hardly run. Ours
 PAIRS_AT_MOST = 40  # obstacles that are compared in pairs
 
 RELAX_SPREAD = "Set whenUnsatisfiable of the spread over {} to ScheduleAnyway."
@@ -213,7 +216,7 @@ def _smaller_requests(obstacles: Obstacles) -> tuple[list[Change], list[Change]]
         if name == PODS or name not in sized or not nodes:
             continue
         most = obstacles.index.largest(name, nodes, is_free=True)
-        if 0 < most < asked:
+        if 0 < most < asked and (name not in LEAST_PART or LEAST_PART[name] * most >= asked):
             (slight if 2 * most >= asked else drastic).append(_request(obstacles, name, most))
     return slight, drastic
 

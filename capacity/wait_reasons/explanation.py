@@ -105,6 +105,8 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
 
 def _with_nodes(found: PendingExplanation, pod: WaitingPod, index: NodeIndex) -> PendingExplanation:
     """Puts the change first after which kube-scheduler would place the pod now, with its nodes."""
+    if not any(each.text in LEFT_TO_SCHEDULER for each in found.changes):
+        return found
     there = find_obstacles(pod, index)
     now, later = there.fitting.bit_count(), there.candidates.bit_count()
     changes = [

@@ -1,5 +1,6 @@
 """The GPU resources that a pod could request in place of one that no node offers. Pure."""
 
+import re
 from dataclasses import replace
 
 from capacity.wait_reasons.amounts import BY_NAME, amount_text
@@ -9,6 +10,8 @@ from gpu.resources import ResourceKind, is_gpu_resource
 from gpu.resources.names import profile_in
 
 NAMED = 2  # resources that are proposed
+FOR_CONTAINERS = frozenset({ResourceKind.WHOLE, ResourceKind.SLICE})  # the part of a GPU that a share is, is unknown
+MEMORY = re.compile(r"\.(\d+)gb")  # of a MIG profile
 
 
 def other_resources(obstacles: Obstacles, resource: str) -> list[Change]:
@@ -20,10 +23,10 @@ def other_resources(obstacles: Obstacles, resource: str) -> list[Change]:
     offered = {name for node in index.nodes for name, amount in node.allocatable.items() if amount}
     found = []
     for name in sorted(offered - pod.requests.keys()):
+        if not is_gpu_resource(name) or name.partition("/")[0] != resource.partition("/")[0]:
+            continue
         size = _memory_of(name)
-        is_alike = is_gpu_resource(name) and name.partition("/")[0] == resource.partition("/")[0]
-        is_alike = is_alike and BY_NAME.way(name).kind is not ResourceKind.SHARE  # its part of a GPU is unknown
-        if not is_alike or (profile_in(resource) and size < _memory_of(resource)):
+        if BY_NAME.way(name).kind not in FOR_CONTAINERS or (profile_in(resource) and size < _memory_of(resource)):
             continue
         amount = pod.requests[resource]
         requests = {key: value for key, value in pod.requests.items() if key != resource} | {name: amount}
@@ -36,6 +39,6 @@ def other_resources(obstacles: Obstacles, resource: str) -> list[Change]:
 
 
 def _memory_of(resource: str) -> float:
-    """Returns the memory of a MIG slice in GB. Infinity: a whole GPU, or a unit without a profile."""
-    profile = profile_in(resource)
-    return float(profile.partition(".")[2].partition("gb")[0]) if profile else float("inf")
+    """Returns the memory of a MIG slice in GB. Infinity: a whole GPU, or a unit whose name does not tell."""
+    found = MEMORY.search(profile_in(resource))
+    return float(found[1]) if found else float("inf")

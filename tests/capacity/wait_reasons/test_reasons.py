@@ -256,6 +256,24 @@ def test_a_mig_profile_that_no_node_has():
     assert "MIG profile 1g.10gb" in found.changes[1].text
 
 
+@pytest.mark.parametrize("other", ["amd.com/cpx_nps4", "nvidia.com/GA102GL_A10"])
+def test_units_without_a_size_and_devices_of_virtual_machines_are_not_proposed(other):
+    node = a_node("a", allocatable={other: 2, CPU: 128_000, MEMORY: 1024 * GIB}, expected={})
+
+    found = explained(a_pod(requests={"nvidia.com/mig-1g.10gb": 1}), node)
+
+    assert not any("in place of" in change.text for change in found.changes)
+
+
+def test_a_sliver_of_memory_is_not_proposed():
+    node = a_node("a", requested={MEMORY: 1024 * GIB - 2**20})
+
+    found = explained(a_pod(requests={GPU: 1, MEMORY: 512 * GIB}), node)
+
+    assert [change.text for change in found.changes][0] == "Wait until other pods end."
+    assert not any("Request at most" in change.text for change in found.changes)
+
+
 def test_gpus_are_free_but_the_cpu_is_not():
     full = {GPU: 2, CPU: 126_000}
     found = explained(a_pod(gpus=4), a_node("a", requested=full), a_node("b", used=8))
