@@ -11,7 +11,7 @@ from django.db.models import Count, Q
 from fleet.allocation.allocations import NodeAllocations
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.freshness.kinds import PODS
-from fleet.models import Bookmark, Cluster, DomainEvent, GoneNode, Node, NodeEvent, Pod
+from fleet.models import Bookmark, Cluster, DomainEvent, GoneNode, Node, NodeEvent, Pod, Pool
 from fleet.queries import seen_pools_of
 from gpu.resources import Layout, whole_gpus
 from health.evaluation.finding_sources import SOURCES
@@ -90,11 +90,13 @@ class Detail:
         return f"{spell(abs(ago))} {'before' if ago >= timedelta(0) else 'after'} its start"
 
 
-def counts_of(user: User, *, cluster: Cluster | None = None) -> FindingCounts:
-    """Returns the counts of all that the user sees, or of one cluster, with one query."""
+def counts_of(user: User, *, cluster: Cluster | None = None, pool: Pool | None = None) -> FindingCounts:
+    """Returns the counts of all that the user sees, or of one cluster or pool, with one query."""
     own = Finding.objects.without_visible_cause(user).notified().unresolved()
     if cluster is not None:
         own = own.filter(cluster=cluster)
+    if pool is not None:
+        own = own.of_pool(pool)
     mine = Count("pk", filter=Q(assigned_to=user.get_username()))
     rows = list(own.order_by().values_list("state").annotate(Count("pk"), mine=mine))
     return FindingCounts(**{state: number for state, number, _ in rows}, mine=sum(mine for _, _, mine in rows))

@@ -9,7 +9,7 @@ from django.db.models import Case, Exists, IntegerField, OuterRef, Q, Value, Whe
 from django.db.models.functions import Coalesce
 
 from edges.transitions import write_move, write_moves
-from fleet.models import Gpu
+from fleet.models import Gpu, Node, Pool
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
 from health import correlation
@@ -123,6 +123,11 @@ class FindingQuerySet(Visible["Finding"]):
         every = self.filter(node=gpu.node).worst_first()
         own, of_node = every.of_gpu(gpu), every.of_no_gpu()
         return FindingsOfGpu(own.open(), own.confirming(), (own | of_node).muted(), of_node.open())
+
+    def of_pool(self, pool: Pool) -> "FindingQuerySet":
+        """Returns findings about the pool's nodes. Each finding is asked: there are more nodes than findings."""
+        is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=pool))
+        return self.filter(is_of_a_member, cluster=pool.cluster_id)
 
     def of_no_gpu(self) -> "FindingQuerySet":
         """Returns findings about a node as a whole, or about no node."""

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
 from edges.parts import part_response
 from edges.requests import PersonRequest
-from fleet.models import Gpu, Node, Pool
+from fleet.models import Gpu, Pool
 from fleet.queries import gpu_at
 from fleet.web.node_lookup import node_for
 from fleet.web.summary import line_for, lines_for
@@ -112,19 +112,16 @@ def gpu_of_finding(request: PersonRequest, finding_id: int) -> HttpResponse:
 @part_response
 def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     row = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
-    # Asked of each finding: there are more members than findings.
-    is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
-    found = (
-        Finding.objects.without_visible_cause(request.user).notified().filter(is_of_a_member, cluster=row.cluster_id)
-    )
+    counts = counts_of(request.user, pool=row)
+    found = Finding.objects.without_visible_cause(request.user).of_pool(row)
     first, now = list(found.open().select_related("node").unacknowledged_first()[:SHOWN]), timezone.now()
     standing = standings_of([row.cluster_id], now=now)[row.cluster_id]
     shown = {
         "pool": row,
-        "number": found.open().count(),
+        "number": counts.open + counts.acknowledged,
         "findings": dated(first, last_seen_at=NO_DATES, now=now),
-        "confirming": found.confirming().count(),
-        "muted": found.muted().count(),
+        "confirming": counts.confirming,
+        "muted": counts.muted,
         "is_silent": not standing.is_reporting and row.nodes.with_gpus().exists(),
         "exporting": exporting_of({row.cluster_id: standing}, row.nodes.all()).get(row.cluster_id)
         if standing.is_reporting and not first

@@ -2,9 +2,11 @@ from datetime import timedelta
 
 import pytest
 
+from health.inbox.queries import counts_of
 from health.lifecycle import FindingState
 from health.models import Finding, TelemetrySource
 from health.web import findings_page
+from people.models import User
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -212,10 +214,13 @@ def test_a_pool_without_an_open_finding_says_what_else_there_is(viewer):
 
     text = page(viewer, place).text
 
+    counts = counts_of(User.objects.get(), pool=pool)
+    assert (counts.confirming, counts.muted, counts.unresolved) == (1, 1, 2)
+    assert counts_of(User.objects.get(), pool=make.a_pool(pool.cluster, "empty")).unresolved == 0
     assert "No open findings." in calm
     assert "confirmed" not in calm
     assert "No GPU telemetry" not in calm
-    assert "1 suspicion is being confirmed." in text
+    assert "1 finding is being confirmed." in text
     assert "1 finding is muted." in text
     assert "No GPU telemetry." in text
 
