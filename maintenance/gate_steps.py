@@ -126,5 +126,5 @@ def _next_state(case: CaseFacts, gate: GateFacts) -> GateChoice:
     if not case.has_quarantine:
         return GateChoice(GateStep.CLOSE, f"{why} The cordon is not Quarterdeck's, and stays.")
     if gate.needs_person:
-        return GateChoice(GateStep.WAIT, f"{why} The pool wants a person to release the node.")
+        return GateChoice(GateStep.WAIT, f"{why} A person releases it: the pool releases no new node by itself.")
     return GateChoice(GateStep.RELEASE, why)

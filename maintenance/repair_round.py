@@ -210,7 +210,7 @@ class RepairRound:
             return ActorReport(says if says.startswith(UNCLEAR) else UNCLEAR)
         receiver = receiver_of(self.case)
         if receiver is None:
-            return ActorReport("The receiver was removed. Set one, or answer the repair here.")
+            return ActorReport("The receiver was removed. Set another one, or answer the repair in its case.")
         try:
             secret = REPAIR_SECRETS.secret_at(receiver.secret_from, self.case.cluster.name)
             body = json.dumps(actor.body(self._task()), separators=(",", ":")).encode()
@@ -254,13 +254,15 @@ class RepairRound:
         if self.repair.kind == RepairKind.REBOOT and node.status.node_info.boot_id != self.repair.boot_id:
             return "The node booted since the reboot was asked for. It is not asked again."
         if (at_work := node.labels.get(SENTINEL_STATE, "")) in SENTINEL_WORKS:
-            return f"NVSentinel works on the node ({at_work}). Wait for it, or answer the repair here."
+            return f"NVSentinel works on the node ({at_work}). Wait for it, or answer the repair in its case."
         work = look_at_work(self.connection)
         if external := external_owner_on(node) or work.by_node.get(node.name):
             return external.sentence
         self.not_looked = " ".join(not_looked_sentences(work.not_looked))
         if (state := node.labels.get(UPGRADE_STATE, "")) not in NOT_AT_WORK:
-            return f"The GPU Operator changes the driver of the node ({state}). Wait for it, or answer the repair here."
+            return (
+                f"The GPU Operator changes the node's driver ({state}). Wait for it, or answer the repair in its case."
+            )
         return self._why_not_now() or collect_logs(self.repair, now=self.clock())
 
     def _why_not_now(self) -> str:

@@ -23,7 +23,7 @@ class NvsentinelGpuReset(ObjectActor):
 
     def why_not_this(self, task: RepairTask) -> str:
         if not task.gpu_uuids:
-            return "No UUID of a GPU of this node is known, and a GPUReset without one would reset every GPU."
+            return "The UUIDs of the node's GPUs are unknown. A GPUReset without one would reset every GPU."
         return ""
 
     def spec(self, task: RepairTask) -> Mapping[str, object]:
@@ -35,5 +35,5 @@ class NvsentinelGpuReset(ObjectActor):
         ended = next((found for name in ENDED if (found := status.condition(name)).status), None)
         if ended is not None and ended.is_true and ended.reason not in ("Failed", "Unknown"):
             return ActorReport("NVSentinel reset the GPUs.", RepairAnswer.DONE)
-        words = ended.words if ended else "without a reason"
+        words = ended.words if ended else "no reason given"
         return ActorReport(f"NVSentinel ended the GPU reset: {words}", RepairAnswer.UNCLEAR)

@@ -9,6 +9,8 @@ from typing import ClassVar
 from maintenance.actors.base import ActorReport, ObjectActor, ObjectStatus, RepairTask
 from maintenance.lifecycle import RepairAnswer, RepairKind
 
+MANUAL = "NVSentinel is in manual mode. Reboot the node by hand. The case continues once it has booted and is Ready."
+
 
 class NvsentinelReboot(ObjectActor):
     key: ClassVar[str] = "nvsentinel-reboot"
@@ -22,13 +24,13 @@ class NvsentinelReboot(ObjectActor):
         return {"nodeName": task.node, "force": False}
 
     def report(self, status: ObjectStatus) -> ActorReport:
-        """Reads the answer. "Ready" there is no proof of a reboot: only the boot ID is."""
+        """Reads the answer. The condition NodeReady is no proof of a reboot: only a new boot ID is."""
         sent, ready = status.condition("SignalSent"), status.condition("NodeReady")
         if status.condition("ManualMode").is_true:
-            return ActorReport("NVSentinel is in manual mode: somebody has to reboot the node, and answers here.")
+            return ActorReport(MANUAL)
         if not status.is_completed:
             return ActorReport(f"NVSentinel sent the reboot signal. {sent.message}".strip() if sent.is_true else "")
         if sent.is_true and ready.is_true:
             return ActorReport("NVSentinel reports that the node is Ready after the reboot.", RepairAnswer.DONE)
-        why = ready.words or sent.words or "without a reason"
+        why = ready.words or sent.words or "no reason given"
         return ActorReport(f"NVSentinel ended the reboot: {why}", RepairAnswer.UNCLEAR)

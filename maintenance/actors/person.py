@@ -10,7 +10,7 @@ class Person(RepairActor):
     key: ClassVar[str] = "person"
     title: ClassVar[str] = "A person"
     kinds: ClassVar[frozenset[RepairKind]] = frozenset(RepairKind)
-    waiting: ClassVar[str] = "A person repairs the node, and answers in the case."
+    waiting: ClassVar[str] = "A person repairs the node and answers in this case."
     is_asked: ClassVar[bool] = False
 
     def why_not(self, place: ActorPlace) -> str:

@@ -11,7 +11,7 @@ class WebhookActor(HttpActor):
     key: ClassVar[str] = "webhook"
     title: ClassVar[str] = "Signed webhook"
     kinds: ClassVar[frozenset[RepairKind]] = frozenset({RepairKind.REBOOT, RepairKind.HARDWARE})
-    waiting: ClassVar[str] = "The receiver repairs the node, and answers by REST."
+    waiting: ClassVar[str] = "The receiver repairs the node and answers by REST. The case continues by itself."
 
     def why_not(self, place: ActorPlace) -> str:
         return super().why_not(place) or (

@@ -88,7 +88,7 @@ class DebugPodStep(TestJobStep):
         amount = 1 if resource else 0
         return intend_job(
             work, DEADLINE, image=image, resource=resource, amount=amount, runtime_class=runtime_class,
-            says="Its pod is not made yet.",
+            says="Its pod is not created yet.",
         )  # fmt: skip
 
     def result_of(self, row: NodeTestJob) -> StepResult:

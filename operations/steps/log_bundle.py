@@ -113,7 +113,7 @@ class LogBundleStep(TestJobStep):
         image = work.operation.options["image"] or _image_of(work)
         if not image:
             return f"Logs: none. {why_no_image(' or '.join(IMAGES))}"
-        return intend_job(work, DEADLINE, image=image, resource="", amount=0, says="Its pod is not made yet.")
+        return intend_job(work, DEADLINE, image=image, resource="", amount=0, says="Its pod is not created yet.")
 
     def result_of(self, row: NodeTestJob) -> StepResult:
         if not row.outcome:

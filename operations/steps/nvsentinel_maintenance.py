@@ -207,7 +207,7 @@ def _progress(work: NodeWork, row: MaintenanceRequest, observed: CustomSeen, nod
         return done_result(f"NVSentinel cordoned and drained the node (state {state}).{_left(work)}")
     if not node.is_unschedulable and is_late:
         why = "Its fault-quarantine may be off, or its rule for MaintenanceRequests is missing."
-        return wait(f"NVSentinel took up the request and has not cordoned the node for 2 min. {why}")
+        return wait(f"NVSentinel took up the request 2 min ago and has not cordoned the node. {why}")
     return wait(f"NVSentinel cordons and drains by its own settings ({f'state {state}' if state else 'no state yet'}).")
 
 

@@ -58,7 +58,7 @@ def an_operation(kind: str, progress: NodeProgress) -> NodeOperation:
         ({"state": CaseState.LABELLED}, {"tests": 2}, GateStep.HAND_OVER, "2 tests without a pass."),
         (PASSED, {}, GateStep.RELEASE, "The test workload passed on all GPUs."),
         (PASSED, {"lacks": "Allocatable above 0: no."}, GateStep.WAIT, "Allocatable above 0: no."),
-        (PASSED, {"needs_person": True}, GateStep.WAIT, f"{TESTED} The pool wants a person"),
+        (PASSED, {"needs_person": True}, GateStep.WAIT, f"{TESTED} A person releases it"),
         (PASSED | {"fault_at": NOON + timedelta(hours=1)}, {}, GateStep.MOVE, "No validation has passed since"),
         (PASSED | {"has_quarantine": False, "is_quarantined": False}, {}, GateStep.CLOSE, f"{TESTED} The cordon"),
         (OVERRIDDEN, {}, GateStep.RELEASE, "ada allowed the return without a validation. No validation has passed."),

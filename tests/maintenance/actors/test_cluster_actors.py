@@ -227,7 +227,7 @@ def test_an_end_without_ready_is_unclear_and_a_second_reboot_is_the_last(ground:
 def test_manual_mode_is_a_task_and_a_repair_that_ends_takes_its_request_back(ground: Ground, case):
     repair = repair_rounds(ground, asked(case, ground, "nvsentinel-reboot"))
     ends(ground, MANUAL, is_over=False)
-    assert "somebody has to reboot" in repair_rounds(ground, repair).says
+    assert "Reboot the node by hand." in repair_rounds(ground, repair).says
     commands.retire(NodeCase.objects.get(pk=case.pk), actor="ada", reason="Sent back.", now=ground.clock())
     repair = repair_rounds(ground, repair)
 
@@ -304,7 +304,7 @@ def test_an_object_that_somebody_deleted_is_unclear_and_not_made_again(ground: G
 def test_a_gpu_reset_names_every_gpu_and_is_not_asked_without_one(ground: Ground, case):
     """R44: an empty selector means all."""
     repair = repair_rounds(ground, asked(case, ground, "nvsentinel-gpu-reset", kind="gpu-reset"))
-    assert "No UUID" in repair.says
+    assert "UUIDs of the node's GPUs are unknown" in repair.says
     assert objects(ground, GPU_RESET) == []
     node = Node.objects.get(uid=case.node_uid)
     Gpu.objects.update_or_create(node=node, index=0, defaults={"uuid": "GPU-0"})
