@@ -1,5 +1,6 @@
 """The workloads whose new pods are rejected at creation, as on the page of pods."""
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -23,7 +24,9 @@ class RejectedWorkloadsSerializer(serializers.Serializer):
     workloads = serializers.IntegerField()
     shown = RejectedWorkloadSerializer(many=True, help_text=f"The oldest {SHOWN_AT_MOST} at most.")
     unread_clusters = serializers.ListField(
-        source="unread", child=serializers.CharField(), help_text="Clusters whose Events are not read."
+        source="unread",
+        child=serializers.CharField(),
+        help_text="Not checked now: their lines are as last seen.",
     )
     hidden_clusters = serializers.ListField(
         source="hidden", child=serializers.CharField(), help_text="Clusters of which you see pools alone."
@@ -34,4 +37,4 @@ class RejectedWorkloadList(Edge):
     @extend_schema(responses=RejectedWorkloadsSerializer)
     def get(self, request) -> Response:
         """Returns the workloads whose new pods the API server rejects. Such a pod never exists."""
-        return Response(RejectedWorkloadsSerializer(rejected_workloads(self.user)).data)
+        return Response(RejectedWorkloadsSerializer(rejected_workloads(self.user, now=timezone.now())).data)

@@ -62,7 +62,9 @@ def suspended_jobs_part(request: PersonRequest) -> HttpResponse:
 
 @part_response
 def rejected_workloads_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "capacity/pods/_rejected.html", {"found": rejected_workloads(request.user)})
+    return render(
+        request, "capacity/pods/_rejected.html", {"found": rejected_workloads(request.user, now=timezone.now())}
+    )
 
 
 def csv_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:

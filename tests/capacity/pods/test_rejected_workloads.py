@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark
+from health.rules.pods_rejected import PodsRejected
 from tests import make
 from tests.callers import calling
 from tests.make import NOON
@@ -18,8 +19,9 @@ EVIDENCE = [{"label": "Missing pods", "value": 3, "unit": ""}]
 @pytest.fixture
 def east():
     cluster = make.a_cluster("east")
-    Bookmark.objects.filter(cluster=cluster, kind="events").delete()
-    make.a_bookmark(cluster, "events", listed_at=NOON)
+    Bookmark.objects.filter(cluster=cluster, kind__in=PodsRejected.reads).delete()
+    for kind in PodsRejected.reads:
+        make.a_bookmark(cluster, kind)
     return cluster
 
 
@@ -60,6 +62,6 @@ def test_none_is_told_apart_from_events_that_are_not_read_and_from_what_a_role_h
     assert "Rejected pods are not visible to you in east." in page(visiting(eve), PART).text
     assert "chat" not in page(visiting(eve), PART).text
 
-    Bookmark.objects.filter(kind="events").delete()
+    Bookmark.objects.filter(kind="replicasets.apps").update(last_seen_at=NOON - timedelta(days=1))
 
-    assert "Events are not read in east: rejected pods are unknown there." in page(visiting(bob), PART).text
+    assert "Not checked now in east: rejected pods are unknown there" in page(visiting(bob), PART).text

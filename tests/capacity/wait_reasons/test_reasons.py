@@ -270,7 +270,7 @@ def test_a_sliver_of_memory_is_not_proposed():
 
     found = explained(a_pod(requests={GPU: 1, MEMORY: 512 * GIB}), node)
 
-    assert [change.text for change in found.changes][0] == "Wait until other pods end."
+    assert found.changes[0].text == "Wait until other pods end."
     assert not any("Request at most" in change.text for change in found.changes)
 
 
