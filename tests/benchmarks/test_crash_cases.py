@@ -36,6 +36,10 @@ def evict(second: int, name: str = "web-0", *, ours: bool = True) -> dict:
     return entry(second, "POST", f"{PODS}/{name}/eviction", {}, ours=ours)
 
 
+def try_eviction(second: int, name: str = "web-0") -> dict:
+    return entry(second, "POST", f"{PODS}/{name}/eviction", {"deleteOptions": {"dryRun": ["All"]}})
+
+
 def delete(second: int, uid: str = "uid-of-web-0", **more: Any) -> dict:
     return entry(second, "DELETE", f"{PODS}/web-0", {"preconditions": {"uid": uid}, **more})
 
@@ -174,6 +178,7 @@ def test_each_broken_invariant_is_found(entries: tuple[dict, ...], words: tuple[
     [
         ((*PODS_THERE, evict(3)), (word(1, f"pause {MARK}"), word(2, f"resume {MARK}"))),
         ((*PODS_THERE, evict(3)), (word(1, "freeze"), word(2, "lift"))),
+        ((*PODS_THERE, try_eviction(1), evict(2, "web-1")), ()),
         ((*PODS_THERE, delete(2)), (APPROVED,)),
         ((silence(1), mark_off(2)), (APPROVED,)),
         ((break_in(1), uncordon(2)), SEEN),
