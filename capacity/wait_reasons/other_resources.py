@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from math import inf
 
 from capacity.wait_reasons.amounts import BY_NAME, amount_text
 from capacity.wait_reasons.answers import Actor, Change
@@ -10,7 +11,6 @@ from gpu.resources import ResourceKind, is_gpu_resource
 from gpu.resources.names import profile_in
 
 NAMED = 2  # resources that are proposed
-FOR_CONTAINERS = frozenset({ResourceKind.WHOLE, ResourceKind.SLICE})  # the part of a GPU that a share is, is unknown
 MEMORY = re.compile(r"\.(\d+)gb")  # of a MIG profile
 
 
@@ -26,7 +26,7 @@ def other_resources(obstacles: Obstacles, resource: str) -> list[Change]:
         if not is_gpu_resource(name) or name.partition("/")[0] != resource.partition("/")[0]:
             continue
         size = _memory_of(name)
-        if BY_NAME.way(name).kind not in FOR_CONTAINERS or (profile_in(resource) and size < _memory_of(resource)):
+        if size is None or size < (_memory_of(resource) or inf):
             continue
         amount = pod.requests[resource]
         requests = {key: value for key, value in pod.requests.items() if key != resource} | {name: amount}
@@ -38,7 +38,9 @@ def other_resources(obstacles: Obstacles, resource: str) -> list[Change]:
     return [change for *_, change in sorted(found, key=lambda each: each[:3])[:NAMED]]
 
 
-def _memory_of(resource: str) -> float:
-    """Returns the memory of a MIG slice in GB. Infinity: a whole GPU, or a unit whose name does not tell."""
+def _memory_of(resource: str) -> float | None:
+    """Returns the memory of a MIG slice in GB. Infinity: a whole GPU; None: the name does not tell."""
+    if BY_NAME.way(resource).kind is ResourceKind.WHOLE:
+        return inf
     found = MEMORY.search(profile_in(resource))
-    return float(found[1]) if found else float("inf")
+    return float(found[1]) if found else None

@@ -256,11 +256,19 @@ def test_a_mig_profile_that_no_node_has():
     assert "MIG profile 1g.10gb" in found.changes[1].text
 
 
-@pytest.mark.parametrize("other", ["amd.com/cpx_nps4", "nvidia.com/GA102GL_A10"])
-def test_units_without_a_size_and_devices_of_virtual_machines_are_not_proposed(other):
-    node = a_node("a", allocatable={other: 2, CPU: 128_000, MEMORY: 1024 * GIB}, expected={})
+@pytest.mark.parametrize(
+    ("wanted", "other"),
+    [
+        ("nvidia.com/mig-1g.10gb", "amd.com/cpx_nps4"),
+        ("nvidia.com/mig-1g.10gb", "nvidia.com/GA102GL_A10"),
+        ("amd.com/gpu", "amd.com/cpx_nps4"),
+        (GPU, "nvidia.com/mig-1g.5gb"),
+    ],
+)
+def test_units_without_a_size_and_smaller_ones_are_not_proposed(wanted, other):
+    node = a_node("a", allocatable={other: 8, CPU: 128_000, MEMORY: 1024 * GIB}, expected={})
 
-    found = explained(a_pod(requests={"nvidia.com/mig-1g.10gb": 1}), node)
+    found = explained(a_pod(requests={wanted: 1}), node)
 
     assert not any("in place of" in change.text for change in found.changes)
 
