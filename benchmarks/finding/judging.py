@@ -33,6 +33,7 @@ def judge(nodes: int) -> LookCost:
     call_command("migrate", verbosity=0)
     from health.evaluation.evaluation_round import evaluate_cluster
     from health.evaluation.gpu_evaluation import evaluate_gpus
+    from health.evaluation.limits_in_force import LimitsInForce
     from health.sources import snapshots
 
     now = timezone.now()
@@ -44,7 +45,9 @@ def judge(nodes: int) -> LookCost:
     evaluate_cluster(cluster, now=now + timedelta(seconds=1))
     queries, connection.force_debug_cursor = len(connection.queries), False
     looks = sorted(_cpu_s(lambda: evaluate_cluster(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
-    gpus = sorted(_cpu_s(lambda: evaluate_gpus(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
+    gpus = sorted(
+        _cpu_s(lambda: evaluate_gpus(cluster, LimitsInForce(), now=now + timedelta(seconds=10))) for _ in range(3)
+    )
     longest_ms, findings = _at_once(cluster, now + timedelta(minutes=1))
     kib = 16 * len(reading.snapshot.devices) * 20 // 1024
     return LookCost(looks[1], gpus[1], keep_s, queries, kib, longest_ms, findings)

@@ -1,13 +1,14 @@
 """The driver version that each source reports for each node of a cluster."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
 
 from django.db.models import F
 
 from fleet.drivers.cluster_drivers import read_drivers
-from fleet.models import Cluster, Pod, ResourceSlice
+from fleet.models import Bookmark, Cluster, Pod, ResourceSlice
 from gpu.compatibility import Support
 from gpu.labels import DRIVER_VERSION
 from gpu.operands import DRIVER
@@ -46,9 +47,9 @@ def _driver_in(image: str) -> str:
     return tag if parse_version(tag).numbers >= OLDEST and not is_vgpu(image) else ""
 
 
-def bad_combinations(cluster: Cluster, *, now: datetime) -> tuple[BadCombination, ...]:
-    """Returns bad combinations, the worst first, with seven queries; none for a cluster without NVIDIA GPU nodes."""
-    compared = compare(cluster, surroundings(read_drivers(cluster)), user=None, today=now.date())
+def bad_combinations(cluster: Cluster, bookmarks: Iterable[Bookmark], *, now: datetime) -> tuple[BadCombination, ...]:
+    """Returns bad combinations, the worst first, with six queries; none for a cluster without NVIDIA GPU nodes."""
+    compared = compare(cluster, surroundings(read_drivers(cluster, bookmarks)), user=None, today=now.date())
     if not compared.nodes:
         return ()
     return tuple(

@@ -32,6 +32,7 @@ from health.evaluation.finding_sources import SOURCES, FindingSource
 from health.evaluation.gpu_evaluation import GpuEvaluation, evaluate_gpus
 from health.evaluation.idle_gpus import is_due
 from health.evaluation.late_pods import claims_waiting
+from health.evaluation.limits_in_force import LimitsInForce
 from health.evaluation.node_evaluation import evaluate_nodes
 from health.evaluation.placements import split_gangs, taint_counts
 from health.evaluation.rejected_owners import rejected_owners
@@ -89,7 +90,7 @@ WRITTEN_AGAIN = (
 def evaluate_cluster(cluster: Cluster, *, now: datetime) -> int:
     """Evaluates a cluster by its rows, and returns how many findings opened or were resolved.
 
-    56 queries at most, and those of the changes.
+    54 queries at most, and those of the changes.
     """
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
@@ -97,7 +98,10 @@ def evaluate_cluster(cluster: Cluster, *, now: datetime) -> int:
     observation = observation_of(marks, observer, added_at=cluster.added_at, now=now)
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
     asked = ExporterRound.objects.filter(cluster=cluster).first()
-    gpus = evaluate_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuEvaluation()
+    limits, gpus = LimitsInForce(), GpuEvaluation()
+    if live.issuperset((NODES,)):
+        limits = LimitsInForce.of(cluster, (*GPU_RULES, *RULES))
+        gpus = evaluate_gpus(cluster, limits, now=now)
     not_evaluated = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
     if not is_silence_known(source, asked):
         not_evaluated.add(TelemetrySilent.key)
@@ -119,14 +123,14 @@ def evaluate_cluster(cluster: Cluster, *, now: datetime) -> int:
         and (each.every is None or is_turn_of(each.key, cluster, every=each.every, now=now))
     ]
     signals = [
-        *_cluster_signals(cluster, observer, observation, source, silent, of_cluster, now=now),
+        *_cluster_signals(cluster, observer, marks, observation, source, silent, of_cluster, now=now),
         *_source_signals(cluster, sources, now=now),
     ]
     signals += gpus.signals
     signals += _owner_signals(cluster, of_owners, now=now)
     signals += _waiting_pod_signals(cluster, rules, now=now)
     if of_nodes:
-        signals += evaluate_nodes(cluster, of_nodes, gpus.reporting, now=now)
+        signals += evaluate_nodes(cluster, of_nodes, limits, gpus.reporting, now=now)
     evaluated = Q(rule__in={rule.key for rule in rules} | {each.key for each in sources} | gpus.evaluated)
     if live.issuperset((NODES,)):
         evaluated |= OF_GONE_NODES
@@ -163,6 +167,7 @@ def _source_signals(cluster: Cluster, sources: Collection[FindingSource], *, now
 def _cluster_signals(
     cluster: Cluster,
     observer: Observer,
+    marks: Collection[Bookmark],
     observation: ClusterObservation,
     source: TelemetrySource | None,
     silent_reason: str,
@@ -186,7 +191,7 @@ def _cluster_signals(
         unwatched_since=observation.unwatched_since,
         telemetry_silent_reason=silent_reason,
         exploding=tuple(Exploding(**each) for each in source.exploding) if source else (),
-        combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in kinds else (),
+        combinations=bad_combinations(cluster, marks, now=now) if UnsupportedCombination in kinds else (),
         upgrades_queued=queued,
         upgrades_are_still=are_still,
         upgrades_blocker=blocker,

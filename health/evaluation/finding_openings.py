@@ -4,7 +4,7 @@ Open findings are also listed under their cause here, and unmuted when their mut
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -65,19 +65,19 @@ def lock_findings(cluster: Cluster) -> Iterator[None]:
 class Openings:
     """The state that opening a batch of findings needs.
 
-    One query, and one more each if a mute is of a pool and if anything opens. `about` filters the subjects of the
-    batch.
+    Nothing is read before something opens: then the mutes, lately resolved findings, and pools if a mute is of one.
+    `about` filters the subjects of the batch.
     """
 
     cluster: Cluster
     now: datetime
-    mutes: Collection[Mute] = field(default_factory=tuple)
+    mutes: Iterable[Mute] = ()  # may be a query set, read once
     about: Q = field(default_factory=Q)
     events: list[EventOfNode] = field(default_factory=list)  # of the batch: its transaction writes them at once
 
     @classmethod
     def of(cls, cluster: Cluster, *, now: datetime, about: Q | None = None) -> "Openings":
-        return cls(cluster, now, tuple(Mute.objects.in_force(now=now).filter(cluster=cluster)), about or Q())
+        return cls(cluster, now, Mute.objects.in_force(now=now).filter(cluster=cluster), about or Q())
 
     def open(self, finding: Finding, node_name: str) -> Finding:
         """Opens a pending finding, muted if a mute covers it, and returns its row. A recently resolved row is reopened.
@@ -183,7 +183,7 @@ def must_notify_again(finding: Finding, severity: str) -> bool:
 
 
 def unmute(cluster: Cluster, *, now: datetime) -> int:
-    """Opens findings whose mute has ended, in batches. Returns how many; two queries if there are none."""
+    """Opens findings whose mute has ended, in batches. Returns how many; one query if none is muted."""
     ended = [row.pk for row in Openings.of(cluster, now=now).unmuted()]
     opened = 0
     for some in slices(ended):

@@ -74,16 +74,15 @@ class GpuEvaluation:
     reporting: ReportingNodes | None = None  # None: no telemetry now
 
 
-def evaluate_gpus(cluster: Cluster, *, now: datetime) -> GpuEvaluation:
+def evaluate_gpus(cluster: Cluster, limits: LimitsInForce, *, now: datetime) -> GpuEvaluation:
     """Evaluates the GPU rules.
 
-    Without telemetry it takes one Redis request; else a query, and four more for suspects.
+    Without telemetry it takes one Redis request; for suspects, five queries.
     """
     kept = _newest(cluster, now=now)
     if kept is None:
         return GpuEvaluation()
     rules = [rule for rule in GPU_RULES if is_any_metric_exported(rule, kept.exported)]
-    limits = LimitsInForce.of(cluster, rules)
     suspects: dict[int, list[GpuRule]] = {}
     for rule in rules:
         for place in limits.suspects(rule, kept.snapshot):

@@ -126,10 +126,14 @@ class _Around:
 
 
 def evaluate_nodes(
-    cluster: Cluster, rules: Collection[Rule[NodeFacts]], reporting: ReportingNodes | None, *, now: datetime
+    cluster: Cluster,
+    rules: Collection[Rule[NodeFacts]],
+    limits: LimitsInForce,
+    reporting: ReportingNodes | None,
+    *,
+    now: datetime,
 ) -> Iterator[Signal]:
-    """Yields signals with 18 queries, one more if a pool has its own limits, and those of `_Around` for faults."""
-    limits = LimitsInForce.of(cluster, rules)
+    """Yields signals with 17 queries, and those of `_Around` for faults."""
     around = _Around.read(cluster, reporting, {rule.key for rule in rules}, limits, now=now)
     for row in _load_node_rows(cluster):
         facts = _facts(row, around, now=now)

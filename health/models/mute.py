@@ -1,4 +1,4 @@
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from django.db import models
@@ -98,7 +98,7 @@ class Mute(models.Model):
         return self.pool_id is None or self.pool_id in pools
 
 
-def pools_of(mutes: Collection[Mute]) -> Mapping[int, frozenset[int]]:
+def pools_of(mutes: Iterable[Mute]) -> Mapping[int, frozenset[int]]:
     """Returns the relevant pools of each node. One query if any mute is of a pool, else none."""
     wanted = {mute.pool_id for mute in mutes if mute.pool_id is not None}
     if not wanted:

@@ -310,7 +310,7 @@ def test_a_fall_that_was_tried_and_told_is_counted_once(say, cluster):
 def test_a_look_at_known_suspects_asks_no_more_for_more_of_them(say, django_assert_num_queries, number):
     say(NOON, xid=dict.fromkeys(range(number), 79.0))
 
-    with django_assert_num_queries(71 + connection.features.has_select_for_update):  # where there are rows to lock
+    with django_assert_num_queries(67 + connection.features.has_select_for_update):  # where there are rows to lock
         say(NOON + MINUTE, xid=dict.fromkeys(range(number), 79.0))
 
 

@@ -241,7 +241,7 @@ def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert
         evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=10))
     nodes(*range(1, 50))
 
-    assert len(one) <= 56
+    assert len(one) <= 54
     with django_assert_num_queries(len(one)):
         evaluation_round.evaluate_cluster(cluster, now=NOON + timedelta(seconds=20))
 

@@ -10,6 +10,7 @@ import pytest
 
 from fleet.models import ExporterRound, Gpu, Node, Observer
 from health.evaluation.gpu_evaluation import evaluate_gpus
+from health.evaluation.limits_in_force import LimitsInForce
 from health.gpus import roster_cache
 from health.gpus.columns import COLUMNS
 from health.inbox.plots import RULES, metrics_of, plots_of
@@ -405,6 +406,6 @@ def test_pages_that_call_all_well_say_which_rules_read_nothing(recorded, root):
 def test_no_finding_is_made_of_it(recorded):
     node, _ = recorded
 
-    evaluated = evaluate_gpus(node.cluster, now=NOON)
+    evaluated = evaluate_gpus(node.cluster, LimitsInForce(), now=NOON)
 
     assert evaluated.signals == ()
