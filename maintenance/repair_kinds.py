@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 
 def queue_discoveries(*, now: datetime) -> None:
-    """Queues a look at each cluster that was not looked at for `EVERY`. One query when none is due."""
+    """Queues a look at each cluster that was not checked for `EVERY`. One query when none is due."""
     operated = Cluster.objects.filter(mode=ClusterMode.OPERATE)
     fresh = RepairKinds.objects.filter(looked_at__gt=now - EVERY).values("cluster")
     for cluster_id in operated.exclude(pk__in=fresh).values_list("pk", flat=True):

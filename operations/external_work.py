@@ -1,6 +1,6 @@
 """The work of remediators and machine controllers on the nodes of a cluster, from their objects (lifecycle R18).
 
-Their kinds are found by discovery. A kind that Quarterdeck may not list is not looked at, which is no "nothing found".
+Their kinds are found by discovery. A kind that Quarterdeck may not list is not checked, which is no "nothing found".
 """
 
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ def _object(kind: str, seen: CustomSeen) -> RemediationObject:
 
 
 def queue_looks(*, now: datetime) -> None:
-    """Queues a look at each operated cluster that was not looked at for `EVERY`. One query when none is due."""
+    """Queues a look at each operated cluster that was not checked for `EVERY`. One query when none is due."""
     fresh = ExternalWork.objects.filter(asked_at__gt=now - EVERY).values("cluster")
     operated = Cluster.objects.filter(mode=ClusterMode.OPERATE)
     for cluster_id in operated.exclude(pk__in=fresh).values_list("pk", flat=True):

@@ -66,7 +66,7 @@ class PodCheckFacts:
     cause: Cause | None = None  # why it does not run
     ended_cause: Cause | None = None  # of the last failed end, by its last words
     warnings: Sequence[ClusterEvent] = ()  # of its kubelet, the newest first
-    events_gap: str = ""  # why Events are not looked at; blank: they are
+    events_gap: str = ""  # why Events are not checked; blank: they are
     unallocated_claims: Sequence[str] = ()
     missing_claims: Sequence[str] = ()  # not observed
     gpus: Sequence[PodGpu] = ()
