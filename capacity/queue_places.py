@@ -83,6 +83,11 @@ def places_of_jobs(cluster_id: int, jobs: Sequence[Workload]) -> Mapping[str, Qu
     return found
 
 
+def place_of_group(row: QueuedWorkload) -> QueuePlace:
+    """Returns the place of a PodGroup, whose queue tells no order. No query."""
+    return _place(row, None)
+
+
 def _why_unread(system: QueueSystem, marks: Mapping[str, Bookmark]) -> str:
     """Returns which data of a queue system is not read, and why. Blank: all is read."""
     for kind in READ_FROM[system]:

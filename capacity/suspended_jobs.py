@@ -1,4 +1,4 @@
-"""Suspended Jobs that request GPUs: demand without pods, so the scheduler does not see it."""
+"""Suspended Jobs and PodGroups that request GPUs: demand without pods, so the scheduler does not see it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Q, Sum
 
+from capacity.podless_groups import PodlessGroup, podless_groups
 from capacity.queue_places import places_of_jobs
 from capacity.wait_reasons.amounts import amount_text, by_weight
 from capacity.wait_reasons.queue_place import QueuePlace
@@ -39,10 +40,12 @@ class SuspendedDemand:
     gpus: int  # whole GPUs of all pods
     shown: Sequence[SuspendedJob]
     unread: Sequence[str]  # clusters where one of the kinds is not read
+    groups: int  # PodGroups of Volcano that wait without pods
+    shown_groups: Sequence[PodlessGroup]
 
 
 def suspended_demand(user: User) -> SuspendedDemand:
-    """Returns the demand of the suspended Jobs that the user sees. Four queries, and six for each cluster."""
+    """Returns the demand of the suspended Jobs that the user sees. Seven queries, and six for each cluster."""
     rows = Workload.objects.visible_to(user).filter(suspended_pods__gt=0).order_by()
     sums: Counter[str] = Counter()
     groups: Any = rows.values_list("resources").annotate(jobs=Count("pk"), pods=Sum("suspended_pods"))
@@ -61,6 +64,7 @@ def suspended_demand(user: User) -> SuspendedDemand:
         sums["gpus"],
         [_suspended_job(row, places.get(row.uid)) for row in oldest],
         sorted(unread.values_list("name", flat=True)),
+        *podless_groups(user),
     )
 
 

@@ -22,11 +22,25 @@ class SuspendedJobSerializer(serializers.Serializer):
     queue = QueuePlaceSerializer(allow_null=True, help_text="Null: it waits in no queue that is read here.")
 
 
+class PodlessGroupSerializer(serializers.Serializer):
+    cluster = serializers.CharField(source="group.cluster.name")
+    namespace = serializers.CharField(source="group.namespace")
+    name = serializers.CharField(source="group.name", help_text="Of the PodGroup.")
+    owner = serializers.CharField(source="group.owner_name", help_text="Of the Volcano Job.")
+    queue = serializers.CharField(source="group.queue")
+    requests = serializers.CharField(help_text="GPUs of all its pods.")
+    created_at = serializers.DateTimeField(source="group.created_at", allow_null=True)
+    reason = serializers.CharField()
+    steps = serializers.ListField(child=serializers.CharField())
+
+
 class SuspendedDemandSerializer(serializers.Serializer):
     jobs = serializers.IntegerField()
     pods = serializers.IntegerField(help_text="Pods that start once all are resumed.")
     gpus = serializers.IntegerField(help_text="Whole GPUs of these pods.")
     shown = SuspendedJobSerializer(many=True, help_text=f"The oldest {SHOWN_AT_MOST} at most.")
+    pod_groups = serializers.IntegerField(source="groups", help_text="PodGroups of Volcano that wait without pods.")
+    shown_pod_groups = PodlessGroupSerializer(source="shown_groups", many=True)
     unread_clusters = serializers.ListField(
         source="unread", child=serializers.CharField(), help_text="Clusters where one of these kinds is not read."
     )

@@ -97,3 +97,36 @@ def test_a_stranger_sees_none(cluster):
     a_job(cluster, "train", 4)
 
     assert suspended_demand(make.a_user("eve", role="")).jobs == 0
+
+
+def a_group(cluster, name: str, **given) -> QueuedWorkload:
+    row = {"requests": {"nvidia.com/gpu": "3", "cpu": "4"}, "queue": "a800", "is_waiting": True, "owner_name": name}
+    row |= {
+        "system": "volcano",
+        "reason": "NotEnoughResources",
+        "message": "queue resource quota insufficient",
+        "owner_uid": f"job-{name}",
+    }
+    return QueuedWorkload.objects.create(
+        cluster=cluster, uid=f"group-{name}", namespace="team-a", name=name, changed_at=NOON,
+        created_at=NOON - timedelta(hours=1), **row | given,
+    )  # fmt: skip
+
+
+def test_pod_groups_that_wait_without_pods_are_demand(bob, cluster, now):
+    a_group(cluster, "llama")
+    a_group(cluster, "scheduled", is_waiting=False)
+    a_group(cluster, "cpu-only", requests={"cpu": "4"})
+    a_group(cluster, "of-kai", system="kai")
+    make.a_pending_pod(cluster, "begun-0", owner_kind="Job", owner_uid=a_group(cluster, "begun").owner_uid)
+
+    found = calling(bob).get("/api/v1/suspended-jobs").json()
+
+    assert [(row["name"], row["requests"], row["queue"]) for row in found["shown_pod_groups"]] == [
+        ("llama", "3 GPUs", "a800")
+    ]
+    assert "queue resource quota insufficient" in found["shown_pod_groups"][0]["reason"]
+    seen = page(visiting(bob), "/parts/suspended-jobs").text
+    assert "1 PodGroup of Volcano waits without pods" in seen
+    eve = make.a_user("eve", role="viewer", on=make.a_pool(cluster, "h200"))
+    assert calling(eve).get("/api/v1/suspended-jobs").json()["pod_groups"] == 0
