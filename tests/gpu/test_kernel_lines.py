@@ -86,6 +86,15 @@ def test_what_a_healthy_node_says_is_of_no_family(text):
         ("pci 0000:01:00.0: BAR 1 [mem size 0x2000000000 64bit pref]: can't assign; no space", "gpu_no_address"),
         ("amdgpu: Direct firmware load for amdgpu/isp_4_1_0.bin failed with error -2", "of_amd"),
         ("[drm] Not enough PCI address space for a large BAR.", None),
+        ("mlx5_core 0000:17:00.0: Failed to enable MSI-X", "of_network"),
+        ("megaraid_sas 0000:3b:00.0: Failed to enable MSI-X, falling back to MSI", None),
+        ("pci 0000:05:00.0: can't change power state from D3cold to D0 (config space inaccessible)", None),
+        ("amdgpu 0000:03:00.0: can't change power state from D3cold to D0", "gpu_power_state"),
+        ("ahci 0000:02:00.1: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0003 address=0x80000040]", None),
+        ("xhci_hcd 0000:02:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0003 address=0x80000040]", None),
+        ("DMAR: [DMA Read] Request device [02:00.0] PASID ffffffff fault addr 79d3b000", None),
+        ("mlx5_core 0000:17:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0003 address=0x80]", "iommu_fault"),
+        ("python3[99]: segfault at 8 ip 00007f94 sp 00007ffd error 4 in librocprofiler-sdk.so.1.0.0", None),
     ],
 )
 def test_a_line_that_resembles_a_family(text, key):

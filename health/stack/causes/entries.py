@@ -15,6 +15,7 @@ from string import Formatter
 from typing import Any, Self
 
 from gpu.entry_files import entry_of, make_entries, read_file
+from gpu.resources.names import vendor_of as vendor_of_resource
 from gpu.versions import parse_version, tag_of
 from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Event, Signs, Weight
 from health.stack.causes.predicates import PREDICATES, Predicate, PredicateAnswer
@@ -29,10 +30,9 @@ LONGEST_TEXT = {"title": 70, "summary": 140, "steps": 150}  # characters
 UNSAID = "(no line was read)"
 GROUP_NAME = re.compile(r"\(\?P<(\w+)>")
 READS_LOG = " logs {pod}"  # part of a step: not where no container has run
-# A step that is done already where the container is known to ask for GPUs.
+# A step that is done already where the container is known to ask for GPUs, of the vendor that the step names.
 ASKS_FOR_GPUS = re.compile(
-    r"Check that the (?:container|pod)(?: itself)? asks for "
-    r"(?:a GPU|amd\.com/gpu|gpu\.intel\.com/xe or gpu\.intel\.com/i915|an Ascend NPU)\."
+    r"Check that the (?:container|pod)(?: itself)? asks for (a GPU|(?:amd\.com/|gpu\.intel\.com/)[\w./ -]{2,60})\."
 )
 REPEATED = re.compile("back-off ", re.IGNORECASE)  # the kubelet repeats it for each container that ends
 
@@ -201,8 +201,7 @@ class CauseMatcher:
         own = own if said else entry.steps_unquoted or own
         if signs.pod and not (signs.is_placed and signs.pod.may_have_log):
             own = tuple(step for step in own if READS_LOG not in step) or own
-        if asks_for_gpus(signs):
-            own = tuple(step for step in own if not ASKS_FOR_GPUS.fullmatch(step)) or own
+        own = tuple(step for step in own if not _is_request_that_is_made(step, signs)) or own
         quote = said.strip() or (QUOTES[entry.quotes_else](signs) if entry.quotes_else else "")
         if quote and not REPEATED.match(quote):
             filled["said"] = message_of(quote, LONGEST_TEXT["summary"] - len(entry.summary.replace("{said}", "")))
@@ -253,6 +252,14 @@ class CauseMatcher:
 
     def _quote(self, signs: Signs) -> str:
         return next((line for name in self.entry.quotes if (line := QUOTES[name](signs))), "")
+
+
+def _is_request_that_is_made(step: str, signs: Signs) -> bool:
+    asked = ASKS_FOR_GPUS.fullmatch(step)
+    vendor = vendor_of_resource(asked[1].partition(" or ")[0]) if asked else None
+    return (
+        asked is not None and asks_for_gpus(signs) and (vendor is None or vendor in map(vendor_of_resource, signs.asks))
+    )
 
 
 def _matches(patterns: Sequence[LinePattern], lines: Iterable[str]) -> Iterator[re.Match[str]]:

@@ -8,13 +8,12 @@ driver that the program accepts; `needs_cuda`, its CUDA version; `seen_driver`, 
 
 import re
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 from gpu.compatibility import the_matrix
 from gpu.compatibility.ranges import is_older, numbers, order
 from gpu.operands import TESTS, VALIDATOR
 from gpu.resources import is_gpu_resource
-from gpu.resources.names import Vendor
+from gpu.resources.names import Vendor, vendor_of
 from gpu.versions import version_of
 from health.stack.causes.base import Signs
 
@@ -49,14 +48,20 @@ def kernel_is_another(signs: Signs, facts: FactsOfNode) -> bool:
     return bool(signs.kernel and facts.get("for_kernel")) and facts["for_kernel"] != signs.kernel
 
 
-def started_again(signs: Signs, _: FactsOfNode) -> bool:
-    """The container has started before, with the same end: what only its first start can have is not the reason."""
-    return bool(signs.pod and signs.pod.restarts)
+def fails_again(signs: Signs, _: FactsOfNode) -> bool:
+    """The container fails at each start: what only its first start can have is not the reason. One end tells nothing,
+    since the container may have run for weeks after it."""
+    return signs.pod is not None and signs.pod.restarts > 1 and signs.pod.reason == "CrashLoopBackOff"
 
 
-def asks_for_gpus(signs: Signs, _: FactsOfNode = MappingProxyType({})) -> bool:
+def asks_for_gpus(signs: Signs) -> bool:
     """The pod is known to ask for GPUs."""
     return any(map(is_gpu_resource, signs.asks))
+
+
+def asks_for_amd(signs: Signs, _: FactsOfNode) -> bool:
+    """The pod is known to ask for GPUs of AMD."""
+    return Vendor.AMD in map(vendor_of, signs.asks)
 
 
 def memory_is_taken(_: Signs, facts: FactsOfNode) -> bool:
@@ -100,8 +105,8 @@ PREMISES: Mapping[str, Premise] = {
     "driver new enough": driver_new_enough,
     "driver is another": driver_is_another,
     "kernel is another": kernel_is_another,
-    "container started again": started_again,
-    "pod asks for GPUs": asks_for_gpus,
+    "container fails again": fails_again,
+    "pod asks for GPUs of AMD": asks_for_amd,
     "GPU memory is taken": memory_is_taken,
     "container without memory limit": has_no_memory_limit,
     "containers had ended well": had_ended_well,
