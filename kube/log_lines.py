@@ -280,7 +280,12 @@ def message_of(line: str, longest: int) -> str:
         return line
     *callers, kept = line.split(": ")
     if callers and ADDRESS.match(kept):  # of a page to read: it tells nothing of this error
-        return message_of(f"{': '.join(callers)}:", longest)
+        while callers and ADDRESS.match(kept):
+            kept = callers.pop()
+        kept = f"{kept}:"
+        line = ": ".join([*callers, kept])
+        if len(line) <= longest:
+            return line
     while callers and len(callers[-1]) + len(kept) + len(": … ") <= longest:
         kept = f"{callers.pop()}: {kept}"
     if callers and SHORTEST <= len(kept) <= longest - len("… "):

@@ -33,8 +33,8 @@ OF_RUNTIME = keys_of("tenants.cdi", "tenants.device", "runtime.first", "runtime.
 
 def check_requests(facts: PodCheckFacts) -> Reply:
     pod, without = facts.pod, facts.settings.get("without_gpus", [])
-    if pod.operand:
-        return yes("Pods of the GPU stack reach the GPUs of their node without a request.")
+    if pod.operand and not pod.resources:
+        return unknown_reply("A pod of the GPU stack gets GPUs without a request: by runtime class or privileges.")
     if not pod.resources and not pod.claims and not gpu_groups(pod.labels):
         return no("No container requests a GPU.", "Add the GPU resource to the limits of the container.")
     stuck = pod.stuck_container or facts.ended.get("container", "")

@@ -92,10 +92,11 @@ OF_PRESSURES = {
 }
 # NVSentinel removes an entry by its full name, and the message of a condition is cut (NVSentinel #1299).
 OF_STUCK_PODS = (
-    "Check whether the named pods still exist. If none does, set the condition to False by hand, and restart nothing.",
+    "Check whether the named pods still exist. If none does, set the condition to False, and restart nothing for it.",
 )
 CLEAR_BY_HAND = (
-    "Set the condition to False (kubectl edit node --subresource=status) or update NVSentinel. Then uncordon the node."
+    "Set the condition to False (kubectl edit node --subresource=status) or update NVSentinel. "
+    "If nothing else is wrong, uncordon the node."
 )
 # flashinfer #3869: one program's bad write ended the channels of all its GPUs until the reboot.
 RESET_AFTER_FAULTS = (
@@ -178,6 +179,8 @@ class NodeConditions:
 
 def _without_repair(condition: NodeCondition, node: NodeFacts) -> NodeCondition:
     """Returns the condition. What it recommends is left out where most likely nothing is to be repaired."""
+    if names_stuck_pods(condition.message):
+        return replace(condition, recommended_action="")
     if condition.severity is Severity.NOTE or not _checks_before_repair(condition, node):
         return condition
     return replace(condition, severity=Severity.WARNING, recommended_action="")
@@ -278,7 +281,7 @@ def _steps(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[str]:
             any(each.type == NETWORK and not _has_no_routes(each) for each in bad)
         ),
         "Read the node's kernel log and events: kubectl describe node NODE": _needs_the_log(by_detector),
-        CLEAR_BY_HAND: any(is_without_failure(each.message) for each in bad),
+        CLEAR_BY_HAND: not faults and any(is_without_failure(each.message) for each in bad),
         RESET_AFTER_FAULTS: _is_on_several_gpus(bad),
         "The hardware needs no action.": not faults,
     }

@@ -75,13 +75,13 @@ def reason_in_log(pod: Pod, container: str, lines: Sequence[str], *, now: dateti
         return None
     signs = _PodSurroundings(pod.cluster_id, [pod], now).signs_of(pod)
     read = PodSigns(str(pod), phase=pod.phase, container=container, log=telling[::-1], restarts=pod.restarts)
-    cause = cause_in_log(replace(signs, pod=read))
+    cause = cause_in_log(replace(signs, pod=read, asks=_asked_by_container(pod, container)))
     return _reason(cause) if cause else None
 
 
-def _asked_by_container(pod: Pod) -> tuple[str, ...]:
-    """Returns what the container that failed asks for; of another container of the pod it is none of its devices."""
-    return () if pod.stuck_container in pod.container_settings.get("without_gpus", []) else tuple(pod.resources)
+def _asked_by_container(pod: Pod, container: str) -> tuple[str, ...]:
+    """Returns what a container of the pod asks for: nothing if the devices are of its other containers."""
+    return () if container in pod.container_settings.get("without_gpus", []) else tuple(pod.resources)
 
 
 def is_troubled(pod: Pod) -> bool:
@@ -140,7 +140,9 @@ class _PodSurroundings:
         signs = signs_of(node, "", None) if node else Signs("", "", pod.node_name, {}, is_gpu_node=False)
         signs = replace(signs, has_operator=self.has_operator, is_placed=bool(pod.node_name), pod=given)
         if signs.is_placed:
-            return replace(signs, behind=self._domain_of(node, signs), asks=_asked_by_container(pod))
+            return replace(
+                signs, behind=self._domain_of(node, signs), asks=_asked_by_container(pod, pod.stuck_container)
+            )
         claims = self._claims_of(pod)
         room = self._room_for(pod) if pod.resources and not claims else None
         behind = next((found for claim in claims if (found := self._behind(claim))), None)

@@ -12,6 +12,7 @@ from health.stack.rows import StackRows
 # How long an operand may take to come up. A driver is compiled first; its startup probe gives it 20 minutes.
 TIMEOUT = timedelta(minutes=5)
 TIMEOUT_WITH_DRIVER = timedelta(minutes=15)
+OUT_OF_MEMORY = "OOMKilled"  # why the kubelet says that a container ended
 RECENT_LOG = timedelta(minutes=40)  # the log of a ready operand is read every 15 minutes while its work is missing
 
 
@@ -70,8 +71,10 @@ def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
 
 
 def _memory_limit(pod: Pod) -> int | None:
-    ended = pod.container_settings.get("ended")
-    return ended.get("memory_limit_bytes", 0) if ended else None
+    ended = pod.container_settings.get("ended", {})
+    if ended.get("reason") != OUT_OF_MEMORY or pod.stuck_container not in ("", ended.get("container")):
+        return None
+    return 0 if ended.get("has_no_memory_limit") else ended.get("memory_limit_bytes")
 
 
 def _is_ready_container_log(pod: Pod, log: CrashLog, now: datetime) -> bool:

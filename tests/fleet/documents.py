@@ -115,6 +115,7 @@ def pod_document(name: str = "train-0", **given: Any) -> dict[str, Any]:
             "nodeName": given.get("node", "gpu-001"),
             "containers": given.get("containers", [{"name": "main", "image": "train:1", "resources": resources}]),
             "initContainers": given.get("init_containers", []),
+            "resources": given.get("of_pod"),
             "volumes": given.get("volumes", [{"name": "token", "projected": {}}]),
         },
         "status": {

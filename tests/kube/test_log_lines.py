@@ -1,6 +1,7 @@
 """The logs are as people posted them: each names where it was read."""
 
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 import yaml
@@ -242,6 +243,14 @@ def test_the_address_of_a_page_is_not_the_reason_of_an_error():
     )
 
     assert message_of(line, 100).startswith("ValueError: PORT 'tcp://1.2.3.4:5' appears to be a URI")
+
+
+def test_many_addresses_of_pages_are_cut_in_one_pass():
+    line = f"cannot start: {'see http://a: ' * 3}{'http://a: ' * 400}"
+    before = perf_counter()
+
+    assert message_of(line, 60) == "cannot start: see http://a: see http://a: see http://a:"
+    assert perf_counter() - before < 0.1
 
 
 @given(LINES)

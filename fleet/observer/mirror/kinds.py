@@ -165,7 +165,7 @@ KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         _read(NODES, lambda seen, _: node_row(seen), weight=2),  # with its GPUs, pools and events
-        _read(PODS, _kept_pod, after=(NODES.name, DAEMON_SETS.name), rest=OTHER_PODS, row_version=2),
+        _read(PODS, _kept_pod, after=(NODES.name, DAEMON_SETS.name), rest=OTHER_PODS, row_version=3),
         _read(DAEMON_SETS, lambda seen, _: operand_row(seen)),
         _read(REVISIONS, lambda seen, _: revision_row(seen)),
         _read(NVIDIA_DRIVERS, lambda seen, _: driver_object_row(seen)),

@@ -78,7 +78,9 @@ OOM = (
     ("given", "key", "answer", "words", "step"),
     [
         ({"pod": {"resources": {}, "gpus": 0}}, "requests", "no", "No container requests a GPU", "limits"),
-        ({"pod": {"resources": {}, "gpus": 0, "operand": "device-plugin"}}, "requests", "yes", "without a request", ""),
+        ({"pod": {"resources": {}, "gpus": 0, "operand": "device-plugin"}}, "requests", "unknown",
+         "without a request", ""),
+        ({"pod": {"operand": "plugin-test"}}, "requests", "yes", "The pod requests", ""),
         ({"asks": ""}, "requests", "yes", "requests 1 nvidia.com/gpu.", ""),
         ({"pod": {"container_settings": {"without_gpus": ["proxy"]}, "stuck_container": "proxy"}}, "requests", "no",
          "Container proxy requests no GPU", "container proxy"),

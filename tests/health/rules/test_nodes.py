@@ -280,6 +280,17 @@ def test_a_condition_that_nvsentinel_does_not_clear_asks_for_no_repair():
     assert "another spelling" in causes(stale)
     assert "uncordon the node" in steps(stale)
     assert stuck.steps[0].startswith("Check whether the named pods still exist")
+    assert "recommends" not in steps(stuck)
+
+
+def test_a_condition_that_nvsentinel_does_not_clear_frees_no_broken_node():
+    stale = a_condition("GpuMemWatch", "True", "GpuMemWatchIsNotHealthy", "No health failures;")
+    broken = a_condition(
+        "GpuInforomWatch", "True", "GpuInforomWatchIsNotHealthy",
+        "ErrorCode:DCGM_FR_CORRUPT_INFOROM GPU:0 Recommended Action=COMPONENT_RESET;",
+    )  # fmt: skip
+
+    assert "uncordon" not in steps(evaluated(stale, broken))
 
 
 def test_faults_of_one_program_on_several_gpus_may_need_a_reset():

@@ -32,7 +32,7 @@ def container_settings(seen: PodSeen) -> dict[str, Any]:
     """Returns the parts that are not usual."""
     containers = (seen.spec.containers or [])[:AT_MOST]
     found: dict[str, Any] = {
-        "without_gpus": _without_gpus(containers),
+        "without_gpus": _without_gpus([*containers, *(seen.spec.init_containers or [])[:AT_MOST]]),
         "privileged": [_name(each) for each in containers if _is_privileged(each)],
         "visible": [
             {"container": _name(each), "variable": variable, "devices": devices}
@@ -75,6 +75,7 @@ def _last_failed_end(seen: PodSeen) -> dict[str, Any]:
         "exit_code": ended.exit_code,
         "at": at.isoformat(),
         "memory_limit_bytes": whole_quantity(limits.get("memory")) or 0,
+        "has_no_memory_limit": container.name == name and "memory" not in limits and not seen.spec.resources,
         "words": words_of(ended),
     }
     return {key: value for key, value in found.items() if value}

@@ -30,6 +30,12 @@ def test_a_container_beside_one_with_gpus_is_named():
     assert settings_of(containers=containers) == {"without_gpus": ["proxy"]}
 
 
+def test_an_init_container_beside_one_with_gpus_is_named():
+    init = [{"name": "download"}, a_container("warm-up")]
+
+    assert settings_of(containers=[a_container()], init_containers=init) == {"without_gpus": ["download"]}
+
+
 def test_a_privileged_container_is_named():
     assert settings_of(containers=[a_container(securityContext={"privileged": True})]) == {"privileged": ["main"]}
     assert settings_of(containers=[a_container(securityContext="odd")]) == {}
@@ -69,6 +75,25 @@ def test_the_last_failed_end_is_kept_while_the_container_runs_again():
         "memory_limit_bytes": 2**31,
         "words": "token=[redacted]",
     }
+
+
+@pytest.mark.parametrize(
+    ("limits", "of_pod", "is_marked"),
+    [
+        ({}, None, True),
+        ({"memory": "2Gi"}, None, None),
+        ({"memory": "odd"}, None, None),
+        ({}, {"limits": {"memory": "2Gi"}}, None),
+    ],
+)
+def test_an_end_without_a_memory_limit_is_marked(limits, of_pod, is_marked):
+    ended = {"reason": "OOMKilled", "exitCode": 137, "finishedAt": "2026-11-21T09:00:00Z"}
+    statuses = [{"name": "main", "lastState": {"terminated": ended}}]
+    containers = [a_container(resources={"limits": {"nvidia.com/gpu": "1", **limits}})]
+
+    kept = settings_of(containers=containers, statuses=statuses, of_pod=of_pod)["ended"]
+
+    assert kept.get("has_no_memory_limit") is is_marked
 
 
 @pytest.mark.parametrize(
