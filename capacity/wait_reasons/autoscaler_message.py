@@ -56,7 +56,7 @@ OF_GROUPS: Sequence[tuple[re.Pattern[str], ScalingVerdict, str, Change]] = (
 # cloudprovider/aws/README.md, "Auto-Discovery Setup"; docs.aws.amazon.com/eks, eksctl, "Scaling up from 0".
 BY_TEMPLATE = re.compile(r"didn't match Pod's node affinity/selector|Insufficient [\w.-]+/|untolerated taint")
 TAGS = Change(
-    "A group of 0 nodes is judged by its tags: k8s.io/cluster-autoscaler/node-template/label/…, /resources/…, /taint/…",
+    "On AWS, tags describe a group of 0 nodes: k8s.io/cluster-autoscaler/node-template/label/…, /resources/…, /taint/…",
     Actor.ADMIN,
 )
 POOL = re.compile(

@@ -240,12 +240,12 @@ def cc_failed(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.operand == "cc-manager" and signs.labels.get(CC_STATE) == "failed" and has_run)
 
 
-@predicate("profile")
+@predicate()
 def amd_profile_failed(signs: Signs) -> PredicateAnswer | None:
     if signs.operand != AMD_CONFIG or signs.labels.get(keys.AMD_PROFILE_STATE) != keys.AMD_PROFILE_FAILED:
         return None
     words = signs.pod.decisive_line if signs.pod else ""
-    return PredicateAnswer({"profile": signs.labels.get(keys.AMD_PROFILE) or "(none named)"}, words)
+    return PredicateAnswer({}, words)
 
 
 @predicate()

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from health.stack import pods as stack_pods
-from health.stack.pods import reasons
+from health.stack.pods import reason_in_log, reasons
 from tests.make import NOON, a_cluster, a_node, a_pod
 
 pytestmark = pytest.mark.django_db
@@ -49,3 +49,13 @@ def test_a_pod_without_a_node_is_told_of_the_resource_that_it_asks_for():
     pod.node = None
 
     assert "nvidia.com/mig.config" in reasons([pod], NOON)[pod.uid].action
+
+
+def test_the_log_of_a_container_without_gpus_is_not_read_as_of_one_that_has_them():
+    settings = {"without_gpus": ["proxy"]}
+    pod = a_pod(a_node(a_cluster()), "both", resources={"nvidia.com/gpu": 1}, container_settings=settings)
+    lines = ["RuntimeError: No CUDA GPUs are available"]
+
+    steps = [reason_in_log(pod, name, lines, now=NOON).steps for name in ("main", "proxy")]
+
+    assert ["Check that the container itself asks for a GPU." in each for each in steps] == [False, True]
