@@ -50,6 +50,8 @@ class UncordonStep(NodeStep):
             return wait(busy, again_after=timedelta(seconds=15))
         if held and row is not None:
             return yielded(f"{HELD}: {held}")
+        if row is not None and row.placed_at is None and not observed.is_unschedulable:
+            _void_late_cordon(work, row)
         whose = whose_other_cordon(observed.annotations, observed.cordoned_by, observed.labels)
         left = whose if observed.is_unschedulable else ""
         if row is not None:
@@ -57,6 +59,26 @@ class UncordonStep(NodeStep):
         if left:
             return failed(f"Cordoned{left}. Quarterdeck removes only cordons with its mark.")
         return done_result("Uncordoned. New pods may start here." if row else "It was not cordoned.")
+
+
+def _void_late_cordon(work: NodeWork, row: Quarantine) -> None:
+    """Changes the node once, so that a cordon whose answer was lost no longer fits its resourceVersion.
+
+    The patch may still be on its way to the API server, and nobody would own the cordon after this release.
+    """
+
+    def marked(observed: NodeSeen) -> client.Patch:
+        if observed.is_unschedulable or CORDONED_BY in observed.annotations:
+            return []
+        return client.node_patch(observed, annotations={CORDONED_BY: row.operation.mark})
+
+    def unmarked(observed: NodeSeen) -> client.Patch:
+        if observed.annotations.get(CORDONED_BY) != row.operation.mark:
+            return []
+        return client.node_patch(observed, annotations={CORDONED_BY: None})
+
+    work.change_node(marked)
+    work.change_node(unmarked)
 
 
 def driver_change(observed: NodeSeen) -> str:

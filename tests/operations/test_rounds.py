@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from fleet.models import GoneNode, Node, Pod
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from kube import client
-from operations import commands
+from operations import commands, node_writer
 from operations.eviction_pace import take_evictions
 from operations.ledger.disruptions import record_disruptions
 from operations.lifecycle import NodeProgress, OperationState
@@ -111,6 +111,29 @@ def test_quarantine_cordons_with_its_owner_and_release_leaves_the_node_as_it_was
     assert after["metadata"]["labels"] == before["metadata"]["labels"]
     assert not Quarantine.objects.in_force().exists()
     assert taken() == []
+
+
+def test_a_cordon_that_arrives_after_the_release_is_refused(ground: Ground, monkeypatch: pytest.MonkeyPatch):
+    """The worker gave its patch up; the API server receives it once nobody owns the cordon any more."""
+    late: list[client.Patch] = []
+    with monkeypatch.context() as patched:
+
+        def lost(_connection: object, _name: str, patch: client.Patch) -> None:
+            late.append(patch)
+            raise client.ClusterError("timed out")
+
+        patched.setattr(node_writer.client, "patch_node", lost)
+        quarantine = rounds(ground, begin(ground, "quarantine", CANARY))
+    commands.cancel(quarantine, actor="bob", reason="Another node.", now=ground.clock())
+    before = ground.node(CANARY)["metadata"].get("annotations")
+    released = rounds(ground, begin(ground, "release", CANARY))
+
+    assert node(released).state == NodeProgress.DONE
+    assert ground.node(CANARY)["metadata"].get("annotations") == before
+    assert not Quarantine.objects.in_force().exists()
+    with pytest.raises(client.Conflict):
+        client.patch_node(ground.connection, CANARY, late[0])
+    assert not is_cordoned(ground)
 
 
 def test_a_quarantine_whose_result_was_lost_ends_with_a_way_out(ground: Ground, monkeypatch: pytest.MonkeyPatch):
