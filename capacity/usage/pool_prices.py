@@ -85,9 +85,10 @@ class PoolPrice:
 
 
 def price_of_pool(pool: Pool, user: User, gpus: int | None, *, day: date) -> PoolPrice:
-    """Returns the price that reports use on this day. Two queries."""
-    rows = GpuPrice.objects.visible_to(user).filter(Q(pool=pool) | Q(pool=None), valid_from__lte=day)
-    book = PriceBook(_booked(rows), {pool.pk: _price_of(pool.price_per_gpu_hour)}, _gpu_kinds([pool]))
+    """Returns the price that reports use on this day. One query, and one more with product prices."""
+    rows = list(GpuPrice.objects.visible_to(user).filter(Q(pool=pool) | Q(pool=None), valid_from__lte=day))
+    kinds = _gpu_kinds([pool]) if any(row.pool_id is None for row in rows) else {}
+    book = PriceBook(_booked(rows), {pool.pk: _price_of(pool.price_per_gpu_hour)}, kinds)
     return PoolPrice(book.of(pool.pk, day), book.in_force(pool.pk, day), gpus)
 
 
