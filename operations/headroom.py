@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from capacity.rule_rows import Priorities
 from fleet.models import Cluster, Node, Pod
 from wording.numbers import count
 
 
 def pending_after(cluster: Cluster, nodes: Sequence[Node], evicted: Collection[str]) -> tuple[str, list[str]]:
-    """Returns the room in one sentence, and the evicted pods that find none. Two queries.
+    """Returns the room in one sentence, and the evicted pods that find none. Two queries, two more if a pod finds none.
 
     `evicted`: UIDs of pods with a controller. Each pod takes the fullest node of its product with room, the largest pod
     first. A pod that finds no room here finds none in the cluster; one that finds it may still wait for other reasons.
@@ -36,7 +37,21 @@ def pending_after(cluster: Cluster, nodes: Sequence[Node], evicted: Collection[s
         pod for pod in pods if not _place(free.get(pod.node.gpu_product if pod.node else "", Counter()), pod.gpus)
     ]
     sentence = f"{count(wanted, 'GPU')} to place again, {left} free on other nodes of the same product."
+    if homeless and (lower := _lower(cluster, nodes, homeless, products)):
+        sentence += (
+            f" The scheduler may end pods of lower priority for them: {count(lower, 'such pod')} on other nodes."
+        )
     return sentence, [f"{pod.namespace}/{pod.name} ({count(pod.gpus, 'GPU')})" for pod in homeless]
+
+
+def _lower(cluster: Cluster, nodes: Sequence[Node], homeless: Sequence[Pod], products: Collection[str]) -> int:
+    """Returns the number of GPU pods on other nodes of these products that have a lower priority than one of these."""
+    priorities = Priorities.read(cluster.pk)
+    classes = priorities.classes_below(max(priorities.of(pod.priority_class) for pod in homeless))
+    others = Pod.objects.filter(
+        cluster=cluster, gpus__gt=0, deleted_at=None, priority_class__in=classes, node__gpu_product__in=products
+    )
+    return others.not_done().exclude(node__in=[node.pk for node in nodes]).count()
 
 
 def _place(free: Counter[int], wanted: int) -> bool:

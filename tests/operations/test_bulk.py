@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 
-from fleet.models import Cluster, DisruptionBudget, Node
+from fleet.models import Cluster, DisruptionBudget, Node, PriorityClass
 from fleet.web import fleet_page
 from kube.resources import DISRUPTION_BUDGETS
 from operations import commands
@@ -289,6 +289,21 @@ def test_evicted_pods_share_the_room_that_a_node_has_left(cluster):
     impact = previewed(cluster, "drain", one)
     assert impact["headroom"] == "15 GPUs to place again, 12 free on other nodes of the same product."
     assert impact["pending"] == ["team-a/web-3 (3 GPUs)", "team-a/web-4 (3 GPUs)"]
+
+
+def test_pods_of_lower_priority_that_evicted_pods_may_end_are_counted(cluster):
+    one, two = (a_node(cluster, f"gpu-{number}", gpu_product="NVIDIA-H200") for number in range(2))
+    for name, value in (("inference", 1000), ("training", 10)):
+        PriorityClass.objects.create(cluster=cluster, uid=name, name=name, value=value, changed_at=NOON)
+    Node.objects.filter(pk=two.pk).update(gpu_allocated=8)
+    of_web = {"owner_kind": "ReplicaSet", "owner_name": "web", "priority_class": "inference"}
+    a_pod(one, "web-0", gpus=8, **of_web)
+    a_pod(two, "web-1", gpus=4, **of_web)
+    a_pod(two, "train", gpus=4, priority_class="training")
+
+    headroom = previewed(cluster, "drain", one)["headroom"]
+
+    assert headroom.endswith("The scheduler may end pods of lower priority for them: 1 such pod on other nodes.")
 
 
 def test_a_budget_that_allows_fewer_evictions_than_the_drain_asks_for_is_named(cluster):
