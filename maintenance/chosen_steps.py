@@ -49,7 +49,7 @@ def choose_chosen_step(case: CaseFacts, its: ChosenFacts, *, now: datetime) -> C
     if case.state == CaseState.PROBATION and its.is_released:
         return ChosenChoice(ChosenStep.END, "")
     if case.state == CaseState.DRAINED and its.is_tested and case.why_unvalidated:
-        return _hand_over(f"The test did not pass. {case.why_unvalidated}")
+        return _hand_over(_why_not_tested(case))
     if why := _why_over(case, its):
         return ChosenChoice(ChosenStep.END, why)
     if its.why_barred:
@@ -78,12 +78,19 @@ def _why_over(case: CaseFacts, its: ChosenFacts) -> str:
 
 def _test(case: CaseFacts, its: ChosenFacts, *, now: datetime) -> ChosenChoice:
     if its.is_tested:
-        newest = case.newest
-        result = newest.result if newest and newest.progress == NodeProgress.FAILED else case.why_unvalidated
-        return _hand_over(f"The test did not pass. {result}")
+        return _hand_over(_why_not_tested(case))
     if why := its.why_blocked or ("" if case.is_ready else "The node is not Ready yet.") or case.lacks:
         return _wait(case, why, now=now)
     return ChosenChoice(ChosenStep.TEST, "")
+
+
+def _why_not_tested(case: CaseFacts) -> str:
+    """Returns why the test allows no return: it did not pass, or something came after its pass."""
+    newest = case.newest
+    if case.passed_at is not None and (case.failed_at is None or case.failed_at < case.passed_at):
+        return f"The last pass no longer counts. {case.why_unvalidated}"
+    is_told = case.state == CaseState.VALIDATING and newest and newest.progress == NodeProgress.FAILED
+    return f"The test did not pass. {newest.result if newest and is_told else case.why_unvalidated}"
 
 
 def _release(case: CaseFacts, its: ChosenFacts, *, now: datetime) -> ChosenChoice:

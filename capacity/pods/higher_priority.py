@@ -57,6 +57,12 @@ def higher_priority_for(pod: Pod) -> HigherPriority | None:
     for each in tried:
         raised = replace(facts, priority=each.value, never_preempts=False)
         outlook = preemption_of(find_obstacles(raised, index))
-        if outlook and outlook.best and (victims := victims_on(outlook.best, raised, pod.cluster_id)):
+        victims = victims_on(outlook.best, raised, pod.cluster_id) if outlook and outlook.best else []
+        if victims and outlook and outlook.best and not any(_is_sibling(pod, each.pod) for each in victims):
             return HigherPriority(each.name, each.value, outlook.nodes, outlook.best, victims)
     return None
+
+
+def _is_sibling(pod: Pod, other: Pod) -> bool:
+    """Tells whether both are of one workload, which gains nothing."""
+    return bool(pod.owner_uid) and pod.owner_uid == other.owner_uid

@@ -89,7 +89,7 @@ def reason_before_nodes(
     if is_refused or (verdict and verdict.is_about_volumes):
         return _volumes(pod)
     if missing := _missing_claims(pod, around):
-        return _without_claims(missing)
+        return _without_claims(missing, around)
     if not verdict and not around.has_events and (silent := _silent(pod, around, now=now)):
         return silent
     if pod.claims and pod.devices is None:
@@ -215,11 +215,13 @@ def _missing_claims(pod: WaitingPod, around: WaitFacts) -> list[str]:
     return [name for name in pod.claims if name not in there]
 
 
-def _without_claims(missing: Sequence[str]) -> PendingExplanation:
+def _without_claims(missing: Sequence[str], around: WaitFacts) -> PendingExplanation:
+    changes = [Change(f"Create the ResourceClaim {names(missing)}, or correct its name in the pod.", Actor.OWNER)]
+    if around.device_classes is not None and not around.device_classes:
+        changes.insert(0, Change("Install a DRA driver first: the cluster has no DeviceClass.", Actor.ADMIN))
     return PendingExplanation(
         "claim", f"ResourceClaim {names(missing)} does not exist", "The scheduler waits until it is created.",
-        decided_by=names(missing), decided_kind=DecidingKind.RESOURCE_CLAIM,
-        changes=[Change(f"Create the ResourceClaim {names(missing)}, or correct its name in the pod.", Actor.OWNER)],
+        decided_by=names(missing), decided_kind=DecidingKind.RESOURCE_CLAIM, changes=changes,
     )  # fmt: skip
 
 

@@ -124,7 +124,10 @@ def _explain_rejection(owner: RejectedOwner, message: str) -> tuple[Severity, tu
         if _never_fits(_amounts(quota["requested"]), _amounts(quota["limited"])):
             causes = (f"One pod requests more than {name} allows in total.",)
             return Severity.WARNING, causes, ("Request less in the template, or have the quota raised.",)
-        steps = ("Wait until other pods of the namespace end.", "If it is urgent, end one, or have the quota raised.")
+        steps = (
+            "Have the quota raised, or want fewer pods.",
+            "Pods start by themselves once others of the namespace end.",
+        )
         return Severity.NOTE, (f"{name} is used up.",), steps  # as where work waits for its turn by a quota
     if webhook := WEBHOOK.search(message):
         steps = (

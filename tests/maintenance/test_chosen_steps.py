@@ -246,7 +246,7 @@ def test_a_fault_or_a_boot_after_the_pass_needs_another_test(ground: Ground, cas
     step(ground)
 
     assert (kinds()[-1], is_cordoned(ground)) == ("test", True)
-    assert says(case).startswith("The test did not pass. No validation has passed since")
+    assert says(case).startswith("The last pass no longer counts. No validation has passed since")
 
 
 def test_a_started_step_is_not_started_again_by_another_worker(ground: Ground, case: NodeCase):

@@ -690,3 +690,13 @@ def test_a_cause_that_another_scheduler_names_has_its_own_steps():
 
     assert (found.key, found.title) == ("scheduler", "KAI finds no node with enough GPU memory")
     assert "nvidia.com/gpu.memory" in found.changes[0].text
+
+
+def test_a_missing_claim_in_a_cluster_without_classes_needs_a_driver_first():
+    pod = a_pod(requests={CPU: 1}, claims=("gpu",))
+
+    found = explained(pod, claims=[], device_classes=[])
+    with_classes = explained(pod, claims=[], device_classes=["gpu.nvidia.com"])
+
+    assert found.changes[0].text.startswith("Install a DRA driver first")
+    assert with_classes.changes[0].text.startswith("Create the ResourceClaim")

@@ -20,9 +20,14 @@ def evaluated(said: str, *, pod: str = "chat-7d9f-x8z2k", lacking: int = 1):
 @pytest.mark.parametrize(
     ("said", "severity", "reason", "helps"),
     [
-        (FULL, Severity.NOTE, "ResourceQuota team-a/gpus is used up.", "Wait until other pods"),
+        (FULL, Severity.NOTE, "ResourceQuota team-a/gpus is used up.", "Have the quota raised"),
         (NEVER, Severity.WARNING, "requests more than ResourceQuota team-a/gpus allows", "Request less"),
-        ("exceeded quota: cpu, requested: cpu=500m, used: cpu=1, limited: cpu=1", Severity.NOTE, "used up", "until"),
+        (
+            "exceeded quota: cpu, requested: cpu=500m, used: cpu=1, limited: cpu=1",
+            Severity.NOTE,
+            "used up",
+            "quota raised",
+        ),
         ("failed quota: q: must specify limits.cpu for: main", Severity.WARNING, "does not set", "requests and limits"),
         (
             "maximum nvidia.com/gpu usage per Container is 1, but limit is 2",
