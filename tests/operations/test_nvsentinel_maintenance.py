@@ -101,7 +101,7 @@ def test_the_labels_of_a_cordon_that_somebody_removed_by_hand_hold_nothing_up(se
     ("words", "says"),
     [
         ({"status": "False", "reason": "Blocked", "message": "Node is locked."}, "yet: Blocked: Node is locked."),
-        ({"status": "True"}, "has not cordoned the node for 2 min"),
+        ({"status": "True"}, "took up the request 2 min ago and has not cordoned the node"),
     ],
 )
 def test_it_says_what_nvsentinel_waits_for(sentinel: Ground, words: dict[str, str], says: str):

@@ -113,7 +113,7 @@ def test_names_an_operand_that_should_run_here_and_does_not(viewer):
 
 def test_shows_the_last_lines_of_what_crashed(viewer):
     node = make.a_node(make.a_cluster())
-    pod = a_driver_pod(node, is_ready=False, waiting_reason="CrashLoopBackOff: back-off")
+    pod = a_driver_pod(node, "570.172.08-ubuntu24.04", is_ready=False, waiting_reason="CrashLoopBackOff: back-off")
     make.a_crash_log(pod, "Installing", "Could not resolve Linux kernel version")
 
     seen = page(viewer, f"/nodes/{node.pk}")
